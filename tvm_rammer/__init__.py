@@ -1,0 +1,1 @@
+"""Rammer (OSDI 2020) on today's Apache TVM."""

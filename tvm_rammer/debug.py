@@ -1,0 +1,28 @@
+"""The `RAMMER_*` environment variables: read here, and nowhere else."""
+
+import os
+import pathlib
+import sys
+
+LEVELS = range(6)
+
+
+def level() -> int:
+    """Return `RAMMER_DEBUG`, 0 (silent) to 5 (all); a value that is no such number counts as 1."""
+    text = os.environ.get("RAMMER_DEBUG", "0")
+    return int(text) if text.isdecimal() and int(text) in LEVELS else 1
+
+
+def say(at: int, message: str) -> None:
+    """Print `message` to standard error where `RAMMER_DEBUG` is at least `at`."""
+    if level() >= at:
+        print(f"rammer: {message}", file=sys.stderr, flush=True)
+
+
+def dump(name: str, text: str) -> None:
+    """Write `text` to the file `name` in the folder `RAMMER_DUMP`, where that is set."""
+    folder = os.environ.get("RAMMER_DUMP")
+    if folder:
+        path = pathlib.Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,55 @@
+"""Every error that this package raises on purpose.
+
+    RammerError
+    ├── ModelError            the model cannot be read, or says something impossible
+    │   ├── ShapeError        a dimension is symbolic and no value was given for it
+    │   └── UnsupportedOperatorError   an operator that TVM's frontend cannot import
+    ├── TargetError           an unknown or incomplete device
+    ├── ScheduleError         a policy cannot plan this graph on this device
+    │   └── VerificationError a plan breaks a rule; it is never run
+    ├── CodegenError          a kernel cannot be turned into an rTask function
+    │   └── ResidencyError    the vEUs of a plan cannot all be resident at once
+    └── ToolError             a program that is needed (nvcc) is missing or failed
+
+Each message says what is wrong, shows the value, and names the way out.
+"""
+
+
+class RammerError(Exception):
+    """Base of all errors of this package."""
+
+
+class ModelError(RammerError):
+    """The model cannot be read, or what it says is impossible."""
+
+
+class ShapeError(ModelError):
+    """A shape is not static, or a given shape does not fit the model."""
+
+
+class UnsupportedOperatorError(ModelError):
+    """The model holds an operator that cannot be imported."""
+
+
+class TargetError(RammerError):
+    """The target is unknown, or says too little about the device."""
+
+
+class ScheduleError(RammerError):
+    """The graph cannot be planned on this device with this policy."""
+
+
+class VerificationError(ScheduleError):
+    """An rProgram breaks a rule of execution; it must not run."""
+
+
+class CodegenError(RammerError):
+    """A kernel cannot be turned into the device function of an rTask."""
+
+
+class ResidencyError(CodegenError):
+    """The vEUs of an rProgram cannot all be resident on the device at once."""
+
+
+class ToolError(RammerError):
+    """A program that this step needs is missing, or it failed."""

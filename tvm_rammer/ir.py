@@ -1,0 +1,258 @@
+"""The values that pass from stage to stage: frozen, hashable, and free of TVM.
+
+    RGraph   = Buffers + ROperators in topological order      (relay_passes makes it)
+    RKernel  = one way to run an operator's function           (rkernel_gen makes it)
+    RProgram = RGraph + one RKernel an operator + lanes        (wavefront makes it)
+
+An rProgram is a list of instructions for each vEU. There are three: `Run`, `Signal` and `Wait`.
+The terms are those of Rammer (OSDI 2020), sections 3.1 to 3.4.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+BufferKind = Literal["input", "constant", "intermediate", "output"]
+
+ALIGNMENT = 128
+"""Every buffer starts at a multiple of this many bytes: a cache line, and a memory transaction."""
+
+ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
+              "int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
+
+
+def align(nbytes: int, to: int = ALIGNMENT) -> int:
+    """Round `nbytes` up to a multiple of `to`."""
+    return -(-nbytes // to) * to
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A tensor that operators read or write.
+
+    Parameters
+    ----------
+    name : str
+        Unique in its graph.
+    shape : tuple of int
+        Static extents; empty for a scalar.
+    dtype : str
+        A key of `ITEM_BYTES`.
+    kind : {"input", "constant", "intermediate", "output"}
+        Who owns the memory. An output may also be read inside the graph.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    kind: BufferKind
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return math.prod(self.shape) * ITEM_BYTES[self.dtype]
+
+
+@dataclass(frozen=True, slots=True)
+class ROperator:
+    """One call of a fused function: a set of independent, equal rTasks (Rammer, 3.1).
+
+    Parameters
+    ----------
+    name : str
+        Unique in its graph.
+    function : str
+        The function it calls. Operators that compute the same thing share one.
+    inputs, outputs : tuple of int
+        Positions in `RGraph.buffers`, in the order of the function's parameters.
+    """
+
+    name: str
+    function: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RGraph:
+    """A data-flow graph of rOperators, in topological order.
+
+    Parameters
+    ----------
+    name : str
+        Names the region of the model, and the rPrograms made from it.
+    buffers : tuple of Buffer
+    operators : tuple of ROperator
+    """
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    operators: tuple[ROperator, ...]
+
+    def producers(self) -> dict[int, int]:
+        """Map each written buffer to the operator that writes it."""
+        return {b: o for o, op in enumerate(self.operators) for b in op.outputs}
+
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """For each operator, the operators whose output it reads: sorted, without repeats."""
+        made = self.producers()
+        return tuple(tuple(sorted({made[b] for b in op.inputs if b in made})) for op in self.operators)
+
+    def subgraph(self, operators: Iterable[int], name: str) -> "RGraph":
+        """Cut out some operators; what crosses the cut becomes an input or an output.
+
+        Parameters
+        ----------
+        operators : iterable of int
+            Positions in `operators`.
+        name : str
+            Name of the new graph.
+
+        Returns
+        -------
+        RGraph
+            Its operators in the same order; its buffers are those that they touch.
+        """
+        inside = sorted(set(operators))
+        made = {b for o in inside for b in self.operators[o].outputs}
+        read_outside = {b for o, op in enumerate(self.operators) if o not in set(inside) for b in op.inputs}
+        used = sorted({b for o in inside for b in (*self.operators[o].inputs, *self.operators[o].outputs)})
+        position = {b: i for i, b in enumerate(used)}
+
+        def kind(b: int) -> BufferKind:
+            old = self.buffers[b].kind
+            if b in made:
+                return "output" if b in read_outside or old == "output" else "intermediate"
+            return "constant" if old == "constant" else "input"
+
+        return RGraph(
+            name,
+            tuple(replace(self.buffers[b], kind=kind(b)) for b in used),
+            tuple(
+                replace(
+                    self.operators[o],
+                    inputs=tuple(position[b] for b in self.operators[o].inputs),
+                    outputs=tuple(position[b] for b in self.operators[o].outputs),
+                )
+                for o in inside
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RKernel:
+    """One implementation of an operator's function: a tiling (Rammer, 3.3).
+
+    Parameters
+    ----------
+    name : str
+        Unique; also the name of the rTask's device function.
+    function : str
+        The function that it implements (`ROperator.function`).
+    num_rtasks : int
+        How many independent rTasks the tiling has.
+    rtask_us : float
+        Time of one rTask alone on a vEU, in microseconds.
+    threads : int
+        Threads of one rTask (1 on a CPU).
+    shared_bytes : int
+        Scratch of one rTask: shared memory on a GPU, private memory of a worker on a CPU.
+    registers : int or None
+        Registers of one thread; None where nobody has compiled it yet.
+    measured : bool
+        Whether `rtask_us` was measured; otherwise the cost model predicts it.
+    """
+
+    name: str
+    function: str
+    num_rtasks: int
+    rtask_us: float
+    threads: int = 1
+    shared_bytes: int = 0
+    registers: int | None = None
+    measured: bool = False
+
+    @property
+    def work_us(self) -> float:
+        """Time x number of rTasks: what the resource-efficient choice keeps small (Rammer, 4)."""
+        return self.rtask_us * self.num_rtasks
+
+
+@dataclass(frozen=True, slots=True)
+class RTask:
+    """The smallest unit of scheduling: the `index`-th tile of an operator (Rammer, 3.1)."""
+
+    operator: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Do rTasks `start, start + step, ...` (`count` of them) of an operator, one after another."""
+
+    operator: int
+    start: int
+    count: int
+    step: int = 1
+
+    def indices(self) -> range:
+        """The rTask indices that it does, in order."""
+        return range(self.start, self.start + self.count * self.step, self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Add one to the counter of `event`; all that this vEU did before is visible to who waits for it."""
+
+    event: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Go on only when the counter of `event` has reached `arrivals` in this run."""
+
+    event: int
+    arrivals: int
+
+
+Instruction = Run | Signal | Wait
+Lane = tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RProgram:
+    """The static plan of a graph: what each vEU does, in order (Rammer, 3.4).
+
+    Parameters
+    ----------
+    name : str
+        Also the name of the generated function.
+    graph : RGraph
+    kernels : tuple of RKernel
+        The kernel chosen for each operator of the graph.
+    lanes : tuple of tuple of Instruction
+        One a vEU.
+    num_events : int
+        Events are numbered from 0; each has a counter that starts at 0 in every run.
+    offsets : dict of int to int
+        Byte offset in the workspace of each intermediate buffer (`RGraph.buffers` position). Buffers
+        that overlap there must not be alive at the same time: the verifier proves it.
+    workspace_bytes : int
+        Size of the workspace that holds them.
+    makespan_us : float
+        Predicted time of the whole program, in microseconds, its launch included.
+    """
+
+    name: str
+    graph: RGraph
+    kernels: tuple[RKernel, ...]
+    lanes: tuple[Lane, ...]
+    num_events: int
+    offsets: dict[int, int]
+    workspace_bytes: int
+    makespan_us: float = 0.0
+
+    def waits(self) -> int:
+        """Number of `Wait` instructions over all vEUs."""
+        return sum(isinstance(i, Wait) for lane in self.lanes for i in lane)
