@@ -1,0 +1,103 @@
+"""An rKernel with its code: what rkernel_gen hands to persistent_codegen.
+
+`ir.RKernel` is what the scheduler may know of a kernel; here TVM's function comes with it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from tvm import tirx
+
+from .ir import RKernel
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """How a constant is laid out anew for a kernel, once, at compile time.
+
+    The array is padded with zeros at its end to `padded`, seen as `split`, then transposed by `axes`.
+
+    Parameters
+    ----------
+    padded : tuple of int
+        Shape with as many axes as the constant, each at least as long.
+    split : tuple of int
+        Shape of the same size.
+    axes : tuple of int
+        Permutation of the axes of `split`.
+    """
+
+    padded: tuple[int, ...]
+    split: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def apply(self, array: np.ndarray) -> np.ndarray:
+        """Return the constant as the kernel reads it: contiguous, of shape `self.shape`."""
+        room = [(0, new - old) for new, old in zip(self.padded, array.shape, strict=True)]
+        return np.ascontiguousarray(np.pad(array, room).reshape(self.split).transpose(self.axes))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the packed array."""
+        return tuple(self.split[a] for a in self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledKernel:
+    """A tiling that TVM has scheduled.
+
+    Parameters
+    ----------
+    spec : RKernel
+    func : tirx.PrimFunc
+        On a CPU one outermost parallel loop, whose iterations are the rTasks; on a GPU one kernel,
+        whose blocks are the rTasks. Parameters as in the operator: its inputs, then its outputs.
+    packs : mapping of int to Pack
+        For the parameters that are constants in another layout than the model's.
+    """
+
+    spec: RKernel
+    func: tirx.PrimFunc
+    packs: Mapping[int, Pack] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RTaskFunction:
+    """The device function of a kernel: one call runs one rTask.
+
+    Parameters
+    ----------
+    name : str
+        The kernel's name.
+    func : tirx.PrimFunc
+        Private. Parameters: a data pointer for each buffer of the operator, in its order; a pointer
+        for each scratch array; the rTask index; and on a GPU the thread index.
+    dtypes : tuple of str
+        Element type behind each buffer pointer.
+    scratch : tuple of (int, str)
+        Bytes and element type of each scratch array, private to the vEU that runs the rTask.
+    threads : int
+        Threads that call it together (1 on a CPU).
+    """
+
+    name: str
+    func: tirx.PrimFunc
+    dtypes: tuple[str, ...]
+    scratch: tuple[tuple[int, str], ...] = ()
+    threads: int = 1
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Size of all its scratch arrays, each aligned."""
+        return sum(size for size, _ in self.scratch_offsets())
+
+    def scratch_offsets(self) -> tuple[tuple[int, int], ...]:
+        """(aligned size, offset) of each scratch array in the vEU's arena."""
+        from .ir import align
+
+        placed, at = [], 0
+        for nbytes, _ in self.scratch:
+            placed.append((align(nbytes), at))
+            at += align(nbytes)
+        return tuple(placed)
