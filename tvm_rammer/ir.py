@@ -114,9 +114,10 @@ class RGraph:
         RGraph
             Its operators in the same order; its buffers are those that they touch.
         """
-        inside = sorted(set(operators))
+        chosen = set(operators)
+        inside = sorted(chosen)
         made = {b for o in inside for b in self.operators[o].outputs}
-        read_outside = {b for o, op in enumerate(self.operators) if o not in set(inside) for b in op.inputs}
+        read_outside = {b for o, op in enumerate(self.operators) if o not in chosen for b in op.inputs}
         used = sorted({b for o in inside for b in (*self.operators[o].inputs, *self.operators[o].outputs)})
         position = {b: i for i, b in enumerate(used)}
 
