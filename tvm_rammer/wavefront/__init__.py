@@ -1,0 +1,31 @@
+"""RGraph + rKernels + vDevice -> verified rPrograms (Rammer, OSDI 2020, 3.4 and Algorithm 1).
+
+The scheduler is a pure function: no TVM, no I/O, no clock, no randomness.
+
+    schedule   a policy places operators (builder: Append, Wait), memory is planned, then verify
+    verify     proves that a program may run; shares no code with the scheduler
+    simulate   predicts what it does in time
+    schedule_svg   draws that
+"""
+
+from .builder import ProgramBuilder
+from .cost import CostModel
+from .draw import schedule_svg
+from .policies import POLICIES
+from .problem import SYNCS
+from .schedule import schedule
+from .simulate import Span, Timeline, simulate
+from .verify import verify
+
+__all__ = [
+    "POLICIES",
+    "SYNCS",
+    "CostModel",
+    "ProgramBuilder",
+    "Span",
+    "Timeline",
+    "schedule",
+    "schedule_svg",
+    "simulate",
+    "verify",
+]

@@ -1,0 +1,81 @@
+"""The choices of Algorithm 1, each made both ways."""
+
+import pytest
+
+from tvm_rammer.ir import RProgram
+from tvm_rammer.wavefront import POLICIES, CostModel
+from tvm_rammer.wavefront.problem import make_problem
+
+from .graphs import BRANCHES, DIAMOND, FREE, PRICED, make_graph, make_kernels, plan
+
+
+def _tilings(programs: tuple[RProgram, ...]) -> list[int]:
+    return [kernel.num_rtasks for program in programs for kernel in program.kernels]
+
+
+def test_a_wave_goes_on_in_the_program_where_a_launch_costs_more_than_a_signal() -> None:
+    chain = {"a": "", "b": "a"}
+    assert len(plan(chain, veus=2, cost=CostModel(launch_us=5, signal_us=2), a=(2, 1.0), b=(2, 1.0))) == 1
+
+
+def test_a_wave_starts_a_program_where_a_signal_costs_more_than_a_launch() -> None:
+    chain = {"a": "", "b": "a"}
+    first, second = plan(chain, veus=2, cost=CostModel(launch_us=2, signal_us=5), a=(2, 1.0), b=(2, 1.0))
+    assert [op.name for op in first.graph.operators] == ["a"]
+    assert [op.name for op in second.graph.operators] == ["b"]
+    assert first.waits() == second.waits() == 0
+    assert first.makespan_us == second.makespan_us == 2 + 1
+
+
+def test_equal_times_go_on_in_the_program() -> None:
+    assert len(plan({"a": "", "b": "a"}, veus=2, cost=CostModel(launch_us=5, signal_us=5), a=(2, 1.0), b=(2, 1.0))) == 1
+
+
+def test_a_rejected_wave_leaves_no_trace() -> None:
+    cost = CostModel(launch_us=2, signal_us=5)
+    reads = {"a": "", "b": "a", "c": "b"}
+    programs = plan(reads, veus=2, cost=cost, a=(2, 1.0), b=(2, 1.0), c=(2, 1.0))
+    assert [program.lanes for program in programs] == [programs[0].lanes] * 3
+
+
+def test_a_wave_that_leaves_veus_free_keeps_the_fastest_kernels() -> None:
+    # 3 rTasks on 4 vEUs: the efficient kernel would only be slower.
+    assert _tilings(plan({"a": ""}, veus=4, a=[(3, 2.0), (1, 3.0)])) == [3]
+
+
+def test_a_full_wave_takes_efficient_kernels_that_end_it_earlier() -> None:
+    # Alone, 4 rTasks of 2 us beat 1 of 5 us. Four such operators at once: 8 us against 5.
+    four = {name: "" for name in "abcd"}
+    tilings = {name: [(4, 2.0), (1, 5.0)] for name in four}
+    programs = plan(four, veus=4, **tilings)
+    assert _tilings(programs) == [1, 1, 1, 1]
+    assert programs[0].makespan_us == 5
+
+
+def test_a_full_wave_keeps_fastest_kernels_where_efficient_ones_end_it_later() -> None:
+    # Two operators: 4 us with the fastest, 5 with the efficient.
+    two = {"a": "", "b": ""}
+    programs = plan(two, veus=4, a=[(4, 2.0), (1, 5.0)], b=[(4, 2.0), (1, 5.0)])
+    assert _tilings(programs) == [4, 4]
+    assert programs[0].makespan_us == 4
+
+
+def test_the_sequential_policy_takes_the_fastest_kernels() -> None:
+    four = {name: "" for name in "abcd"}
+    programs = plan(four, veus=4, policy="sequential", **{name: [(4, 2.0), (1, 5.0)] for name in four})
+    assert _tilings(programs) == [4, 4, 4, 4]
+    assert programs[0].makespan_us == 8
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("sync", ["auto", "global"])
+@pytest.mark.parametrize("cost", [FREE, PRICED, CostModel(1, 3, 0.5)])
+@pytest.mark.parametrize("reads", [DIAMOND, BRANCHES])
+def test_a_builder_predicts_what_the_simulator_finds(
+    policy: str, sync: str, cost: CostModel, reads: dict[str, str]
+) -> None:
+    tilings = {name: (1 + n % 4, 1.5 + n) for n, name in enumerate(reads)}
+    problem = make_problem(make_graph(reads), make_kernels(**tilings), cost, 3, sync)
+    expected = [builder.time_us for builder in POLICIES[policy](problem)]
+    programs = plan(reads, veus=3, cost=cost, policy=policy, sync=sync, **tilings)
+    assert [program.makespan_us for program in programs] == pytest.approx(expected)

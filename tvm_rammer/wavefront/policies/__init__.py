@@ -1,0 +1,17 @@
+"""Scheduling policies, one a file, by name.
+
+A policy takes a `Problem` and returns programs in launch order, as builders, that together hold each
+operator once. It decides; what a plan must obey is checked behind it.
+"""
+
+from collections.abc import Callable
+
+from ..builder import ProgramBuilder
+from ..problem import Problem
+from .sequential import sequential
+from .wavefront import wavefront
+
+Policy = Callable[[Problem], list[ProgramBuilder]]
+
+POLICIES: dict[str, Policy] = {"wavefront": wavefront, "sequential": sequential}
+"""Every policy that `schedule` knows."""

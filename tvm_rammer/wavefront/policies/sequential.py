@@ -1,0 +1,29 @@
+"""What a plan is compared with: stock order and fastest kernels, as a stock executor launches them."""
+
+from ..builder import ProgramBuilder
+from ..place import place
+from ..problem import Problem
+from ..select_rkernels import fastest
+
+
+def sequential(problem: Problem) -> list[ProgramBuilder]:
+    """Plan operator after operator in the graph's order, with fastest kernels, in one program.
+
+    With `sync="global"` a barrier after each operator keeps them strictly apart: a stock executor without
+    its launches. With `"auto"` an operator waits only for its predecessors.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    list of ProgramBuilder
+        One program; none for an empty graph.
+    """
+    builder = ProgramBuilder(problem)
+    for operator in range(len(problem.graph.operators)):
+        if problem.sync == "global":
+            builder.barrier()
+        place(operator, fastest(problem, operator), builder)
+    return [builder] if builder.kernels else []

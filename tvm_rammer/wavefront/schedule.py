@@ -1,0 +1,77 @@
+"""From a graph and its kernels to verified rPrograms."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..device import DeviceSpec
+from ..errors import ScheduleError
+from ..ir import RGraph, RKernel, RProgram
+from .builder import ProgramBuilder
+from .cost import CostModel
+from .memory import plan_memory
+from .policies import POLICIES
+from .problem import make_problem
+from .simulate import simulate
+from .verify import verify
+
+
+def schedule(
+    graph: RGraph,
+    kernels: Mapping[str, Sequence[RKernel]],
+    device: DeviceSpec,
+    *,
+    veus: int,
+    policy: str = "wavefront",
+    sync: str = "auto",
+    cost: CostModel | None = None,
+) -> tuple[RProgram, ...]:
+    """Plan a graph: which rKernels, which vEU runs what and when, who waits for whom, what lies where.
+
+    Parameters
+    ----------
+    graph : RGraph
+    kernels : mapping of str to sequence of RKernel
+        The candidates, at least one, for each function of the graph.
+    device : DeviceSpec
+        Where prices come from.
+    veus : int
+        Number of vEUs; each program has as many lanes, some of them maybe empty.
+    policy : str
+        A key of `POLICIES`.
+    sync : {"auto", "global"}
+        `auto`: as few waits as the dependences allow. `global`: a barrier over all vEUs between waves.
+    cost : CostModel, optional
+        Prices in place of the device's.
+
+    Returns
+    -------
+    tuple of RProgram
+        In launch order, each verified; together they hold each operator once. Program `k` is called
+        `{graph.name}_{k}`, as its graph is.
+
+    Raises
+    ------
+    ScheduleError
+        An unknown policy or sync, no vEU, a function without kernels, or an impossible kernel.
+    VerificationError
+        The plan breaks a rule: a bug of the policy.
+    """
+    if policy not in POLICIES:
+        raise ScheduleError(f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}")
+    prices = cost or CostModel.of(device)
+    builders = POLICIES[policy](make_problem(graph, kernels, prices, veus, sync))
+    planned = sorted(o for builder in builders for o in builder.kernels)
+    if planned != list(range(len(graph.operators))):
+        raise ScheduleError(f"policy {policy!r} planned operators {planned}, not each of the graph once")
+    return tuple(_finish(builder, f"{graph.name}_{k}") for k, builder in enumerate(builders))
+
+
+def _finish(builder: ProgramBuilder, name: str) -> RProgram:
+    problem = builder.problem
+    graph = problem.graph.subgraph(builder.kernels, name)
+    kernels = tuple(builder.kernels[o] for o in sorted(builder.kernels))
+    lanes, num_events = builder.finish()
+    offsets, workspace_bytes = plan_memory(graph, lanes, num_events)
+    program = RProgram(name, graph, kernels, lanes, num_events, offsets, workspace_bytes)
+    verify(program, max_veus=problem.veus)
+    return replace(program, makespan_us=problem.cost.launch_us + simulate(program, problem.cost).makespan_us)
