@@ -45,7 +45,7 @@ def test_a_wave_that_leaves_veus_free_keeps_the_fastest_kernels() -> None:
 
 def test_a_full_wave_takes_efficient_kernels_that_end_it_earlier() -> None:
     # Alone, 4 rTasks of 2 us beat 1 of 5 us. Four such operators at once: 8 us against 5.
-    four = {name: "" for name in "abcd"}
+    four = dict.fromkeys("abcd", "")
     tilings = {name: [(4, 2.0), (1, 5.0)] for name in four}
     programs = plan(four, veus=4, **tilings)
     assert _tilings(programs) == [1, 1, 1, 1]
@@ -61,7 +61,7 @@ def test_a_full_wave_keeps_fastest_kernels_where_efficient_ones_end_it_later() -
 
 
 def test_the_sequential_policy_takes_the_fastest_kernels() -> None:
-    four = {name: "" for name in "abcd"}
+    four = dict.fromkeys("abcd", "")
     programs = plan(four, veus=4, policy="sequential", **{name: [(4, 2.0), (1, 5.0)] for name in four})
     assert _tilings(programs) == [4, 4, 4, 4]
     assert programs[0].makespan_us == 8

@@ -14,10 +14,11 @@ def program_of(*lanes: tuple[Run | Signal | Wait, ...], num_events: int = 1) -> 
 
 
 def test_times_by_hand() -> None:
-    timeline = simulate(
-        program_of((Run(0, 0, 3), Signal(0), Wait(0, 2), Run(1, 0, 1)), (Run(0, 3, 1), Signal(0), Wait(0, 2), Run(1, 1, 1))),
-        PRICED,
-    )  # fmt: skip
+    lanes = (
+        (Run(0, 0, 3), Signal(0), Wait(0, 2), Run(1, 0, 1)),
+        (Run(0, 3, 1), Signal(0), Wait(0, 2), Run(1, 1, 1)),
+    )
+    timeline = simulate(program_of(*lanes), PRICED)
     assert timeline.spans == (
         Span(0, 0, 0, 0.0, 6.0, "run"),
         Span(0, 2, 1, 6.0, 7.0, "wait"),
