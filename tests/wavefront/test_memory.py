@@ -70,6 +70,24 @@ def test_moving_any_buffer_onto_a_living_one_is_refused() -> None:
             verify(moved)
 
 
+@pytest.mark.parametrize("older, newer", [(0, 512), (512, 0), (512, 512), (256, 512), (512, 256)])
+def test_any_overlap_of_buffers_alive_together_is_refused(older: int, newer: int) -> None:
+    # c reads both; a fourth buffer that lies there earlier must not hide them from each other.
+    reads = {"z": "", "y": "z", "a": "y", "b": "y", "c": "a b"}
+    nbytes = {"z": 2048, "y": 128, "a": 1024, "b": 1024}
+    (program,) = plan(reads, veus=2, cost=PRICED, nbytes=nbytes)
+    names = {buffer.name: b for b, buffer in enumerate(program.graph.buffers)}
+    apart = {"z.out": 0, "y.out": 2048, "a.out": 0, "b.out": 1024}
+    together = apart | {"a.out": older, "b.out": newer}
+    for places in (apart, together):
+        moved = replace(program, offsets={names[n]: at for n, at in places.items()}, workspace_bytes=4096)
+        if places is apart:
+            verify(moved)
+        else:
+            with pytest.raises(VerificationError, match=r"buffers '[ab].out' and '[ab].out' share memory"):
+                verify(moved)
+
+
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(random_plans())
 def test_places_are_aligned_and_within_the_sum(programs: tuple[RProgram, ...]) -> None:

@@ -43,6 +43,14 @@ def test_a_wave_that_leaves_veus_free_keeps_the_fastest_kernels() -> None:
     assert _tilings(plan({"a": ""}, veus=4, a=[(3, 2.0), (1, 3.0)])) == [3]
 
 
+def test_whether_a_wave_is_full_is_counted_in_rtasks_of_the_fastest_kernels() -> None:
+    # a keeps vEUs 0 to 2 busy until 10, so b with one rTask would end at 6 and with three at 13. But its wave, of
+    # b alone, has 3 rTasks for 4 vEUs: the paper keeps the fastest kernel without a look at what is running.
+    programs = plan({"a": "", "c": "", "b": "c"}, veus=4, a=(3, 10.0), c=(1, 1.0), b=[(3, 4.0), (1, 5.0)])
+    assert _tilings(programs) == [3, 1, 3]
+    assert programs[0].makespan_us == 13
+
+
 def test_a_full_wave_takes_efficient_kernels_that_end_it_earlier() -> None:
     # Alone, 4 rTasks of 2 us beat 1 of 5 us. Four such operators at once: 8 us against 5.
     four = dict.fromkeys("abcd", "")

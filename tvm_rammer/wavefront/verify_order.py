@@ -86,7 +86,8 @@ def _neighbours(program: RProgram, execution: Execution, writer: dict[int, int])
     """Pairs of buffers that follow each other in some byte of the workspace, as (older, newer).
 
     The sweep over offsets keeps the tenants of a byte in the order in which they are written. It suffices to
-    prove neighbours apart: being done with before the next is written carries over from one to the next.
+    prove neighbours apart when one enters: being done with before the next is written carries over from one to
+    the next, also when one between them leaves.
     """
     rank = {o: n for n, o in enumerate(execution.sequence)}
     points: list[tuple[int, bool, int, int]] = []
@@ -106,5 +107,3 @@ def _neighbours(program: RProgram, execution: Execution, writer: dict[int, int])
                 yield b, tenants[at + 1][1]
         else:
             del tenants[at]
-            if 0 < at < len(tenants):
-                yield tenants[at - 1][1], tenants[at][1]
