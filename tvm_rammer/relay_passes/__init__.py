@@ -1,0 +1,33 @@
+"""From a model file to rOperators, and back: the passes on TVM's graph IR.
+
+TVM removed Relay in 0.20, so these passes work on Relax, and the folder keeps the name of the project's brief.
+
+    load_model      .onnx, ModelProto, Relax module or torch program -> Relax module of static shapes
+    prepare         clean-up, constants folded, operators fused: one call_tir is one rOperator
+    partition       Relax module -> regions of call_tirs, each with its RGraph
+    replace_region  the launches that a region became -> back into the Relax module
+    finish          the rest of TVM's own pipeline, down to what its virtual machine runs
+"""
+
+from .fold_batchnorm import FoldBatchNorm
+from .fold_constants import FoldConstants
+from .load_model import load_model
+from .partition import Partition, Region, partition
+from .pipeline import finish
+from .prepare import prepare
+from .rewrite import Launch, replace_region
+from .simplify_ops import SimplifyOps
+
+__all__ = [
+    "FoldBatchNorm",
+    "FoldConstants",
+    "Launch",
+    "Partition",
+    "Region",
+    "SimplifyOps",
+    "finish",
+    "load_model",
+    "partition",
+    "prepare",
+    "replace_region",
+]

@@ -1,0 +1,102 @@
+"""Small tools to look at and to rebuild the bindings of a Relax function."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from tvm import relax, tirx
+from tvm.ir import Call, Constant, GenericConst, GlobalVar, Tuple, TupleGetItem
+
+
+def is_const(expr: relax.Expr) -> bool:
+    """Whether `expr` is a tensor constant."""
+    return isinstance(expr, GenericConst) and isinstance(expr.ty, relax.TensorType)
+
+
+def static_shape(ty: object) -> tuple[int, ...] | None:
+    """The shape of a tensor type, or None where it is no tensor or not static."""
+    if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
+        return None
+    if not all(isinstance(dim, tirx.IntImm) for dim in ty.shape):
+        return None
+    return tuple(int(dim) for dim in ty.shape)
+
+
+def tensor_fields(ty: object) -> list[relax.TensorType] | None:
+    """The tensors of a type that is a tensor or a flat tuple of tensors, or None."""
+    fields = list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]
+    return fields if all(isinstance(field, relax.TensorType) for field in fields) else None
+
+
+def dtype_of(ty: relax.TensorType) -> str:
+    """The element type of a tensor type, as text."""
+    return str(ty.dtype)
+
+
+def body_blocks(func: relax.Function) -> list[relax.BindingBlock]:
+    """The blocks of a function; none where its body is no sequence."""
+    return list(func.body.blocks) if isinstance(func.body, relax.SeqExpr) else []
+
+
+def leaves(expr: relax.Expr) -> Iterator[relax.Expr]:
+    """What `expr` reads, once for each time that it is read: its Vars and constants, through tuples and calls."""
+    if isinstance(expr, Tuple):
+        for field in expr.fields:
+            yield from leaves(field)
+    elif isinstance(expr, TupleGetItem):
+        yield from leaves(expr.tuple_value)
+    elif isinstance(expr, Call):
+        yield from leaves(expr.op)
+        for arg in expr.args:
+            yield from leaves(arg)
+    elif isinstance(expr, relax.Var | Constant | GlobalVar):
+        yield expr
+    elif isinstance(expr, relax.If | relax.SeqExpr | relax.Function):
+        yield from relax.analysis.free_vars(expr)
+
+
+def count_uses(func: relax.Function) -> Counter[relax.Var]:
+    """How often each Var is read in the outer bindings and the result of a function."""
+    uses: Counter[relax.Var] = Counter()
+    for block in body_blocks(func):
+        for binding in block.bindings:
+            uses.update(leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.Var))
+    result = func.body.body if isinstance(func.body, relax.SeqExpr) else func.body
+    uses.update(leaf for leaf in leaves(result) if isinstance(leaf, relax.Var))
+    return uses
+
+
+def rebuild(func: relax.Function, blocks: Sequence[tuple[bool, Sequence[relax.Binding]]]) -> relax.Function:
+    """Make a function of new blocks, with the parameters, result and attributes of `func`.
+
+    Parameters
+    ----------
+    func : relax.Function
+    blocks : sequence of (bool, sequence of relax.Binding)
+        Whether a block is a DataflowBlock, and its bindings.
+    """
+    made = [
+        relax.DataflowBlock(list(bindings)) if dataflow else relax.BindingBlock(list(bindings))
+        for dataflow, bindings in blocks
+        if bindings
+    ]
+    body = relax.SeqExpr(made, func.body.body)
+    return relax.Function(func.params, body, func.ret_ty, func.is_pure, func.attrs)
+
+
+def substitute(expr: relax.Expr, values: Mapping[relax.Expr, relax.Expr]) -> relax.Expr:
+    """Replace Vars and GlobalVars in a call, a tuple or a tuple's item; what nothing changes in is returned itself."""
+    if isinstance(expr, relax.Var | GlobalVar):
+        return values.get(expr, expr)
+    if isinstance(expr, Tuple):
+        fields = [substitute(field, values) for field in expr.fields]
+        changed = any(not a.same_as(b) for a, b in zip(fields, expr.fields, strict=True))
+        return relax.Tuple(fields) if changed else expr
+    if isinstance(expr, TupleGetItem):
+        inner = substitute(expr.tuple_value, values)
+        return expr if inner.same_as(expr.tuple_value) else relax.TupleGetItem(inner, expr.index)
+    if isinstance(expr, Call):
+        args = [substitute(arg, values) for arg in expr.args]
+        if all(a.same_as(b) for a, b in zip(args, expr.args, strict=True)):
+            return expr
+        return Call(expr.op, args, expr.attrs, expr.ty_args, ret_ty=expr.ty)
+    return expr

@@ -1,0 +1,65 @@
+"""Load a model of any of the supported kinds as a Relax module of static shapes."""
+
+import os
+from typing import Any
+
+import tvm
+
+from ..errors import ModelError
+from .onnx_shapes import Shapes
+
+
+def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
+    """Load a model as a Relax module whose function "main" has static shapes and its weights as constants.
+
+    Parameters
+    ----------
+    model : path, onnx.ModelProto, tvm.IRModule or torch.export.ExportedProgram
+        An .onnx file (str or PathLike) or a model in memory, which is never changed.
+    shapes : mapping of str to sequence of int, optional
+        Static shapes of inputs by name.
+
+    Returns
+    -------
+    tvm.IRModule
+        Parameters of "main" keep the names of the model's inputs.
+
+    Raises
+    ------
+    ShapeError
+        A dimension is open and no value was given for it, or a given shape does not fit.
+    UnsupportedOperatorError
+        TVM's frontend lacks an operator.
+    ModelError
+        The model cannot be read or imported.
+    """
+    if isinstance(model, tvm.IRModule):
+        from .static_relax import static_relax
+
+        return static_relax(model, shapes)
+    kind = type(model)
+    if kind.__name__ == "ExportedProgram" and kind.__module__.partition(".")[0] == "torch":
+        from .static_relax import import_torch
+
+        return import_torch(model, shapes)
+    if isinstance(model, str | os.PathLike) or (
+        kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx")
+    ):
+        return _load_onnx(model, shapes)
+    raise ModelError(
+        f"cannot load a model from {kind.__module__}.{kind.__qualname__}; give the path of an .onnx file, "
+        f"an onnx.ModelProto, a Relax IRModule or a torch.export.ExportedProgram"
+    )
+
+
+def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
+    from .onnx_fold import fold_onnx
+    from .onnx_import import import_onnx, modernise
+    from .onnx_read import read_onnx
+    from .onnx_shapes import fix_input_shapes
+
+    proto = read_onnx(model)
+    fix_input_shapes(proto, shapes)
+    proto = modernise(proto)
+    fold_onnx(proto)
+    return import_onnx(proto)

@@ -1,0 +1,38 @@
+"""What TVM does after fusion and scheduling: the rest of its default pipeline."""
+
+import importlib
+
+import tvm
+from tvm import relax
+
+_HOMES = {"llvm": "cpu_generic", "cuda": "cuda"}
+
+
+def finish(target: tvm.target.Target) -> tvm.transform.Pass:
+    """Lower a prepared module to what the Relax virtual machine runs.
+
+    The stages are those of TVM's own pipeline for the target but without the fusion and the schedules, so what
+    `prepare` fused and the caller scheduled stays as it is. An operator that nobody legalized is legalized.
+
+    Parameters
+    ----------
+    target : tvm.target.Target
+
+    Returns
+    -------
+    tvm.transform.Pass
+    """
+    home = importlib.import_module(f"tvm.relax.backend.{_HOMES.get(target.kind.name, 'gpu_generic')}")
+
+    @tvm.transform.module_pass(opt_level=0, name="RammerFinish")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        stages = [
+            *home.library_dispatch_passes(target),
+            relax.transform.LegalizeOps(),
+            *home.dataflow_lower_passes(target),
+            *home.finalize_passes(target),
+        ]
+        with target:
+            return tvm.transform.Sequential(stages)(mod)
+
+    return run

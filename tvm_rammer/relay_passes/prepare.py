@@ -1,0 +1,47 @@
+"""Clean a Relax module up and fuse its operators: afterwards one call_tir is one rOperator."""
+
+import tvm
+from tvm import relax
+
+from .fold_batchnorm import FoldBatchNorm
+from .fold_constants import FoldConstants
+from .simplify_ops import SimplifyOps
+
+
+def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
+    """Make the pass that turns a loaded module into fused calls of PrimFuncs.
+
+    Parameters
+    ----------
+    target : tvm.target.Target
+        What the module is compiled for; some operators are legalized differently for a GPU.
+
+    Returns
+    -------
+    tvm.transform.Pass
+        Its result has the same functions and the same meaning. Constants that were folded are computed in the
+        data types of the model, batch normalisation in float64.
+    """
+
+    @tvm.transform.module_pass(opt_level=0, name="RammerPrepare")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        stages = [
+            FoldConstants(),
+            SimplifyOps(),
+            FoldBatchNorm(),
+            relax.transform.DecomposeOpsForInference(),
+            relax.transform.CanonicalizeBindings(),
+            # Before LegalizeOps: a bias that is still reshaped at run time would not fuse into its convolution.
+            FoldConstants(),
+            relax.transform.EliminateCommonSubexpr(),
+            relax.transform.DeadCodeElimination(),
+            relax.transform.LegalizeOps(),
+            relax.transform.AnnotateTIROpPattern(),
+            relax.transform.FuseOps(),
+            relax.transform.FuseTIR(),
+            relax.transform.DeadCodeElimination(),
+        ]
+        with target:
+            return tvm.transform.Sequential(stages)(mod)
+
+    return run

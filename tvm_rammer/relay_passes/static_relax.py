@@ -1,0 +1,115 @@
+"""A Relax module or a torch program -> a Relax module whose "main" has static shapes."""
+
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+
+from ..errors import ModelError, ShapeError
+from .onnx_read import first_line
+from .onnx_shapes import Shapes, check_given, remedy
+
+
+def static_relax(mod: tvm.IRModule, shapes: Shapes | None = None) -> tvm.IRModule:
+    """Copy a module and bind the symbolic dimensions of its function "main".
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        Is not changed.
+    shapes : mapping of str to sequence of int, optional
+        Static shapes of parameters by name.
+
+    Raises
+    ------
+    ModelError
+        There is no Relax function "main".
+    ShapeError
+        A parameter's shape remains open, or a given shape does not fit.
+    """
+    names = [var.name_hint for var in mod.get_global_vars()]
+    if "main" not in names or not isinstance(mod["main"], relax.Function):
+        raise ModelError(f"the module has no Relax function 'main', only {names}; rename the one to be compiled")
+    mod = mod.clone()
+    params = {param.name: param for param in mod["main"].params}
+    given = check_given(shapes, list(params))
+    bound: dict[tirx.Var, int] = {}
+    for name, sizes in given.items():
+        _match(name, params[name].ty, sizes, bound)
+    if bound:
+        mod = relax.transform.BindSymbolicVars(bound, "main")(mod)
+    for param in mod["main"].params:
+        _check_static(param.name, param.ty)
+        if param.name in given and _sizes(param.ty) != list(given[param.name]):
+            raise ShapeError(
+                f"parameter {param.name!r} has the shape {_show(params[param.name].ty)}, which {given[param.name]} "
+                f"does not fit; give {_show(param.ty)}"
+            )
+    return mod
+
+
+def import_torch(program: Any, shapes: Shapes | None = None) -> tvm.IRModule:
+    """Import a torch.export program by TVM's frontend; its weights become constants.
+
+    Raises
+    ------
+    ModelError
+        The frontend fails: an operator that it lacks, or a program of another torch.
+    ShapeError
+        As `static_relax`.
+    """
+    try:
+        from tvm.relax.frontend.torch import from_exported_program
+
+        mod = from_exported_program(program, unwrap_unit_return_tuple=True)
+    except Exception as error:
+        raise ModelError(
+            f"TVM's torch frontend cannot import the program: {first_line(error)}; try to export it to ONNX"
+        ) from error
+    return static_relax(mod, shapes)
+
+
+def _match(name: str, ty: tvm.ir.Type, sizes: tuple[int, ...], bound: dict[tirx.Var, int]) -> None:
+    if not isinstance(ty, relax.TensorType):
+        raise ShapeError(f"a shape is given for {name!r}, which is not a tensor but {ty}; leave it out")
+    if ty.ndim not in (-1, len(sizes)):
+        raise ShapeError(
+            f"parameter {name!r} has the shape {_show(ty)}, of rank {ty.ndim}, but {sizes} is given; "
+            f"give {ty.ndim} sizes"
+        )
+    if not isinstance(ty.shape, relax.ShapeExpr):
+        return
+    for dim, size in zip(ty.shape, sizes, strict=True):
+        if isinstance(dim, tirx.Var) and bound.setdefault(dim, size) != size:
+            raise ShapeError(
+                f"the dimension {dim.name!r} of parameter {name!r} is {size} here and {bound[dim]} elsewhere; "
+                f"give one value to all that share it"
+            )
+
+
+def _check_static(name: str, ty: tvm.ir.Type) -> None:
+    if isinstance(ty, relax.TupleType):
+        for field in ty.fields:
+            _check_static(name, field)
+    elif isinstance(ty, relax.TensorType):
+        if _sizes(ty) is None:
+            known = [int(d) if isinstance(d, tirx.IntImm) else 1 for d in ty.shape] if _has_shape(ty) else [1] * 4
+            raise ShapeError(f"parameter {name!r} has no static shape but {_show(ty)}; {remedy(name, known)}")
+    elif isinstance(ty, relax.ShapeType):
+        raise ShapeError(f"parameter {name!r} is a shape, {ty}; only tensors of static shapes can be inputs")
+
+
+def _has_shape(ty: relax.TensorType) -> bool:
+    return isinstance(ty.shape, relax.ShapeExpr)
+
+
+def _sizes(ty: tvm.ir.Type) -> list[int] | None:
+    if not _has_shape(ty) or not all(isinstance(d, tirx.IntImm) for d in ty.shape):
+        return None
+    return [int(d) for d in ty.shape]
+
+
+def _show(ty: tvm.ir.Type) -> str:
+    if not isinstance(ty, relax.TensorType) or not _has_shape(ty):
+        return str(ty)
+    return f"({', '.join(map(str, ty.shape))})"
