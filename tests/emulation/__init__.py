@@ -1,0 +1,1 @@
+"""Running generated CUDA text without a GPU."""

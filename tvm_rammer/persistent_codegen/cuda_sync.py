@@ -1,0 +1,47 @@
+"""Calls of the fixed device functions in sync.cuh, as TIR.
+
+Each call carries the whole file; its include guard keeps one copy. So the text travels with the IR through
+`tvm.compile`, and nothing is added to the generated source afterwards.
+"""
+
+import functools
+import pathlib
+
+from tvm.backend.cuda.op import cuda_func_call
+from tvm.ir import Expr
+
+
+@functools.cache
+def source() -> str:
+    """Return the text of sync.cuh."""
+    return (pathlib.Path(__file__).parent / "sync.cuh").read_text(encoding="utf-8") + "\n"
+
+
+def run_number(runs: Expr) -> Expr:
+    """Number of this run, from 1; `runs` points to the number of finished ones."""
+    return cuda_func_call("rammer_run_number", runs, source_code=source(), return_type="int32")
+
+
+def wait(counter: Expr, arrivals: Expr, run: Expr) -> Expr:
+    """One thread sleeps until the counter has reached `arrivals * run`: an acquire, for the whole GPU."""
+    return cuda_func_call("rammer_wait", counter, arrivals, run, source_code=source())
+
+
+def signal(counter: Expr) -> Expr:
+    """One thread adds one to the counter: a release, for the whole GPU."""
+    return cuda_func_call("rammer_signal", counter, source_code=source())
+
+
+def finish(runs: Expr, finished: Expr, blocks: int, run: Expr) -> Expr:
+    """One thread of each of `blocks` blocks says that its block has done its part of the run."""
+    return cuda_func_call("rammer_finish", runs, finished, blocks, run, source_code=source())
+
+
+def block_barrier() -> Expr:
+    """All threads of the block."""
+    return cuda_func_call("rammer_block_barrier", source_code=source())
+
+
+def rtask_barrier(identity: int, threads: int) -> Expr:
+    """The first `threads` threads of the block, on hardware barrier `identity` (1 to 15)."""
+    return cuda_func_call("rammer_rtask_barrier", identity, threads, source_code=source())

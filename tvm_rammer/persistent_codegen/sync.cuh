@@ -1,0 +1,43 @@
+// How the blocks of an rProgram's persistent kernel wait for one another. Fixed text, the same in every program.
+//
+// A counter only grows: an event with n arrivals has happened in run r once its counter has reached n * r.
+// Counters are unsigned and may wrap around; a difference taken as signed stays right while it is under 2^31.
+// The calling code puts a block barrier before rammer_signal and after rammer_wait, so that one thread's
+// release covers what the whole block wrote, and its acquire what the whole block reads.
+#ifndef RAMMER_SYNC
+#define RAMMER_SYNC
+
+// Number of this run, from 1; `runs` counts the finished ones.
+__device__ __forceinline__ int rammer_run_number(int* runs) {
+  return __nv_atomic_load_n(runs, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE) + 1;
+}
+
+// One thread waits. It sleeps ever longer between two looks, so as not to take bandwidth from those who work.
+__device__ __forceinline__ void rammer_wait(int* counter, int arrivals, int run) {
+  unsigned target = (unsigned)arrivals * (unsigned)run, pause = 16;
+  while ((int)((unsigned)__nv_atomic_load_n(counter, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE) - target) < 0) {
+    __nanosleep(pause);
+    if (pause < 256) pause *= 2;
+  }
+}
+
+// One thread says that its block has arrived.
+__device__ __forceinline__ void rammer_signal(int* counter) {
+  __nv_atomic_add(counter, 1, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+}
+
+// One thread of each block says that it is done; the last one counts the run as finished. By then every block has
+// read its run number, so the next launch, and no one earlier, sees the new one.
+__device__ __forceinline__ void rammer_finish(int* runs, int* finished, int blocks, int run) {
+  unsigned before = (unsigned)__nv_atomic_fetch_add(finished, 1, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE);
+  if (before + 1u == (unsigned)blocks * (unsigned)run)
+    __nv_atomic_store_n(runs, run, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+}
+
+// All threads of the block.
+__device__ __forceinline__ void rammer_block_barrier() { __syncthreads(); }
+
+// The first `threads` threads of the block (a multiple of 32), on hardware barrier `id` (1 to 15).
+__device__ __forceinline__ void rammer_rtask_barrier(int id, int threads) { __barrier_sync_count(id, threads); }
+
+#endif  // RAMMER_SYNC
