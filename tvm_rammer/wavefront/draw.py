@@ -120,7 +120,7 @@ class _Picture:
             )
             yield f'<line class="cut" x1="{x:.2f}" y1="{_TOP - 18}" x2="{x:.2f}" y2="{self.bottom:.1f}"/>'
             for shown in (text, program.name):
-                if 5.6 * len(shown) < end - x:
+                if 6.4 * len(shown) < end - x:
                     yield f'<text x="{x + 4:.2f}" y="{_TOP - 7}">{escape(shown)}</text>'
                     break
             yield "</g>"
