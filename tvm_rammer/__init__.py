@@ -1,1 +1,38 @@
-"""Rammer (OSDI 2020) on today's Apache TVM."""
+"""Rammer (OSDI 2020) on today's Apache TVM: a model runs as a few persistent kernels, planned at compile time.
+
+    import tvm_rammer
+    module = tvm_rammer.compile("model.onnx")
+    outputs = module(x)
+
+Importing this package is quick: TVM is imported when it is first needed. Once TVM's Relax is there,
+`relax.get_pipeline("rammer")` is too.
+"""
+
+import importlib
+from typing import Any
+
+from . import startup
+
+startup.use_all_cores()
+startup.register_pipeline_with_tvm()
+
+_HOMES = {
+    "compile": "driver",
+    "RammerModule": "module",
+    "DeviceSpec": "device",
+    "RProgram": "ir",
+    "RammerError": "errors",
+}
+
+__version__ = "0.1.0"
+__all__ = ["DeviceSpec", "RProgram", "RammerError", "RammerModule", "compile"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -8,7 +8,7 @@ import os
 import pathlib
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from .errors import TargetError
@@ -110,7 +110,8 @@ def _gpu(
     name: str, arch: str, units: int, clock: float, memory: float, cache: float, cache_mb: int, kb: int
 ) -> DeviceSpec:
     return DeviceSpec(
-        name=name, kind="cuda", arch=arch, units=units, clock_ghz=clock, flops_per_cycle=128 if arch == "sm_70" or arch == "sm_80" else 256,
+        name=name, kind="cuda", arch=arch, units=units, clock_ghz=clock,
+        flops_per_cycle=256 if arch == "sm_90" else 128,
         vector_bytes=16, memory_gbps=memory, cache_gbps=cache, cache_bytes=cache_mb << 20, unit_bytes=kb << 10,
         launch_us=2.1, signal_us=0.6, barrier_us=1.1, threads_per_unit=2048, threads_per_block=1024,
         registers_per_unit=65536, blocks_per_unit=32, shared_per_block=(kb - 1) << 10, warp=32,
@@ -195,8 +196,6 @@ def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
     TargetError
         Neither a CPU of LLVM nor a GPU of CUDA, or an `arch` without a preset.
     """
-    from dataclasses import replace
-
     kind = config.get("kind")
     if kind == "llvm":
         host = host_cpu()

@@ -1,0 +1,36 @@
+"""The record of a compilation: what the driver fills in, and reports read."""
+
+from dataclasses import dataclass, field
+
+from .device import DeviceSpec
+from .ir import RGraph, RKernel, RProgram
+
+
+@dataclass(slots=True)
+class Compilation:
+    """What became of a model.
+
+    Parameters
+    ----------
+    device : DeviceSpec
+    policy, sync : str
+    operators : int
+        Calls of the model before fusion.
+    graphs : list of RGraph
+        One for each region.
+    kernels : dict of str to tuple of RKernel
+        All that were considered, by function.
+    programs : list of RProgram
+        In launch order.
+    left : list of (str, str)
+        Calls left to stock TVM, with the reason.
+    """
+
+    device: DeviceSpec
+    policy: str = "wavefront"
+    sync: str = "auto"
+    operators: int = 0
+    graphs: list[RGraph] = field(default_factory=list)
+    kernels: dict[str, tuple[RKernel, ...]] = field(default_factory=dict)
+    programs: list[RProgram] = field(default_factory=list)
+    left: list[tuple[str, str]] = field(default_factory=list)

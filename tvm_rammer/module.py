@@ -1,0 +1,173 @@
+"""A compiled model: call it, ask it what it does, draw it, save it."""
+
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from .compilation import Compilation
+from .errors import ModelError, TargetError, ToolError
+from .ir import RProgram
+from .report import explain, report
+from .wavefront import schedule_svg
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """Name, static shape and element type of an input."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class RammerModule:
+    """What `tvm_rammer.compile` returns.
+
+    Call it with NumPy arrays, tvm tensors or anything that speaks DLPack, by position or by name. If all
+    arguments are NumPy arrays so are the results; otherwise they are tvm tensors. The results have the
+    model's structure: one tensor, or a tuple.
+
+    Parameters
+    ----------
+    executable : tvm.relax.VMExecutable
+    compilation : Compilation
+    inputs : sequence of TensorSpec
+    """
+
+    def __init__(self, executable: relax.VMExecutable, compilation: Compilation, inputs: Sequence[TensorSpec]) -> None:
+        self.executable = executable
+        self.compilation = compilation
+        self.inputs = tuple(inputs)
+        self._main: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model.
+
+        Raises
+        ------
+        ModelError
+            An argument is missing, unknown, or of another shape or type than the model's input.
+        ToolError
+            The module was compiled for a GPU, and this machine has none.
+        """
+        given = self._bind(args, kwargs)
+        device = self._device()
+        tensors = [_to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]
+        if self._main is None:
+            self._main = relax.VirtualMachine(self.executable, device)["main"]
+        result = self._main(*tensors)
+        return _to_numpy(result) if all(isinstance(v, np.ndarray) for v in given) else result
+
+    @property
+    def rprograms(self) -> tuple[RProgram, ...]:
+        """The plans, in launch order."""
+        return tuple(self.compilation.programs)
+
+    def report(self) -> dict[str, Any]:
+        """Return the figures of the compilation: operators, rKernels, waves, launches, waits, makespan."""
+        return report(self.compilation)
+
+    def explain(self) -> str:
+        """Tell what each operator became and why, and what was left to stock TVM and why."""
+        return explain(self.compilation)
+
+    def schedule_svg(self) -> str:
+        """Draw the plan: one lane a vEU, rTasks coloured by rOperator, waits hatched."""
+        return schedule_svg(self.rprograms)
+
+    def cuda_source(self) -> str:
+        """Return the generated CUDA text.
+
+        Raises
+        ------
+        TargetError
+            The module was compiled for a CPU.
+        """
+        if self.compilation.device.kind != "cuda":
+            raise TargetError(
+                f"the module was compiled for {self.compilation.device.name}, which has no CUDA source; "
+                'compile with target="cuda:h200" or the like'
+            )
+        return "\n".join(m.inspect_source("cuda") for m in _imports(self.executable.mod) if m.kind == "cuda")
+
+    def export_library(self, path: str | os.PathLike[str]) -> pathlib.Path:
+        """Save a library that plain TVM loads with `tvm.runtime.load_module`, without this package.
+
+        Parameters
+        ----------
+        path : path
+            Ends in `.so`. Linking it needs a C compiler on this machine.
+
+        Raises
+        ------
+        ToolError
+            The library could not be linked or written.
+        """
+        target = pathlib.Path(path)
+        try:
+            self.executable.export_library(str(target))
+        except (RuntimeError, OSError, ValueError) as error:
+            reason = str(error).strip().splitlines()[-1]
+            raise ToolError(
+                f"cannot write the library {str(target)!r}: {reason}; it needs a C compiler (g++) on PATH, "
+                "a folder that exists, and a name that ends in .so"
+            ) from error
+        return target
+
+    def _device(self) -> tvm.runtime.Device:
+        if self.compilation.device.kind == "cpu":
+            return tvm.cpu()
+        device = tvm.cuda()
+        if not device.exist:
+            raise ToolError(
+                f"compiled for {self.compilation.device.name}, but there is no CUDA device here; "
+                "read cuda_source(), or export_library() and run that where the device is"
+            )
+        return device
+
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        names = [spec.name for spec in self.inputs]
+        if len(args) > len(names):
+            raise ModelError(f"{len(args)} inputs given, but the model has {len(names)}: {', '.join(names)}")
+        given = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in names:
+                raise ModelError(f"the model has no input {name!r}; its inputs are {', '.join(names)}")
+            if name in given:
+                raise ModelError(f"input {name!r} was given twice: by position and by name")
+            given[name] = value
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise ModelError(f"no value for the inputs {', '.join(missing)}; pass them by position or by name")
+        return [given[name] for name in names]
+
+
+def _imports(module: Any) -> list[Any]:
+    return [module, *(m for child in module.imports for m in _imports(child))]
+
+
+def _to_tensor(value: Any, spec: TensorSpec, device: tvm.runtime.Device) -> Any:
+    if not isinstance(value, tvm.runtime.Tensor):
+        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+            value = tvm.runtime.from_dlpack(value)
+        else:
+            value = np.asarray(value)
+    shape, dtype = tuple(int(s) for s in value.shape), str(value.dtype)
+    if shape != spec.shape or dtype != spec.dtype:
+        takes = f"{spec.dtype}{list(spec.shape)}"
+        raise ModelError(f"input {spec.name!r} is {dtype}{list(shape)}, but the model takes {takes}")
+    if isinstance(value, np.ndarray):
+        return tvm.runtime.tensor(np.ascontiguousarray(value), device)
+    return value if value.device == device else value.copyto(device)
+
+
+def _to_numpy(result: Any) -> Any:
+    if isinstance(result, tvm.runtime.Tensor):
+        return result.numpy()
+    return tuple(_to_numpy(part) for part in result)

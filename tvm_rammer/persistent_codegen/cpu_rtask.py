@@ -1,0 +1,105 @@
+"""A scheduled CPU kernel becomes the function of one rTask (docs/architecture.md, decision D1).
+
+The kernel's outermost parallel loop goes away and its variable becomes a parameter. Arrays that an
+rTask keeps in memory become pointers into its vEU's arena, so that nothing is allocated while it runs.
+"""
+
+import math
+
+import tvm
+import tvm_ffi
+from tvm import ir, s_tir, tirx
+from tvm.ir import PointerType, PrimType
+
+from ..errors import CodegenError
+from ..ir import ITEM_BYTES, RKernel
+from ..kernel import RTaskFunction, ScheduledKernel
+
+STACK_BYTES = 1023
+"""Arrays marked `local` up to this size stay on the stack; TVM would take larger ones from the heap. LLVM
+keeps accumulators in registers either way: nothing else points to where they lie."""
+
+
+def lower(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Lower blocks and n-dimensional buffers to loops over flat arrays, as TVM's own pipeline does."""
+    passes = [
+        s_tir.transform.CanonicalizeLoop(),
+        s_tir.transform.LowerInitBlock(),
+        s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
+        s_tir.transform.ConvertBlocksToOpaque(),
+        s_tir.transform.CompactBufferAllocation(),
+        s_tir.transform.LowerMatchBuffer(),
+        s_tir.transform.StmtSimplify(),
+        s_tir.transform.LowerOpaqueBlock(),
+        tirx.transform.FlattenBuffer(),
+        tirx.transform.NarrowDataType(32),
+    ]
+    module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+    return tvm.transform.Sequential(passes)(module)["main"]
+
+
+def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
+    """Make the rTask function of a kernel.
+
+    Raises
+    ------
+    CodegenError
+        The kernel's rTasks share an array, or it has another number of rTasks than it says.
+    """
+    func = lower(kernel.func)
+    rtask = tirx.Var("rtask", "int32")
+    scratch: list[tirx.Buffer] = []
+    body = [_one_rtask(s, rtask, kernel.spec) for s in _statements(func.body)]
+    body = [_move_arrays(s, scratch) for s in body]
+
+    pointers = [_pointer(p) for p in func.params]
+    arenas = [_pointer(b) for b in scratch]
+    declared = [tirx.DeclBuffer(b, data=p) for b, p in zip((*func.params, *scratch), (*pointers, *arenas), strict=True)]
+    whole = tirx.SeqStmt([*declared, *body])
+    # TVM asks for the device of every array, and says it only in functions that are called from outside.
+    for key, value in (("device_id", 0), ("device_type", int(tvm.cpu().dlpack_device_type()))):
+        whole = tirx.AttrStmt(ir.StringImm("default"), key, tirx.IntImm("int32", value), whole)
+    out = tirx.PrimFunc([*pointers, *arenas, rtask], whole)
+    for key in ("tirx.noalias", "s_tir", "tirx.is_scheduled", "rammer.rtask"):
+        out = out.with_attr(key, True)
+    return RTaskFunction(
+        name=kernel.spec.name,
+        func=out,
+        dtypes=tuple(str(p.dtype) for p in func.params),
+        scratch=tuple((_nbytes(b), str(b.dtype)) for b in scratch),
+    )
+
+
+def _statements(body: tirx.Stmt) -> list[tirx.Stmt]:
+    return list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
+
+
+def _pointer(buffer: tirx.Buffer) -> tirx.Var:
+    return tirx.Var(f"{buffer.name}_ptr", PointerType(PrimType(str(buffer.dtype)), "global"))
+
+
+def _nbytes(buffer: tirx.Buffer) -> int:
+    return math.prod(int(s) for s in buffer.shape) * ITEM_BYTES[str(buffer.dtype)]
+
+
+def _one_rtask(statement: tirx.Stmt, rtask: tirx.Var, spec: RKernel) -> tirx.Stmt:
+    """Replace a parallel loop at the top by its body for one rTask."""
+    if isinstance(statement, tirx.DeclBuffer) or spec.num_rtasks == 1:
+        return statement
+    if not (isinstance(statement, tirx.For) and statement.kind == tirx.ForKind.PARALLEL):
+        raise CodegenError(f"kernel {spec.name} does work outside its rTasks: {type(statement).__name__}")
+    if int(statement.extent) != spec.num_rtasks:
+        raise CodegenError(f"kernel {spec.name} has {statement.extent} rTasks, but says {spec.num_rtasks}")
+    return tirx.SeqStmt([tirx.Bind(statement.loop_var, rtask), *_statements(statement.body)])
+
+
+def _move_arrays(statement: tirx.Stmt, scratch: list[tirx.Buffer]) -> tirx.Stmt:
+    """Take out the allocation of every array that is too large for registers; collect these arrays."""
+
+    def rewrite(node: tirx.AllocBuffer) -> tirx.Stmt:
+        if node.buffer.scope() == "local" and _nbytes(node.buffer) <= STACK_BYTES:
+            return node
+        scratch.append(node.buffer)
+        return tirx.Evaluate(0)
+
+    return tvm_ffi.structural_map(statement, (tirx.AllocBuffer, rewrite), order="post")

@@ -1,0 +1,63 @@
+"""What happens at `import tvm_rammer`, without importing TVM, which takes more than a second."""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from .device import host_cpu
+
+_PIPELINES = "tvm.relax.pipeline"
+
+
+def use_all_cores() -> None:
+    """Let TVM's thread pool have a worker for each core, unless the user has chosen a number.
+
+    By itself TVM takes half of them, for it counts on hyper-threads: one worker on a machine of two cores.
+    The pool of a thread is made at its first parallel launch; what was made before keeps its size.
+    """
+    os.environ.setdefault("TVM_NUM_THREADS", str(host_cpu().units))
+
+
+def register_pipeline_with_tvm() -> None:
+    """Register the Relax pipeline "rammer": now if Relax is imported, else as soon as it is."""
+    if _PIPELINES in sys.modules:
+        _register()
+    else:
+        sys.meta_path.insert(0, _WhenRelaxIsImported())
+
+
+def _register() -> None:
+    pipelines = sys.modules[_PIPELINES]
+
+    @pipelines.register_pipeline("rammer")  # type: ignore[untyped-decorator, unused-ignore]
+    def rammer(policy: str = "wavefront", sync: str = "auto") -> object:
+        """Prepare, schedule, finish: for `tvm.compile(mod, target, relax_pipeline="rammer")`."""
+        from .driver import rammer_pipeline
+
+        return rammer_pipeline(policy, sync)
+
+
+class _WhenRelaxIsImported(importlib.abc.MetaPathFinder):
+    """Finds `tvm.relax.pipeline` as usual, and registers our pipeline once its code has run."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != _PIPELINES:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        run = spec.loader.exec_module
+
+        def run_and_register(module: ModuleType) -> None:
+            run(module)
+            _register()
+
+        spec.loader.exec_module = run_and_register  # type: ignore[method-assign]
+        return spec
