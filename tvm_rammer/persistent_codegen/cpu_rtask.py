@@ -1,23 +1,19 @@
 """A scheduled CPU kernel becomes the function of one rTask (docs/architecture.md, decision D1).
 
-The kernel's outermost parallel loop goes away and its variable becomes a parameter. Arrays that an
-rTask keeps in memory become pointers into its vEU's arena, so that nothing is allocated while it runs.
+The kernel's outermost parallel loop goes away and its variable becomes a parameter. The rTask's arrays
+become pointers into its vEU's arena, so that nothing is allocated while it runs.
 """
 
 import math
 
 import tvm
 import tvm_ffi
-from tvm import ir, s_tir, tirx
+from tvm import s_tir, tirx
 from tvm.ir import PointerType, PrimType
 
 from ..errors import CodegenError
 from ..ir import ITEM_BYTES, RKernel
 from ..kernel import RTaskFunction, ScheduledKernel
-
-STACK_BYTES = 1023
-"""Arrays marked `local` up to this size stay on the stack; TVM would take larger ones from the heap. LLVM
-keeps accumulators in registers either way: nothing else points to where they lie."""
 
 
 def lower(func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -55,11 +51,7 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
     pointers = [_pointer(p) for p in func.params]
     arenas = [_pointer(b) for b in scratch]
     declared = [tirx.DeclBuffer(b, data=p) for b, p in zip((*func.params, *scratch), (*pointers, *arenas), strict=True)]
-    whole = tirx.SeqStmt([*declared, *body])
-    # TVM asks for the device of every array, and says it only in functions that are called from outside.
-    for key, value in (("device_id", 0), ("device_type", int(tvm.cpu().dlpack_device_type()))):
-        whole = tirx.AttrStmt(ir.StringImm("default"), key, tirx.IntImm("int32", value), whole)
-    out = tirx.PrimFunc([*pointers, *arenas, rtask], whole)
+    out = tirx.PrimFunc([*pointers, *arenas, rtask], tirx.SeqStmt([*declared, *body]))
     for key in ("tirx.noalias", "s_tir", "tirx.is_scheduled", "rammer.rtask"):
         out = out.with_attr(key, True)
     return RTaskFunction(
@@ -94,11 +86,13 @@ def _one_rtask(statement: tirx.Stmt, rtask: tirx.Var, spec: RKernel) -> tirx.Stm
 
 
 def _move_arrays(statement: tirx.Stmt, scratch: list[tirx.Buffer]) -> tirx.Stmt:
-    """Take out the allocation of every array that is too large for registers; collect these arrays."""
+    """Take out the allocation of every array; collect the arrays.
+
+    Accumulators too: the rTask's pointers do not alias, so LLVM keeps them in registers all the same, while
+    TVM would take those over 1 KB from the heap.
+    """
 
     def rewrite(node: tirx.AllocBuffer) -> tirx.Stmt:
-        if node.buffer.scope() == "local" and _nbytes(node.buffer) <= STACK_BYTES:
-            return node
         scratch.append(node.buffer)
         return tirx.Evaluate(0)
 
