@@ -1,15 +1,21 @@
 """Small tools to look at and to rebuild the bindings of a Relax function."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tvm import relax, tirx
-from tvm.ir import Call, Constant, GenericConst, GlobalVar, Tuple, TupleGetItem
+from tvm.ir import Call, Constant, GenericConst, GlobalVar, Op, Tuple, TupleGetItem
+from tvm.relax.expr import _update_type
 
 
 def is_const(expr: relax.Expr) -> bool:
     """Whether `expr` is a tensor constant."""
     return isinstance(expr, GenericConst) and isinstance(expr.ty, relax.TensorType)
+
+
+def is_call(expr: relax.Expr, names: Collection[str]) -> bool:
+    """Whether `expr` is a call of one of the named operators."""
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names
 
 
 def static_shape(ty: object) -> tuple[int, ...] | None:
@@ -65,6 +71,13 @@ def count_uses(func: relax.Function) -> Counter[relax.Var]:
     return uses
 
 
+def typed(expr: relax.Expr, ty: object) -> relax.Expr:
+    """Give a new expression its type, as TVM's normalizer would; returns `expr`."""
+    if expr.ty.is_missing():
+        _update_type(expr, ty)
+    return expr
+
+
 def rebuild(func: relax.Function, blocks: Sequence[tuple[bool, Sequence[relax.Binding]]]) -> relax.Function:
     """Make a function of new blocks, with the parameters, result and attributes of `func`.
 
@@ -79,7 +92,7 @@ def rebuild(func: relax.Function, blocks: Sequence[tuple[bool, Sequence[relax.Bi
         for dataflow, bindings in blocks
         if bindings
     ]
-    body = relax.SeqExpr(made, func.body.body)
+    body = typed(relax.SeqExpr(made, func.body.body), func.body.body.ty)
     return relax.Function(func.params, body, func.ret_ty, func.is_pure, func.attrs)
 
 

@@ -7,7 +7,7 @@ import tvm
 from tvm import relax
 from tvm.ir import Call, Op, TupleGetItem
 
-from .bindings import body_blocks, count_uses, dtype_of, is_const, rebuild, static_shape
+from .bindings import body_blocks, count_uses, dtype_of, is_call, is_const, rebuild, static_shape
 
 _FLOATS = ("float16", "float32", "float64")
 _CONVS = frozenset(
@@ -56,7 +56,7 @@ class _Folder:
         """Return the new function, or None where nothing is to be folded."""
         blocks = body_blocks(self.func)
         bindings = [binding for block in blocks for binding in block.bindings]
-        if not any(_is_call(binding.value, ("relax.nn.batch_norm",)) for binding in bindings):
+        if not any(is_call(binding.value, ("relax.nn.batch_norm",)) for binding in bindings):
             return None
         self.uses = count_uses(self.func)
         for block in blocks:
@@ -64,6 +64,8 @@ class _Folder:
                 self.values[binding.var] = binding.value
                 if isinstance(binding, relax.VarBinding) and isinstance(binding.value, TupleGetItem):
                     self._fold(binding, isinstance(block, relax.DataflowBlock))
+        if all(self.values[binding.var].same_as(binding.value) for binding in bindings):
+            return None
         func = rebuild(self.func, [(isinstance(b, relax.DataflowBlock), self._emit(b)) for b in blocks])
         return relax.analysis.remove_all_unused(func)
 
@@ -77,7 +79,7 @@ class _Folder:
 
     def _fold(self, item: relax.VarBinding, dataflow: bool) -> None:
         norm = self.values.get(item.value.tuple_value)
-        if norm is None or not _is_call(norm, ("relax.nn.batch_norm",)) or norm.attrs.training:
+        if norm is None or not is_call(norm, ("relax.nn.batch_norm",)) or norm.attrs.training:
             return
         data, *statistics = norm.args
         shape = static_shape(data.ty)
@@ -96,11 +98,11 @@ class _Folder:
         """Scale the convolution that makes `data`; False where there is none, or others use it too."""
         conv, bias = data, None
         value = self.values.get(data) if isinstance(data, relax.Var) else None
-        if value is not None and self.uses[data] == 1 and _is_call(value, ("relax.add",)):
+        if value is not None and self.uses[data] == 1 and is_call(value, ("relax.add",)):
             left, right = value.args
             conv, bias = (left, right) if is_const(right) else (right, left)
             value = self.values.get(conv) if isinstance(conv, relax.Var) and is_const(bias) else None
-        if value is None or self.uses[conv] != 1 or not _is_call(value, _CONVS):
+        if value is None or self.uses[conv] != 1 or not is_call(value, _CONVS):
             return False
         offset = _bias_per_channel(bias, len(static_shape(data.ty) or ()), axis, len(scale))
         weights = _scaled_weights(value, axis, scale)
@@ -126,10 +128,6 @@ class _Folder:
         self.values[item.var] = _call("relax.add", scaled, added, item.var)
         self.values[scaled] = self.before[item.var][0].value
         self.uses[scaled] = 1
-
-
-def _is_call(expr: relax.Expr, names: tuple[str, ...] | frozenset[str]) -> bool:
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names
 
 
 def _call(name: str, left: relax.Expr, right: relax.Expr, like: relax.Var) -> Call:

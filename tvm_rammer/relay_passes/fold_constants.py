@@ -152,7 +152,7 @@ def _evaluate(mod: tvm.IRModule, bindings: list[relax.VarBinding]) -> dict[relax
         with target:
             executable = tvm.compile(module, target, relax_pipeline=finish(target))
         arrays = relax.VirtualMachine(executable, tvm.cpu())["main"]()
-        return {var: relax.const(arrays[i]) for i, var in enumerate(wanted)}
+        return {var: relax.const(arrays[i], str(arrays[i].dtype)) for i, var in enumerate(wanted)}
     except Exception as error:  # a schedule or an intrinsic of another device: these bindings stay as they are
         debug.say(1, f"constants are not folded: {type(error).__name__}: {str(error).strip()[:200]}")
         return {}

@@ -5,7 +5,7 @@ from typing import Any
 
 import tvm
 
-from ..errors import ModelError
+from ..errors import ModelError, RammerError
 from .onnx_shapes import Shapes
 
 
@@ -54,12 +54,18 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
 
 def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
     from .onnx_fold import fold_onnx
-    from .onnx_import import import_onnx, modernise
-    from .onnx_read import read_onnx
+    from .onnx_import import import_onnx
+    from .onnx_modernise import modernise
+    from .onnx_read import first_line, read_onnx
     from .onnx_shapes import fix_input_shapes
 
     proto = read_onnx(model)
     fix_input_shapes(proto, shapes)
-    proto = modernise(proto)
-    fold_onnx(proto)
-    return import_onnx(proto)
+    try:
+        proto = modernise(proto)
+        fold_onnx(proto)
+        return import_onnx(proto)
+    except RammerError:
+        raise
+    except Exception as error:  # a model that says what onnx's checker should not have let pass
+        raise ModelError(f"the ONNX model cannot be understood: {first_line(error)}; export it again") from error

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from ..errors import ModelError
 from .onnx_inline import inline_branch, rename_inputs, subgraphs
 from .onnx_read import SMALL_ELEMENTS, elements, skeleton
 
@@ -231,7 +232,12 @@ def _static_size(kind: onnx.TypeProto.Tensor | None) -> int | None:
 
 
 def _array(constants: _Constants, name: str) -> np.ndarray:
-    return numpy_helper.to_array(constants[name])
+    try:
+        return numpy_helper.to_array(constants[name])
+    except Exception as error:
+        raise ModelError(
+            f"the values of constant {name!r} do not fit its type or shape; export the model again"
+        ) from error
 
 
 def _add(graph: onnx.GraphProto, constants: ChainMap[str, onnx.TensorProto], tensors: Iterator) -> None:

@@ -13,6 +13,14 @@ def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield from attribute.graphs
 
 
+def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph, and those of the subgraphs that they hold."""
+    for node in graph.node:
+        yield node
+        for inner in subgraphs(node):
+            yield from all_nodes(inner)
+
+
 def rename_inputs(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
     """Rename what `node` and its subgraphs read, in place.
 

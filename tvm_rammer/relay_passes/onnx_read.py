@@ -7,6 +7,7 @@ import onnx.inliner
 from google.protobuf.message import DecodeError
 
 from ..errors import ModelError
+from .onnx_inline import subgraphs
 
 SMALL_ELEMENTS = 1024
 """Constants of at most so many elements may be a shape: onnx's tools see their values. Weights they do not see."""
@@ -23,7 +24,7 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
     Returns
     -------
     onnx.ModelProto
-        Valid by onnx's own checker, local functions inlined, no Constant node without a value.
+        Valid by onnx's own checker, local functions inlined.
 
     Raises
     ------
@@ -46,7 +47,9 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
         name = proto.graph.sparse_initializer[0].values.name
         raise ModelError(f"{what} stores {name!r} as a sparse initializer; export it with dense weights")
     try:
-        onnx.checker.check_model(skeleton(proto))
+        bare = skeleton(proto)
+        _complete(bare.graph)
+        onnx.checker.check_model(bare)
         if proto.functions:
             proto = onnx.inliner.inline_local_functions(proto)
     except Exception as error:
@@ -87,6 +90,22 @@ def skeleton(model: onnx.ModelProto) -> onnx.ModelProto:
         elif tensor.name not in known:
             bare.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
     return bare
+
+
+def default_opset(model: onnx.ModelProto) -> int:
+    """Version of ONNX's own operators in a model."""
+    return next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+
+
+def _complete(graph: onnx.GraphProto) -> None:
+    """Add the shapes of inputs and outputs that onnx's checker wants, although ONNX Runtime does without them."""
+    for value in (*graph.input, *graph.output):
+        kind = value.type.tensor_type
+        if value.type.WhichOneof("value") == "tensor_type" and not kind.HasField("shape"):
+            kind.shape.SetInParent()
+    for node in graph.node:
+        for inner in subgraphs(node):
+            _complete(inner)
 
 
 def elements(dims) -> int:

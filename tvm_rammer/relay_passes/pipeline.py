@@ -1,11 +1,17 @@
 """What TVM does after fusion and scheduling: the rest of its default pipeline."""
 
 import importlib
+from types import ModuleType
 
 import tvm
 from tvm import relax
 
 _HOMES = {"llvm": "cpu_generic", "cuda": "cuda"}
+
+
+def backend(target: tvm.target.Target) -> ModuleType:
+    """TVM's own module of pipeline stages for a target."""
+    return importlib.import_module(f"tvm.relax.backend.{_HOMES.get(target.kind.name, 'gpu_generic')}.pipeline")
 
 
 def finish(target: tvm.target.Target) -> tvm.transform.Pass:
@@ -22,7 +28,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
     -------
     tvm.transform.Pass
     """
-    home = importlib.import_module(f"tvm.relax.backend.{_HOMES.get(target.kind.name, 'gpu_generic')}")
+    home = backend(target)
 
     @tvm.transform.module_pass(opt_level=0, name="RammerFinish")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:

@@ -3,8 +3,10 @@
 import tvm
 from tvm import relax
 
+from .bindings import body_blocks, is_call
 from .fold_batchnorm import FoldBatchNorm
 from .fold_constants import FoldConstants
+from .pipeline import backend
 from .simplify_ops import SimplifyOps
 
 
@@ -29,12 +31,13 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             FoldConstants(),
             SimplifyOps(),
             FoldBatchNorm(),
-            relax.transform.DecomposeOpsForInference(),
+            _decompose(),
             relax.transform.CanonicalizeBindings(),
             # Before LegalizeOps: a bias that is still reshaped at run time would not fuse into its convolution.
             FoldConstants(),
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),
+            *backend(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
             relax.transform.LegalizeOps(),
             relax.transform.AnnotateTIROpPattern(),
             relax.transform.FuseOps(),
@@ -43,5 +46,22 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
         ]
         with target:
             return tvm.transform.Sequential(stages)(mod)
+
+    return run
+
+
+def _decompose() -> tvm.transform.Pass:
+    """DecomposeOpsForInference, save that it would turn a batch normalisation that trains into one that does not."""
+
+    @tvm.transform.module_pass(opt_level=0, name="RammerDecompose")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        trains = any(
+            is_call(binding.value, ("relax.nn.batch_norm",)) and binding.value.attrs.training
+            for _, func in mod.functions_items()
+            if isinstance(func, relax.Function)
+            for block in body_blocks(func)
+            for binding in block.bindings
+        )
+        return mod if trains else relax.transform.DecomposeOpsForInference()(mod)
 
     return run

@@ -12,7 +12,7 @@ from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
 from ..errors import CodegenError
-from .bindings import body_blocks, leaves, rebuild
+from .bindings import body_blocks, leaves, rebuild, typed
 from .eligible import is_barrier
 from .partition import Region
 
@@ -154,12 +154,12 @@ class _Block:
         inputs: list[relax.Expr] = []
         for source in launch.inputs:
             if isinstance(source, np.ndarray):
-                inputs.append(relax.const(source))
+                inputs.append(relax.const(source, str(source.dtype)))  # without a type it would be float32
                 continue
             expr = self.made.get(source, exprs[source])
             if isinstance(expr, tuple):
-                item = relax.TupleGetItem(*expr)
-                expr = self.make(f"{expr[0].name}_{expr[1]}", expr[0].ty.fields[expr[1]])
+                item = _field(*expr)
+                expr = self.make(f"{expr[0].name}_{expr[1]}", item.ty)
                 bindings.append(relax.VarBinding(expr, item))
             inputs.append(expr)
         types = [relax.TensorType(graph.buffers[b].shape, graph.buffers[b].dtype) for b in launch.outputs]
@@ -172,7 +172,7 @@ class _Block:
             both = self.make(f"{launch.symbol}_out", relax.TupleType(types))
             bindings.append(relax.VarBinding(both, call))
             for i, var in enumerate(results):
-                bindings.append(relax.VarBinding(var, relax.TupleGetItem(both, i)))
+                bindings.append(relax.VarBinding(var, _field(both, i)))
         bindings.extend(self._whole_tuples(launch))
         own = {binding.var for binding in bindings}
         reads = {leaf for b in bindings for leaf in leaves(b.value) if isinstance(leaf, relax.Var)} - own
@@ -191,8 +191,13 @@ class _Block:
         for o in launch.operators:
             var, outputs = self.region.bindings[o], self.region.graph.operators[o].outputs
             if isinstance(var.ty, relax.TupleType) and all(b in launch.outputs for b in outputs):
-                bindings.append(relax.VarBinding(var, relax.Tuple([self.made[b] for b in outputs])))
+                whole = typed(relax.Tuple([self.made[b] for b in outputs]), var.ty)
+                bindings.append(relax.VarBinding(var, whole))
         return bindings
+
+
+def _field(value: relax.Var, index: int) -> relax.Expr:
+    return typed(relax.TupleGetItem(value, index), value.ty.fields[index])
 
 
 def _is_name(binding: relax.Binding) -> bool:
@@ -256,7 +261,7 @@ def _add_function(mod: tvm.IRModule, name: str | GlobalVar, func: tirx.PrimFunc)
                 return var
             raise CodegenError(f"the module has another function {hint!r} already; give this one its own name")
     var = GlobalVar(hint) if isinstance(name, str) else name
-    mod.update_func(var, func)
+    mod.update_func(typed(var, func.ty), func)
     return var
 
 

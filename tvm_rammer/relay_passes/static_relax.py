@@ -112,4 +112,4 @@ def _sizes(ty: tvm.ir.Type) -> list[int] | None:
 def _show(ty: tvm.ir.Type) -> str:
     if not isinstance(ty, relax.TensorType) or not _has_shape(ty):
         return str(ty)
-    return f"({', '.join(map(str, ty.shape))})"
+    return f"({', '.join(str(int(d)) if isinstance(d, tirx.IntImm) else str(d) for d in ty.shape)})"

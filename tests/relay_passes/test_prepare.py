@@ -1,0 +1,138 @@
+"""Real models come out as one region of few operators; meaning and foreign functions stay."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from tvm_rammer.relay_passes import finish, load_model, partition, prepare
+
+from .models import LIGHT_NAMES, by_onnxruntime, calls, light, model, node, op_names, random, tensor, value
+from .test_fold_batchnorm import build, norm
+
+OPERATORS = {
+    "squeezenet": 41,
+    "resnet50": 58,
+    "shufflenet": 76,
+    "inception_v1": 89,
+    "inception_v2": 90,
+    "densenet121": 242,
+}
+LARGE = {"bvlc_alexnet", "vgg19", "zfnet512"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGE)) for n in LIGHT_NAMES])
+def test_light_models_become_one_region(name, target):
+    found = partition(prepare(target)(load_model(light(name))))
+    assert found.left == () and len(found.regions) == 1
+    graph = found.regions[0].graph
+    assert len(graph.operators) <= OPERATORS.get(name, 28)
+    assert sum(b.kind == "input" for b in graph.buffers) == sum(b.kind == "output" for b in graph.buffers) == 1
+
+
+def test_squeezenet_is_fused_as_stock_fuses_it(target):
+    names = op_names(prepare(target)(load_model(light("squeezenet"))))
+    assert len(names) == 41
+    assert sum(n.startswith("fused_conv2d") and "add" in n and "relu" in n for n in names) == 26
+    assert not [n for n in names if n.startswith(("conv2d", "relu", "add", "dropout"))]
+
+
+def net():
+    statistics = {n: np.abs(random(4, seed=i)) + 0.5 for i, n in enumerate("gbmv")}
+    nodes = [
+        node("Conv", ["x", "w", "c"], ["h"], pads=[1, 1, 1, 1]),
+        node("BatchNormalization", ["h", *"gbmv"], ["n"]),
+        node("Relu", ["n"], ["r"]),
+        node("Conv", ["r", "w2"], ["a"]),
+        node("Conv", ["r", "w3"], ["b2"]),
+        node("Concat", ["a", "b2"], ["k"], axis=1),
+        node("Split", ["k"], ["s1", "s2"], axis=1),
+        node("Add", ["s1", "s2"], ["sum"]),
+        node("GlobalAveragePool", ["sum"], ["p"]),
+        node("Flatten", ["p"], ["f"]),
+        node("Gemm", ["f", "gw", "gb"], ["y"], transB=1),
+    ]
+    constants = [
+        tensor("w", random(4, 2, 3, 3)), tensor("c", random(4)), *map(tensor, statistics, statistics.values()),
+        tensor("w2", random(4, 4, 1, 1, seed=7)), tensor("w3", random(4, 4, 1, 1, seed=8)),
+        tensor("gw", random(3, 4)), tensor("gb", random(3)),
+    ]  # fmt: skip
+    return model(nodes, [value("x", [1, 2, 6, 6])], ["y", "s2"], constants)
+
+
+def test_numbers_agree_with_onnxruntime(run, target):
+    mod = prepare(target)(load_model(net()))
+    x = random(1, 2, 6, 6, seed=3)
+    for got, expected in zip(run(mod, x), by_onnxruntime(net(), x=x), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_no_operator_works_on_constants_only(target):
+    for call in calls(prepare(target)(load_model(net()))):
+        assert any(isinstance(arg, relax.Var) for arg in call.args[1])
+
+
+def test_finish_compiles_what_prepare_made(target):
+    mod = prepare(target)(load_model(net()))
+    executable = tvm.compile(mod, target, relax_pipeline=finish(target))
+    x = random(1, 2, 6, 6, seed=3)
+    y, _ = relax.VirtualMachine(executable, tvm.cpu())["main"](tvm.runtime.tensor(x))
+    np.testing.assert_allclose(y.numpy(), by_onnxruntime(net(), x=x)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_batch_normalisation_that_trains_keeps_its_meaning(run, target):
+    mod = build((2, 3, 4, 4), lambda b, x: norm(b, x, 3, training=True))
+    x = random(2, 3, 4, 4)
+    np.testing.assert_allclose(run(prepare(target)(mod), x), run(mod, x), rtol=1e-5, atol=1e-6)
+
+
+def foreign():
+    @I.ir_module
+    class Mod:
+        @T.prim_func(private=True, s_tir=True)
+        def twice(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")):
+            for i in range(4):
+                with T.sblock("b"):
+                    v = T.axis.spatial(4, i)
+                    b[v] = a[v] * T.float32(2)
+
+        @R.function
+        def helper(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            with R.dataflow():
+                y = R.negative(x)
+                R.output(y)
+            return y
+
+        @R.function
+        def main(x: R.Tensor((4,), "float32")):
+            cls = Mod
+            with R.dataflow():
+                a = R.call_tir(cls.twice, (x,), out_ty=R.Tensor((4,), "float32"))
+                b = R.call_dps_packed("rammer.test.add_one", (a,), out_ty=R.Tensor((4,), "float32"))
+                c = cls.helper(b)
+                d = R.exp(c)
+                R.output(d)
+            return d
+
+    return Mod
+
+
+def test_foreign_calls_and_functions_survive(run, target):
+    @tvm.register_global_func("rammer.test.add_one", override=True)
+    def add_one(a, b):
+        tvm.runtime.tensor(a.numpy() + 1).copyto(b)
+
+    mod = prepare(target)(foreign())
+    x = random(4)
+    np.testing.assert_allclose(run(mod, x), np.exp(-(2 * x + 1)), rtol=1e-5)
+    found = partition(mod)
+    assert [len(r.graph.operators) for r in found.regions] == [1, 1]
+    assert found.left[0] == ("b", "relax.call_dps_packed is not a call_tir")
+
+
+def test_preparing_twice_changes_nothing_more(target):
+    once = prepare(target)(load_model(net()))
+    assert len(op_names(prepare(target)(once))) == len(op_names(once))
