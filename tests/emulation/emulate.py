@@ -16,7 +16,8 @@ GUARD = 64
 """Bytes of a known pattern before and after each array, to see writes out of bounds."""
 
 _ENTRY = """
-extern "C" const char* emu_run(const int* shape, unsigned long long shared_bytes, unsigned long long seed, void** args) {{
+extern "C" const char* emu_run(
+    const int* shape, unsigned long long shared_bytes, unsigned long long seed, void** args) {{
   emu::Dim3 grid{{shape[0], shape[1], shape[2]}}, block{{shape[3], shape[4], shape[5]}};
   emu::run(grid, block, shared_bytes, seed, [=] {{ {kernel}({arguments}); }});
   return emu::failure.empty() ? nullptr : emu::failure.c_str();
@@ -63,7 +64,7 @@ def run_emulated(
     names = [name.removesuffix("_ptr") for name, _ in kernel_parameters(source, kernel)]
     guarded = {name: _guarded(args[name]) for name in names}
     pointers = (ctypes.c_void_p * len(names))(*(guarded[n][GUARD:].ctypes.data for n in names))
-    shape = (ctypes.c_int * 6)(*(tuple(grid) + (1, 1))[:3], *(tuple(block) + (1, 1))[:3])
+    shape = (ctypes.c_int * 6)(*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
     failure = library.emu_run(shape, shared_bytes, seed, pointers)
     if failure:
         raise EmulationError(failure.decode())

@@ -21,7 +21,7 @@ from ..kernel import RTaskFunction, ScheduledKernel
 from . import cuda_sync
 
 RTASK_ATTRIBUTE = "rammer.rtask"
-"""Marks the functions whose `global_symbol` the last Relax pass takes away, so that they are called within the device."""
+"""Marks the functions whose `global_symbol` the last Relax pass takes away: they are called within the device only."""
 
 RTASK_BARRIER = 1
 """Hardware barrier of the rTask's own threads; 0 is the block's."""

@@ -1,0 +1,177 @@
+"""CUDA tilings of convolutions and matrix products: C[I, J] += A[I, K] * B[J, K] in shared memory and registers.
+
+A convolution is the product of its unfolded image (I: pixels, K: input channels and window) and its weights
+(J: output channels). The unfolding is an index map, inlined where A is copied to shared memory.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tvm
+from tvm import s_tir, tirx
+from tvm.ir import Range, TensorRegion
+from tvm.s_tir.dlight.gpu.matmul import auto_inline_consumer_chain, auto_inline_producers, get_index_map
+from tvm.s_tir.schedule import LoopRV, SBlockRV
+
+from .anchor import REDUCTION, blocks_of, is_reduction
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Sizes of one tiling: a block makes I x J outputs, a thread `micro_i` x `micro_j`, in steps of K."""
+
+    i: int
+    j: int
+    k: int
+    micro_i: int
+    micro_j: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return (self.i // self.micro_i) * (self.j // self.micro_j)
+
+
+TILES = (
+    Tile(64, 64, 16, 4, 4),
+    Tile(32, 64, 32, 4, 4),
+    Tile(64, 32, 32, 4, 4),
+    Tile(32, 32, 32, 2, 4),
+    Tile(64, 16, 32, 4, 2),
+    Tile(16, 64, 32, 2, 4),
+    Tile(16, 32, 32, 2, 2),
+    Tile(16, 16, 32, 2, 2),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """Extents of the product that a function computes; `fast_i`: consecutive outputs differ in I."""
+
+    batch: int
+    i: int
+    j: int
+    k: int
+    fast_i: bool
+
+
+def find_gemm(func: tirx.PrimFunc) -> Gemm | None:
+    """Return the product's extents, or None where the function is no convolution or matrix product."""
+    sch = _schedule(func)
+    block = _product(sch)
+    if block is None:
+        return None
+    stmt = sch.get(block)
+    a, b = (set(_variables(stmt.reads[n].region)) for n in (0, 1))
+    extents = {"S": 1, "I": 1, "J": 1, "K": 1}
+    for axis in stmt.iter_vars:
+        if axis.iter_type == REDUCTION:
+            kind = "K"
+        else:
+            kind = "S" if axis.var in a and axis.var in b else "I" if axis.var in a else "J"
+        extents[kind] *= int(axis.dom.extent)
+    return Gemm(extents["S"], extents["I"], extents["J"], extents["K"], bool(fastest_axes(stmt, stmt.writes[0]) & a))
+
+
+def choose_tiles(gemm: Gemm) -> tuple[Tile, ...]:
+    """Tiles that do not waste more than they make; the smallest always."""
+
+    def fits(tile: Tile) -> bool:
+        padded = -(-gemm.i // tile.i) * tile.i * -(-gemm.j // tile.j) * tile.j
+        return padded <= 2 * gemm.i * gemm.j or tile == TILES[-1]
+
+    return tuple(t for t in TILES if fits(t))
+
+
+def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: Tile) -> tirx.PrimFunc:
+    """Schedule a product with one tile size.
+
+    Raises
+    ------
+    tvm.s_tir.schedule.ScheduleError
+        Something around the product cannot be inlined.
+    """
+    sch = _schedule(func)
+    main = _product(sch)
+    stmt = sch.get(main)
+    spatial = {axis.var for axis in stmt.iter_vars if axis.iter_type != REDUCTION}
+    spatial_fast = [bool(fastest_axes(stmt, read) & spatial) for read in stmt.reads]
+    operands = [sch.reindex(main, ("read", n)) for n in (0, 1)]
+    result = sch.reindex(main, ("write", 0))
+    main_map, *operand_maps, result_map = get_index_map(sch.get(main))
+    for operand, index_map in zip(operands, operand_maps, strict=True):
+        sch.transform_layout(operand, ("write", 0), index_map)
+    sch.transform_layout(result, ("read", 0), result_map)
+    sch.transform_block_layout(main, main_map)
+    sch.pad_einsum(main, [1, tile.i, tile.j, tile.k])
+
+    batch, i, j, k = sch.get_loops(main)
+    bi, ti, ii = sch.split(i, [None, tile.i // tile.micro_i, tile.micro_i])
+    bj, tj, jj = sch.split(j, [None, tile.j // tile.micro_j, tile.micro_j])
+    ko, ki = sch.split(k, [None, tile.k])
+    outer, inner = (tj, ti) if gemm.fast_i else (ti, tj)
+    sch.reorder(batch, bi, bj, outer, inner, ko, ki, ii, jj)
+    sch.bind(sch.fuse(batch, bi, bj), "blockIdx.x")
+    thread = sch.fuse(outer, inner)
+    sch.bind(thread, "threadIdx.x")
+    # nvcc unrolls these loops; unrolled by TVM, they would be thousands of lines.
+    sch.annotate(thread, "pragma_unroll_explicit", False)
+    for loop in (ki, ii, jj):
+        sch.unroll(loop)
+
+    write_back = sch.cache_write(main, 0, "local")
+    sch.reverse_compute_at(write_back, thread, preserve_unit_loops=True)
+    for loop in sch.get_loops(write_back)[-2:]:
+        sch.unroll(loop)
+    for index in (0, 1):
+        shared = sch.cache_read(main, index, "shared")
+        sch.transform_layout(shared, ("write", 0), lambda s, x, k: (s, k, x))
+        sch.compute_at(shared, ko, preserve_unit_loops=True)
+        _fetch(sch, shared, spatial_fast[index], tile.threads)
+        sch.storage_align(shared, 0, axis=1, factor=8, offset=4)
+        auto_inline_producers(sch, shared)
+    auto_inline_consumer_chain(sch, write_back)
+    init = sch.decompose_reduction(main, ko)
+    for loop in sch.get_loops(init)[-2:]:
+        sch.unroll(loop)
+    return sch.mod["main"]
+
+
+def _fetch(sch: s_tir.Schedule, block: SBlockRV, spatial_fast: bool, threads: int) -> None:
+    """Copy a tile together: consecutive threads read what lies side by side in memory."""
+    x, k = sch.get_loops(block)[-2:]
+    loops: list[LoopRV] = [k, x] if spatial_fast else [x, k]
+    sch.reorder(*loops)
+    many, thread = sch.split(sch.fuse(*loops), [None, threads])
+    sch.bind(thread, "threadIdx.x")
+    sch.unroll(many)
+
+
+def _schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
+    return s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+
+
+def _product(sch: s_tir.Schedule) -> SBlockRV | None:
+    """The function's only reduction, if it is a sum of products of two tensors."""
+    found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
+    if len(found) != 1:
+        return None
+    store = sch.get(found[0]).body
+    value = store.value if isinstance(store, tirx.BufferStore) else None
+    if not isinstance(value, tirx.Add) or not isinstance(value.b, tirx.Mul):
+        return None
+    return found[0] if get_index_map(sch.get(found[0])) is not None else None
+
+
+def _variables(region: Sequence[Range]) -> list[tirx.Var]:
+    return [v for r in region for v in tirx.analysis.undefined_vars(r.min)]
+
+
+def fastest_axes(block: s_tir.SBlock, access: TensorRegion) -> set[tirx.Var]:
+    """The axes whose next value is the nearest in memory: those in the last index that is not constant."""
+    moving = {axis.var for axis in block.iter_vars if int(axis.dom.extent) > 1}
+    for index in reversed(access.region):
+        found = moving.intersection(_variables([index]))
+        if found:
+            return found
+    return set()

@@ -1,0 +1,113 @@
+"""CUDA tilings in which one thread makes one output at a time: element-wise functions, pooling, concatenation.
+
+What an output needs before it (padding, the sum of an average) is computed by its own thread. Several outputs
+of a function become one kernel: the loop nests are laid into one another.
+"""
+
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
+
+from .anchor import SPATIAL, blocks_of, is_reduction, outputs_of
+
+
+def schedule_elements(func: tirx.PrimFunc, blocks: int, threads: int) -> tirx.PrimFunc:
+    """Schedule a function as `blocks` rTasks of `threads` threads, or a few rTasks less where that covers it.
+
+    Raises
+    ------
+    ScheduleError
+        An output depends on another one, or its producers cannot move into its loops.
+    """
+    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    inline_spatial(sch)
+    for output in outputs_of(sch):
+        if is_reduction(sch, output):
+            sch.cache_write(output, 0, "local")  # or every term would go through global memory
+    outputs = outputs_of(sch)
+    size = max(count_spatial(sch, o) for o in outputs)
+    blocks = -(-size // (-(-size // (blocks * threads)) * threads))
+    for output in outputs:
+        block_loop, thread_loop, element_loop = _spread(sch, output, blocks, threads)
+        sch.bind(block_loop, "blockIdx.x")
+        sch.bind(thread_loop, "threadIdx.x")
+        for producer in reversed(producers_of(sch, output)):
+            sch.compute_at(producer, element_loop)
+            sch.set_scope(producer, 0, "local")
+    return _merge(sch.mod["main"]) if len(outputs) > 1 else sch.mod["main"]
+
+
+def count_elements(func: tirx.PrimFunc) -> int:
+    """Elements of the largest output."""
+    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    return max(count_spatial(sch, o) for o in outputs_of(sch))
+
+
+def inline_spatial(sch: s_tir.Schedule) -> None:
+    """Inline every block that neither reduces nor writes an output, as far as TVM can."""
+    for block in blocks_of(sch):
+        if sch.get_consumers(block) and not is_reduction(sch, block):
+            try:
+                sch.compute_inline(block)
+            except ScheduleError:
+                continue
+
+
+def producers_of(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
+    """All blocks that `block` needs, in the order of the program."""
+    needed: list[str] = []
+    pending = [block]
+    while pending:
+        for producer in sch.get_producers(pending.pop()):
+            if sch.get(producer).name_hint not in needed:
+                needed.append(sch.get(producer).name_hint)
+                pending.append(producer)
+    return [b for b in blocks_of(sch) if sch.get(b).name_hint in needed]
+
+
+def spatial_loops(sch: s_tir.Schedule, block: SBlockRV) -> list[LoopRV]:
+    """Loops of a block that no schedule has touched yet, over its spatial axes."""
+    axes = sch.get(block).iter_vars
+    return [loop for loop, axis in zip(sch.get_loops(block), axes, strict=True) if axis.iter_type == SPATIAL]
+
+
+def count_spatial(sch: s_tir.Schedule, block: SBlockRV) -> int:
+    """Elements that a block writes."""
+    count = 1
+    for axis in sch.get(block).iter_vars:
+        count *= int(axis.dom.extent) if axis.iter_type == SPATIAL else 1
+    return count
+
+
+def _spread(sch: s_tir.Schedule, block: SBlockRV, blocks: int, threads: int) -> tuple[LoopRV, LoopRV, LoopRV]:
+    """Deal the elements out, consecutive ones to consecutive threads; return block, thread and element loop."""
+    loops = spatial_loops(sch, block)
+    if not loops:
+        loops = [sch.add_unit_loop(block)]
+    fused = sch.fuse(*loops)
+    outer, serial, thread = sch.split(fused, [blocks, None, threads])
+    sch.reorder(outer, thread, serial)
+    return outer, thread, serial
+
+
+def _merge(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Put the nests of several outputs, equal in their block and thread loops, into one nest."""
+    realize = func.body
+    nests = list(realize.block.body.seq)
+    block_loop, thread_loop = nests[0], nests[0].body
+    bodies = [thread_loop.body]
+    for nest in nests[1:]:
+        same = {nest.loop_var: block_loop.loop_var, nest.body.loop_var: thread_loop.loop_var}
+        bodies.append(tvm_ffi.structural_map(nest.body.body, (tirx.Var, lambda v, s=same: s.get(v, v)), order="post"))
+    inner = _with_body(thread_loop, tirx.SeqStmt(bodies))
+    block = realize.block
+    root = s_tir.SBlock(
+        block.iter_vars, block.reads, block.writes, block.name_hint, _with_body(block_loop, inner), block.init,
+        block.alloc_buffers, block.match_buffers, block.annotations,
+    )  # fmt: skip
+    return func.with_body(s_tir.SBlockRealize(realize.iter_values, realize.predicate, root))
+
+
+def _with_body(loop: tirx.For, body: tirx.Stmt) -> tirx.For:
+    return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, body, loop.thread_binding, loop.annotations)
