@@ -113,7 +113,7 @@ def schedule_regions(
     record.left += partition.left
     record.graphs += [region.graph for region in partition.regions]
     functions = {gv.name_hint: mod[gv] for gv in mod.functions if isinstance(mod[gv], tvm.tirx.PrimFunc)}
-    kernels = rkernel_gen.make_kernels(record.graphs, functions, record.device)
+    kernels = rkernel_gen.make_kernels(record.graphs, functions, record.device, tuning_logs)
     record.kernels |= {name: tuple(k.spec for k in made) for name, made in kernels.items()}
     by_name = {k.spec.name: k for made in kernels.values() for k in made}
     library = codegen.RTaskLibrary(codegen.extract_cpu)

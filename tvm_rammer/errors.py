@@ -9,6 +9,7 @@
     │   └── VerificationError a plan breaks a rule; it is never run
     ├── CodegenError          a kernel cannot be turned into an rTask function
     │   └── ResidencyError    the vEUs of a plan cannot all be resident at once
+    ├── TuningLogError        a tuning log is missing or broken
     └── ToolError             a program that is needed (nvcc) is missing or failed
 
 Each message says what is wrong, shows the value, and names the way out.
@@ -49,6 +50,10 @@ class CodegenError(RammerError):
 
 class ResidencyError(CodegenError):
     """The vEUs of an rProgram cannot all be resident on the device at once."""
+
+
+class TuningLogError(RammerError):
+    """A tuning log is missing, or cannot be read."""
 
 
 class ToolError(RammerError):

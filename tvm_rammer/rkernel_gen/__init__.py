@@ -1,5 +1,6 @@
 """Several rKernels for each rOperator: tilings of its function, made by TVM schedules."""
 
+import os
 from collections.abc import Mapping, Sequence
 
 from tvm import tirx
@@ -8,10 +9,14 @@ from ..device import DeviceSpec
 from ..ir import RGraph
 from ..kernel import ScheduledKernel
 from .cpu import cpu_kernels
+from .tuned import TuningLog
 
 
 def make_kernels(
-    graphs: Sequence[RGraph], functions: Mapping[str, tirx.PrimFunc], device: DeviceSpec
+    graphs: Sequence[RGraph],
+    functions: Mapping[str, tirx.PrimFunc],
+    device: DeviceSpec,
+    tuning_logs: str | os.PathLike[str] | None = None,
 ) -> dict[str, tuple[ScheduledKernel, ...]]:
     """Make the rKernels of every function that the graphs call.
 
@@ -21,6 +26,8 @@ def make_kernels(
     functions : mapping of str to tirx.PrimFunc
         Fused and not scheduled, by the names that `ROperator.function` uses.
     device : DeviceSpec
+    tuning_logs : path, optional
+        A MetaSchedule database; its records compete with the constructed kernels.
 
     Returns
     -------
@@ -29,7 +36,14 @@ def make_kernels(
     """
     constants = constant_parameters(graphs)
     if device.kind == "cpu":
-        return {name: cpu_kernels(name, functions[name], device, constants[name]) for name in constants}
+        log = TuningLog(tuning_logs) if tuning_logs is not None else None
+        return {
+            name: (
+                *(log.kernels(name, functions[name], device) if log else ()),
+                *cpu_kernels(name, functions[name], device, constants[name]),
+            )
+            for name in constants
+        }
     from .cuda import cuda_kernels
 
     return {name: cuda_kernels(name, functions[name], device) for name in constants}

@@ -105,7 +105,7 @@ def _outer(block: s_tir.SBlock, anchor: Anchor) -> list[int]:
 
 
 def _row_axis(block: s_tir.SBlock, anchor: Anchor) -> int:
-    """The axis that is cut into `row_parts`: the last outer one, or -1 where all have extent 1."""
+    """The axis that is cut into `row_parts`: the last outer one; -1, and the pixels are, where there is none."""
     outer = [i for i in _outer(block, anchor) if _extent(block, i) > 1]
     return outer[-1] if outer else -1
 
@@ -119,7 +119,6 @@ def _tiles(block: s_tir.SBlock, anchor: Anchor, device: DeviceSpec) -> list[Tile
     """Choose the best register tile, and cuts that give about 1, 4 and 16 rTasks a unit."""
     channels = _extent(block, anchor.vector)
     pixels = _extent(block, anchor.row) if anchor.row >= 0 else 1
-    rows = _extent(block, _row_axis(block, anchor)) if _row_axis(block, anchor) >= 0 else 1
     item = ITEM_BYTES[str(block.writes[0].source.dtype)]
     widest = max(1, device.vector_bytes // item)
     lanes = max(w for w in _divisors(widest) if channels % w == 0)
@@ -130,6 +129,8 @@ def _tiles(block: s_tir.SBlock, anchor: Anchor, device: DeviceSpec) -> list[Tile
         if v * p <= budget and v <= 8
     ]
     vectors, register_pixels = max(shapes, key=lambda s: (_intensity(*s), -s[0]))
+    row_axis = _row_axis(block, anchor)
+    rows = _extent(block, row_axis) if row_axis >= 0 else pixels // register_pixels
     batch = _batch(block, anchor)
     cuts = [
         (c, r)
@@ -189,10 +190,14 @@ def _apply(func: tirx.PrimFunc, tile: Tile, *, pack: bool) -> tirx.PrimFunc:
     channel_part, channel, vector, lane = sch.split(
         loops[anchor.vector], [tile.channel_parts, None, tile.vectors, tile.lanes]
     )
-    pixel_loops = []
+    pixel_loops, row_loops = [], []
     if anchor.row >= 0:
         pixel_loops = sch.split(loops[anchor.row], [None, tile.pixels])
-    row_loops = sch.split(loops[row_axis], [tile.row_parts, None]) if row_axis >= 0 else []
+    if row_axis >= 0:
+        row_loops = sch.split(loops[row_axis], [tile.row_parts, None])
+    elif pixel_loops:
+        row_part, pixel_loops[0] = sch.split(pixel_loops[0], [tile.row_parts, None])
+        row_loops = [row_part]
     batch = [loops[i] for i in outer if i != row_axis]
     sch.reorder(
         *batch, channel_part, *row_loops[:1],

@@ -1,0 +1,54 @@
+"""Fused functions of single operators, as the passes make them, for the tests of kernels."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import tvm
+from tvm import relax, tirx
+
+from tvm_rammer.device import host_cpu
+
+TARGET = tvm.target.Target(host_cpu().target_config())
+
+
+def fused(shapes: Sequence[tuple[int, ...]], build: Callable[..., relax.Expr]) -> tirx.PrimFunc:
+    """The one function that a small graph fuses to.
+
+    Parameters
+    ----------
+    shapes : sequence of tuple of int
+        Of the graph's inputs, float32.
+    build : callable
+        From the inputs to the output.
+    """
+    params = [relax.Var(f"x{i}", relax.TensorType(shape, "float32")) for i, shape in enumerate(shapes)]
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        with builder.dataflow():
+            out = builder.emit_output(build(*params))
+        builder.emit_func_output(out)
+    passes = [
+        relax.transform.LegalizeOps(),
+        relax.transform.AnnotateTIROpPattern(),
+        relax.transform.FuseOps(),
+        relax.transform.FuseTIR(),
+        relax.transform.DeadCodeElimination(),
+    ]
+    with TARGET:
+        module = tvm.transform.Sequential(passes)(builder.get())
+    (func,) = [f for f in module.functions.values() if isinstance(f, tirx.PrimFunc)]
+    return func
+
+
+def random_arrays(func: tirx.PrimFunc, seed: int = 0) -> list[np.ndarray]:
+    """Seeded values for each parameter of a function."""
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal([int(s) for s in p.shape]).astype(str(p.dtype)) for p in func.params]
+
+
+def run(func: tirx.PrimFunc, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Call a function of TVM's and return its last parameter."""
+    built = tvm.compile(func.with_attr("global_symbol", "main"), target=TARGET)
+    tensors = [tvm.runtime.tensor(a) for a in arrays]
+    built["main"](*tensors)
+    return tensors[-1].numpy()

@@ -1,0 +1,99 @@
+"""Every tiling of an operator computes the same, and there are several."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax, tirx
+from tvm.relax import op
+
+from tests.functions import fused, random_arrays, run
+from tvm_rammer.device import host_cpu
+from tvm_rammer.rkernel_gen.cpu import cpu_kernels
+from tvm_rammer.rkernel_gen.cpu_contraction import contraction_kernels
+
+CPU = host_cpu()
+
+OPERATORS = {
+    "conv 3x3, padded": ([(1, 8, 14, 14), (32, 8, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1)),
+    "conv 3x3, stride 2": ([(1, 6, 15, 15), (16, 6, 3, 3)], lambda x, w: op.nn.conv2d(x, w, strides=2)),
+    "conv 1x1, bias, relu": (
+        [(1, 16, 13, 13), (48, 16, 1, 1), (1, 48, 1, 1)],
+        lambda x, w, b: op.nn.relu(op.add(op.nn.conv2d(x, w), b)),
+    ),
+    "conv, dilated": ([(1, 4, 12, 12), (8, 4, 3, 3)], lambda x, w: op.nn.conv2d(x, w, dilation=2, padding=2)),
+    "conv of odd extents": ([(1, 3, 11, 17), (10, 3, 5, 2)], lambda x, w: op.nn.conv2d(x, w, padding=(2, 1, 2, 0))),
+    "conv, batch 3": ([(3, 4, 9, 9), (16, 4, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1)),
+    "conv, 2 groups": ([(1, 8, 10, 10), (16, 4, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1, groups=2)),
+    "conv, depthwise": ([(1, 16, 10, 10), (16, 1, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1, groups=16)),
+    "conv1d": ([(1, 8, 50), (16, 8, 3)], lambda x, w: op.nn.conv1d(x, w, padding=1)),
+    "matmul": ([(20, 64), (64, 48)], op.matmul),
+    "matmul, sigmoid": ([(7, 33), (33, 65)], lambda x, w: op.sigmoid(op.matmul(x, w))),
+    "matrix times vector": ([(1, 100), (100, 256)], op.matmul),
+    "batched matmul": ([(3, 8, 16), (3, 16, 24)], op.matmul),
+    "max pool": ([(1, 16, 27, 27)], lambda x: op.nn.max_pool2d(x, (3, 3), strides=2)),
+    "average pool, padded": ([(1, 16, 13, 13)], lambda x: op.nn.avg_pool2d(x, (3, 3), padding=1)),
+    "global mean": ([(1, 64, 13, 13)], lambda x: op.mean(x, (2, 3), keepdims=True)),
+    "softmax": ([(1, 1000)], lambda x: op.nn.softmax(x)),
+    "softmax of rows": ([(12, 40)], lambda x: op.nn.softmax(x)),
+    "layer norm": ([(6, 64), (64,), (64,)], lambda x, g, b: op.nn.layer_norm(x, g, b, axes=-1)),
+    "concat": ([(1, 24, 5, 5), (1, 8, 5, 5)], lambda x, y: op.concat([x, y], axis=1)),
+    "transpose": ([(2, 3, 8, 5)], lambda x: op.permute_dims(x, [0, 2, 3, 1])),
+    "elementwise": ([(1, 77, 3), (77, 1)], lambda x, y: op.tanh(op.multiply(op.add(x, y), x))),
+    "pad": ([(1, 4, 6, 6)], lambda x: op.nn.pad(x, (0, 0, 0, 0, 1, 2, 3, 1))),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_every_kernel_is_right_and_their_numbers_of_rtasks_differ(name):
+    func = fused(*OPERATORS[name])
+    arrays = random_arrays(func)
+    want = run(func, arrays)
+    weights = frozenset(range(1, len(arrays) - 1))
+    kernels = cpu_kernels("op", func, CPU, weights)
+
+    counts = [k.spec.num_rtasks for k in kernels]
+    assert len(set(counts)) == len(counts) >= 2
+    assert len({k.spec.name for k in kernels}) == len(kernels)
+    for kernel in kernels:
+        assert kernel.spec.rtask_us > 0
+        assert set(kernel.packs) <= weights
+        packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(arrays)]
+        np.testing.assert_allclose(run(kernel.func, packed), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+
+
+def test_weights_are_packed_only_where_they_are_constants():
+    func = fused(*OPERATORS["conv 3x3, padded"])
+    assert all(k.packs.keys() == {1} for k in contraction_kernels("conv", func, CPU, frozenset([1])))
+    assert contraction_kernels("conv", func, CPU, frozenset()) == ()
+
+
+def test_a_matrix_that_is_no_constant_needs_no_packing():
+    kernels = contraction_kernels("matmul", fused(*OPERATORS["matmul"]), CPU, frozenset())
+    assert kernels
+    assert not any(k.packs for k in kernels)
+
+
+@pytest.mark.parametrize("name", ["conv, depthwise", "max pool", "softmax", "elementwise"])
+def test_what_is_no_contraction_is_left_to_the_generic_rule(name):
+    assert contraction_kernels("op", fused(*OPERATORS[name]), CPU, frozenset([1])) == ()
+
+
+def test_a_function_with_two_outputs_becomes_one_operator():
+    x = relax.Var("x", relax.TensorType((4, 12), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            parts = builder.emit(op.split(x, 2, axis=1))
+            out = builder.emit_output(relax.Tuple([relax.TupleGetItem(parts, 0), relax.TupleGetItem(parts, 1)]))
+        builder.emit_func_output(out)
+    module = relax.transform.LegalizeOps()(builder.get())
+    (func,) = [f for f in module.functions.values() if isinstance(f, tirx.PrimFunc)]
+    value = np.arange(48, dtype="float32").reshape(4, 12)
+    counts = set()
+    for kernel in cpu_kernels("split", func, CPU):
+        built = tvm.compile(kernel.func.with_attr("global_symbol", "main"), target=tvm.target.Target("llvm"))
+        tensors = [tvm.runtime.tensor(a) for a in (value, np.zeros((4, 6), "f4"), np.zeros((4, 6), "f4"))]
+        built["main"](*tensors)
+        np.testing.assert_array_equal(np.concatenate([t.numpy() for t in tensors[1:]], axis=1), value)
+        counts.add(kernel.spec.num_rtasks)
+    assert len(counts) >= 2
