@@ -157,3 +157,28 @@ def test_weights_that_would_overflow_stay():
         )
 
     assert "nn.batch_norm" in op_names(FoldBatchNorm()(build((1, 3, 2, 2), body)))
+
+
+@pytest.mark.parametrize("again", ["item", "tuple"])
+def test_a_result_that_is_read_twice_does_not_scale_the_weights_twice(run, again):
+    def body(b, x):
+        conv = b.emit(relax.op.nn.conv2d(x, relax.const(random(4, 2, 1, 1))))
+        first = norm(b, conv, 4)
+        whole = b.lookup_binding(first).tuple_value
+        other = b.emit(relax.TupleGetItem(whole, 0)) if again == "item" else whole
+        return b.emit(relax.Tuple([first, other]))
+
+    mod = build((1, 2, 3, 3), body, dataflow=False)
+    x = random(1, 2, 3, 3)
+    left, right = run(FoldBatchNorm()(mod), x), run(relax.transform.DecomposeOpsForInference()(mod), x)
+    np.testing.assert_allclose(left[0], right[0], rtol=2e-5, atol=2e-5)
+    second = (left[1], right[1]) if again == "item" else (left[1][0], right[1][0])
+    np.testing.assert_allclose(*second, rtol=2e-5, atol=2e-5)
+
+
+def test_two_in_a_row_after_a_bias(run):
+    def body(b, x):
+        conv = b.emit(relax.op.nn.conv2d(x, relax.const(random(4, 2, 1, 1))))
+        return norm(b, norm(b, b.emit(relax.op.add(conv, bias(4, 1, 1))), 4), 4)
+
+    check(run, build((1, 2, 3, 3), body), (1, 2, 3, 3), ["nn.conv2d", "add"])

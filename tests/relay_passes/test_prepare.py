@@ -3,21 +3,22 @@
 import numpy as np
 import pytest
 import tvm
+from onnx import helper
 from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-from tvm_rammer.relay_passes import finish, load_model, partition, prepare
+from tvm_rammer.relay_passes import Launch, finish, load_model, partition, prepare, replace_region
 
-from .models import LIGHT_NAMES, by_onnxruntime, calls, light, model, node, op_names, random, tensor, value
+from .models import LIGHT_NAMES, by_onnxruntime, calls, light, model, node, op_names, random, randomised, tensor, value
 from .test_fold_batchnorm import build, norm
 
 OPERATORS = {
     "squeezenet": 41,
     "resnet50": 58,
     "shufflenet": 76,
-    "inception_v1": 89,
+    "inception_v1": 87,
     "inception_v2": 90,
     "densenet121": 242,
 }
@@ -136,3 +137,60 @@ def test_foreign_calls_and_functions_survive(run, target):
 def test_preparing_twice_changes_nothing_more(target):
     once = prepare(target)(load_model(net()))
     assert len(op_names(prepare(target)(once))) == len(op_names(once))
+
+
+def test_a_long_chain_is_fused_in_pieces(target):
+    nodes = [node(["Tanh", "Sigmoid"][i % 2], [f"v{i}"], [f"v{i + 1}"]) for i in range(100)]
+    names = op_names(prepare(target)(load_model(model(nodes, [value("v0", [4])], ["v100"]))))
+    assert len(names) == 4 and max(map(len, names)) < 400
+    with tvm.transform.PassContext(config={"relax.FuseOps.max_depth": 10}):
+        assert len(op_names(prepare(target)(load_model(model(nodes, [value("v0", [4])], ["v100"]))))) == 10
+
+
+def test_an_if_at_run_time_stays_between_regions(run, target):
+    then = helper.make_graph([node("Neg", ["h"], ["t"])], "then", [], [value("t", None)])
+    other = helper.make_graph(
+        [node("Shape", ["h"], ["s"]), node("Reshape", ["h", "s"], ["e"])], "else", [], [value("e", None)]
+    )
+    nodes = [
+        node("Relu", ["x"], ["h"]),
+        node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        node("Greater", ["sum", "zero"], ["c"]),
+        node("If", ["c"], ["y"], then_branch=then, else_branch=other),
+        node("Exp", ["y"], ["out"]),
+    ]
+    proto = model(nodes, [value("x", [4])], ["out"], [tensor("zero", np.float32(0))])
+    mod = prepare(target)(load_model(proto))
+    found = partition(mod)
+    assert len(found.regions) == 2 and "If is not a call" in found.left[0][1]
+    for x in (random(4), -np.abs(random(4))):
+        np.testing.assert_allclose(run(mod, x), by_onnxruntime(proto, x=x)[0], rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
+def test_a_light_model_with_random_weights_agrees_with_onnxruntime(name, target):
+    """Compared before the softmax, each operator replaced by a launch of itself on the way."""
+    proto = randomised(name)
+    x = random(1, 3, 224, 224)
+    mod = prepare(target)(load_model(proto))
+    (region,) = partition(mod).regions
+    launches = [
+        Launch(mod[op.function], f"launch_{i}", (i,), op.inputs, op.outputs)
+        for i, op in enumerate(region.graph.operators)
+    ]
+    executable = tvm.compile(replace_region(mod, region, launches), target, relax_pipeline=finish(target))
+    got = relax.VirtualMachine(executable, tvm.cpu())["main"](tvm.runtime.tensor(x)).numpy()
+    (source,) = mod["main"].params
+    (expected,) = by_onnxruntime(proto, **{source.name: x})
+    assert expected.std() > 0.01 * np.abs(expected).max()  # a flat output would prove nothing
+    np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-5 * np.abs(expected).max())
+
+
+def test_a_gpu_target_needs_no_gpu():
+    gpu = tvm.target.Target(
+        {"kind": "cuda", "arch": "sm_90", "max_threads_per_block": 1024, "max_shared_memory_per_block": 49152,
+         "thread_warp_size": 32, "registers_per_block": 65536}
+    )  # fmt: skip
+    found = partition(prepare(gpu)(load_model(net())))
+    assert found.left == () and len(found.regions) == 1

@@ -40,8 +40,7 @@ def test_reshapes_and_casts_to_the_same_vanish():
         return b.emit(relax.op.exp(x))
 
     after = SimplifyOps()(build((2, 3), body))
-    tvm_ffi.structural_equal(after, build((2, 3), expected))
-    assert op_names(after) == ["exp"]
+    assert tvm_ffi.structural_equal(after, relax.transform.CanonicalizeBindings()(build((2, 3), expected)))
 
 
 @pytest.mark.parametrize("options", [{"axis": [1]}, {"axis": [0], "keepdims": True}, {}], ids=str)

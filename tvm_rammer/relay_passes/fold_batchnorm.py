@@ -49,6 +49,8 @@ class _Folder:
     def __init__(self, func: relax.Function) -> None:
         self.func = func
         self.uses: Counter[relax.Var] = Counter()
+        self.items: Counter[relax.Var] = Counter()
+        self.firsts: Counter[relax.Var] = Counter()
         self.values: dict[relax.Var, relax.Expr] = {}
         self.before: dict[relax.Var, list[relax.VarBinding]] = {}
 
@@ -59,6 +61,9 @@ class _Folder:
         if not any(is_call(binding.value, ("relax.nn.batch_norm",)) for binding in bindings):
             return None
         self.uses = count_uses(self.func)
+        items = [binding.value for binding in bindings if isinstance(binding.value, TupleGetItem)]
+        self.items = Counter(item.tuple_value for item in items)
+        self.firsts = Counter(item.tuple_value for item in items if item.index == 0)
         for block in blocks:
             for binding in block.bindings:
                 self.values[binding.var] = binding.value
@@ -90,7 +95,10 @@ class _Folder:
             return
         axis = int(norm.attrs.axis) % len(shape)
         scale, shift = _factors(norm, statistics)
-        self._into_conv(item, data, axis, scale, shift) or self._alone(item, data, axis, scale, shift, dataflow)
+        whole = item.value.tuple_value
+        once = self.firsts[whole] == 1 and self.uses[whole] == self.items[whole]
+        if not once or not self._into_conv(item, data, axis, scale, shift):
+            self._alone(item, data, axis, scale, shift, dataflow)
 
     def _into_conv(
         self, item: relax.VarBinding, data: relax.Expr, axis: int, scale: np.ndarray, shift: np.ndarray
@@ -112,8 +120,6 @@ class _Folder:
         source, _ = value.args
         self.values[conv] = Call(value.op, [source, weights], value.attrs, value.ty_args, ret_ty=value.ty)
         self.values[item.var] = _call("relax.add", conv, added, item.var)
-        self.uses[conv] += 1  # by its own add and, until unused bindings go, by the old one
-        self.uses[conv] -= 1 if bias is None else 0
         return True
 
     def _alone(

@@ -9,6 +9,9 @@ from .fold_constants import FoldConstants
 from .pipeline import backend
 from .simplify_ops import SimplifyOps
 
+MAX_DEPTH = 32
+"""Operators that are fused into one function at most."""
+
 
 def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
     """Make the pass that turns a loaded module into fused calls of PrimFuncs.
@@ -40,12 +43,25 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             *backend(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
             relax.transform.LegalizeOps(),
             relax.transform.AnnotateTIROpPattern(),
-            relax.transform.FuseOps(),
+            _fuse(),
             relax.transform.FuseTIR(),
             relax.transform.DeadCodeElimination(),
         ]
         with target:
             return tvm.transform.Sequential(stages)(mod)
+
+    return run
+
+
+def _fuse() -> tvm.transform.Pass:
+    """FuseOps, at most `MAX_DEPTH` deep: TVM's 256 makes functions of thousands of characters in their names alone."""
+
+    @tvm.transform.module_pass(opt_level=0, name="RammerFuse")
+    def run(mod: tvm.IRModule, ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        key = "relax.FuseOps.max_depth"
+        config = {**ctx.config, key: min(int(ctx.config.get(key, MAX_DEPTH)), MAX_DEPTH)}
+        with tvm.transform.PassContext(ctx.opt_level, ctx.required_pass, ctx.disabled_pass, ctx.instruments, config):
+            return relax.transform.FuseOps()(mod)
 
     return run
 
