@@ -1,6 +1,7 @@
 """The record of a compilation: what the driver fills in, and reports read."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from .device import DeviceSpec
 from .ir import RGraph, RKernel, RProgram
@@ -24,6 +25,9 @@ class Compilation:
         In launch order.
     left : list of (str, str)
         Calls left to stock TVM, with the reason.
+    resources : dict of str to dict
+        On a GPU, for each rProgram: threads, registers, shared memory, spills and resident blocks, or the
+        reason why nobody knows.
     """
 
     device: DeviceSpec
@@ -34,3 +38,4 @@ class Compilation:
     kernels: dict[str, tuple[RKernel, ...]] = field(default_factory=dict)
     programs: list[RProgram] = field(default_factory=list)
     left: list[tuple[str, str]] = field(default_factory=list)
+    resources: dict[str, dict[str, Any]] = field(default_factory=dict)

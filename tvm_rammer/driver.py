@@ -2,16 +2,18 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import tvm
+from tvm import tirx
 
 from . import debug, relay_passes, rkernel_gen, wavefront
 from . import persistent_codegen as codegen
 from .compilation import Compilation
 from .device import DeviceSpec, from_target_config, preset
-from .errors import TargetError
+from .errors import TargetError, ToolError
 from .ir import RProgram
 from .kernel import ScheduledKernel
 from .module import RammerModule, TensorSpec
@@ -109,14 +111,12 @@ def schedule_regions(
     single_calls : bool
         Whether to launch the chosen kernels one by one instead: what rPrograms are compared with.
     """
-    partition = relay_passes.partition(mod)
+    mod, partition, kernels = _partition_with_kernels(mod, record.device, tuning_logs)
     record.left += partition.left
     record.graphs += [region.graph for region in partition.regions]
-    functions = {gv.name_hint: mod[gv] for gv in mod.functions if isinstance(mod[gv], tvm.tirx.PrimFunc)}
-    kernels = rkernel_gen.make_kernels(record.graphs, functions, record.device, tuning_logs)
     record.kernels |= {name: tuple(k.spec for k in made) for name, made in kernels.items()}
     by_name = {k.spec.name: k for made in kernels.values() for k in made}
-    library = codegen.RTaskLibrary(codegen.extract_cpu)
+    library = codegen.rtask_library(record.device)
     for region in partition.regions:
         programs = wavefront.schedule(
             region.graph, record.kernels, record.device,
@@ -129,22 +129,56 @@ def schedule_regions(
             if single_calls:
                 launches += _single_launches(program, region, by_name)
             else:
-                launches.append(_launch(program, region, by_name, record.device, library))
+                launches.append(_launch(program, region, by_name, record, library))
         mod = relay_passes.replace_region(mod, region, launches)
     return mod
+
+
+def _partition_with_kernels(
+    mod: tvm.IRModule, device: DeviceSpec, tuning_logs: str | os.PathLike[str] | None
+) -> tuple[tvm.IRModule, relay_passes.Partition, dict[str, tuple[ScheduledKernel, ...]]]:
+    """Partition a module into regions of operators that all have rKernels."""
+    partition = relay_passes.partition(mod)
+    functions = {gv.name_hint: f for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
+    graphs = [region.graph for region in partition.regions]
+    kernels = rkernel_gen.make_kernels(graphs, functions, device, tuning_logs)
+    without = [name for name, made in kernels.items() if not made]
+    if not without:
+        return mod, partition, kernels
+    mod = mod.clone()
+    for name in without:
+        mod.update_func(mod.get_global_var(name), functions[name].with_attr(relay_passes.LEAVE, _NO_KERNEL))
+    return mod, relay_passes.partition(mod), kernels
+
+
+_NO_KERNEL = "no rule makes a single kernel of it on this device"
+
+
+def _resources(program: RProgram, built: codegen.AssembledProgram, device: DeviceSpec) -> dict[str, Any]:
+    """Compile the kernel of a program with nvcc, where there is one, and make sure that all its vEUs fit."""
+    found: dict[str, Any] = {"threads": built.threads, "dynamic_shared_bytes": built.shared_bytes}
+    try:
+        needs = codegen.measure_resources(codegen.source_of(built, device), device.arch)
+    except ToolError as error:
+        return found | {"unknown": str(error)}
+    lanes = len(program.lanes)
+    resident = codegen.check_residency(device, built.threads, needs, lanes, built.shared_bytes)
+    return found | asdict(needs) | {"resident_blocks_per_unit": resident}
 
 
 def _launch(
     program: RProgram,
     region: relay_passes.Region,
     by_name: Mapping[str, ScheduledKernel],
-    device: DeviceSpec,
+    record: Compilation,
     library: codegen.RTaskLibrary,
 ) -> relay_passes.Launch:
     """Generate the function of a program, and say how the Relax module calls it."""
     places = _Places(program, region)
     values = {i: places.value(i) for i, b in enumerate(program.graph.buffers) if b.kind == "constant"}
-    built = codegen.assemble(program, values, [by_name[k.name] for k in program.kernels], device, library)
+    built = codegen.assemble(program, values, [by_name[k.name] for k in program.kernels], record.device, library)
+    if record.device.kind == "cuda":
+        record.resources[program.name] = _resources(program, built, record.device)
     return relay_passes.Launch(
         function=built.func,
         symbol=built.name,
@@ -196,7 +230,25 @@ class _Places:
 
 def finish(target: tvm.target.Target) -> tvm.transform.Pass:
     """The rest of TVM's pipeline; rTask functions stay private, or they would get an interface of their own."""
-    return tvm.transform.Sequential([relay_passes.finish(target), KeepRTasksPrivate()])
+    stages = [relay_passes.finish(target), KeepRTasksPrivate()]
+    if target.kind.name == "cuda":
+        # What was left to stock TVM needs a schedule on a GPU: stock TVM's own.
+        stages.insert(0, _stock_schedules(target))
+    return tvm.transform.Sequential(stages)
+
+
+def _stock_schedules(target: tvm.target.Target) -> tvm.transform.Pass:
+    from tvm.s_tir import dlight
+
+    gpu = dlight.gpu
+    rules = (gpu.Matmul(), gpu.GEMV(), gpu.Reduction(), gpu.GeneralReduction(), gpu.Fallback())
+
+    @tvm.transform.module_pass(opt_level=0, name="StockSchedules")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        with target:
+            return dlight.ApplyDefaultSchedule(*rules)(mod.clone())
+
+    return run
 
 
 @tvm.transform.module_pass(opt_level=0, name="KeepRTasksPrivate")

@@ -36,6 +36,7 @@ def report(record: Compilation) -> dict[str, Any]:
         "waits": sum(p.waits() for p in record.programs),
         "makespan_us": round(sum(p.makespan_us for p in record.programs), 1),
         "workspace_bytes": sum(p.workspace_bytes for p in record.programs),
+        "resources": record.resources,
     }
 
 
@@ -61,6 +62,8 @@ def _explain_program(program: RProgram, record: Compilation) -> list[str]:
         f"{program.name}: {len(program.graph.operators)} rOperators in one launch, {program.waits()} waits, "
         f"workspace {program.workspace_bytes / 1024:.0f} KiB, predicted {program.makespan_us:.1f} us"
     ]
+    if program.name in record.resources:
+        lines.append("  " + ", ".join(f"{k} {v}" for k, v in record.resources[program.name].items()))
     width = max((len(op.name) for op in program.graph.operators), default=0)
     for op, kernel in zip(program.graph.operators, program.kernels, strict=True):
         candidates = record.kernels[op.function]

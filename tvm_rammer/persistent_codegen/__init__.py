@@ -3,12 +3,20 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import tvm
+from tvm import tirx
+from tvm.ir import GlobalVar
 
 from ..device import DeviceSpec
 from ..ir import RProgram
 from ..kernel import ScheduledKernel
-from .cpu_program import AssembledProgram, assemble_cpu
+from .assembled import AssembledProgram
+from .cpu_program import assemble_cpu
 from .cpu_rtask import extract_cpu
+from .cuda_program import assemble_cuda
+from .cuda_resources import Resources, check_residency, measure_resources
+from .cuda_rtask import extract_cuda
+from .layout import lay_out
 from .library import RTaskLibrary
 
 
@@ -34,7 +42,42 @@ def assemble(
     """
     packs = [k.packs for k in kernels]
     functions = [library.function(k) for k in kernels]
-    return assemble_cpu(program, values, packs, functions, library.variables)
+    if device.kind == "cpu":
+        return assemble_cpu(program, values, packs, functions, library.variables)
+    layout = lay_out(program, values, packs)
+    made = assemble_cuda(program, layout, functions, device, library.variables)
+    return AssembledProgram(
+        name=program.name,
+        func=made.func,
+        helpers=made.helpers,
+        inputs=layout.external[: layout.num_inputs],
+        outputs=layout.external[layout.num_inputs :],
+        embedded=made.constants,
+        workspace_bytes=made.workspace_bytes,
+        threads=made.threads,
+        shared_bytes=made.shared_bytes,
+    )
 
 
-__all__ = ["AssembledProgram", "RTaskLibrary", "assemble", "extract_cpu"]
+def rtask_library(device: DeviceSpec) -> RTaskLibrary:
+    """An empty library of rTask functions for a device."""
+    return RTaskLibrary(extract_cpu if device.kind == "cpu" else lambda kernel: extract_cuda(kernel, device))
+
+
+def source_of(program: AssembledProgram, device: DeviceSpec) -> str:
+    """The CUDA text of one program by itself."""
+    functions = {GlobalVar(program.name): program.func, **program.helpers}
+    host = tirx.build(tvm.IRModule(functions), target=tvm.target.Target(device.target_config()), pipeline="s_tir")
+    return str(host.imports[0].inspect_source("cuda"))
+
+
+__all__ = [
+    "AssembledProgram",
+    "RTaskLibrary",
+    "Resources",
+    "assemble",
+    "check_residency",
+    "measure_resources",
+    "rtask_library",
+    "source_of",
+]

@@ -6,7 +6,6 @@ wait for ever; the function then does a serial lane instead, which holds the sam
 
 import importlib.resources
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import tvm
@@ -16,38 +15,12 @@ from tvm.script import tirx as T
 
 from ..ir import ITEM_BYTES, RProgram
 from ..kernel import Pack, RTaskFunction
+from .assembled import AssembledProgram
 from .layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
 from .tables import ROW, RUN, SIGNAL, WAIT, CallForm, Tables, build_tables
 
 COUNTER_WORDS = 16
 """Each counter has a cache line of its own, so that signals do not disturb other waits."""
-
-
-@dataclass(frozen=True, slots=True)
-class AssembledProgram:
-    """The function of an rProgram, and what it is to be called with.
-
-    Parameters
-    ----------
-    name : str
-    func : tirx.PrimFunc
-        Parameters: the inputs, `embedded`, the outputs, and the workspace.
-    helpers : mapping of GlobalVar to PrimFunc
-        Private functions that it calls.
-    inputs, outputs : tuple of int
-        Positions in the program's `graph.buffers`.
-    embedded : tuple of numpy.ndarray
-        Constants of the program: its weights, packed, and its plan.
-    workspace_bytes : int
-    """
-
-    name: str
-    func: tirx.PrimFunc
-    helpers: Mapping[GlobalVar, tirx.PrimFunc]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    embedded: tuple[np.ndarray, ...]
-    workspace_bytes: int
 
 
 def assemble_cpu(

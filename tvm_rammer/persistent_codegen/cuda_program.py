@@ -56,7 +56,11 @@ class CudaProgram:
 
 
 def assemble_cuda(
-    program: RProgram, layout: Layout, functions: Sequence[RTaskFunction], device: DeviceSpec
+    program: RProgram,
+    layout: Layout,
+    functions: Sequence[RTaskFunction],
+    device: DeviceSpec,
+    shared: Mapping[str, GlobalVar] | None = None,
 ) -> CudaProgram:
     """Assemble the persistent kernel of a program.
 
@@ -69,6 +73,8 @@ def assemble_cuda(
     functions : sequence of RTaskFunction
         For each operator, the function of its kernel.
     device : DeviceSpec
+    shared : mapping of str to GlobalVar, optional
+        Under which variable the module holds each rTask function, where several programs share them.
 
     Raises
     ------
@@ -84,7 +90,7 @@ def assemble_cuda(
             f"{device.name} has {device.threads_per_block} and {device.shared_per_block}: choose smaller tiles"
         )
     rtasks = {f.function.name: f.function.func for f in tables.forms}
-    callees = {name: GlobalVar(name) for name in rtasks}
+    callees = {name: shared[name] if shared else GlobalVar(name) for name in rtasks}
     flat = tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1)
     constants = (layout.constants, *flat, make_state(program))
     func = build_kernel(program, layout, tables, constants, callees, threads, shared_bytes)

@@ -9,6 +9,7 @@ TVM removed Relay in 0.20, so these passes work on Relax, and the folder keeps t
     finish          the rest of TVM's own pipeline, down to what its virtual machine runs
 """
 
+from .eligible import LEAVE
 from .fold_batchnorm import FoldBatchNorm
 from .fold_constants import FoldConstants
 from .load_model import load_model
@@ -19,6 +20,7 @@ from .rewrite import Launch, replace_region
 from .simplify_ops import SimplifyOps
 
 __all__ = [
+    "LEAVE",
     "FoldBatchNorm",
     "FoldConstants",
     "Launch",

@@ -13,6 +13,10 @@ _CALLS_HOST = ("tirx.tvm_call_packed", "tirx.tvm_call_cpacked", "tirx.call_exter
                "tirx.call_llvm_intrin", "tirx.tvm_call_packed_lowered")  # fmt: skip
 
 
+LEAVE = "rammer.leave"
+"""Attribute of a PrimFunc that is to stay a stock call; its value is the reason."""
+
+
 def reason_to_leave(mod: tvm.IRModule, binding: relax.Binding, functions: dict[GlobalVar, str | None]) -> str | None:
     """Say why a binding cannot be an rOperator; None where it can.
 
@@ -79,6 +83,8 @@ def _function_problem(mod: tvm.IRModule, function: GlobalVar) -> str | None:
             return f"{function.name_hint} has a parameter that is no buffer"
         if not all(isinstance(dim, tirx.IntImm) for dim in param.ty.shape):
             return f"{function.name_hint} has buffers of symbolic shape"
+    if func.attrs and LEAVE in func.attrs:
+        return str(func.attrs[LEAVE])
     for key in ("tirx.is_scheduled", "tirx.is_host_func", "target"):
         if func.attrs and key in func.attrs:
             return f"{function.name_hint} is already scheduled or bound to a target ({key})"
