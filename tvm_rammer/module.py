@@ -154,10 +154,12 @@ def _imports(module: Any) -> list[Any]:
 
 def _to_tensor(value: Any, spec: TensorSpec, device: tvm.runtime.Device) -> Any:
     if not isinstance(value, tvm.runtime.Tensor):
-        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        speaks_dlpack = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
+        if speaks_dlpack and value.__dlpack_device__()[0] != tvm.cpu().dlpack_device_type():
             value = tvm.runtime.from_dlpack(value)
         else:
-            value = np.asarray(value)
+            # On the CPU through NumPy: TVM takes only memory that is aligned to 64 bytes.
+            value = np.from_dlpack(value) if speaks_dlpack else np.asarray(value)
     shape, dtype = tuple(int(s) for s in value.shape), str(value.dtype)
     if shape != spec.shape or dtype != spec.dtype:
         takes = f"{spec.dtype}{list(spec.shape)}"

@@ -1,5 +1,6 @@
 """The function of one rTask: what it takes, what it computes, what is refused."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -45,7 +46,7 @@ def test_scratch_arrays_do_not_overlap():
     for (size, at), (nbytes, _) in zip(placed, made.scratch, strict=True):
         assert size >= nbytes
         assert at % 128 == 0
-    assert all(a + size <= b for (size, a), (_, b) in zip(placed, placed[1:], strict=False))
+    assert all(a + size <= b for (size, a), (_, b) in itertools.pairwise(placed))
     assert made.scratch_bytes == placed[-1][0] + placed[-1][1]
 
 

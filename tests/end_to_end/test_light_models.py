@@ -1,0 +1,50 @@
+"""All light models of the onnx package on the CPU vDevice: one launch each, and right."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+import tvm_rammer
+from tests.end_to_end.models import LIGHT, NAMES, by_onnxruntime, image, is_flat, light, trained
+from tvm_rammer.bench import relative_error
+
+QUICK = {"squeezenet", "shufflenet"}
+
+
+def marked(names):
+    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+def test_there_are_nine_light_models():
+    assert len(NAMES) == 9
+
+
+@pytest.mark.parametrize("name", marked(NAMES))
+def test_random_weights_agree_with_onnxruntime_before_the_softmax(name):
+    model = trained(name)
+    module = tvm_rammer.compile(model)
+    x = image(module.inputs[0].shape)
+    (want,) = by_onnxruntime(model, x)
+    assert not is_flat(want)
+    assert relative_error(module(x), want) <= 1e-4
+    facts = module.report()
+    assert facts["rprogram_launches"] <= 3
+    assert facts["left_to_stock"] == 0
+
+
+@pytest.mark.parametrize("name", marked(NAMES))
+def test_the_expected_output_of_the_package(name):
+    expected = onnx.TensorProto()
+    expected.ParseFromString((LIGHT / f"light_{name}_output_0.pb").read_bytes())
+    module = tvm_rammer.compile(light(name))
+    got = module(np.ones(module.inputs[0].shape, "float32"))
+    assert relative_error(got, numpy_helper.to_array(expected)) <= 1e-4
+
+
+def test_squeezenet_is_one_launch_where_stock_makes_41():
+    facts = tvm_rammer.compile(light("squeezenet")).report()
+    assert (facts["stock_launches"], facts["rprogram_launches"]) == (41, 1)
+    assert facts["rkernels_considered"] >= 2 * 30  # 30 distinct functions
+    assert 0 < facts["waits"] < 2 * facts["veus"] * 41
+    assert facts["waves"] < 41
