@@ -1,7 +1,7 @@
 // CUDA text as TVM emits it, compiled as C++ and run on the CPU: every CUDA thread is a fiber.
 //
 // One OS thread runs all fibers of all blocks. A fiber runs until it has to wait (barrier, shuffle, __nanosleep),
-// then a random other one of its block goes on; after a number of such steps, drawn from 1 to 65536, a random other
+// then a random other one of its block goes on; after a number of such steps, drawn from 1 to 2^21, a random other
 // block does, so that some blocks run far ahead. The seed decides all, so a run can be repeated. A program that lacks a barrier or a
 // wait reads what another thread has not written yet, in some order. What a real GPU would turn into a hang is an
 // error here: a barrier that differing numbers of threads expect, and a state in which nobody can go on.
@@ -225,7 +225,7 @@ inline void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, std::
     Block* k = active.back();
     active.pop_back();
     running = k;
-    for (uint32_t steps = 1u << random_below(17); steps && !k->ready.empty() && failure.empty(); steps--) {
+    for (uint32_t steps = 1u << random_below(22); steps && !k->ready.empty() && failure.empty(); steps--) {
       std::swap(k->ready[random_below(k->ready.size())], k->ready.back());
       now = k->ready.back();
       k->ready.pop_back();

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent
-GUARD = 64
+GUARD = 4096
 """Bytes of a known pattern before and after each array, to see writes out of bounds."""
 
 _ENTRY = """

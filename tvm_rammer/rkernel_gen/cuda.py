@@ -59,7 +59,7 @@ def cuda_kernels(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tuple[Sc
         With different numbers of rTasks, fewest first. Empty where no rule makes one kernel of the function, as for
         several outputs that need sums: then the operator stays out of rPrograms (RAMMER_DEBUG=2 names it).
     """
-    func = name_parameters(func)
+    func = name_for_c(func)
     work = Work.of(func)
     made: dict[int, ScheduledKernel] = {}
     for candidate in _candidates(func, work, device):
@@ -86,11 +86,21 @@ def cuda_kernels(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tuple[Sc
     return tuple(made[blocks] for blocks in sorted(made))
 
 
-def name_parameters(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Give the parameters names that C accepts: an ONNX model's may hold slashes, and TVM prints them as they are."""
-    clean = {p: tirx.Var(f"p{i}_{re.sub(r'[^A-Za-z0-9_]', '_', p.name)}", p.ty) for i, p in enumerate(func.params)}
-    body = tvm_ffi.structural_map(func.body, (tirx.Var, lambda v: clean.get(v, v)), order="post")
-    return tirx.PrimFunc(list(clean.values()), body, func.ret_type, func.attrs)
+def name_for_c(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Give tensors names that C accepts: an ONNX model's may hold slashes, and TVM prints them as they are."""
+    clean = {p: _renamed(p, f"p{i}_") for i, p in enumerate(func.params)}
+
+    def rename(var: tirx.Var) -> tirx.Var:
+        if var not in clean:
+            clean[var] = var if var.name.isidentifier() else _renamed(var, f"t{len(clean)}_")
+        return clean[var]
+
+    body = tvm_ffi.structural_map(func.body, (tirx.Var, rename), order="post")
+    return tirx.PrimFunc([clean[p] for p in func.params], body, func.ret_type, func.attrs)
+
+
+def _renamed(var: tirx.Var, prefix: str) -> tirx.Var:
+    return tirx.Var(prefix + re.sub(r"[^A-Za-z0-9_]", "_", var.name), var.ty)
 
 
 def _candidates(func: tirx.PrimFunc, work: Work, device: DeviceSpec) -> Iterator[_Candidate]:

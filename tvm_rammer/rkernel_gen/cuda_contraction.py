@@ -13,7 +13,7 @@ from tvm.ir import Range, TensorRegion
 from tvm.s_tir.dlight.gpu.matmul import auto_inline_consumer_chain, auto_inline_producers, get_index_map
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 
-from .anchor import REDUCTION, blocks_of, is_reduction
+from .anchor import REDUCTION, blocks_of, is_reduction, outputs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,9 @@ def _schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
 
 
 def _product(sch: s_tir.Schedule) -> SBlockRV | None:
-    """The function's only reduction, if it is a sum of products of two tensors."""
+    """The only reduction of a function with one output, if it is a sum of products of two tensors."""
     found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
-    if len(found) != 1:
+    if len(found) != 1 or len(outputs_of(sch)) != 1:
         return None
     store = sch.get(found[0]).body
     value = store.value if isinstance(store, tirx.BufferStore) else None

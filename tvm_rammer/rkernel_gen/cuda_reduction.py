@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import tvm
 from tvm import s_tir, tirx
 
-from .anchor import REDUCTION, blocks_of, is_reduction
+from .anchor import REDUCTION, blocks_of, is_reduction, outputs_of
 from .cuda_contraction import fastest_axes
 from .cuda_elementwise import inline_spatial
 
@@ -25,10 +25,10 @@ class Sums:
 
 
 def find_sums(func: tirx.PrimFunc) -> Sums | None:
-    """Describe a function with exactly one reduction; None for others."""
+    """Describe a function with exactly one reduction and one output; None for others."""
     sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
     found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
-    if len(found) != 1:
+    if len(found) != 1 or len(outputs_of(sch)) != 1:
         return None
     block = sch.get(found[0])
     results = math.prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type != REDUCTION)
@@ -76,13 +76,15 @@ def schedule_sums(func: tirx.PrimFunc, sums: Sums, results: int, lanes: int) -> 
     thread = sch.fuse(*threads)
     sch.bind(thread, "threadIdx.x")
     sch.reverse_compute_at(store, thread)
-    for consumer in (block, *sch.get_consumers(block)):
-        sch.reverse_compute_at(consumer, outer, preserve_unit_loops=True)
-        axes = sch.get(consumer).iter_vars
-        inner = zip(sch.get_loops(consumer)[1:], axes, strict=True)
+    after = (block, *sch.get_consumers(block))
+    for later in after:
+        sch.reverse_compute_at(later, outer, preserve_unit_loops=True)
+    # Only now: TVM would take what a thread's guard leaves out for written, and go on to the consumer with it.
+    for later in after:
+        inner = zip(sch.get_loops(later)[1:], sch.get(later).iter_vars, strict=True)
         spatial = sch.fuse(*(loop for loop, axis in inner if axis.iter_type != REDUCTION))
         _, thread = sch.split(spatial, [None, results * lanes])
         sch.bind(thread, "threadIdx.x")
-    if sch.get_consumers(block):
+    if len(after) > 1:
         sch.set_scope(block, 0, "shared")
     return sch.mod["main"]

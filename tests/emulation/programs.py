@@ -1,0 +1,116 @@
+"""From a small Relax module to its rPrograms on a GPU, their CUDA text, and an emulated run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import tvm
+from tvm import relax, tirx
+
+from tests.emulation.emulate import run_emulated
+from tvm_rammer import relay_passes
+from tvm_rammer.device import DeviceSpec, preset
+from tvm_rammer.ir import RKernel, RProgram
+from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.persistent_codegen.cuda_kernel import CONSTANT_NAMES
+from tvm_rammer.persistent_codegen.cuda_program import CudaProgram, assemble_cuda
+from tvm_rammer.persistent_codegen.cuda_rtask import extract_cuda
+from tvm_rammer.persistent_codegen.cuda_source import cuda_source, kernel_name
+from tvm_rammer.persistent_codegen.layout import Layout, lay_out
+from tvm_rammer.rkernel_gen.cuda import cuda_kernels
+from tvm_rammer.wavefront import schedule
+
+H200 = preset("cuda:h200")
+
+
+@dataclass
+class Built:
+    """A program with its text, and the arrays of a run."""
+
+    program: RProgram
+    cuda: CudaProgram
+    layout: Layout
+    source: str
+    state: np.ndarray
+
+    def run(self, inputs: Mapping[str, np.ndarray], seed: int = 0, source: str | None = None) -> dict[str, np.ndarray]:
+        """Run it emulated; inputs and outputs are by the names of the graph's buffers."""
+        buffers = self.program.graph.buffers
+        args = dict(zip(CONSTANT_NAMES, self.cuda.constants, strict=True)) | {"state": self.state}
+        args["workspace"] = np.full(self.cuda.workspace_bytes, 0xFF, np.uint8)
+        outputs = {}
+        for i, b in enumerate(self.layout.external):
+            buffer = buffers[b]
+            if i < self.layout.num_inputs:
+                args[f"segment{i}"] = np.ascontiguousarray(inputs[buffer.name])
+            else:
+                outputs[buffer.name] = args[f"segment{i}"] = np.full(buffer.shape, 0x7F, buffer.dtype)
+        grid, block = (self.cuda.lanes,), (self.cuda.threads,)
+        run_emulated(source or self.source, kernel_name(self.cuda), grid, block, self.cuda.shared_bytes, args, seed)
+        return outputs
+
+
+def build(
+    program: RProgram, kernels: Sequence[ScheduledKernel], values: Mapping[int, np.ndarray], device: DeviceSpec = H200
+) -> Built:
+    """Generate the text of a program."""
+    layout = lay_out(program, values, [k.packs for k in kernels])
+    extracted = {k.spec.name: extract_cuda(k, device) for k in kernels}
+    cuda = assemble_cuda(program, layout, [extracted[k.spec.name] for k in kernels], device)
+    return Built(program, cuda, layout, cuda_source(cuda, device), cuda.constants[-1].copy())
+
+
+def relax_module(shapes: Sequence[tuple[int, ...]], make: Callable[..., relax.Expr]) -> tvm.IRModule:
+    """A module whose `main` takes float32 tensors of these shapes."""
+    params = [relax.Var(f"x{i}", relax.TensorType(shape, "float32")) for i, shape in enumerate(shapes)]
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        with builder.dataflow():
+            out = builder.emit_output(make(*params))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+def plan(
+    module: tvm.IRModule,
+    veus: int,
+    device: DeviceSpec = H200,
+    choose: Callable[[Sequence[ScheduledKernel]], Sequence[ScheduledKernel]] = tuple,
+    sync: str = "auto",
+) -> list[Built]:
+    """All programs of a module, planned for `veus` vEUs.
+
+    Parameters
+    ----------
+    choose : callable
+        Which of a function's kernels the scheduler may take.
+    """
+    module = relay_passes.prepare(tvm.target.Target(device.target_config()))(module)
+    functions = {gv.name_hint: f for gv, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
+    built = []
+    for region in relay_passes.partition(module).regions:
+        used = {op.function for op in region.graph.operators}
+        kernels = {name: tuple(choose(cuda_kernels(name, functions[name], device))) for name in sorted(used)}
+        specs: dict[str, tuple[RKernel, ...]] = {name: tuple(k.spec for k in ks) for name, ks in kernels.items()}
+        by_name = {k.spec.name: k for ks in kernels.values() for k in ks}
+        exprs = {b.name: e for b, e in zip(region.graph.buffers, region.buffer_exprs, strict=True)}
+        for program in schedule(region.graph, specs, replace(device, units=veus), veus=veus, sync=sync):
+            buffers = enumerate(program.graph.buffers)
+            values = {i: exprs[b.name].value.numpy() for i, b in buffers if b.kind == "constant"}
+            built.append(build(program, [by_name[k.name] for k in program.kernels], values, device))
+    return built
+
+
+def reference(module: tvm.IRModule, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What stock TVM computes on the CPU."""
+    executable = tvm.compile(module, tvm.target.Target({"kind": "llvm"}))
+    result = relax.VirtualMachine(executable, tvm.cpu())["main"](*[tvm.runtime.tensor(a) for a in inputs])
+    return [r.numpy() for r in result] if not hasattr(result, "numpy") else [result.numpy()]
+
+
+def run_all(built: Sequence[Built], inputs: Mapping[str, np.ndarray], seed: int = 0) -> dict[str, np.ndarray]:
+    """Run programs one after another; return every array that was written."""
+    known = dict(inputs)
+    for one in built:
+        known |= one.run(known, seed)
+    return known

@@ -1,0 +1,79 @@
+"""The emulation itself: what it computes, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from tests.emulation.emulate import EmulationError, run_emulated
+
+HEAD = "  #define ushort unsigned short\n#endif\n"
+
+
+def run(body, *, grid=2, block=64, shared=0, seed=0, size=128):
+    source = (
+        f'{HEAD}extern "C" __global__ void k(float* __restrict__ out_ptr, int* __restrict__ n_ptr) {{\n{body}\n}}\n'
+    )
+    args = {"out": np.zeros(size, np.float32), "n": np.zeros(4, np.int32)}
+    run_emulated(source, "k", (grid,), (block,), shared, args, seed)
+    return args
+
+
+REVERSE = """
+  extern __shared__ float s[];
+  s[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  out_ptr[blockIdx.x * 64 + threadIdx.x] = s[63 - threadIdx.x];
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_share_memory_of_their_block(seed):
+    out = run(REVERSE, shared=256, seed=seed)["out"]
+    assert (out.reshape(2, 64) == np.arange(63, -1, -1)).all()
+
+
+def test_a_missing_barrier_shows():
+    wrong = [run(REVERSE.replace("__syncthreads();", ""), shared=256, seed=s)["out"] for s in range(3)]
+    assert all(not np.array_equal(w.reshape(2, 64)[0], np.arange(63, -1, -1)) for w in wrong)
+
+
+def test_static_shared_arrays_belong_to_a_block():
+    body = REVERSE.replace("extern __shared__ float s[];", "__shared__ float s[64];").replace(
+        "= threadIdx.x;", "= blockIdx.x;"
+    )
+    assert (run(body)["out"].reshape(2, 64) == [[0], [1]]).all()
+
+
+def test_shuffles_move_values_between_lanes():
+    body = "out_ptr[blockIdx.x * 64 + threadIdx.x] = __shfl_down_sync(0xffffffffu, (float)threadIdx.x, 1, 32);"
+    expected = np.minimum(np.arange(64) % 32 + 1, 31) + np.arange(64) // 32 * 32
+    assert (run(body)["out"].reshape(2, 64) == expected).all()
+
+
+def test_a_counter_orders_blocks():
+    body = """
+  if (blockIdx.x == 0) { out_ptr[threadIdx.x] = 3; __syncthreads(); }
+  if (blockIdx.x == 0 && threadIdx.x == 0) __nv_atomic_add(n_ptr, 1, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+  if (blockIdx.x == 1) {
+    while (__nv_atomic_load_n(n_ptr, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE) < 1) __nanosleep(8);
+    out_ptr[64 + threadIdx.x] = out_ptr[63 - threadIdx.x];
+  }"""
+    for seed in range(4):
+        assert (run(body, seed=seed)["out"] == 3).all()
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("if (threadIdx.x < 32) __syncthreads();", "deadlock"),
+        ("if (threadIdx.x < 32) __barrier_sync_count(1, 32); else __barrier_sync_count(1, 64);", "barrier of"),
+        ("__barrier_sync_count(1, 32);", "barrier of 32 threads"),
+        ("while (__nv_atomic_load_n(n_ptr, 0, 0) < 1) __nanosleep(8);", "deadlock.*for a counter"),
+        ("if (threadIdx.x < 16) __syncwarp();", "deadlock"),
+        ("out_ptr[128 + threadIdx.x] = 0;", "out: a write"),
+        ("extern __shared__ float s[];\ns[64 + threadIdx.x] = 0;", "outside of shared memory"),
+        ("this is no C++;", "does not accept"),
+    ],
+)
+def test_what_would_hang_or_corrupt_is_an_error(body, message):
+    with pytest.raises(EmulationError, match=message):
+        run(body, shared=256)

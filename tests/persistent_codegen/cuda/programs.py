@@ -1,0 +1,83 @@
+"""Small programs that the tests of the CUDA backend share."""
+
+import functools
+
+import numpy as np
+from tvm import relax
+
+from tests.emulation.programs import H200, build, plan, relax_module
+from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run, Signal, Wait
+from tvm_rammer.relay_passes import prepare
+from tvm_rammer.rkernel_gen.cuda import cuda_kernels
+
+
+def two_matmuls(a, b, c):
+    # The second product reads columns of the first: each of its tiles needs tiles from several vEUs.
+    return relax.op.matmul(c, relax.op.nn.relu(relax.op.matmul(a, b)))
+
+
+def diamond(x, w1, w2, w3):
+    left = relax.op.nn.relu(relax.op.nn.conv2d(x, w1))
+    right = relax.op.nn.conv2d(x, w2, padding=(1, 1))
+    pooled = relax.op.nn.max_pool2d(relax.op.concat([left, right], axis=1), (3, 3), strides=(2, 2))
+    return relax.op.nn.avg_pool2d(relax.op.nn.conv2d(pooled, w3), (6, 6))
+
+
+def softmax(x, w):
+    return relax.op.nn.softmax(relax.op.matmul(x, w), axis=-1)
+
+
+def lstm_cell(x, h, c, wx, wh):
+    gates = relax.op.split(relax.op.add(relax.op.matmul(x, wx), relax.op.matmul(h, wh)), 4, axis=1)
+    i, f, o = (relax.op.sigmoid(gates[n]) for n in range(3))
+    cell = relax.op.add(relax.op.multiply(f, c), relax.op.multiply(i, relax.op.tanh(gates[3])))
+    return relax.op.concat([relax.op.multiply(o, relax.op.tanh(cell)), cell], axis=1)
+
+
+GRAPHS = {
+    "two_matmuls": (two_matmuls, [(40, 48), (48, 72), (24, 40)]),
+    "diamond": (diamond, [(1, 8, 14, 14), (16, 8, 1, 1), (12, 8, 3, 3), (10, 28, 1, 1)]),
+    "softmax": (softmax, [(12, 32), (32, 200)]),
+    "lstm_cell": (lstm_cell, [(1, 64), (1, 64), (1, 64), (64, 256), (64, 256)]),
+}
+
+
+@functools.cache
+def module(name):
+    make, shapes = GRAPHS[name]
+    return relax_module(shapes, make)
+
+
+@functools.cache
+def planned(name, veus, choice=None):
+    """The programs of a graph; `choice` picks each function's kernel with so many rTasks' rank."""
+    choose = tuple if choice is None else lambda kernels: kernels[min(choice, len(kernels) - 1) :][:1]
+    return plan(module(name), veus, choose=choose)
+
+
+def inputs_of(name, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype("float32") * np.float32(0.3) for shape in GRAPHS[name][1]]
+
+
+@functools.cache
+def tiny():
+    """Two dependent element-wise operators on two vEUs, by hand: each waits for the other's half."""
+    import tvm
+
+    builder = relax_module([(256,)], lambda x: relax.op.exp(x))
+    mod = prepare(tvm.target.Target(H200.target_config()))(builder)
+    (func,) = [f for f in mod.functions.values() if isinstance(f, tvm.tirx.PrimFunc)]
+    kernel = next(k for k in cuda_kernels("double_exp", func, H200) if k.spec.num_rtasks == 2)
+    graph = RGraph(
+        "tiny",
+        (
+            Buffer("x", (256,), "float32", "input"),
+            Buffer("h", (256,), "float32", "intermediate"),
+            Buffer("y", (256,), "float32", "output"),
+        ),
+        (ROperator("first", "double_exp", (0,), (1,)), ROperator("second", "double_exp", (1,), (2,))),
+    )
+    lanes = tuple((Run(0, v, 1), Signal(0), Wait(0, 2), Run(1, 1 - v, 1)) for v in range(2))
+    program = RProgram("tiny", graph, (kernel.spec, kernel.spec), lanes, 1, {1: 0}, 1024)
+    return build(program, [kernel, kernel], {})

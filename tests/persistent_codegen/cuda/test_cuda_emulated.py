@@ -1,0 +1,135 @@
+"""The generated CUDA text, run on the CPU, against stock TVM."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.emulation.emulate import EmulationError
+from tests.emulation.programs import reference, run_all
+from tests.persistent_codegen.cuda.programs import GRAPHS, inputs_of, module, planned, tiny
+from tvm_rammer.ir import Wait
+from tvm_rammer.persistent_codegen.tables import SIGNAL, WAIT
+
+
+def check(built, name, seed, inputs_seed=0):
+    arrays = inputs_of(name, inputs_seed)
+    expected = reference(module(name), arrays)
+    known = run_all(built, {f"x{i}": a for i, a in enumerate(arrays)}, seed)
+    final = [known[b.name] for b in built[-1].program.graph.buffers if b.kind == "output"]
+    assert len(final) == len(expected)
+    for got, want in zip(final, expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("veus", [1, 3, 8])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_programs_compute_what_stock_tvm_does(name, veus):
+    built = planned(name, veus)
+    for seed in range(3):
+        check(built, name, seed, inputs_seed=seed)  # one state all along: also the second and third run are right
+
+
+@pytest.mark.parametrize("choice", range(4))
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_tiling_computes_the_same(name, choice):
+    check(planned(name, 3, choice), name, seed=choice)
+
+
+def test_counters_grow_and_the_run_number_with_them():
+    built = tiny()
+    x = np.linspace(-1, 0.5, 256, dtype="float32")
+    start = built.state.copy()
+    for run in range(1, 4):
+        got = built.run({"x": x}, seed=run)["y"]
+        np.testing.assert_allclose(got, np.exp(np.exp(x)), rtol=1e-5)
+        since = built.state - start
+        assert (since[32], since[64], since[96]) == (run, 2 * run, 2 * run)
+
+
+def test_wrapped_counters_still_order():
+    built = tiny()
+    state = built.state.copy()
+    last = np.uint32(0xFFFFFFFF)
+    state[32] = np.int32(last.astype(np.int32))  # 2^32 - 1 runs ago the count began
+    state[64] = state[96] = np.uint32(2 * int(last) % 2**32).astype(np.int32)
+    x = np.linspace(-1, 0.5, 256, dtype="float32")
+    for seed in range(3):
+        got = replace(built, state=state).run({"x": x}, seed)["y"]
+        np.testing.assert_allclose(got, np.exp(np.exp(x)), rtol=1e-5)
+
+
+def goes_wrong(built, source, code, inputs, want):
+    """Whether some seed gives an error or another result than `want`."""
+    constants = list(built.cuda.constants)
+    constants[2] = constants[2] if code is None else code
+    for seed in range(24):
+        broken = replace(built, cuda=replace(built.cuda, constants=tuple(constants)), state=constants[-1].copy())
+        try:
+            got = broken.run(inputs, seed, source)
+        except EmulationError:
+            return True
+        if any(not np.allclose(got[name], value, rtol=1e-3) for name, value in want.items()):
+            return True
+    return False
+
+
+def crossing():
+    built = tiny()
+    x = np.linspace(-1, 0.5, 256, dtype="float32")
+    return built, {"x": x}, {"y": np.exp(np.exp(x))}
+
+
+def without(rows, at):
+    """The code with row `at` made a wait for nothing."""
+    changed = rows.reshape(-1, 8).copy()
+    changed[at] = [WAIT, 0, 0, 0, 0, 0, 0, 0]
+    return changed.reshape(-1)
+
+
+def test_each_wait_of_a_program_is_needed():
+    built, inputs, want = crossing()
+    rows = built.cuda.constants[2]
+    assert not goes_wrong(built, None, rows, inputs, want)
+    waits = [i for i, row in enumerate(rows.reshape(-1, 8)) if row[0] == WAIT]
+    assert len(waits) == sum(isinstance(i, Wait) for lane in built.program.lanes for i in lane) == 2
+    assert all(goes_wrong(built, None, without(rows, at), inputs, want) for at in waits)
+
+
+def test_each_signal_of_a_program_is_needed():
+    built, inputs, want = crossing()
+    rows = built.cuda.constants[2]
+    signals = [i for i, row in enumerate(rows.reshape(-1, 8)) if row[0] == SIGNAL]
+    assert all(goes_wrong(built, None, without(rows, at), inputs, want) for at in signals)
+
+
+@pytest.mark.parametrize("veus", [3, 8])
+def test_each_wait_of_a_planned_program_is_needed(veus):
+    (built,) = planned("two_matmuls", veus, 3)
+    arrays = inputs_of("two_matmuls")
+    inputs = {f"x{i}": a for i, a in enumerate(arrays)}
+    want = replace(built, state=built.cuda.constants[-1].copy()).run(inputs)
+    rows = built.cuda.constants[2]
+    waits = [i for i, row in enumerate(rows.reshape(-1, 8)) if row[0] == WAIT]
+    assert waits
+    assert all(goes_wrong(built, None, without(rows, at), inputs, want) for at in waits)
+
+
+def strip(source, call):
+    """The text without the calls of a barrier."""
+    lines = source.splitlines()
+    kept = ["" if line.strip().startswith(f"{call}(") else line for line in lines]
+    assert kept != lines
+    return "\n".join(kept)
+
+
+def test_block_barriers_are_needed():
+    built, inputs, want = crossing()
+    assert goes_wrong(built, strip(built.source, "rammer_block_barrier"), None, inputs, want)
+
+
+def test_rtask_barriers_are_needed():
+    (built,) = planned("two_matmuls", 3)
+    inputs = {f"x{i}": a for i, a in enumerate(inputs_of("two_matmuls"))}
+    want = replace(built, state=built.cuda.constants[-1].copy()).run(inputs)
+    assert goes_wrong(built, strip(built.source, "rammer_rtask_barrier"), None, inputs, want)
