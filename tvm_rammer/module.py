@@ -14,7 +14,7 @@ from .compilation import Compilation
 from .errors import ModelError, TargetError, ToolError
 from .ir import RProgram
 from .report import explain, report
-from .wavefront import schedule_svg
+from .wavefront import CostModel, schedule_svg
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class RammerModule:
 
     def schedule_svg(self) -> str:
         """Draw the plan: one lane a vEU, rTasks coloured by rOperator, waits hatched."""
-        return schedule_svg(self.rprograms)
+        return schedule_svg(self.rprograms, CostModel.of(self.compilation.device))
 
     def cuda_source(self) -> str:
         """Return the generated CUDA text.
