@@ -71,8 +71,6 @@ def build_kernel(
                 "global_symbol": program.name,
                 "tirx.noalias": True,
                 "tirx.is_scheduled": True,
-                # A grid that is too large for the device must fail to start, not hang.
-                "tirx.use_cooperative_launch": True,
             }
         )
         segments, plan = _parameters(program, layout, constants)

@@ -4,6 +4,7 @@ import tvm
 from tvm import tirx
 
 from ..device import DeviceSpec
+from .cuda_pipeline import PIPELINE
 from .cuda_program import CudaProgram, module_of
 
 
@@ -16,7 +17,7 @@ def cuda_source(program: CudaProgram, device: DeviceSpec) -> str:
     device : DeviceSpec
     """
     target = tvm.target.Target(device.target_config())
-    host = tirx.build(tvm.IRModule(module_of(program)), target=target, pipeline="s_tir")
+    host = tirx.build(tvm.IRModule(module_of(program)), target=target, pipeline=PIPELINE)
     return host.imports[0].inspect_source("cuda")
 
 

@@ -11,6 +11,8 @@ from tests.emulation.programs import H200
 from tests.persistent_codegen.cuda.programs import GRAPHS, module, planned, tiny
 from tvm_rammer import relay_passes
 from tvm_rammer.errors import CodegenError
+from tvm_rammer.persistent_codegen.cuda_pipeline import PIPELINE
+from tvm_rammer.persistent_codegen.cuda_program import module_of
 from tvm_rammer.persistent_codegen.cuda_resources import measure_resources
 from tvm_rammer.persistent_codegen.cuda_rtask import extract_cuda
 from tvm_rammer.persistent_codegen.cuda_sync import source as sync_text
@@ -49,10 +51,23 @@ def test_rtask_barriers_name_the_threads_that_reach_them(name):
             assert set(re.findall(r"rammer_rtask_barrier\(1, (\d+)\)", text)) <= {str(kernel.threads)}
 
 
-def test_the_launch_is_cooperative_and_the_grid_the_lanes():
+def test_the_grid_is_the_lanes():
     built = tiny()
-    assert built.cuda.func.attrs["tirx.use_cooperative_launch"]
     assert (built.cuda.lanes, built.cuda.threads) == (2, built.program.kernels[0].threads)
+
+
+@pytest.mark.parametrize("name", ["tiny", "two_matmuls"])
+def test_the_launch_is_cooperative(name):
+    import tvm
+
+    (built,) = (tiny(),) if name == "tiny" else planned(name, 3)
+    target = tvm.target.Target(H200.target_config())
+    mod = tvm.tirx.transform.BindTarget(target)(tvm.IRModule(module_of(built.cuda)))
+    lowered = tvm.tirx.get_tir_pipeline(PIPELINE)[0](mod)
+    (kernel,) = [f for gv, f in lowered.functions.items() if gv.name_hint.endswith("_kernel")]
+    shared = ["tirx.use_dyn_shared_memory"] if built.cuda.shared_bytes else []
+    tags = [str(tag) for tag in kernel.attrs["tirx.kernel_launch_params"]]
+    assert tags == ["blockIdx.x", "threadIdx.x", "tirx.use_cooperative_launch", *shared]
 
 
 def test_equal_programs_differ_in_the_tag_of_their_state():

@@ -6,6 +6,7 @@ from tvm.relax.backend.cuda.pipeline import get_default_pipeline
 
 from tests.emulation.programs import H200
 from tests.persistent_codegen.cuda.programs import planned
+from tvm_rammer.persistent_codegen.cuda_pipeline import PIPELINE
 from tvm_rammer.persistent_codegen.cuda_rtask import RTASK_ATTRIBUTE
 
 
@@ -29,7 +30,8 @@ def test_a_program_is_a_call_tir_of_a_relax_module():
     for var, func in module.functions.items():
         if func.attrs is not None and RTASK_ATTRIBUTE in func.attrs:
             module.update_func(var, func.without_attr("global_symbol"))
-    executable = tvm.compile(module, target=target, relax_pipeline=tvm.transform.Sequential([]))
+    nothing = tvm.transform.Sequential([])
+    executable = tvm.compile(module, target=target, relax_pipeline=nothing, tir_pipeline=PIPELINE)
     text = executable.mod.imports[0].imports[0].inspect_source("cuda")
     assert text.count(f"__launch_bounds__({cuda.threads}) {built.program.name}_kernel(") == 2  # declared, defined
     assert all(f'extern "C" __device__ void {k.name}(' in text for k in built.program.kernels)

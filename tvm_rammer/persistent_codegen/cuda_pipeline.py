@@ -1,0 +1,52 @@
+"""TVM's own lowering, with one thing added: persistent kernels are launched cooperatively.
+
+A grid that is too large to be resident must fail to start: its blocks would wait for one another for ever. TVM's CUDA
+runtime knows the launch tag for that, but none of TVM's passes sets it (the function attribute of the same name is
+dropped by SplitHostDevice), so it is added here, after the split.
+"""
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import Call
+from tvm.tirx.compilation_pipeline import register_tir_pipeline
+
+PIPELINE = "rammer_cuda"
+"""Name for `tvm.compile(..., tir_pipeline=PIPELINE)`."""
+
+_TAGS = "tirx.kernel_launch_params"
+_COOPERATIVE = "tirx.use_cooperative_launch"
+
+
+@tvm.transform.module_pass(opt_level=0, name="LaunchCooperatively")
+def launch_cooperatively(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    """Tag the launch of every kernel that counts its blocks with `rammer_finish`."""
+    mod = tvm.IRModule(dict(mod.functions), attrs=mod.attrs)
+    for var, func in mod.functions.items():
+        if isinstance(func, tirx.PrimFunc) and _TAGS in func.attrs and _is_persistent(func):
+            tags = [str(tag) for tag in func.attrs[_TAGS]]
+            # Those for the extents come first, the one for the size of shared memory last: they take arguments.
+            axes = [tag for tag in tags if not tag.startswith("tirx.")]
+            flags = [tag for tag in tags if tag not in axes and tag != _COOPERATIVE]
+            mod.update_func(var, func.with_attr(_TAGS, [*axes, _COOPERATIVE, *flags]))
+    return mod
+
+
+def _is_persistent(func: tirx.PrimFunc) -> bool:
+    found = False
+
+    def visit(call: Call) -> None:
+        nonlocal found
+        name = call.args[0] if getattr(call.op, "name", "") == "tirx.cuda.func_call" else None
+        found = found or getattr(name, "value", None) == "rammer_finish"
+
+    tvm_ffi.structural_walk(func.body, [(Call, visit)], order="pre")
+    return found
+
+
+def _pipeline() -> tuple[tvm.transform.Pass, object, object]:
+    lower, finish_host, finish_device = tirx.get_tir_pipeline("s_tir")
+    return tvm.transform.Sequential([lower, launch_cooperatively]), finish_host, finish_device
+
+
+register_tir_pipeline(PIPELINE, _pipeline)
