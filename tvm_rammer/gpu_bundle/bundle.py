@@ -1,0 +1,174 @@
+"""Make a bundle: compile models here, pack what a machine with a GPU needs to check and time them."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import onnx
+import tvm
+
+from ..device import DeviceSpec
+from ..errors import ToolError
+from .files import MANIFEST, Files
+from .kernels import lower_kernels
+from .lower import VARIANTS
+from .models import MODELS, BundleModel
+from .onsite.plan import Plan, check_plan, plan_to_json
+from .plans import plan_of
+from .reference import reference_outputs, seeded_inputs
+from .toolchain import ARCHITECTURES, build_launcher, compile_cubin
+
+MAX_BYTES = 60_000_000
+"""Size of a bundle at most: what may be copied to a machine that is lent for minutes."""
+
+_PACKAGE = pathlib.Path(__file__).parent
+_SCRIPT = _PACKAGE.parent.parent / "scripts" / "gpu_bench"
+_EMPTY_PACKAGE = '"""The part of tvm_rammer that a bundle needs; it imports nothing else."""\n'
+
+
+def make_bundle(
+    folder: pathlib.Path,
+    device: DeviceSpec,
+    models: Mapping[str, BundleModel] = MODELS,
+    *,
+    architectures: Sequence[str] = ARCHITECTURES,
+    say: Callable[[str], None] = lambda line: None,
+) -> int:
+    """Make a bundle.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Is made, or emptied where it holds a bundle.
+    device : DeviceSpec
+        For which the persistent kernels are planned.
+    models : mapping of str to BundleModel
+    architectures : sequence of str
+        For which the kernels are compiled.
+    say : callable
+        Is told what happens next.
+
+    Returns
+    -------
+    int
+        Size in bytes.
+
+    Raises
+    ------
+    ToolError
+        A compiler is missing, the folder holds something else, or the bundle is too large.
+    """
+    _empty(folder)
+    files = Files(folder)
+    build_launcher(folder / "launcher.so")
+    for name, model in models.items():
+        _add_model(files, name, model, device, architectures, say)
+    about = {
+        "models": {name: model.description for name, model in models.items()},
+        "planned_for": device.name,
+        "architectures": list(architectures),
+        "tvm": tvm.__version__,
+        "commit": _commit(),
+    }
+    files.write_json("bundle.json", about)
+    _add_program(files)
+    size = files.finish()
+    if size > MAX_BYTES:
+        raise ToolError(f"the bundle has {size} bytes, more than {MAX_BYTES}; leave models out (--models)")
+    return size
+
+
+def _empty(folder: pathlib.Path) -> None:
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / MANIFEST).is_file():
+            raise ToolError(f"{str(folder)!r} holds something that is no bundle; name a new folder (-o)")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _add_model(
+    files: Files,
+    name: str,
+    model: BundleModel,
+    device: DeviceSpec,
+    architectures: Sequence[str],
+    say: Callable[[str], None],
+) -> None:
+    say(f"{name}: the reference in float64")
+    proto = model.build()
+    inputs = seeded_inputs(proto)
+    input_files = {given: files.add_array(array) for given, array in inputs.items()}
+    references = [files.add_array(array) for array in reference_outputs(proto, inputs)]
+    for variant in VARIANTS:
+        say(f"{name}: {variant}")
+        plan, source = make_plan(files, proto, variant, device, input_files)
+        place = f"models/{name}/{variant}"
+        files.write(f"{place}/kernels.cu", source)
+        cubins = {a: files.write(f"{place}/{a}.cubin", compile_cubin(source, a)) for a in architectures}
+        files.write_json(f"{place}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
+    files.write_json(
+        f"models/{name}/model.json",
+        {
+            "description": model.description,
+            "tolerance": model.tolerance,
+            "references": references,
+            "variants": list(VARIANTS),
+        },
+    )
+
+
+def make_plan(
+    files: Files, model: onnx.ModelProto, variant: str, device: DeviceSpec, inputs: Mapping[str, str]
+) -> tuple[Plan, str]:
+    """Lower a variant of a model.
+
+    Parameters
+    ----------
+    files : Files
+        Takes the constants.
+    model : onnx.ModelProto
+    variant : str
+        A key of `VARIANTS`.
+    device : DeviceSpec
+    inputs : mapping of str to str
+        The file of each input.
+
+    Returns
+    -------
+    Plan
+        Checked; without cubins.
+    str
+        The CUDA text of its kernels.
+    """
+    mod = VARIANTS[variant](model, device)
+    source, functions = lower_kernels(mod, tvm.target.Target(device.target_config()))
+    plan = plan_of(variant, mod, functions, dict(inputs), files)
+    check_plan(plan)
+    return plan, source
+
+
+def _add_program(files: Files) -> None:
+    """Copy what runs there: the script, and of this package what it imports."""
+    files.write("gpu_bench", _SCRIPT.read_bytes())
+    (files.folder / "gpu_bench").chmod(0o755)
+    files.write("lib/tvm_rammer/__init__.py", _EMPTY_PACKAGE)
+    for path in (_PACKAGE.parent / "errors.py", _PACKAGE / "__init__.py", *sorted((_PACKAGE / "onsite").glob("*.py"))):
+        files.write(f"lib/tvm_rammer/{path.relative_to(_PACKAGE.parent).as_posix()}", path.read_bytes())
+
+
+def _commit() -> str:
+    """The commit that the bundle was made from; empty outside of a repository."""
+    command = ["git", "-C", str(_PACKAGE), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def read_manifest(folder: pathlib.Path) -> dict[str, dict[str, object]]:
+    """Return what a bundle's manifest lists: bytes and SHA-256 by path."""
+    listed: dict[str, dict[str, object]] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return listed

@@ -1,0 +1,52 @@
+"""The files of a bundle: each content once, and a manifest that tells whether all arrived."""
+
+import hashlib
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+
+MANIFEST = "manifest.json"
+
+
+class Files:
+    """Writes into the folder of a bundle.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Exists.
+    """
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = folder
+
+    def add_array(self, array: np.ndarray) -> str:
+        """Write the bytes of an array, unless the bundle has them; return the path in the bundle."""
+        data = np.ascontiguousarray(array).tobytes()
+        return self.write(f"data/{hashlib.sha256(data).hexdigest()[:16]}.bin", data)
+
+    def write(self, path: str, data: bytes | str) -> str:
+        """Write a file; return its path in the bundle."""
+        place = self.folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data.encode() if isinstance(data, str) else data)
+        return path
+
+    def write_json(self, path: str, data: Any) -> str:
+        """Write a JSON file; return its path in the bundle."""
+        return self.write(path, json.dumps(data, indent=1) + "\n")
+
+    def finish(self) -> int:
+        """Write the manifest of all files; return the size of the bundle in bytes."""
+        listed = {
+            str(path.relative_to(self.folder)): {
+                "bytes": path.stat().st_size,
+                "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            }
+            for path in sorted(self.folder.rglob("*"))
+            if path.is_file() and path.name != MANIFEST
+        }
+        self.write_json(MANIFEST, listed)
+        return sum(item["bytes"] for item in listed.values()) + (self.folder / MANIFEST).stat().st_size

@@ -1,0 +1,175 @@
+"""The kernels of a lowered module: their CUDA text, and how TVM's host code launches them."""
+
+import importlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+
+from ..errors import CodegenError
+from ..ir import ITEM_BYTES
+
+_AXES = ("x", "y", "z")
+_DYNAMIC_SHARED, _COOPERATIVE = "tirx.use_dyn_shared_memory", "tirx.use_cooperative_launch"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """One launch in the host code of a function.
+
+    Parameters
+    ----------
+    kernel : str
+    arguments : tuple of str
+        Names of the function's parameters, or of its own memory (`HostFunction.memory`).
+    grid, block : tuple of int
+    shared_bytes : int
+    cooperative : bool
+    """
+
+    kernel: str
+    arguments: tuple[str, ...]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    cooperative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HostFunction:
+    """What a function of the module does on the GPU.
+
+    Parameters
+    ----------
+    parameters : tuple of str
+    nbytes : tuple of int
+        Size of each parameter.
+    memory : dict of str to int
+        Bytes that it allocates on the GPU for itself, by name.
+    calls : tuple of KernelCall
+    """
+
+    parameters: tuple[str, ...]
+    nbytes: tuple[int, ...]
+    memory: dict[str, int]
+    calls: tuple[KernelCall, ...]
+
+
+def lower_kernels(mod: tvm.IRModule, target: tvm.target.Target) -> tuple[str, dict[str, HostFunction]]:
+    """Lower the PrimFuncs of a module as `tvm.compile` does.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        What the Relax virtual machine's code generator gets: everything scheduled.
+    target : tvm.target.Target
+        CUDA.
+
+    Returns
+    -------
+    str
+        CUDA text of all kernels.
+    dict of str to HostFunction
+        By the name of the PrimFunc.
+
+    Raises
+    ------
+    CodegenError
+        A kernel takes something else than pointers, or its launch depends on data.
+    """
+    functions = {gv: _named_apart(f) for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
+    build = importlib.import_module("tvm.tirx.build")  # `tvm.tirx.build` itself is the function
+    pipeline, _, finalize_device = tirx.get_tir_pipeline("s_tir")
+    lowered = pipeline(tirx.transform.BindTarget(target)(tvm.IRModule(functions)))
+    host, devices = build.split_host_device_mods(lowered)
+    device = tvm.IRModule({gv: f for module in devices.values() for gv, f in module.functions.items()})
+    text = build.codegen_build(finalize_device()(device), target).inspect_source("cuda")
+    parameters = {
+        gv.name_hint: tuple(p.name.removesuffix("_ptr") for p in f.params) for gv, f in device.functions.items()
+    }
+    found = {
+        gv.name_hint: _host_function(gv.name_hint, functions[gv], host[gv.name_hint], parameters)
+        for gv in functions
+        if gv.name_hint in {v.name_hint for v in host.functions}
+    }
+    return str(text), found
+
+
+def _named_apart(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Rename the parameters where two have one name: kernels' parameters are found by name."""
+    names = [p.name for p in func.params]
+    if len(set(names)) == len(names):
+        return func
+    apart = {p: tirx.Var(f"p{i}_{p.name}", p.ty) for i, p in enumerate(func.params)}
+    body = tvm_ffi.structural_map(func.body, (tirx.Var, lambda v: apart.get(v, v)), order="post")
+    return tirx.PrimFunc(list(apart.values()), body, func.ret_type, func.attrs)
+
+
+def _host_function(
+    name: str, func: tirx.PrimFunc, host: tirx.PrimFunc, parameters: dict[str, tuple[str, ...]]
+) -> HostFunction:
+    memory: dict[str, int] = {}
+    calls: list[KernelCall] = []
+    # TVM 0.27 does not carry the attribute over to the launch that it splits off.
+    together = _COOPERATIVE in func.attrs
+
+    def allocation(node: tirx.AllocBuffer) -> None:
+        memory[node.buffer.name] = nbytes_of(node.buffer.shape, str(node.buffer.dtype))
+
+    def call(node: tvm.ir.Call) -> None:
+        if getattr(node.op, "name", "") == "tirx.call_ffi_kernel":
+            calls.append(_kernel_call(name, node, parameters, together))
+
+    tvm_ffi.structural_walk(host.body, [(tirx.AllocBuffer, allocation), (tvm.ir.Call, call)], order="pre")
+    own = tuple(p.name for p in func.params)
+    sizes = tuple(nbytes_of(p.shape, str(p.dtype)) for p in func.params)
+    known = {*own, *memory}
+    if len(set(own)) != len(own):
+        raise CodegenError(f"{name} has parameters of the same name, {own}; rename them apart")
+    for made in calls:
+        unknown = sorted(set(made.arguments) - known)
+        if unknown:
+            raise CodegenError(
+                f"kernel {made.kernel} of {name} takes {unknown} beside {sorted(known)}; give it pointers"
+            )
+    return HostFunction(own, sizes, memory, tuple(calls))
+
+
+def nbytes_of(shape: Sequence[tvm.ir.Expr], dtype: str) -> int:
+    """Bytes of a tensor of static shape.
+
+    Raises
+    ------
+    CodegenError
+        The shape is not static.
+    """
+    if not all(isinstance(n, int | tirx.IntImm) for n in shape):
+        raise CodegenError(f"a buffer has the shape {list(shape)}; give the model static shapes")
+    return math.prod(int(n) for n in shape) * ITEM_BYTES[dtype]
+
+
+def _kernel_call(name: str, node: tvm.ir.Call, parameters: dict[str, tuple[str, ...]], together: bool) -> KernelCall:
+    kernel = str(node.args[0].value)
+    arguments = parameters[kernel]
+    tags = [str(tag) for tag in node.attrs.launch_params]
+    values = list(node.args)[1 + len(arguments) :]
+    extents = [tag for tag in tags if tag != _COOPERATIVE]
+    if len(values) != len(extents) or not all(isinstance(v, tirx.IntImm) for v in values):
+        raise CodegenError(f"the launch of {kernel} in {name} is not static: {tags} = {values}")
+    given = {tag: int(v) for tag, v in zip(extents, values, strict=True)}
+    return KernelCall(
+        kernel=kernel,
+        arguments=arguments,
+        grid=_three(given, "blockIdx."),
+        block=_three(given, "threadIdx."),
+        shared_bytes=given.get(_DYNAMIC_SHARED, 0),
+        cooperative=together or _COOPERATIVE in tags,
+    )
+
+
+def _three(given: dict[str, int], prefix: str) -> tuple[int, int, int]:
+    x, y, z = (given.get(prefix + axis, 1) for axis in _AXES)
+    return x, y, z

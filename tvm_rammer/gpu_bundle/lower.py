@@ -1,0 +1,49 @@
+"""The variants of a model, each lowered to the module from which `tvm.compile` makes an executable."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import onnx
+import tvm
+
+from .. import driver, relay_passes
+from ..compilation import Compilation
+from ..device import DeviceSpec
+from ..relay_passes.pipeline import backend
+
+
+def lower_stock(model: onnx.ModelProto, device: DeviceSpec) -> tvm.IRModule:
+    """Lower with TVM's default pipeline for the target."""
+    target = tvm.target.Target(device.target_config())
+    return backend(target).get_default_pipeline(target)(relay_passes.load_model(model))
+
+
+def lower_rammer(
+    model: onnx.ModelProto, device: DeviceSpec, *, sync: str = "auto", single_calls: bool = False
+) -> tvm.IRModule:
+    """Lower with our pipeline.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    device : DeviceSpec
+    sync : {"auto", "global"}
+    single_calls : bool
+        Whether the chosen kernels are launched one by one.
+    """
+    target = tvm.target.Target(device.target_config())
+    prepared = relay_passes.prepare(target)(relay_passes.load_model(model))
+    scheduled = driver.schedule_regions(prepared, Compilation(device, sync=sync), single_calls=single_calls)
+    return driver.finish(target)(scheduled)
+
+
+VARIANTS: Mapping[str, Callable[[Any, DeviceSpec], tvm.IRModule]] = MappingProxyType(
+    {
+        "rammer": lower_rammer,
+        "rammer-global": lambda model, device: lower_rammer(model, device, sync="global"),
+        "same-kernels": lambda model, device: lower_rammer(model, device, single_calls=True),
+        "stock": lower_stock,
+    }
+)
+"""One persistent kernel a region; the same with a barrier between waves; our kernels one by one; stock TVM."""

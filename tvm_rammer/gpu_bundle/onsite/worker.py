@@ -1,0 +1,164 @@
+"""One model in a process of its own: loads, checks and times its variants, and says so line by line in JSON."""
+
+import itertools
+import json
+import time
+from array import array
+from collections.abc import Callable, Collection
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from ...errors import RammerError
+from .check import count_different, relative_error
+from .cuda import Cuda
+from .launcher import Launcher, Work
+from .measure import measure
+from .plan import plan_from_json
+from .session import Session
+
+REPEATS = 20
+"""Runs that must give the same bits."""
+
+REPORT_S = 5.0
+Emit = Callable[[dict[str, Any]], None]
+
+
+class _Runner:
+    """A contender: a session's work, launched one way."""
+
+    def __init__(self, session: Session, work: Work, cuda: Cuda, launcher: Launcher) -> None:
+        self.session, self.work = session, work
+        self._cuda, self._launcher = cuda, launcher
+        self._start, self._end = cuda.event(), cuda.event()
+
+    def batch_us(self, runs: int) -> float:
+        self._cuda.record(self._start, self._launcher.stream)
+        self._launcher.run(self.work, runs)
+        self._cuda.record(self._end, self._launcher.stream)
+        return self._cuda.elapsed_us(self._start, self._end)
+
+    def latencies_us(self, runs: int) -> list[float]:
+        return self._launcher.latencies_us(self.work, runs)
+
+    def results(self) -> list[array]:
+        """The outputs of one run on poisoned memory."""
+        self.session.poison()
+        self._launcher.run(self.work)
+        return self.session.outputs()
+
+
+def work_on(
+    folder: Path, name: str, seconds: float, rounds: int, skip: Collection[str], library: str, emit: Emit
+) -> None:
+    """Load, check and time one model.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The bundle.
+    name : str
+        The model.
+    seconds : float
+        For the timing.
+    rounds : int
+        Turns of each contender at most.
+    skip : collection of str
+        Contenders to leave out, because an earlier process died of them.
+    library : str
+        Path of the CUDA driver; empty to look for it.
+    emit : callable
+        Takes each event as soon as it is known.
+
+    Raises
+    ------
+    ToolError
+        There is no GPU, or a kernel has broken the context.
+    """
+    model = json.loads((folder / "models" / name / "model.json").read_text(encoding="utf-8"))
+    cuda = Cuda(library)
+    launcher = Launcher(folder / "launcher.so", cuda)
+    emit({"event": "device", **cuda.describe()})
+    references = [_doubles(folder / file) for file in model["references"]]
+    runners: dict[str, _Runner] = {}
+    for variant in model["variants"]:
+        names = (variant, f"{variant}+graph")
+        if set(names) <= set(skip):
+            continue
+        contender = variant
+        try:
+            session = _load(folder, name, variant, cuda, launcher, emit)
+            for contender in names:
+                if contender not in skip:
+                    emit({"event": "begin", "contender": contender})
+                    work = session.work if contender == variant else session.graph()
+                    runner = _Runner(session, work, cuda, launcher)
+                    if _check(contender, runner, references, model["tolerance"], emit):
+                        runners[contender] = runner
+        except RammerError as error:
+            emit({"event": "failed", "contender": contender, "error": str(error)})
+            cuda.synchronize()  # a context that a kernel has broken is of no use to the other variants
+    _time(runners, seconds, rounds, emit)
+    for contender, runner in runners.items():
+        _check(contender, runner, references, model["tolerance"], emit, "checked-again")
+
+
+def _load(folder: Path, name: str, variant: str, cuda: Cuda, launcher: Launcher, emit: Emit) -> Session:
+    started = time.monotonic()
+    emit({"event": "begin", "contender": variant})
+    plan = plan_from_json(json.loads((folder / "models" / name / variant / "plan.json").read_text(encoding="utf-8")))
+    session = Session(folder, plan, cuda, launcher)
+    uses = list(session.kernels.values())
+    emit(
+        {
+            "event": "loaded",
+            "variant": variant,
+            "launches": len(plan.launches),
+            "kernels": len(uses),
+            "max_registers": max(u["registers"] for u in uses),
+            "largest": max(uses, key=lambda u: u["registers"]),
+            "blocks": max(x * y * z for x, y, z in (launch.grid for launch in plan.launches)),
+            "load_s": time.monotonic() - started,
+        }
+    )
+    return session
+
+
+def _check(
+    contender: str, runner: _Runner, references: list[array], tolerance: float, emit: Emit, event: str = "checked"
+) -> bool:
+    """Compare with the reference, and run after run with the first."""
+    first = runner.results()
+    pairs = itertools.zip_longest(first, references, fillvalue=array("d"))
+    error = max(relative_error(got, want) for got, want in pairs)
+    different = count_different(runner.results, first, REPEATS)
+    right = error <= tolerance and different == 0
+    emit(
+        {
+            "event": event,
+            "contender": contender,
+            "max_rel_err": error if isfinite(error) else None,
+            "different_runs": different,
+            "of_runs": REPEATS,
+            "status": "ok" if right else "wrong",
+        }
+    )
+    return right
+
+
+def _time(runners: dict[str, _Runner], seconds: float, rounds: int, emit: Emit) -> None:
+    if not runners:
+        return
+    told = time.monotonic()
+    samples = {}
+    for done, samples in measure(runners, seconds, rounds):
+        if time.monotonic() - told > REPORT_S:
+            told = time.monotonic()
+            emit({"event": "timed", "rounds": done, "results": {n: s.summary() for n, s in samples.items()}})
+    emit({"event": "timed", "rounds": done, "results": {n: s.summary() for n, s in samples.items()}})
+
+
+def _doubles(path: Path) -> array:
+    values = array("d")
+    values.frombytes(path.read_bytes())
+    return values

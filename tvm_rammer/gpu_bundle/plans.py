@@ -1,0 +1,128 @@
+"""The lowered "main" of a module as a plan: its buffers, and its launches in order."""
+
+import tvm
+from tvm import relax
+from tvm.ir import Constant, GlobalVar, Tuple, TupleGetItem
+
+from ..errors import CodegenError
+from ..relay_passes.bindings import body_blocks
+from .files import Files
+from .kernels import HostFunction, nbytes_of
+from .onsite.plan import Plan, PlanBuffer, PlanLaunch, View
+
+_SKIPPED = ("relax.null_value", "relax.vm.kill_object", "vm.builtin.check_tensor_info", "vm.builtin.match_shape")
+_Value = View | int | tuple["_Value", ...] | None
+"""A tensor, a storage (its buffer), a tuple, or something that the GPU does not see."""
+
+
+def plan_of(
+    name: str, mod: tvm.IRModule, functions: dict[str, HostFunction], inputs: dict[str, str], files: Files
+) -> Plan:
+    """Read the plan of a module off.
+
+    Parameters
+    ----------
+    name : str
+    mod : tvm.IRModule
+        As for `kernels.lower_kernels`.
+    functions : dict of str to HostFunction
+    inputs : dict of str to str
+        File of each parameter of "main".
+    files : Files
+        Takes the constants.
+
+    Raises
+    ------
+    CodegenError
+        "main" does something else than to launch kernels.
+    """
+    reader = _Reader(name, functions, inputs, files)
+    main = mod["main"]
+    for param in main.params:
+        reader.parameter(param)
+    for block in body_blocks(main):
+        for binding in block.bindings:
+            reader.values[binding.var] = reader.evaluate(binding.value)
+    result = reader.evaluate(main.body.body if isinstance(main.body, relax.SeqExpr) else main.body)
+    outputs = result if isinstance(result, tuple) else (result,)
+    if not all(isinstance(o, View) for o in outputs):
+        raise CodegenError(f"{name}: the model's result is no tensor and no flat tuple of tensors")
+    return Plan(name, tuple(reader.buffers), tuple(reader.launches), outputs, {})
+
+
+class _Reader:
+    """Follows "main" from binding to binding."""
+
+    def __init__(self, name: str, functions: dict[str, HostFunction], inputs: dict[str, str], files: Files) -> None:
+        self.name, self.functions, self.inputs, self.files = name, functions, inputs, files
+        self.values: dict[relax.Var, _Value] = {}
+        self.constants: dict[Constant, View] = {}
+        self.buffers: list[PlanBuffer] = []
+        self.launches: list[PlanLaunch] = []
+
+    def parameter(self, param: relax.Var) -> None:
+        nbytes = nbytes_of(param.ty.shape, str(param.ty.dtype))
+        self.values[param] = self._buffer(PlanBuffer(param.name, nbytes, "input", self.inputs[param.name]))
+
+    def evaluate(self, expr: relax.Expr) -> _Value:
+        match expr:
+            case relax.Var():
+                return self.values[expr]
+            case Constant():
+                return self._constant(expr)
+            case Tuple():
+                return tuple(self.evaluate(field) for field in expr.fields)
+            case TupleGetItem():
+                fields = self.evaluate(expr.tuple_value)
+                return fields[expr.index] if isinstance(fields, tuple) else None
+            case tvm.ir.Call():
+                return self._call(expr)
+        raise CodegenError(f"{self.name}: cannot plan {type(expr).__name__} in the lowered model")
+
+    def _call(self, call: tvm.ir.Call) -> _Value:
+        if isinstance(call.op, GlobalVar):
+            self._launch(call.op.name_hint, [self.evaluate(a) for a in call.args])
+            return None
+        operation = call.op.global_symbol if isinstance(call.op, relax.ExternFunc) else call.op.name
+        if operation in _SKIPPED:
+            return None
+        if operation == "relax.vm.alloc_storage":
+            nbytes = nbytes_of(call.args[0].values, str(call.args[2].value))
+            return self._buffer(PlanBuffer(f"storage{len(self.buffers)}", nbytes, "memory")).buffer
+        if operation == "relax.vm.alloc_tensor":
+            storage = self.evaluate(call.args[0])
+            nbytes = nbytes_of(call.args[2].values, str(call.args[3].value))
+            return View(storage, int(call.args[1]), nbytes)
+        if operation == "vm.builtin.reshape":
+            return self.evaluate(call.args[0])
+        raise CodegenError(f"{self.name}: the model calls {operation}, which is no kernel; leave it out of the bundle")
+
+    def _launch(self, function: str, arguments: list[_Value]) -> None:
+        host = self.functions[function]
+        places = dict(zip(host.parameters, arguments, strict=True))
+        for parameter, nbytes in zip(host.parameters, host.nbytes, strict=True):
+            if not isinstance(places[parameter], View) or places[parameter].nbytes != nbytes:
+                raise CodegenError(
+                    f"{self.name}: {function} takes {nbytes} bytes as {parameter}, not {places[parameter]}"
+                )
+        for local, nbytes in host.memory.items():
+            places[local] = self._buffer(PlanBuffer(f"{function}_{local}{len(self.buffers)}", nbytes, "memory"))
+        for call in host.calls:
+            self.launches.append(
+                PlanLaunch(
+                    call.kernel, call.grid, call.block, call.shared_bytes, call.cooperative,
+                    tuple(places[a] for a in call.arguments),
+                )
+            )  # fmt: skip
+
+    def _constant(self, constant: Constant) -> View:
+        if constant not in self.constants:
+            array = constant.value.numpy()
+            name = f"constant{len(self.constants)}"
+            buffer = PlanBuffer(name, max(1, array.nbytes), "constant", self.files.add_array(array))
+            self.constants[constant] = self._buffer(buffer)
+        return self.constants[constant]
+
+    def _buffer(self, buffer: PlanBuffer) -> View:
+        self.buffers.append(buffer)
+        return View(len(self.buffers) - 1, 0, buffer.nbytes)
