@@ -164,8 +164,7 @@ def _contender(
     mod = relay_passes.prepare(tvm_target)(mod)
     mod = driver.schedule_regions(mod, Compilation(module.compilation.device, policy, sync), single_calls=True)
     mod = driver.finish(tvm_target)(mod)
-    executable = tvm.compile(mod, tvm_target, relax_pipeline=tvm.transform.Sequential([]))
-    return _tvm_runner(executable)
+    return _tvm_runner(driver.build(mod, tvm_target))
 
 
 def _tvm_runner(executable: relax.VMExecutable) -> Runner:

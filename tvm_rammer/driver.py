@@ -62,8 +62,13 @@ def compile(
     mod = relay_passes.prepare(tvm_target)(mod)
     mod = schedule_regions(mod, record, tuning_logs)
     mod = finish(tvm_target)(mod)
-    executable = tvm.compile(mod, tvm_target, relax_pipeline=tvm.transform.Sequential([]))
-    return RammerModule(executable, record, inputs)
+    return RammerModule(build(mod, tvm_target), record, inputs)
+
+
+def build(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.relax.VMExecutable:
+    """Generate code for a module that `finish` has lowered."""
+    pipeline = codegen.CUDA_PIPELINE if target.kind.name == "cuda" else "default"
+    return tvm.compile(mod, target, relax_pipeline=tvm.transform.Sequential([]), tir_pipeline=pipeline)
 
 
 def resolve_device(target: Any) -> DeviceSpec:

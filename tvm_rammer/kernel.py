@@ -71,7 +71,7 @@ class RTaskFunction:
     name : str
         The kernel's name.
     func : tirx.PrimFunc
-        Private. Parameters: a data pointer for each buffer of the operator, in its order; a pointer
+        Parameters: a data pointer for each buffer of the operator, in its order; a pointer
         for each scratch array; the rTask index; and on a GPU the thread index.
     dtypes : tuple of str
         Element type behind each buffer pointer.

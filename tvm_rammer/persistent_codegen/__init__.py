@@ -13,6 +13,7 @@ from ..kernel import ScheduledKernel
 from .assembled import AssembledProgram
 from .cpu_program import assemble_cpu
 from .cpu_rtask import extract_cpu
+from .cuda_pipeline import PIPELINE as CUDA_PIPELINE
 from .cuda_program import assemble_cuda
 from .cuda_resources import Resources, check_residency, measure_resources
 from .cuda_rtask import extract_cuda
@@ -72,6 +73,7 @@ def source_of(program: AssembledProgram, device: DeviceSpec) -> str:
 
 
 __all__ = [
+    "CUDA_PIPELINE",
     "AssembledProgram",
     "RTaskLibrary",
     "Resources",

@@ -15,6 +15,10 @@ from ..errors import CodegenError
 from ..ir import ITEM_BYTES, RKernel
 from ..kernel import RTaskFunction, ScheduledKernel
 
+_PLAIN_FUNCTION = 2
+"""Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. LLVM would
+inline each private function into its only caller, the interpreter, and work for a minute on the result."""
+
 
 def lower(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """Lower blocks and n-dimensional buffers to loops over flat arrays, as TVM's own pipeline does."""
@@ -52,8 +56,9 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
     arenas = [_pointer(b) for b in scratch]
     declared = [tirx.DeclBuffer(b, data=p) for b, p in zip((*func.params, *scratch), (*pointers, *arenas), strict=True)]
     out = tirx.PrimFunc([*pointers, *arenas, rtask], tirx.SeqStmt([*declared, *body]))
-    for key in ("tirx.noalias", "s_tir", "tirx.is_scheduled", "rammer.rtask"):
-        out = out.with_attr(key, True)
+    attrs = {"global_symbol": kernel.spec.name, "calling_conv": _PLAIN_FUNCTION, "tirx.noalias": True, "s_tir": True}
+    for key, value in (attrs | {"tirx.is_scheduled": True}).items():
+        out = out.with_attr(key, value)
     return RTaskFunction(
         name=kernel.spec.name,
         func=out,
