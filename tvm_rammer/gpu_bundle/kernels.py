@@ -11,8 +11,10 @@ from tvm import tirx
 
 from ..errors import CodegenError
 from ..ir import ITEM_BYTES
+from ..persistent_codegen.cuda_pipeline import PIPELINE
 
 _AXES = ("x", "y", "z")
+_TAGS = "tirx.kernel_launch_params"
 _DYNAMIC_SHARED, _COOPERATIVE = "tirx.use_dyn_shared_memory", "tirx.use_cooperative_launch"
 
 
@@ -82,16 +84,14 @@ def lower_kernels(mod: tvm.IRModule, target: tvm.target.Target) -> tuple[str, di
     """
     functions = {gv: _named_apart(f) for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
     build = importlib.import_module("tvm.tirx.build")  # `tvm.tirx.build` itself is the function
-    pipeline, _, finalize_device = tirx.get_tir_pipeline("s_tir")
+    pipeline, _, finalize_device = tirx.get_tir_pipeline(PIPELINE)
     lowered = pipeline(tirx.transform.BindTarget(target)(tvm.IRModule(functions)))
     host, devices = build.split_host_device_mods(lowered)
     device = tvm.IRModule({gv: f for module in devices.values() for gv, f in module.functions.items()})
     text = build.codegen_build(finalize_device()(device), target).inspect_source("cuda")
-    parameters = {
-        gv.name_hint: tuple(p.name.removesuffix("_ptr") for p in f.params) for gv, f in device.functions.items()
-    }
+    kernels = {gv.name_hint: f for gv, f in device.functions.items()}
     found = {
-        gv.name_hint: _host_function(gv.name_hint, functions[gv], host[gv.name_hint], parameters)
+        gv.name_hint: _host_function(gv.name_hint, functions[gv], host[gv.name_hint], kernels)
         for gv in functions
         if gv.name_hint in {v.name_hint for v in host.functions}
     }
@@ -109,26 +109,22 @@ def _named_apart(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def _host_function(
-    name: str, func: tirx.PrimFunc, host: tirx.PrimFunc, parameters: dict[str, tuple[str, ...]]
+    name: str, func: tirx.PrimFunc, host: tirx.PrimFunc, kernels: dict[str, tirx.PrimFunc]
 ) -> HostFunction:
     memory: dict[str, int] = {}
     calls: list[KernelCall] = []
-    # TVM 0.27 does not carry the attribute over to the launch that it splits off.
-    together = _COOPERATIVE in func.attrs
 
     def allocation(node: tirx.AllocBuffer) -> None:
         memory[node.buffer.name] = nbytes_of(node.buffer.shape, str(node.buffer.dtype))
 
     def call(node: tvm.ir.Call) -> None:
         if getattr(node.op, "name", "") == "tirx.call_ffi_kernel":
-            calls.append(_kernel_call(name, node, parameters, together))
+            calls.append(_kernel_call(name, node, kernels))
 
     tvm_ffi.structural_walk(host.body, [(tirx.AllocBuffer, allocation), (tvm.ir.Call, call)], order="pre")
     own = tuple(p.name for p in func.params)
     sizes = tuple(nbytes_of(p.shape, str(p.dtype)) for p in func.params)
     known = {*own, *memory}
-    if len(set(own)) != len(own):
-        raise CodegenError(f"{name} has parameters of the same name, {own}; rename them apart")
     for made in calls:
         unknown = sorted(set(made.arguments) - known)
         if unknown:
@@ -151,9 +147,9 @@ def nbytes_of(shape: Sequence[tvm.ir.Expr], dtype: str) -> int:
     return math.prod(int(n) for n in shape) * ITEM_BYTES[dtype]
 
 
-def _kernel_call(name: str, node: tvm.ir.Call, parameters: dict[str, tuple[str, ...]], together: bool) -> KernelCall:
+def _kernel_call(name: str, node: tvm.ir.Call, kernels: dict[str, tirx.PrimFunc]) -> KernelCall:
     kernel = str(node.args[0].value)
-    arguments = parameters[kernel]
+    arguments = tuple(p.name.removesuffix("_ptr") for p in kernels[kernel].params)
     tags = [str(tag) for tag in node.attrs.launch_params]
     values = list(node.args)[1 + len(arguments) :]
     extents = [tag for tag in tags if tag != _COOPERATIVE]
@@ -166,7 +162,7 @@ def _kernel_call(name: str, node: tvm.ir.Call, parameters: dict[str, tuple[str, 
         grid=_three(given, "blockIdx."),
         block=_three(given, "threadIdx."),
         shared_bytes=given.get(_DYNAMIC_SHARED, 0),
-        cooperative=together or _COOPERATIVE in tags,
+        cooperative=_COOPERATIVE in [str(tag) for tag in kernels[kernel].attrs[_TAGS]],
     )
 
 

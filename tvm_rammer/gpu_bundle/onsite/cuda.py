@@ -9,8 +9,7 @@ from ...errors import ToolError
 CANDIDATES = ("libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1")
 """Where the driver's library may be; the last is where container runtimes mount it."""
 
-_MULTIPROCESSORS, _CLOCK_KHZ, _MEMORY_CLOCK_KHZ, _L2_BYTES = 16, 13, 36, 38
-_MAJOR, _MINOR, _COOPERATIVE = 75, 76, 95
+_MULTIPROCESSORS, _L2_BYTES, _MAJOR, _MINOR, _COOPERATIVE = 16, 38, 75, 76, 95
 _FUNCTION_SHARED, _FUNCTION_LOCAL, _FUNCTION_REGISTERS, _FUNCTION_MAX_DYNAMIC = 1, 3, 4, 8
 _THREAD_LOCAL_CAPTURE, _NON_BLOCKING = 1, 1
 
@@ -69,7 +68,7 @@ class Cuda:
         raise ToolError(f"{name} failed: {label} ({status})")
 
     def describe(self) -> dict[str, object]:
-        """Name, architecture, units, clocks and driver of the GPU."""
+        """Name, architecture, units, cache and driver of the GPU."""
         name = ctypes.create_string_buffer(256)
         self.call("cuDeviceGetName", name, c_int(256), self._device)
         version = c_int()
@@ -78,8 +77,6 @@ class Cuda:
             "name": name.value.decode(),
             "architecture": f"sm_{self._attribute(_MAJOR)}{self._attribute(_MINOR)}",
             "multiprocessors": self._attribute(_MULTIPROCESSORS),
-            "max_clock_mhz": self._attribute(_CLOCK_KHZ) // 1000,
-            "max_memory_clock_mhz": self._attribute(_MEMORY_CLOCK_KHZ) // 1000,
             "l2_bytes": self._attribute(_L2_BYTES),
             "cooperative_launch": bool(self._attribute(_COOPERATIVE)),
             "cuda_driver": f"{version.value // 1000}.{version.value % 1000 // 10}",

@@ -16,10 +16,10 @@ from .jobs import run_job
 from .report import Findings, model_table
 from .worker import work_on
 
-LOAD_S = 90.0
-"""Time for loading and checking a model, beside its share of the timing; also the longest silence of a worker."""
+LOAD_S = 45.0
+"""Time for loading and checking a model, beside the time for timing it."""
 
-_SMI = "clocks.sm,clocks.mem,temperature.gpu,power.draw"
+_SMI = "clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,temperature.gpu,power.draw"
 Say = Callable[[str], None]
 
 
@@ -65,6 +65,7 @@ def _parse(argv: Sequence[str], folder: Path) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=200, help="turns of each contender at most (default: 200)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for results.json and results.md")
     parser.add_argument("--libcuda", default="", help="path of the CUDA driver's library (default: look for it)")
+    parser.add_argument("--patience", type=float, default=60.0, help="seconds without a word before a worker is killed")
     parser.add_argument("--worker", default="", help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=30.0, help=argparse.SUPPRESS)
     parser.add_argument("--skip", default="", help=argparse.SUPPRESS)
@@ -124,16 +125,16 @@ def _model(options: argparse.Namespace, script: str, name: str, share: float, fi
         left = end - time.monotonic()
         command = [
             sys.executable, script, "--worker", name, "--bundle", str(options.bundle), "--libcuda", options.libcuda,
-            "--seconds", f"{max(2.0, min(left / 2, left - LOAD_S / 2)):.1f}", "--rounds", str(options.rounds),
+            "--seconds", f"{max(2.0, min(left / 2, left - LOAD_S)):.1f}", "--rounds", str(options.rounds),
             "--skip", ",".join(skip),
         ]  # fmt: skip
-        problem = run_job(command, max(left, 10.0), LOAD_S, on_event)
+        problem = run_job(command, max(left, 10.0), options.patience, on_event)
         if not problem:
             return
         findings.add(name, {"event": "failed", "contender": current or name, "error": problem})
         findings.write(options.out)
         say(f"  {current or name}: {problem}")
-        if not current or current in skip or end - time.monotonic() < 20:
+        if not current or current in skip or end - time.monotonic() < min(20.0, share / 4):
             return
         # A graph holds the kernels of the launches: what hangs without it hangs in it.
         skip += [current] if "+" in current else [current, f"{current}+graph"]

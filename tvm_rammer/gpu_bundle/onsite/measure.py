@@ -13,6 +13,9 @@ MAX_BATCH, MAX_WAITED = 2000, 20
 WAITED_US = 4000.0
 """Runs that are waited for one by one take this long in a turn, about, and are `MAX_WAITED` at most."""
 
+WARM_UP_US = 100_000.0
+"""Back-to-back runs of each contender before anything is timed take so long at least."""
+
 
 class Contender(Protocol):
     """Something to time."""
@@ -88,7 +91,9 @@ def measure(
 
 def _sizes(contender: Contender) -> tuple[int, int]:
     """Runs of a batch, and runs that are waited for, after a warm-up."""
-    contender.batch_us(3)
+    warm = 0.0
+    while warm < WARM_UP_US:  # an idle GPU takes a while to raise its clocks
+        warm += max(1.0, contender.batch_us(100))
     each = max(0.1, contender.batch_us(10) / 10)
     waited = max(0.1, statistics.median(contender.latencies_us(5)))
     return min(MAX_BATCH, max(3, round(BATCH_US / each))), min(MAX_WAITED, max(3, round(WAITED_US / waited)))
