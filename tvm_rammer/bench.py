@@ -21,6 +21,8 @@ from . import driver, relay_passes
 from .compilation import Compilation
 from .errors import ModelError
 from .module import RammerModule, TensorSpec
+from .pipeline import finish
+from .regions import schedule_regions
 
 BLOCK_S = 0.3
 DISTURBED = 0.1
@@ -28,7 +30,7 @@ DISTURBED = 0.1
 RETRIES = 3
 CONTENDERS = ("stock", "stock-same-kernels", "onnxruntime")
 
-Runner = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
+Runner = Callable[[Sequence[np.ndarray]], Sequence[Any]]
 
 
 @dataclass(slots=True)
@@ -101,7 +103,7 @@ def bench(
     progress("compiling with Rammer")
     module = driver.compile(model, target=target, shapes=shapes, policy=policy, sync=sync)
     inputs = random_inputs(module.inputs, seed)
-    runners: dict[str, Runner] = {"rammer": _tvm_runner(module.executable)}
+    runners: dict[str, Runner] = {"rammer": _tvm_runner(module.executable, module.runtime_device())}
     missing = {}
     for name in against:
         if name == "onnxruntime" and importlib.util.find_spec("onnxruntime") is None:
@@ -160,21 +162,22 @@ def _contender(
     tvm_target = tvm.target.Target(module.compilation.device.target_config())
     mod = relay_passes.load_model(model, shapes)
     if name == "stock":
-        return _tvm_runner(tvm.compile(mod, tvm_target))
+        return _tvm_runner(tvm.compile(mod, tvm_target), module.runtime_device())
     mod = relay_passes.prepare(tvm_target)(mod)
-    mod = driver.schedule_regions(mod, Compilation(module.compilation.device, policy, sync), single_calls=True)
-    mod = driver.finish(tvm_target)(mod)
-    return _tvm_runner(driver.build(mod, tvm_target))
+    mod = schedule_regions(mod, Compilation(module.compilation.device, policy, sync), single_calls=True)
+    mod = finish(tvm_target)(mod)
+    return _tvm_runner(driver.build(mod, tvm_target), module.runtime_device())
 
 
-def _tvm_runner(executable: relax.VMExecutable) -> Runner:
-    main = relax.VirtualMachine(executable, tvm.cpu())["main"]
-    tensors: dict[int, Any] = {}
+def _tvm_runner(executable: relax.VMExecutable, device: tvm.runtime.Device) -> Runner:
+    main = relax.VirtualMachine(executable, device)["main"]
+    tensors: list[Any] = []
 
-    def run(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    def run(arrays: Sequence[np.ndarray]) -> Sequence[Any]:
         if not tensors:
-            tensors.update({i: tvm.runtime.tensor(a) for i, a in enumerate(arrays)})
-        result = main(*tensors.values())
+            tensors.extend(tvm.runtime.tensor(a, device) for a in arrays)
+        result = main(*tensors)
+        device.sync()
         return [result] if isinstance(result, tvm.runtime.Tensor) else list(result)
 
     return run

@@ -57,7 +57,7 @@ class RammerModule:
             The module was compiled for a GPU, and this machine has none.
         """
         given = self._bind(args, kwargs)
-        device = self._device()
+        device = self.runtime_device()
         tensors = [_to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]
         if self._main is None:
             self._main = relax.VirtualMachine(self.executable, device)["main"]
@@ -120,7 +120,14 @@ class RammerModule:
             ) from error
         return target
 
-    def _device(self) -> tvm.runtime.Device:
+    def runtime_device(self) -> tvm.runtime.Device:
+        """The device that this module runs on.
+
+        Raises
+        ------
+        ToolError
+            There is none on this machine.
+        """
         if self.compilation.device.kind == "cpu":
             return tvm.cpu()
         device = tvm.cuda()

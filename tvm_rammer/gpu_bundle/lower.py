@@ -7,9 +7,11 @@ from typing import Any
 import onnx
 import tvm
 
-from .. import driver, relay_passes
+from .. import relay_passes
 from ..compilation import Compilation
 from ..device import DeviceSpec
+from ..pipeline import finish
+from ..regions import schedule_regions
 from ..relay_passes.pipeline import backend
 
 
@@ -34,8 +36,8 @@ def lower_rammer(
     """
     target = tvm.target.Target(device.target_config())
     prepared = relay_passes.prepare(target)(relay_passes.load_model(model))
-    scheduled = driver.schedule_regions(prepared, Compilation(device, sync=sync), single_calls=single_calls)
-    return driver.finish(target)(scheduled)
+    scheduled = schedule_regions(prepared, Compilation(device, sync=sync), single_calls=single_calls)
+    return finish(target)(scheduled)
 
 
 VARIANTS: Mapping[str, Callable[[Any, DeviceSpec], tvm.IRModule]] = MappingProxyType(

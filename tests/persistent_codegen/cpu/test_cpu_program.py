@@ -12,9 +12,10 @@ from tvm import relax
 from tvm.relax import op
 
 from tests.functions import TARGET
-from tvm_rammer import driver
 from tvm_rammer.compilation import Compilation
 from tvm_rammer.device import host_cpu
+from tvm_rammer.pipeline import finish
+from tvm_rammer.regions import schedule_regions
 from tvm_rammer.relay_passes import load_model, prepare
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -48,8 +49,8 @@ def scheduled(veus, **how):
 
     record = Compilation(replace(host_cpu(), units=veus), **how)
     mod = prepare(TARGET)(load_model(diamond()))
-    mod = driver.schedule_regions(mod, record)
-    mod = driver.finish(TARGET)(mod)
+    mod = schedule_regions(mod, record)
+    mod = finish(TARGET)(mod)
     return tvm.compile(mod, TARGET, relax_pipeline=tvm.transform.Sequential([])), record
 
 
@@ -89,7 +90,7 @@ def test_every_run_gives_the_same(x):
 
 def test_a_region_becomes_one_call(x):
     record = Compilation(host_cpu())
-    mod = driver.schedule_regions(prepare(TARGET)(load_model(diamond())), record)
+    mod = schedule_regions(prepare(TARGET)(load_model(diamond())), record)
     calls = [b.value for block in mod["main"].body.blocks for b in block.bindings if isinstance(b.value, relax.Call)]
     assert len(calls) == len(record.programs) == 1
     assert sum(len(g.operators) for g in record.graphs) >= 6

@@ -1,0 +1,154 @@
+"""Regions of a prepared module become launches of rPrograms: kernels, plan, code, and back into the module."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import tirx
+
+from . import debug, relay_passes, rkernel_gen, wavefront
+from . import persistent_codegen as codegen
+from .compilation import Compilation
+from .device import DeviceSpec
+from .errors import ToolError
+from .ir import RProgram
+from .kernel import ScheduledKernel
+
+
+def schedule_regions(
+    mod: tvm.IRModule,
+    record: Compilation,
+    tuning_logs: str | os.PathLike[str] | None = None,
+    *,
+    single_calls: bool = False,
+) -> tvm.IRModule:
+    """Replace each region of a prepared module by the launches of its rPrograms.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        After `relay_passes.prepare`; is not changed.
+    record : Compilation
+        Says for which device and with which policy; what was decided is added to it.
+    tuning_logs : path, optional
+    single_calls : bool
+        Whether to launch the chosen kernels one by one instead: what rPrograms are compared with.
+    """
+    mod, partition, kernels = _partition_with_kernels(mod, record.device, tuning_logs)
+    record.left += partition.left
+    record.graphs += [region.graph for region in partition.regions]
+    record.kernels |= {name: tuple(k.spec for k in made) for name, made in kernels.items()}
+    by_name = {k.spec.name: k for made in kernels.values() for k in made}
+    library = codegen.rtask_library(record.device)
+    for region in partition.regions:
+        programs = wavefront.schedule(
+            region.graph, record.kernels, record.device,
+            veus=record.device.units, policy=record.policy, sync=record.sync,
+        )  # fmt: skip
+        record.programs += programs
+        launches: list[relay_passes.Launch] = []
+        for program in programs:
+            debug.say(1, f"{program.name}: {len(program.graph.operators)} rOperators, {program.waits()} waits")
+            if single_calls:
+                launches += _single_launches(program, region, by_name)
+            else:
+                launches.append(_launch(program, region, by_name, record, library))
+        mod = relay_passes.replace_region(mod, region, launches)
+    return mod
+
+
+def _partition_with_kernels(
+    mod: tvm.IRModule, device: DeviceSpec, tuning_logs: str | os.PathLike[str] | None
+) -> tuple[tvm.IRModule, relay_passes.Partition, dict[str, tuple[ScheduledKernel, ...]]]:
+    """Partition a module into regions of operators that all have rKernels."""
+    partition = relay_passes.partition(mod)
+    functions = {gv.name_hint: f for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
+    graphs = [region.graph for region in partition.regions]
+    kernels = rkernel_gen.make_kernels(graphs, functions, device, tuning_logs)
+    without = [name for name, made in kernels.items() if not made]
+    if not without:
+        return mod, partition, kernels
+    mod = mod.clone()
+    for name in without:
+        mod.update_func(mod.get_global_var(name), functions[name].with_attr(relay_passes.LEAVE, _NO_KERNEL))
+    return mod, relay_passes.partition(mod), kernels
+
+
+_NO_KERNEL = "no rule makes a single kernel of it on this device"
+
+
+def _resources(program: RProgram, built: codegen.AssembledProgram, device: DeviceSpec) -> dict[str, Any]:
+    """Compile the kernel of a program with nvcc, where there is one, and make sure that all its vEUs fit."""
+    found: dict[str, Any] = {"threads": built.threads, "dynamic_shared_bytes": built.shared_bytes}
+    try:
+        needs = codegen.measure_resources(codegen.source_of(built, device), device.arch)
+    except ToolError as error:
+        return found | {"unknown": str(error)}
+    lanes = len(program.lanes)
+    resident = codegen.check_residency(device, built.threads, needs, lanes, built.shared_bytes)
+    return found | asdict(needs) | {"resident_blocks_per_unit": resident}
+
+
+def _launch(
+    program: RProgram,
+    region: relay_passes.Region,
+    by_name: Mapping[str, ScheduledKernel],
+    record: Compilation,
+    library: codegen.RTaskLibrary,
+) -> relay_passes.Launch:
+    """Generate the function of a program, and say how the Relax module calls it."""
+    places = _Places(program, region)
+    values = {i: places.value(i) for i, b in enumerate(program.graph.buffers) if b.kind == "constant"}
+    built = codegen.assemble(program, values, [by_name[k.name] for k in program.kernels], record.device, library)
+    if record.device.kind == "cuda":
+        record.resources[program.name] = _resources(program, built, record.device)
+    return relay_passes.Launch(
+        function=built.func,
+        symbol=built.name,
+        operators=tuple(places.operator[op.name] for op in program.graph.operators),
+        inputs=(*(places.buffer[i] for i in built.inputs), *built.embedded),
+        outputs=tuple(places.buffer[i] for i in built.outputs),
+        workspace=(((built.workspace_bytes,), "uint8"),),
+        helpers=built.helpers,
+    )
+
+
+def _single_launches(
+    program: RProgram, region: relay_passes.Region, by_name: Mapping[str, ScheduledKernel]
+) -> list[relay_passes.Launch]:
+    """Launch each operator of a program by itself, with the kernel that the program chose."""
+    places = _Places(program, region)
+    launches = []
+    for op, spec in zip(program.graph.operators, program.kernels, strict=True):
+        kernel = by_name[spec.name]
+        inputs = [
+            kernel.packs[i].apply(places.value(b)) if i in kernel.packs else places.buffer[b]
+            for i, b in enumerate(op.inputs)
+        ]
+        launches.append(
+            relay_passes.Launch(
+                function=kernel.func.with_attr("tirx.is_scheduled", True),
+                symbol=spec.name,
+                operators=(places.operator[op.name],),
+                inputs=tuple(inputs),
+                outputs=tuple(places.buffer[b] for b in op.outputs),
+            )
+        )
+    return launches
+
+
+class _Places:
+    """Where a program's buffers and operators are in the graph of its region."""
+
+    def __init__(self, program: RProgram, region: relay_passes.Region) -> None:
+        by_name = {b.name: i for i, b in enumerate(region.graph.buffers)}
+        self.buffer = [by_name[b.name] for b in program.graph.buffers]
+        self.operator = {op.name: i for i, op in enumerate(region.graph.operators)}
+        self._exprs = region.buffer_exprs
+
+    def value(self, buffer: int) -> np.ndarray:
+        """The value of a constant buffer of the program."""
+        return self._exprs[self.buffer[buffer]].value.numpy()
