@@ -15,7 +15,7 @@
 enum { kErrorLaunchFailed = 719, kInvalid = 1 };
 typedef struct { char name[128]; } Function;
 typedef struct { Function* function; unsigned blocks, threads; float *in, *out; } Recorded;
-typedef struct { Recorded items[64]; int count; } Graph;
+typedef struct { Recorded items[1024]; int count; } Graph;
 static Graph* capturing;
 static int broken, launches;
 

@@ -49,6 +49,6 @@ MODELS: Mapping[str, BundleModel] = MappingProxyType(
         "inception": BundleModel(
             "Inception module 3a of GoogLeNet, 192 channels of 28 by 28, batch 1.", inception_module, 1e-4
         ),
-        "squeezenet": BundleModel("SqueezeNet 1.0, 224 by 224, batch 1, without its softmax.", squeezenet, 1e-4),
+        "squeezenet": BundleModel("SqueezeNet 1.1, 224 by 224, batch 1, without its softmax.", squeezenet, 1e-4),
     }
 )

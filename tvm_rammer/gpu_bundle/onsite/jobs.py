@@ -1,5 +1,6 @@
 """Processes with time limits: a kernel that hangs must not hang the benchmark."""
 
+import contextlib
 import json
 import queue
 import subprocess
@@ -8,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import IO, Any
 
-_POLL_S = 0.2
+_POLL_S, _KILL_S = 0.2, 20.0
 
 
 def run_job(
@@ -49,7 +50,8 @@ def run_job(
             now = time.monotonic()
             if now > end or now - heard > silence_s:
                 process.kill()
-                process.wait()
+                with contextlib.suppress(subprocess.TimeoutExpired):  # the driver may hold on to it
+                    process.wait(timeout=_KILL_S)
                 late = f"{limit_s:.0f} s in all" if now > end else f"{silence_s:.0f} s without a word"
                 return f"killed after {late}"
             continue

@@ -49,7 +49,9 @@ class Findings:
                 for contender, figures in event["results"].items():
                     found["contenders"][contender].update(figures)
             case "failed":
-                found["failures"].append(f"{event['contender']}: {event['error']}")
+                failure = f"{event['contender']}: {event['error']}"
+                if failure not in found["failures"]:  # a second process may meet it again
+                    found["failures"].append(failure)
 
     def as_json(self) -> dict[str, Any]:
         """Everything."""
