@@ -3,6 +3,7 @@
 import os
 import pathlib
 import sys
+from collections.abc import Callable
 
 LEVELS = range(6)
 
@@ -19,10 +20,10 @@ def say(at: int, message: str) -> None:
         print(f"rammer: {message}", file=sys.stderr, flush=True)
 
 
-def dump(name: str, text: str) -> None:
-    """Write `text` to the file `name` in the folder `RAMMER_DUMP`, where that is set."""
+def dump(name: str, text: Callable[[], str]) -> None:
+    """Write what `text` returns to the file `name` in the folder `RAMMER_DUMP`, where that is set."""
     folder = os.environ.get("RAMMER_DUMP")
     if folder:
         path = pathlib.Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        (path / name).write_text(text, encoding="utf-8")
+        (path / name).write_text(text(), encoding="utf-8")

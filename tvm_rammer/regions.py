@@ -103,6 +103,9 @@ def _launch(
     places = _Places(program, region)
     values = {i: places.value(i) for i, b in enumerate(program.graph.buffers) if b.kind == "constant"}
     built = codegen.assemble(program, values, [by_name[k.name] for k in program.kernels], record.device, library)
+    prices = wavefront.CostModel.of(record.device)
+    debug.dump(f"{program.name}.svg", lambda: wavefront.schedule_svg([program], prices))
+    debug.dump(f"{program.name}.py", lambda: tvm.IRModule({program.name: built.func, **built.helpers}).script())
     if record.device.kind == "cuda":
         record.resources[program.name] = _resources(program, built, record.device)
     return relay_passes.Launch(
