@@ -56,7 +56,7 @@ def assemble_cpu(
     segments = [_buffer("constants", embedded[0]), tirx.decl_buffer((workspace_bytes,), "uint8", "workspace")]
     for i, b in enumerate(layout.external):
         buffer = program.graph.buffers[b]
-        segments.append(tirx.decl_buffer(buffer.shape or (1,), buffer.dtype, f"arg{i}"))
+        segments.append(tirx.decl_buffer(buffer.shape, buffer.dtype, f"arg{i}"))
     plan = [_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), embedded[1:], strict=True)]
     lane_func = _lane(layout, tables, segments, plan, shared, counters_at)
     lane_var = _global(f"{program.name}_lane", lane_func)

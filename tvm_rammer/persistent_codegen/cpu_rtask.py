@@ -50,7 +50,7 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
     rtask = tirx.Var("rtask", "int32")
     scratch: list[tirx.Buffer] = []
     body = [_one_rtask(s, rtask, kernel.spec) for s in _statements(func.body)]
-    body = [_move_arrays(s, scratch) for s in body]
+    body = [_serial(_move_arrays(s, scratch)) for s in body]
 
     pointers = [_pointer(p) for p in func.params]
     arenas = [_pointer(b) for b in scratch]
@@ -87,7 +87,9 @@ def _one_rtask(statement: tirx.Stmt, rtask: tirx.Var, spec: RKernel) -> tirx.Stm
         raise CodegenError(f"kernel {spec.name} does work outside its rTasks: {type(statement).__name__}")
     if int(statement.extent) != spec.num_rtasks:
         raise CodegenError(f"kernel {spec.name} has {statement.extent} rTasks, but says {spec.num_rtasks}")
-    return tirx.SeqStmt([tirx.Bind(statement.loop_var, rtask), *_statements(statement.body)])
+    return tirx.SeqStmt(
+        [tirx.Bind(statement.loop_var, rtask.astype(str(statement.loop_var.ty.dtype))), *_statements(statement.body)]
+    )
 
 
 def _move_arrays(statement: tirx.Stmt, scratch: list[tirx.Buffer]) -> tirx.Stmt:
@@ -102,3 +104,14 @@ def _move_arrays(statement: tirx.Stmt, scratch: list[tirx.Buffer]) -> tirx.Stmt:
         return tirx.Evaluate(0)
 
     return tvm_ffi.structural_map(statement, (tirx.AllocBuffer, rewrite), order="post")
+
+
+def _serial(statement: tirx.Stmt) -> tirx.Stmt:
+    """Make loops serial that are still parallel: an rTask runs on one worker, which cannot launch others."""
+
+    def rewrite(loop: tirx.For) -> tirx.For:
+        if loop.kind != tirx.ForKind.PARALLEL:
+            return loop
+        return tirx.For(loop.loop_var, loop.min, loop.extent, tirx.ForKind.SERIAL, loop.body)
+
+    return tvm_ffi.structural_map(statement, (tirx.For, rewrite), order="post")

@@ -83,6 +83,8 @@ def _function_problem(mod: tvm.IRModule, function: GlobalVar) -> str | None:
             return f"{function.name_hint} has a parameter that is no buffer"
         if not all(isinstance(dim, tirx.IntImm) for dim in param.ty.shape):
             return f"{function.name_hint} has buffers of symbolic shape"
+        if param.elem_offset is not None and not isinstance(param.elem_offset, tirx.IntImm):
+            return f"{function.name_hint} has buffers that start at a symbolic offset"
     if func.attrs and LEAVE in func.attrs:
         return str(func.attrs[LEAVE])
     for key in ("tirx.is_scheduled", "tirx.is_host_func", "target"):

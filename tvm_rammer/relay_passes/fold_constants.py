@@ -82,6 +82,8 @@ class _Plan:
             return
         if is_const(value):
             self.numpy[binding.var] = value
+        elif (shape := _static_shape_tensor(value)) is not None:
+            self.numpy[binding.var] = relax.const(shape, "int64")
         elif isinstance(value, Tuple | TupleGetItem | relax.Var):
             if all(self._is_known(leaf) for leaf in leaves(value)):
                 self._compile(binding, value)
@@ -120,6 +122,16 @@ class _Plan:
             bindings = [relax.VarBinding(b.var, values[b.var]) if b.var in values else b for b in block.bindings]
             blocks.append((isinstance(block, relax.DataflowBlock), bindings))
         return rebuild(self.func, blocks)
+
+
+def _static_shape_tensor(value: relax.Expr) -> np.ndarray | None:
+    """The value of `shape_to_tensor` where the shape is static, whatever tensor it is the shape of."""
+    if not (isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.shape_to_tensor"):
+        return None
+    dims = getattr(value.args[0].ty, "values", None)
+    if dims is None or not all(isinstance(dim, tirx.IntImm) for dim in dims):
+        return None
+    return np.array([int(dim) for dim in dims], "int64")
 
 
 def _is_plain(arg: relax.Expr) -> bool:

@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 from tvm import tirx
+from tvm.s_tir.schedule import ScheduleError
 
 from ..device import DeviceSpec
 from ..kernel import ScheduledKernel
 from .branches import branch_stores
 from .cpu_contraction import contraction_kernels
-from .cpu_generic import generic_kernels
+from .cpu_generic import generic_kernels, single_rtask
 
 
 def cpu_kernels(
@@ -32,5 +33,8 @@ def cpu_kernels(
     tuple of ScheduledKernel
         At least one; two or more with different numbers of rTasks wherever the output can be cut.
     """
-    made = contraction_kernels(name, func, device, constants) or generic_kernels(name, func, device)
+    try:
+        made = contraction_kernels(name, func, device, constants) or generic_kernels(name, func, device)
+    except ScheduleError:  # not written in blocks that a schedule can work on, as a cumulative sum is
+        made = (single_rtask(name, func, device),)
     return tuple(replace(kernel, func=branch_stores(kernel.func)) for kernel in made)

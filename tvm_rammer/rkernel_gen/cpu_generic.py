@@ -35,9 +35,14 @@ def generic_kernels(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tuple
         time = cpu_cost.plain_us(work, rtasks, device, recomputed=rtasks if recomputes else 1)
         made[rtasks] = ScheduledKernel(RKernel(f"{name}_t{rtasks}", name, rtasks, time), scheduled)
     if 1 not in made:
-        time = cpu_cost.plain_us(work, 1, device)
-        made[1] = ScheduledKernel(RKernel(f"{name}_t1", name, 1, time), func)
+        made[1] = single_rtask(name, func, device)
     return tuple(made[n] for n in sorted(made))
+
+
+def single_rtask(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> ScheduledKernel:
+    """Make the kernel that does a whole function, as it is, in one rTask."""
+    time = cpu_cost.plain_us(cpu_cost.Work.of(func), 1, device)
+    return ScheduledKernel(RKernel(f"{name}_t1", name, 1, time), func)
 
 
 def _apply(func: tirx.PrimFunc, target: int) -> tuple[int, bool, tirx.PrimFunc]:
@@ -92,7 +97,7 @@ def _producers(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
 def _cut(sch: s_tir.Schedule, block: SBlockRV, target: int) -> tuple[LoopRV, int]:
     """Cut the outer spatial loops of a block into about `target` rTasks; return their loop and number."""
     axes = sch.get(block).iter_vars
-    loops = [loop for loop, axis in zip(sch.get_loops(block), axes, strict=True) if axis.iter_type == 0]
+    loops = [loop for loop, axis in zip(sch.get_loops(block), axes, strict=False) if axis.iter_type == 0]
     outer: list[LoopRV] = []
     count = 1
     for loop in loops:

@@ -60,18 +60,18 @@ def measure(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
 
 
 def _read(kernel: tirx.PrimFunc) -> Launch | None:
-    """Read a lowered kernel's launch; None where an array's size depends on an index: it cannot be in registers."""
+    """Read a lowered kernel's launch; None where an array can be neither in registers nor in shared memory."""
     extents: dict[str, int] = {}
-    shared, static = 0, True
+    shared, on_chip = 0, True
 
     def attribute(node: tirx.AttrStmt) -> None:
         if node.attr_key == "thread_extent":
             extents[node.node.thread_tag] = int(node.value)
 
     def allocation(node: tirx.AllocBuffer) -> None:
-        nonlocal shared, static
-        if not all(isinstance(n, tirx.IntImm) for n in node.buffer.shape):
-            static = False
+        nonlocal shared, on_chip
+        if str(node.buffer.scope()) == "global" or not all(isinstance(n, tirx.IntImm) for n in node.buffer.shape):
+            on_chip = False
         elif str(node.buffer.scope()).startswith("shared"):
             scalar, _, lanes = str(node.buffer.dtype).partition("x")
             elements = math.prod(int(n) for n in node.buffer.shape) * int(lanes or 1)
@@ -82,4 +82,4 @@ def _read(kernel: tirx.PrimFunc) -> Launch | None:
     def count(prefix: str) -> int:
         return math.prod(n for tag, n in extents.items() if tag.startswith(prefix))
 
-    return Launch(count("blockIdx."), count("threadIdx."), shared) if static else None
+    return Launch(count("blockIdx."), count("threadIdx."), shared) if on_chip else None
