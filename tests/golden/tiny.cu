@@ -1,12 +1,12 @@
 extern "C" __device__ void double_exp_b2_t128(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid);
-extern "C" __global__ void __launch_bounds__(128) tiny_kernel(int* __restrict__ arguments_ptr, int* __restrict__ begin_ptr, int* __restrict__ code_ptr, float* __restrict__ segment0_ptr, float* __restrict__ segment1_ptr, int* __restrict__ state_ptr, uchar* __restrict__ workspace_ptr);
+extern "C" __global__ void __launch_bounds__(128) tiny_kernel(int* arguments_ptr, int* begin_ptr, int* code_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr);
 extern "C" __device__ void double_exp_b2_t128(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid) {
   int cse_v1 = ((rtask * 128) + tid);
   int cse_v1_1 = ((rtask * 128) + tid);
   p1_compute_ptr[((rtask * 128) + tid)] = expf(p0_x0_ptr[((rtask * 128) + tid)]);
 }
 
-extern "C" __global__ void __launch_bounds__(128) tiny_kernel(int* __restrict__ arguments_ptr, int* __restrict__ begin_ptr, int* __restrict__ code_ptr, float* __restrict__ segment0_ptr, float* __restrict__ segment1_ptr, int* __restrict__ state_ptr, uchar* __restrict__ workspace_ptr) {
+extern "C" __global__ void __launch_bounds__(128) tiny_kernel(int* arguments_ptr, int* begin_ptr, int* code_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr) {
   int run = rammer_run_number((&(state_ptr[32])));
   int first = begin_ptr[((int)blockIdx.x)];
   int last = begin_ptr[(((int)blockIdx.x) + 1)];

@@ -68,7 +68,8 @@ def rtask_library(device: DeviceSpec) -> RTaskLibrary:
 def source_of(program: AssembledProgram, device: DeviceSpec) -> str:
     """The CUDA text of one program by itself."""
     functions = {GlobalVar(program.name): program.func, **program.helpers}
-    host = tirx.build(tvm.IRModule(functions), target=tvm.target.Target(device.target_config()), pipeline="s_tir")
+    target = tvm.target.Target(device.target_config())
+    host = tirx.build(tvm.IRModule(functions), target=target, pipeline=CUDA_PIPELINE)
     return str(host.imports[0].inspect_source("cuda"))
 
 

@@ -1,8 +1,11 @@
-"""TVM's own lowering, with one thing added: persistent kernels are launched cooperatively.
+"""TVM's own lowering, and two things about persistent kernels that only come after its split of host and device.
 
 A grid that is too large to be resident must fail to start: its blocks would wait for one another for ever. TVM's CUDA
 runtime knows the launch tag for that, but none of TVM's passes sets it (the function attribute of the same name is
-dropped by SplitHostDevice), so it is added here, after the split.
+dropped by SplitHostDevice).
+
+The kernel's pointers must not be `__restrict__`, as SplitHostDevice makes them: other blocks write the workspace
+meanwhile, and the compiler might keep what it has read over a barrier. The rTask functions keep theirs.
 """
 
 import tvm
@@ -18,9 +21,9 @@ _TAGS = "tirx.kernel_launch_params"
 _COOPERATIVE = "tirx.use_cooperative_launch"
 
 
-@tvm.transform.module_pass(opt_level=0, name="LaunchCooperatively")
-def launch_cooperatively(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    """Tag the launch of every kernel that counts its blocks with `rammer_finish`."""
+@tvm.transform.module_pass(opt_level=0, name="MakeKernelsPersistent")
+def make_kernels_persistent(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    """Tag the launch of every kernel that counts its blocks with `rammer_finish`, and let its pointers alias."""
     mod = tvm.IRModule(dict(mod.functions), attrs=mod.attrs)
     for var, func in mod.functions.items():
         if isinstance(func, tirx.PrimFunc) and _TAGS in func.attrs and _is_persistent(func):
@@ -28,6 +31,7 @@ def launch_cooperatively(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> 
             # Those for the extents come first, the one for the size of shared memory last: they take arguments.
             axes = [tag for tag in tags if not tag.startswith("tirx.")]
             flags = [tag for tag in tags if tag not in axes and tag != _COOPERATIVE]
+            func = func.without_attr("tirx.noalias")
             mod.update_func(var, func.with_attr(_TAGS, [*axes, _COOPERATIVE, *flags]))
     return mod
 
@@ -46,7 +50,7 @@ def _is_persistent(func: tirx.PrimFunc) -> bool:
 
 def _pipeline() -> tuple[tvm.transform.Pass, object, object]:
     lower, finish_host, finish_device = tirx.get_tir_pipeline("s_tir")
-    return tvm.transform.Sequential([lower, launch_cooperatively]), finish_host, finish_device
+    return tvm.transform.Sequential([lower, make_kernels_persistent]), finish_host, finish_device
 
 
 register_tir_pipeline(PIPELINE, _pipeline)
