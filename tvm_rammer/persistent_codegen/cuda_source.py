@@ -5,7 +5,6 @@ from tvm import tirx
 
 from ..device import DeviceSpec
 from .cuda_pipeline import PIPELINE
-from .cuda_pipeline import PIPELINE
 from .cuda_program import CudaProgram, module_of
 
 
