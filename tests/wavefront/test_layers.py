@@ -12,7 +12,19 @@ import tvm_rammer.errors
 PACKAGE = pathlib.Path(tvm_rammer.errors.__file__).parent
 STAGES = {"relay_passes", "rkernel_gen", "wavefront", "persistent_codegen"}
 BASE = {"errors", "debug", "ir", "device"}
-TOP = {"driver", "cli", "__main__"}
+TOP = {
+    "bench",
+    "cli",
+    "compilation",
+    "driver",
+    "gpu_bundle",
+    "module",
+    "pipeline",
+    "regions",
+    "report",
+    "startup",
+    "__main__",
+}
 
 
 def imported(source: str, module: tuple[str, ...]) -> set[str]:
