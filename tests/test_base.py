@@ -1,5 +1,7 @@
 """Devices, debugging switches, and the shared values."""
 
+import os
+
 import pytest
 import tvm
 
@@ -20,6 +22,12 @@ def test_a_target_says_how_many_cores_and_how_wide_the_vectors():
     device = from_target_config({"kind": "llvm", "mcpu": "x86-64-v3", "num-cores": 3})
     assert (device.units, device.vector_bytes, device.arch) == (3, 32, "x86-64-v3")
     assert from_target_config({"kind": "llvm"}).units == host_cpu().units
+
+
+@pytest.mark.parametrize(("text", "cores"), [("3", 3), ("1", 1), ("0", None), ("many", None), ("", None)])
+def test_a_cpu_has_as_many_veus_as_the_pool_has_workers(monkeypatch, text, cores):
+    monkeypatch.setenv("TVM_NUM_THREADS", text)
+    assert host_cpu().units == (cores or len(os.sched_getaffinity(0)))
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,8 @@ PRESETS = {
 def host_cpu() -> DeviceSpec:
     """Describe this machine's processor: the cores that this process may use, and its vector unit.
 
+    `TVM_NUM_THREADS`, where it is set, says how many cores: TVM's thread pool heeds it too.
+
     Returns
     -------
     DeviceSpec
@@ -152,6 +154,10 @@ def host_cpu() -> DeviceSpec:
 
 
 def _cores() -> int:
+    """Workers that TVM's thread pool will have: as many as the user says, else one for each core."""
+    wanted = os.environ.get("TVM_NUM_THREADS", "")
+    if wanted.isdecimal() and int(wanted) > 0:
+        return int(wanted)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
