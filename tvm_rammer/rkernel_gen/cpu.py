@@ -10,6 +10,7 @@ from ..kernel import ScheduledKernel
 from .branches import branch_stores
 from .cpu_contraction import contraction_kernels
 from .cpu_generic import generic_kernels, single_rtask
+from .cpu_window_kernels import window_kernels
 
 
 def cpu_kernels(
@@ -34,7 +35,20 @@ def cpu_kernels(
         At least one; two or more with different numbers of rTasks wherever the output can be cut.
     """
     try:
-        made = contraction_kernels(name, func, device, constants) or generic_kernels(name, func, device)
+        made = _constructed(name, func, device, constants) or generic_kernels(name, func, device)
     except ScheduleError:  # not written in blocks that a schedule can work on, as a cumulative sum is
         made = (single_rtask(name, func, device),)
     return tuple(replace(kernel, func=branch_stores(kernel.func)) for kernel in made)
+
+
+def _constructed(
+    name: str, func: tirx.PrimFunc, device: DeviceSpec, constants: frozenset[int]
+) -> tuple[ScheduledKernel, ...]:
+    """For each number of rTasks the kernel of least predicted time, of the rules with a register tile."""
+    made: dict[int, ScheduledKernel] = {}
+    for rule in (contraction_kernels, window_kernels):
+        for kernel in rule(name, func, device, constants):
+            rival = made.get(kernel.spec.num_rtasks)
+            if rival is None or kernel.spec.rtask_us < rival.spec.rtask_us:
+                made[kernel.spec.num_rtasks] = kernel
+    return tuple(made[n] for n in sorted(made))

@@ -1,0 +1,236 @@
+"""The code of a sliding window on a CPU: pixels in vectors, filters in registers.
+
+The image's rows lie one behind the other in a scratch array, padded, and for a stride s cut into s x s phases:
+then every tap of the window reads contiguous pixels, whatever the width of a row. The results of the few
+pixels between two rows are computed too and never stored. A 1x1 window needs no scratch at all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tvm import tirx
+from tvm.ir import Expr
+
+from .cpu_window import Window
+from .cpu_window_layout import Layout, Tile, packed_shape
+
+INDEX = "int64"
+MOST_UNROLLED = 500
+"""Multiply-adds of vectors that may be written out one after the other."""
+
+
+def window_code(func: tirx.PrimFunc, window: Window, tile: Tile) -> tirx.PrimFunc:
+    """Write the function of a tiling; its outermost loop is parallel."""
+    layout = Layout.of(window, tile)
+    weight = None
+    if window.weight is not None:
+        weight = tirx.decl_buffer(packed_shape(window, tile, layout), "float32", window.weight.name)
+    body = _Writer(window, tile, layout, weight).rtasks()
+    params = [weight if weight is not None and p.same_as(window.weight) else p for p in func.params]
+    return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True)
+
+
+def _int(value: int) -> Expr:
+    return tirx.IntImm(INDEX, value)
+
+
+def _loop(extent: int, body: Callable[[Expr], tirx.Stmt], kind: str = "SERIAL") -> tirx.Stmt:
+    if extent == 1 and kind != "PARALLEL":
+        return body(_int(0))
+    var = tirx.Var("i", INDEX)
+    return tirx.For(var, _int(0), _int(extent), getattr(tirx.ForKind, kind), body(var))
+
+
+def _seq(statements: Sequence[tirx.Stmt]) -> tirx.Stmt:
+    return statements[0] if len(statements) == 1 else tirx.SeqStmt(list(statements))
+
+
+def _vectors(extent: int, lanes: int, body: Callable[[Expr], tirx.Stmt]) -> list[tirx.Stmt]:
+    """Do `body` for each of `extent` elements: whole vectors, then the rest as one shorter vector."""
+    whole, rest = divmod(extent, lanes)
+    made = []
+    if whole:
+        made.append(_loop(whole, lambda v: _loop(lanes, lambda lane: body(v * lanes + lane), "VECTORIZED")))
+    if rest:
+        made.append(_loop(rest, lambda lane: body(whole * lanes + lane), "VECTORIZED"))
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    window: Window
+    tile: Tile
+    layout: Layout
+    weight: tirx.Buffer | None
+
+    def rtasks(self) -> tirx.Stmt:
+        """The parallel loop."""
+        window, tile, layout = self.window, self.tile, self.layout
+        acc = tirx.decl_buffer((tile.filters, tile.vectors, tile.lanes), "float32", "acc", scope="local")
+        image = tirx.decl_buffer((layout.scratch(window, tile),), "float32", "image", scope="local")
+        result = tirx.decl_buffer((tile.filters, layout.steps * tile.pixels), "float32", "result", scope="local")
+        arrays = [acc] if window.flat else [acc, image, result]
+
+        def rtask(t: Expr) -> tirx.Stmt:
+            row_part, t = t % tile.row_parts, t // tile.row_parts
+            filter_part, t = t % tile.filter_parts, t // tile.filter_parts
+            group_part, n = t % tile.group_parts, t // tile.group_parts
+            groups, blocks = window.groups // tile.group_parts, layout.blocks // tile.filter_parts
+
+            def group(i: Expr) -> tirx.Stmt:
+                g = group_part * groups + i
+                fill = [] if window.flat else [self.fill(image, n, g, row_part * layout.rows)]
+                work = _loop(blocks, lambda b: self.block(acc, image, result, n, g, filter_part * blocks + b, row_part))
+                return _seq([*fill, work])
+
+            return tirx.SeqStmt([*(tirx.AllocBuffer(a) for a in arrays), _loop(groups, group)])
+
+        count = window.batch * tile.group_parts * tile.filter_parts * tile.row_parts
+        return _loop(count, rtask, "PARALLEL")
+
+    def fill(self, image: tirx.Buffer, n: Expr, g: Expr, first_row: Expr) -> tirx.Stmt:
+        """Copy the rows of a group that an rTask needs, in phases."""
+        window, layout, lanes = self.window, self.layout, self.tile.lanes
+        height, width = (int(s) for s in window.data.shape[2:])
+        (sy, sx), (top, left), (py_count, px_count) = window.stride, window.padding, layout.phases
+        blank = tirx.FloatImm("float32", window.fill)
+
+        def row(c: Expr, py: int, px: int, h: Expr) -> tirx.Stmt:
+            y = (first_row + h) * sy + (py - top)
+            at = ((c * py_count + py) * px_count + px) * (layout.height * layout.width) + h * layout.width
+            low = min(layout.width, max(0, -(-(left - px) // sx)))
+            high = max(low, min(layout.width, (width - 1 + left - px) // sx + 1))
+
+            def copy(w: Expr) -> tirx.Stmt:
+                value = window.data[n, g * window.channels + c, y, (w + low) * sx + (px - left)]
+                return tirx.BufferStore(image, value, [at + low + w])
+
+            def clear(start: int, end: int) -> list[tirx.Stmt]:
+                return _vectors(end - start, lanes, lambda w: tirx.BufferStore(image, blank, [at + start + w]))
+
+            copied = _vectors(high - low, lanes, copy) if sx == 1 else [_loop(high - low, copy)]
+            if high == low:
+                copied = []
+            inside = _seq([*clear(0, low), *copied, *clear(high, layout.width)])
+            return tirx.IfThenElse(tirx.all(y >= 0, y < height), inside, _seq(clear(0, layout.width)))
+
+        def channel(c: Expr) -> tirx.Stmt:
+            phases = [(py, px) for py in range(py_count) for px in range(px_count)]
+            return _seq([_loop(layout.height, lambda h, p=p: row(c, *p, h)) for p in phases])
+
+        return _loop(window.channels, channel)
+
+    def block(
+        self, acc: tirx.Buffer, image: tirx.Buffer, result: tirx.Buffer, n: Expr, g: Expr, b: Expr, row_part: Expr
+    ) -> tirx.Stmt:
+        """All pixels of an rTask, for one block of filters."""
+        window, tile, layout = self.window, self.tile, self.layout
+        first = g * window.filters + b * tile.filters
+        if window.flat:
+            total = window.rows * window.columns
+
+            def step(i: Expr) -> tirx.Stmt:
+                start = (row_part * layout.steps + i) * tile.pixels
+                q = tirx.min(start, _int(total - tile.pixels))
+                pixels = self.reduce(
+                    acc, lambda c, ry, rx, p: window.data[n, g * window.channels + c, 0, q + p], g * layout.blocks + b
+                )
+                done = _seq([*pixels, self.store_flat(acc, n, first, q)])
+                return tirx.IfThenElse(start < total, done, None)
+
+            return _loop(layout.steps, step)
+
+        def step(i: Expr) -> tirx.Stmt:
+            pixels = self.reduce(
+                acc, lambda c, ry, rx, p: image[self.place(c, ry, rx) + i * tile.pixels + p], g * layout.blocks + b
+            )
+            keep = self.tiles(lambda f, p, v, lane: tirx.BufferStore(result, acc[f, v, lane], [f, i * tile.pixels + p]))
+            return _seq([*pixels, keep])
+
+        return _seq([_loop(layout.steps, step), self.store_rows(result, n, first, row_part * layout.rows)])
+
+    def place(self, c: Expr, ry: Expr, rx: Expr) -> Expr:
+        """Where in scratch the first pixel of a tap lies."""
+        window, layout = self.window, self.layout
+        (sy, sx), (dy, dx) = window.stride, window.dilation
+        py, px = ry * dy % sy, rx * dx % sx
+        plane = (c * layout.phases[0] + py) * layout.phases[1] + px
+        return (plane * layout.height + ry * dy // sy) * layout.width + rx * dx // sx
+
+    def tiles(self, body: Callable[[Expr, Expr, Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
+        """Do `body(filter, pixel, vector, lane)` for the register tile."""
+        lanes = self.tile.lanes
+
+        def vector(f: Expr, v: Expr) -> tirx.Stmt:
+            return _loop(lanes, lambda lane: body(f, v * lanes + lane, v, lane), "VECTORIZED")
+
+        return _loop(
+            self.tile.filters, lambda f: _loop(self.tile.vectors, lambda v: vector(f, v), "UNROLLED"), "UNROLLED"
+        )
+
+    def reduce(self, acc: tirx.Buffer, pixel: Callable[[Expr, Expr, Expr, Expr], Expr], block: Expr) -> list[tirx.Stmt]:
+        """Start the register tile, and go through all channels and taps."""
+        window, layout = self.window, self.layout
+        start = tirx.FloatImm("float32", window.fill if window.maximum else 0.0)
+
+        def term(outer: Expr, ry: Expr, rx: Expr, c: Expr) -> tirx.Stmt:
+            def update(f: Expr, p: Expr, v: Expr, lane: Expr) -> tirx.Stmt:
+                value = pixel(outer * layout.inner + c, ry, rx, p)
+                if self.weight is not None:
+                    value = value * self.weight[block, outer, ry, rx, c, f]
+                old = acc[f, v, lane]
+                return tirx.BufferStore(acc, tirx.max(old, value) if window.maximum else old + value, [f, v, lane])
+
+            return self.tiles(update)
+
+        code = window.kernel[1] * self.tile.filters * self.tile.vectors
+        columns = "UNROLLED" if layout.inner == 1 and code <= MOST_UNROLLED else "SERIAL"
+        rows = "UNROLLED" if layout.inner == 1 and code * window.kernel[0] <= MOST_UNROLLED else "SERIAL"
+        return [
+            self.tiles(lambda f, p, v, lane: tirx.BufferStore(acc, start, [f, v, lane])),
+            _loop(window.channels // layout.inner, lambda outer: _loop(window.kernel[0], lambda ry: _loop(
+                window.kernel[1], lambda rx: _loop(layout.inner, lambda c: term(outer, ry, rx, c)), columns,
+            ), rows)),
+        ]  # fmt: skip
+
+    def store_flat(self, acc: tirx.Buffer, n: Expr, first: Expr, q: Expr) -> tirx.Stmt:
+        """Store the register tile, which is contiguous in the output too."""
+
+        def one(f: Expr, p: Expr, v: Expr, lane: Expr) -> tirx.Stmt:
+            return self.store((n, first + f, _int(0), q + p), acc[f, v, lane])
+
+        if self.window.filters % self.tile.filters == 0:
+            return self.tiles(one)
+        last = self.window.filters * self.window.groups
+
+        def filt(f: int) -> tirx.Stmt:
+            lanes, vectors = self.tile.lanes, self.tile.vectors
+            row = _loop(vectors, lambda v: _loop(
+                lanes, lambda lane: one(_int(f), v * lanes + lane, v, lane), "VECTORIZED"), "UNROLLED")  # fmt: skip
+            return tirx.IfThenElse(first + f < last, row, None)
+
+        return _seq([filt(f) for f in range(self.tile.filters)])
+
+    def store_rows(self, result: tirx.Buffer, n: Expr, first: Expr, first_row: Expr) -> tirx.Stmt:
+        """Store what lies within the rows."""
+        window, tile, layout = self.window, self.tile, self.layout
+
+        def row(f: Expr, y: Expr) -> tirx.Stmt:
+            at = (n, first + f, first_row + y)
+            stored = _vectors(
+                window.columns, tile.lanes, lambda x: self.store((*at, x), result[f, y * layout.width + x])
+            )
+            inside = []
+            if layout.rows * tile.row_parts != window.rows:
+                inside.append(first_row + y < window.rows)
+            if window.filters % tile.filters:
+                inside.append(first + f < window.filters * window.groups)
+            return tirx.IfThenElse(tirx.all(*inside), _seq(stored), None) if inside else _seq(stored)
+
+        return _loop(tile.filters, lambda f: _loop(layout.rows, lambda y: row(f, y)))
+
+    def store(self, index: tuple[Expr, ...], value: Expr) -> tirx.Stmt:
+        """Store one result, after the epilogue."""
+        epilogue = self.window.epilogue
+        index = tuple(_int(i) if isinstance(i, int) else i for i in index)
+        return tirx.BufferStore(self.window.out, epilogue.at(index, value) if epilogue else value, list(index))

@@ -1,0 +1,147 @@
+"""CPU tilings of sliding windows: which register tile, and into which rTasks."""
+
+import itertools
+import math
+from collections.abc import Iterator
+
+from tvm import tirx
+
+from ..device import DeviceSpec
+from ..ir import ITEM_BYTES, RKernel
+from ..kernel import Pack, ScheduledKernel
+from .cpu_cost import RTASK_US
+from .cpu_window import Window, find_window
+from .cpu_window_code import window_code
+from .cpu_window_layout import Layout, Tile, packed_shape
+
+FILTERS = (1, 2, 3, 4, 5, 6, 8, 12)
+"""Heights of the register tile."""
+MOST_ACCUMULATORS = {64: 24}
+"""Vectors of accumulators, by the bytes of a vector; of the 32 registers of AVX-512, and of 16 elsewhere:"""
+FEW_ACCUMULATORS = 12
+ROW_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+EFFICIENCY = 0.75
+"""Share of the multiply-add units' peak that the inner loop reaches."""
+FIRST_LEVEL_BYTES, LINE_CYCLES = 24 << 10, 4
+"""Room for pixels in the first-level cache; and what a vector costs that comes from the next one."""
+
+
+def window_kernels(
+    name: str, func: tirx.PrimFunc, device: DeviceSpec, constants: frozenset[int]
+) -> tuple[ScheduledKernel, ...]:
+    """Make kernels of a convolution or a pool, coarse to fine.
+
+    Parameters
+    ----------
+    name : str
+        The function's name.
+    func : tirx.PrimFunc
+        Fused and not scheduled.
+    device : DeviceSpec
+    constants : frozenset of int
+        The parameters that are constants wherever the function is called: a weight has to be one.
+
+    Returns
+    -------
+    tuple of ScheduledKernel
+        Empty where the function is not of this form.
+    """
+    window = find_window(func)
+    if window is None:
+        return ()
+    param = next((i for i, p in enumerate(func.params) if window.weight is not None and p.same_as(window.weight)), -1)
+    if window.weight is not None and param not in constants:
+        return ()
+    lanes = device.vector_bytes // ITEM_BYTES["float32"]
+    made: dict[int, ScheduledKernel] = {}
+    for target in (device.units, 4 * device.units, 16 * device.units):
+        tiles = [(_makespan(window, t, device), t) for t in _tiles(window, lanes, target)]
+        if not tiles:
+            continue
+        tile = min(tiles, key=lambda t: t[0])[1]
+        rtasks = _count(window, tile)
+        if rtasks in made:
+            continue
+        spec = RKernel(f"{name}_t{rtasks}", name, rtasks, rtask_us(window, tile, device))
+        packs = {param: _pack(window, tile)} if param >= 0 else {}
+        made[rtasks] = ScheduledKernel(spec, window_code(func, window, tile), packs)
+    return tuple(made[n] for n in sorted(made))
+
+
+def _count(window: Window, tile: Tile) -> int:
+    return window.batch * tile.group_parts * tile.filter_parts * tile.row_parts
+
+
+def _makespan(window: Window, tile: Tile, device: DeviceSpec) -> float:
+    return -(-_count(window, tile) // device.units) * rtask_us(window, tile, device)
+
+
+def _tiles(window: Window, lanes: int, target: int) -> Iterator[Tile]:
+    """All tiles with about `target` rTasks."""
+    size = window.rows * window.columns
+    for filters, vectors in _shapes(window, lanes):
+        if window.flat and lanes * vectors > size:
+            continue
+        blocks = -(-window.filters // filters)
+        cuts = [(g, 1) for g in _divisors(window.groups)]
+        cuts += [(window.groups, f) for f in _divisors(blocks) if f > 1]
+        most = -(-size // (lanes * vectors)) if window.flat else window.rows
+        row_parts = [r for r in ROW_PARTS if r <= most and -(-most // -(-most // r)) == r]  # no rTask without rows
+        for (groups, parts), rows in itertools.product(cuts, row_parts):
+            count = window.batch * groups * parts * rows
+            if target <= count * 1.5 and count <= target * 1.5:
+                yield Tile(lanes, filters, vectors, groups, parts, rows)
+
+
+def _shapes(window: Window, lanes: int) -> Iterator[tuple[int, int]]:
+    """Register tiles, the large ones of each height."""
+    registers = MOST_ACCUMULATORS.get(lanes * 4, FEW_ACCUMULATORS)
+    for filters in FILTERS:
+        if filters > window.filters or (window.groups > 1 and window.filters % filters):
+            continue
+        most = min(8, registers // filters)
+        for vectors in range(most, max(0, most - 4), -1):
+            yield filters, vectors
+
+
+def _divisors(n: int) -> list[int]:
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+def _pack(window: Window, tile: Tile) -> Pack:
+    """The weights in blocks of filters, filter innermost, as the inner loop reads them."""
+    blocks, outer, *kernel, inner, filters = packed_shape(window, tile, Layout.of(window, tile))
+    whole = (blocks * filters, window.channels, *kernel)
+    return Pack(whole, (blocks, filters, outer, inner, *kernel), (0, 2, 4, 5, 3, 1))
+
+
+def rtask_us(window: Window, tile: Tile, device: DeviceSpec) -> float:
+    """Predict the time of one rTask, in microseconds: from cycles of the inner loop, and of the copies around it."""
+    layout = Layout.of(window, tile)
+    parts = tile.group_parts * tile.filter_parts
+    aligned = 1 if window.flat else 2
+    # Two multiply-adds or two loads a cycle; with too few accumulators, one round in four cycles.
+    loads = tile.filters + aligned * tile.vectors
+    tap = max(tile.filters * tile.vectors, loads, 8) / 2 / EFFICIENCY
+    if window.channels * tile.pixels * 4 > FIRST_LEVEL_BYTES:
+        tap = max(tap, LINE_CYCLES * tile.vectors / math.prod(window.kernel))
+    blocks = window.groups * layout.blocks / parts
+    cycles = blocks * layout.steps * window.taps * tap
+    elements = blocks * tile.filters * layout.steps * tile.pixels
+    if window.flat:
+        cycles += elements / tile.lanes * 2
+    else:
+        cost = 3 / tile.lanes if window.stride[1] == 1 else 0.4
+        rows = window.groups / tile.group_parts * window.channels * layout.height * layout.phases[0]
+        cycles += rows * (layout.width * layout.phases[1] * cost + 6)
+        cycles += elements / tile.lanes * 4 + blocks * tile.filters * layout.rows * 4
+    return RTASK_US + max(cycles / (device.clock_ghz * 1e3), _traffic_us(window, tile, layout, device))
+
+
+def _traffic_us(window: Window, tile: Tile, layout: Layout, device: DeviceSpec) -> float:
+    """Weights are read once by each rTask that needs them; the image once by all together."""
+    weights = 0 if window.weight is None else math.prod(packed_shape(window, tile, layout)) * 4
+    image = sum(math.prod(int(s) for s in b.shape) * 4 for b in (window.data, window.out))
+    gbps = device.cache_gbps if weights + image <= device.cache_bytes else device.memory_gbps
+    nbytes = weights / (tile.group_parts * tile.filter_parts) + image / _count(window, tile)
+    return nbytes / (gbps / device.units * 1e3)

@@ -1,0 +1,96 @@
+"""Sizes of a sliding window's tiling: the register tile, the cut into rTasks, the scratch image."""
+
+import math
+from dataclasses import dataclass
+
+from .cpu_window import Window
+
+CHANNELS_AT_ONCE = 32
+"""Channels whose pixels stay in the first-level cache while all taps of the kernel pass over them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A tiling of a window.
+
+    Parameters
+    ----------
+    lanes : int
+        Elements of a vector.
+    filters, vectors : int
+        The register tile: so many filters, and so many vectors of pixels.
+    group_parts, filter_parts, row_parts : int
+        Into how many rTasks groups, blocks of filters of a group, and rows are cut.
+    """
+
+    lanes: int
+    filters: int
+    vectors: int
+    group_parts: int
+    filter_parts: int
+    row_parts: int
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of the register tile."""
+        return self.lanes * self.vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Sizes that follow from a window and its tile.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the output that an rTask computes.
+    phases : pair of int
+        Into how many the image's rows and columns are cut.
+    height, width : int
+        Of one phase in scratch.
+    steps : int
+        Register tiles along the pixels, in one rTask.
+    blocks : int
+        Blocks of filters in a group.
+    inner : int
+        Channels of an innermost reduction loop.
+    """
+
+    rows: int
+    phases: tuple[int, int]
+    height: int
+    width: int
+    steps: int
+    blocks: int
+    inner: int
+
+    @staticmethod
+    def of(window: Window, tile: Tile) -> "Layout":
+        """Compute the sizes."""
+        (kh, kw), (sy, sx), (dy, dx) = window.kernel, window.stride, window.dilation
+        blocks = -(-window.filters // tile.filters)
+        inner = max(d for d in range(1, CHANNELS_AT_ONCE + 1) if window.channels % d == 0)
+        inner = window.channels if inner < min(8, window.channels) else inner
+        if window.flat:
+            steps = -(-window.rows * window.columns // tile.pixels)
+            return Layout(0, (1, 1), 0, 0, -(-steps // tile.row_parts), blocks, inner)
+        rows = -(-window.rows // tile.row_parts)
+        phases = (max(r * dy % sy for r in range(kh)) + 1, max(r * dx % sx for r in range(kw)) + 1)
+        width = window.columns + (kw - 1) * dx // sx
+        steps = -(-((rows - 1) * width + window.columns) // tile.pixels)
+        return Layout(rows, phases, rows + (kh - 1) * dy // sy, width, steps, blocks, inner)
+
+    @property
+    def plane(self) -> int:
+        """Elements of a channel in scratch, all phases."""
+        return math.prod(self.phases) * self.height * self.width
+
+    def scratch(self, window: Window, tile: Tile) -> int:
+        """Elements of the scratch image; the last tile reads past the image's end."""
+        return window.channels * self.plane + tile.pixels + self.width
+
+
+def packed_shape(window: Window, tile: Tile, layout: Layout) -> tuple[int, ...]:
+    """Shape of the packed weights: block of filters, block of channels, kernel, channel, filter."""
+    outer = window.channels // layout.inner
+    return (window.groups * layout.blocks, outer, *window.kernel, layout.inner, tile.filters)
