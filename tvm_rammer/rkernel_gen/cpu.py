@@ -10,6 +10,7 @@ from ..kernel import ScheduledKernel
 from .branches import branch_stores
 from .cpu_contraction import contraction_kernels
 from .cpu_generic import generic_kernels, single_rtask
+from .cpu_math import vector_math
 from .cpu_window_kernels import window_kernels
 
 
@@ -38,7 +39,7 @@ def cpu_kernels(
         made = _constructed(name, func, device, constants) or generic_kernels(name, func, device)
     except ScheduleError:  # not written in blocks that a schedule can work on, as a cumulative sum is
         made = (single_rtask(name, func, device),)
-    return tuple(replace(kernel, func=branch_stores(kernel.func)) for kernel in made)
+    return tuple(replace(kernel, func=vector_math(branch_stores(kernel.func))) for kernel in made)
 
 
 def _constructed(

@@ -43,7 +43,7 @@ class Work:
 def contraction_us(work: Work, rtasks: int, accumulators: int, lanes: int, device: DeviceSpec) -> float:
     """Time of one rTask of a convolution or matrix product, in microseconds."""
     filled = lanes * 4 / device.vector_bytes
-    efficiency = 0.5 * min(1.0, accumulators / 8) * min(1.0, filled)
+    efficiency = 0.6 * min(1.0, accumulators / 8) * min(1.0, filled)
     return RTASK_US + max(_compute_us(work, rtasks, efficiency, device), _traffic_us(work, rtasks, device))
 
 

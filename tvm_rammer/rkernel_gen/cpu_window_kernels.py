@@ -22,8 +22,8 @@ FEW_ACCUMULATORS = 12
 ROW_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 EFFICIENCY = 0.75
 """Share of the multiply-add units' peak that the inner loop reaches."""
-FIRST_LEVEL_BYTES, LINE_CYCLES = 24 << 10, 4
-"""Room for pixels in the first-level cache; and what a vector costs that comes from the next one."""
+FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 4, 12
+"""Room for pixels in the first-level cache; and what a vector costs that comes from the others."""
 
 
 def window_kernels(
@@ -123,8 +123,7 @@ def rtask_us(window: Window, tile: Tile, device: DeviceSpec) -> float:
     # Two multiply-adds or two loads a cycle; with too few accumulators, one round in four cycles.
     loads = tile.filters + aligned * tile.vectors
     tap = max(tile.filters * tile.vectors, loads, 8) / 2 / EFFICIENCY
-    if window.channels * tile.pixels * 4 > FIRST_LEVEL_BYTES:
-        tap = max(tap, LINE_CYCLES * tile.vectors / math.prod(window.kernel))
+    tap = max(tap, _line_cycles(window, tile, layout, device) * tile.vectors)
     blocks = window.groups * layout.blocks / parts
     cycles = blocks * layout.steps * window.taps * tap
     elements = blocks * tile.filters * layout.steps * tile.pixels
@@ -136,6 +135,15 @@ def rtask_us(window: Window, tile: Tile, device: DeviceSpec) -> float:
         cycles += rows * (layout.width * layout.phases[1] * cost + 6)
         cycles += elements / tile.lanes * 4 + blocks * tile.filters * layout.rows * 4
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), _traffic_us(window, tile, layout, device))
+
+
+def _line_cycles(window: Window, tile: Tile, layout: Layout, device: DeviceSpec) -> float:
+    """Cycles that a tap waits for each vector of pixels: the first of the taps that share it fetches it."""
+    if window.channels * tile.pixels * 4 <= FIRST_LEVEL_BYTES:
+        return 0.0
+    near = layout.scratch(window, tile) * 4 <= device.unit_bytes / 2
+    shared = math.prod(window.kernel) / math.prod(layout.phases)
+    return (SECOND_LEVEL_CYCLES if near else THIRD_LEVEL_CYCLES) / shared
 
 
 def _traffic_us(window: Window, tile: Tile, layout: Layout, device: DeviceSpec) -> float:
