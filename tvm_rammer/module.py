@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import relax
+from tvm.support import cc
 
 from .compilation import Compilation
 from .errors import ModelError, TargetError, ToolError
@@ -110,12 +111,14 @@ class RammerModule:
             The library could not be linked or written.
         """
         target = pathlib.Path(path)
+        if cc.get_cc() is None:
+            raise ToolError("no C compiler to link a library with; install g++, or name one in the variable CXX")
         try:
             self.executable.export_library(str(target))
         except (RuntimeError, OSError, ValueError) as error:
             reason = str(error).strip().splitlines()[-1]
             raise ToolError(
-                f"cannot write the library {str(target)!r}: {reason}; it needs a C compiler (g++) on PATH, "
+                f"cannot write the library {str(target)!r}: {reason}; it needs "
                 "a folder that exists, and a name that ends in .so"
             ) from error
         return target

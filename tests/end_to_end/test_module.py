@@ -145,6 +145,12 @@ def test_a_library_in_a_folder_that_does_not_exist_is_an_error(module, tmp_path)
         module.export_library(tmp_path / "nowhere" / "model.so")
 
 
+def test_a_library_without_a_c_compiler_is_an_error(module, tmp_path, monkeypatch):
+    monkeypatch.setattr("tvm_rammer.module.cc.get_cc", lambda: None)
+    with pytest.raises(ToolError, match="no C compiler"):
+        module.export_library(tmp_path / "model.so")
+
+
 def test_the_source_of_a_cpu_module_is_an_error(module):
     with pytest.raises(TargetError, match="compiled for cpu"):
         module.cuda_source()
