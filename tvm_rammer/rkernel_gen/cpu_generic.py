@@ -27,12 +27,14 @@ def generic_kernels(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tuple
     """
     work = cpu_cost.Work.of(func)
     made = {}
-    for target in (device.units, 4 * device.units, 16 * device.units):
+    for target in (1, device.units, 4 * device.units, 16 * device.units):
         try:
-            rtasks, recomputes, scheduled = _apply(func, target)
+            rtasks, scheduled = _apply(func, target, device.vector_bytes // 4)
         except ScheduleError:
             continue
-        time = cpu_cost.plain_us(work, rtasks, device, recomputed=rtasks if recomputes else 1)
+        if rtasks in made:
+            continue
+        time = cpu_cost.plain_us(work, rtasks, device, recomputed=_flops(scheduled) / max(1.0, work.flops))
         made[rtasks] = ScheduledKernel(RKernel(f"{name}_t{rtasks}", name, rtasks, time), scheduled)
     if 1 not in made:
         made[1] = single_rtask(name, func, device)
@@ -45,11 +47,13 @@ def single_rtask(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> Schedule
     return ScheduledKernel(RKernel(f"{name}_t1", name, 1, time), func)
 
 
-def _apply(func: tirx.PrimFunc, target: int) -> tuple[int, bool, tirx.PrimFunc]:
-    """Return the number of rTasks, whether they repeat work, and the scheduled function."""
+def _apply(func: tirx.PrimFunc, target: int, lanes: int) -> tuple[int, tirx.PrimFunc]:
+    """Return the number of rTasks and the scheduled function."""
     sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
     _inline(sch)
-    rtasks, recomputes = 0, False
+    partial = [b for b in blocks_of(sch) if is_reduction(sch, b) and sch.get_consumers(b)]
+    partial = [p for p in (_partial(sch, b, lanes) for b in partial) if p is not None]
+    rtasks = 0
     for output in outputs_of(sch):
         loop, extent = _cut(sch, output, target)
         if rtasks not in (0, extent):
@@ -57,9 +61,52 @@ def _apply(func: tirx.PrimFunc, target: int) -> tuple[int, bool, tirx.PrimFunc]:
         rtasks = extent
         sch.parallel(loop)
         for producer in reversed(_producers(sch, output)):
-            recomputes = True
             sch.compute_at(producer, loop)
-    return rtasks, recomputes, sch.mod["main"]
+    for block in partial:
+        lane, *others = sch.get_loops(block)[1:]
+        if others:
+            sch.reorder(*others, lane)
+        sch.vectorize(lane)
+    for block in blocks_of(sch):
+        if _costly(sch, block) and not is_reduction(sch, block) and not has_branch(sch, block):
+            _vectorize(sch, block, lanes)
+    return rtasks, sch.mod["main"]
+
+
+def _flops(func: tirx.PrimFunc) -> float:
+    """Operations that a scheduled function does, over all rTasks: more than before where these repeat work."""
+    return cpu_cost.Work.of(func).flops
+
+
+def _partial(sch: s_tir.Schedule, block: SBlockRV, lanes: int) -> SBlockRV | None:
+    """Let a reduction run in vectors along its last axis, each lane for itself: return the block that does so."""
+    axes, loops = sch.get(block).iter_vars, sch.get_loops(block)
+    extent = int(axes[-1].dom.extent)
+    width = max(d for d in range(1, lanes + 1) if extent % d == 0)
+    if width < 4 or len(loops) != len(axes) or not _contiguous(sch.get(block), axes[-1].var):
+        return None
+    try:
+        _, lane = sch.split(loops[-1], [None, width])
+        return sch.rfactor(lane, factor_axis=len(sch.get(block).writes[0].region))
+    except ScheduleError:
+        return None
+
+
+def _contiguous(block: s_tir.SBlock, axis: tirx.Var) -> bool:
+    """Whether an axis is the last index of all that a block reads."""
+    return all(len(r.region) > 0 and r.region[-1].min.same_as(axis) for r in block.reads)
+
+
+def _vectorize(sch: s_tir.Schedule, block: SBlockRV, lanes: int) -> None:
+    """Compute vectors along the last loop below the rTask's."""
+    loops = sch.get_loops(block)[1:]
+    if not loops:
+        return
+    extent = int(sch.get(loops[-1]).extent)
+    width = max(d for d in range(1, lanes + 1) if extent % d == 0)
+    if width >= 4:
+        _, lane = sch.split(loops[-1], [None, width])
+        sch.vectorize(lane)
 
 
 def _inline(sch: s_tir.Schedule) -> None:
@@ -113,7 +160,7 @@ def _cut(sch: s_tir.Schedule, block: SBlockRV, target: int) -> tuple[LoopRV, int
             count *= parts
         break
     if not outer:
-        return sch.add_unit_loop(block), 1
+        return sch.add_unit_loop(loops[0] if loops else block), 1
     sch.reorder(*outer)
     return sch.fuse(*outer), count
 
