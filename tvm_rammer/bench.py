@@ -28,6 +28,8 @@ BLOCK_S = 0.3
 DISTURBED = 0.1
 """A block is measured again if other processes used more than this share of a core meanwhile."""
 RETRIES = 3
+PAUSE_S = 0.05
+"""Between two contenders: ONNX Runtime's threads go on spinning for a while after a run."""
 CONTENDERS = ("stock", "stock-same-kernels", "onnxruntime")
 
 Runner = Callable[[Sequence[np.ndarray]], Sequence[Any]]
@@ -245,6 +247,7 @@ def _measure(
 
 def _block(run: Runner, inputs: Sequence[np.ndarray], limit: int, samples: Samples) -> list[float]:
     for _ in range(RETRIES):
+        time.sleep(PAUSE_S)
         others, started, times = _others_seconds(), time.perf_counter(), []
         while len(times) < limit and (not times or time.perf_counter() - started < BLOCK_S):
             begin = time.perf_counter()
