@@ -1,7 +1,7 @@
 """A device is a value: everything a stage may know about the hardware, and no question asked of a GPU.
 
 Figures of the GPU presets are the vendor's published ones; prices of synchronisation were measured by
-others on an H100 (docs/scheduling.md names the sources) and are to be measured again on each device.
+others on an H100 (docs/architecture.md) and are to be measured again on each device.
 """
 
 import os
