@@ -3,11 +3,13 @@
 import numpy as np
 import onnx
 import pytest
+import tvm
 from onnx import numpy_helper
 
 import tvm_rammer
 from tests.end_to_end.models import LIGHT, NAMES, by_onnxruntime, image, is_flat, light, trained
 from tvm_rammer.bench import relative_error
+from tvm_rammer.device import host_cpu
 
 QUICK = {"squeezenet", "shufflenet"}
 
@@ -48,3 +50,14 @@ def test_squeezenet_is_one_launch_where_stock_makes_41():
     assert facts["rkernels_considered"] >= 2 * 30  # 30 distinct functions
     assert 0 < facts["waits"] < 2 * facts["veus"] * 41
     assert facts["waves"] < 41
+
+
+@pytest.mark.parametrize("mcpu", ["x86-64-v3", "x86-64"])
+@pytest.mark.skipif(host_cpu().vector_bytes < 32, reason="this processor does not run AVX2")
+def test_narrower_vectors(mcpu):
+    model = trained("squeezenet")
+    target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu, "num-cores": 2})
+    module = tvm_rammer.compile(model, target=target)
+    assert module.report()["arch"] == mcpu
+    x = image(module.inputs[0].shape)
+    assert relative_error(module(x), by_onnxruntime(model, x)[0]) <= 1e-4
