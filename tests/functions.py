@@ -11,22 +11,26 @@ from tvm_rammer.device import host_cpu
 TARGET = tvm.target.Target(host_cpu().target_config())
 
 
-def fused(shapes: Sequence[tuple[int, ...]], build: Callable[..., relax.Expr]) -> tirx.PrimFunc:
-    """The one function that a small graph fuses to.
-
-    Parameters
-    ----------
-    shapes : sequence of tuple of int
-        Of the graph's inputs, float32.
-    build : callable
-        From the inputs to the output.
-    """
-    params = [relax.Var(f"x{i}", relax.TensorType(shape, "float32")) for i, shape in enumerate(shapes)]
+def relax_module(
+    shapes: Sequence[tuple[int, ...]], build: Callable[..., relax.Expr], names: str = "x{}"
+) -> tvm.IRModule:
+    """A module whose `main` takes float32 tensors of these shapes, named by their numbers."""
+    params = [relax.Var(names.format(i), relax.TensorType(shape, "float32")) for i, shape in enumerate(shapes)]
     builder = relax.BlockBuilder()
     with builder.function("main", params):
         with builder.dataflow():
             out = builder.emit_output(build(*params))
         builder.emit_func_output(out)
+    return builder.get()
+
+
+def fused(
+    shapes: Sequence[tuple[int, ...]],
+    build: Callable[..., relax.Expr],
+    target: tvm.target.Target = TARGET,
+    names: str = "x{}",
+) -> tirx.PrimFunc:
+    """The one function that the graph of `relax_module` fuses to."""
     passes = [
         relax.transform.LegalizeOps(),
         relax.transform.AnnotateTIROpPattern(),
@@ -34,8 +38,8 @@ def fused(shapes: Sequence[tuple[int, ...]], build: Callable[..., relax.Expr]) -
         relax.transform.FuseTIR(),
         relax.transform.DeadCodeElimination(),
     ]
-    with TARGET:
-        module = tvm.transform.Sequential(passes)(builder.get())
+    with target:
+        module = tvm.transform.Sequential(passes)(relax_module(shapes, build, names))
     (func,) = [f for f in module.functions.values() if isinstance(f, tirx.PrimFunc)]
     return func
 

@@ -60,17 +60,6 @@ def build(
     return Built(program, cuda, layout, cuda_source(cuda, device), cuda.constants[-1].copy())
 
 
-def relax_module(shapes: Sequence[tuple[int, ...]], make: Callable[..., relax.Expr]) -> tvm.IRModule:
-    """A module whose `main` takes float32 tensors of these shapes."""
-    params = [relax.Var(f"x{i}", relax.TensorType(shape, "float32")) for i, shape in enumerate(shapes)]
-    builder = relax.BlockBuilder()
-    with builder.function("main", params):
-        with builder.dataflow():
-            out = builder.emit_output(make(*params))
-        builder.emit_func_output(out)
-    return builder.get()
-
-
 def plan(
     module: tvm.IRModule,
     veus: int,

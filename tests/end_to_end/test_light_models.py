@@ -33,6 +33,8 @@ def test_random_weights_agree_with_onnxruntime_before_the_softmax(name):
     facts = module.report()
     assert facts["rprogram_launches"] <= 3
     assert facts["left_to_stock"] == 0
+    for kernels in module.compilation.kernels.values():
+        assert len({k.num_rtasks for k in kernels}) >= 2
 
 
 @pytest.mark.parametrize("name", marked(NAMES))

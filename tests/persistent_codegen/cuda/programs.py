@@ -5,7 +5,8 @@ import functools
 import numpy as np
 from tvm import relax
 
-from tests.emulation.programs import H200, build, plan, relax_module
+from tests.emulation.programs import H200, build, plan
+from tests.functions import relax_module
 from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run, Signal, Wait
 from tvm_rammer.relay_passes import prepare
 from tvm_rammer.rkernel_gen.cuda import cuda_kernels

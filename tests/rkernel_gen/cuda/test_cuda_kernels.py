@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import tvm
-from tvm import relax, tirx
+from tvm import relax
 
 from tests.emulation.programs import H200, build
+from tests.functions import fused
 from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run
 from tvm_rammer.rkernel_gen.anchor import outputs_of
 from tvm_rammer.rkernel_gen.cuda import cuda_kernels, name_for_c
@@ -37,18 +38,7 @@ OPERATORS = {
 
 def function_of(name):
     make, shapes = OPERATORS[name]
-    params = [relax.Var(f"x/{i}", relax.TensorType(shape, "float32")) for i, shape in enumerate(shapes)]
-    builder = relax.BlockBuilder()
-    with builder.function("main", params):
-        with builder.dataflow():
-            out = builder.emit_output(make(*params))
-        builder.emit_func_output(out)
-    names = ["LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR", "DeadCodeElimination"]
-    passes = [getattr(relax.transform, n)() for n in names]
-    with tvm.target.Target(H200.target_config()):
-        mod = tvm.transform.Sequential(passes)(builder.get())
-    (func,) = [f for f in mod.functions.values() if isinstance(f, tirx.PrimFunc)]
-    return func
+    return fused(shapes, make, tvm.target.Target(H200.target_config()), names="x/{}")  # as in an ONNX model
 
 
 def expected(func, arrays, count):
