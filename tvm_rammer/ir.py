@@ -10,7 +10,7 @@ The terms are those of Rammer (OSDI 2020), sections 3.1 to 3.4.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 BufferKind = Literal["input", "constant", "intermediate", "output"]
@@ -142,6 +142,44 @@ class RGraph:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """Which box of a buffer each rTask of a kernel touches: affine in the digits of the rTask's index.
+
+    The index is written in mixed radix, most significant digit first. In dimension `d` of the buffer the box of an
+    rTask with the digits `x` covers, as far as the buffer goes,
+
+        start = offsets[d] + sum(coefficients[d][i] * x[i])    to    start + extents[d]   (exclusive).
+
+    Parameters
+    ----------
+    radices : tuple of int
+        Their product is the number of rTasks.
+    offsets : tuple of int
+    coefficients : tuple of tuple of int
+        For each dimension one for each digit.
+    extents : tuple of int
+    """
+
+    radices: tuple[int, ...]
+    offsets: tuple[int, ...]
+    coefficients: tuple[tuple[int, ...], ...]
+    extents: tuple[int, ...]
+
+    def box(self, rtask: int) -> tuple[tuple[int, int], ...]:
+        """For each dimension the first index that an rTask touches and the one past the last, not clipped."""
+        digits = []
+        for radix in reversed(self.radices):
+            rtask, digit = divmod(rtask, radix)
+            digits.append(digit)
+        digits.reverse()
+        starts = (
+            offset + sum(c * x for c, x in zip(row, digits, strict=True))
+            for offset, row in zip(self.offsets, self.coefficients, strict=True)
+        )
+        return tuple((start, start + extent) for start, extent in zip(starts, self.extents, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
 class RKernel:
     """One implementation of an operator's function: a tiling (Rammer, 3.3).
 
@@ -163,6 +201,9 @@ class RKernel:
         Registers of one thread; None where nobody has compiled it yet.
     measured : bool
         Whether `rtask_us` was measured; otherwise the cost model predicts it.
+    regions : tuple of (Region or None)
+        What an rTask touches of each buffer, in the order of the function's parameters; None for all of it.
+        Empty where nothing is known.
     """
 
     name: str
@@ -173,6 +214,7 @@ class RKernel:
     shared_bytes: int = 0
     registers: int | None = None
     measured: bool = False
+    regions: tuple[Region | None, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def work_us(self) -> float:
