@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from tvm import tirx
+from tvm.s_tir.schedule import Trace
 
 from .ir import RKernel
 
@@ -55,11 +56,15 @@ class ScheduledKernel:
         whose blocks are the rTasks. Parameters as in the operator: its inputs, then its outputs.
     packs : mapping of int to Pack
         For the parameters that are constants in another layout than the model's.
+    trace : Trace or None
+        The schedule as instructions that apply to the unscheduled function, packing included, so that stock TVM can
+        repeat it; None for code that no schedule made.
     """
 
     spec: RKernel
     func: tirx.PrimFunc
     packs: Mapping[int, Pack] = field(default_factory=dict)
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True, slots=True)
