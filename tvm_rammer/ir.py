@@ -204,6 +204,8 @@ class RKernel:
     regions : tuple of (Region or None)
         What an rTask touches of each buffer, in the order of the function's parameters; None for all of it.
         Empty where nothing is known.
+    bytes_per_rtask : float
+        Bytes that one rTask moves from or to beyond its unit; 0 where nobody has counted them.
     """
 
     name: str
@@ -215,6 +217,7 @@ class RKernel:
     registers: int | None = None
     measured: bool = False
     regions: tuple[Region | None, ...] = field(default=(), compare=False, repr=False)
+    bytes_per_rtask: float = 0.0
 
     @property
     def work_us(self) -> float:

@@ -11,6 +11,7 @@ The scheduler is a pure function: no TVM, no I/O, no clock, no randomness.
 from .builder import ProgramBuilder
 from .cost import CostModel
 from .draw import schedule_svg
+from .options import PolicyOptions
 from .policies import POLICIES
 from .problem import SYNCS
 from .schedule import schedule
@@ -21,6 +22,7 @@ __all__ = [
     "POLICIES",
     "SYNCS",
     "CostModel",
+    "PolicyOptions",
     "ProgramBuilder",
     "Span",
     "Timeline",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..errors import ScheduleError
 from ..ir import RGraph, RKernel
 from .cost import CostModel
+from .options import DEFAULTS, PolicyOptions
 
 SYNCS = ("auto", "global")
 """`auto` waits only where a dependence asks for it; `global` puts a barrier between consecutive waves."""
@@ -27,6 +28,7 @@ class Problem:
     veus : int
         Number of vEUs, so of lanes.
     sync : {"auto", "global"}
+    options : PolicyOptions
     """
 
     graph: RGraph
@@ -35,6 +37,7 @@ class Problem:
     cost: CostModel
     veus: int
     sync: str
+    options: PolicyOptions = DEFAULTS
 
     def candidates(self, operator: int) -> Sequence[RKernel]:
         """The kernels that an operator may use."""

@@ -9,6 +9,7 @@ from ..ir import RGraph, RKernel, RProgram
 from .builder import ProgramBuilder
 from .cost import CostModel
 from .memory import plan_memory
+from .options import DEFAULTS, PolicyOptions
 from .policies import POLICIES
 from .problem import make_problem
 from .simulate import simulate
@@ -24,6 +25,7 @@ def schedule(
     policy: str = "wavefront",
     sync: str = "auto",
     cost: CostModel | None = None,
+    options: PolicyOptions | None = None,
 ) -> tuple[RProgram, ...]:
     """Plan a graph: which rKernels, which vEU runs what and when, who waits for whom, what lies where.
 
@@ -42,6 +44,8 @@ def schedule(
         `auto`: as few waits as the dependences allow. `global`: a barrier over all vEUs between waves.
     cost : CostModel, optional
         Prices in place of the device's.
+    options : PolicyOptions, optional
+        Limits, seeds and budgets of policies.
 
     Returns
     -------
@@ -59,7 +63,8 @@ def schedule(
     if policy not in POLICIES:
         raise ScheduleError(f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}")
     prices = cost or CostModel.of(device)
-    builders = POLICIES[policy](make_problem(graph, kernels, prices, veus, sync))
+    problem = replace(make_problem(graph, kernels, prices, veus, sync), options=options or DEFAULTS)
+    builders = POLICIES[policy](problem)
     planned = sorted(o for builder in builders for o in builder.kernels)
     if planned != list(range(len(graph.operators))):
         raise ScheduleError(f"policy {policy!r} planned operators {planned}, not each of the graph once")

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 from ..builder import ProgramBuilder
 from ..problem import Problem
+from .global_barrier import global_barrier
 from .sequential import sequential
 from .wavefront import wavefront
 
 Policy = Callable[[Problem], list[ProgramBuilder]]
 
-POLICIES: dict[str, Policy] = {"wavefront": wavefront, "sequential": sequential}
+POLICIES: dict[str, Policy] = {"wavefront": wavefront, "sequential": sequential, "global": global_barrier}
 """Every policy that `schedule` knows."""

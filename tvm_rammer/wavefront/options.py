@@ -1,0 +1,48 @@
+"""What a policy may be told besides its problem."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import ScheduleError
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOptions:
+    """Options of policies; each reads those that concern it.
+
+    Parameters
+    ----------
+    r, s : int
+        `ios`: at most so many operators a group, and groups a stage (IOS, 4.3).
+    seed : int
+        `search`: plans depend on nothing else that is random.
+    budget : int
+        `search`: how many plans it may try.
+    seconds : float, optional
+        `search`: stop earlier, after this time of `clock`. Plans then depend on the machine.
+    clock : callable, optional
+        Returns seconds, as `time.monotonic` does. The scheduler reads no clock of its own.
+
+    Raises
+    ------
+    ScheduleError
+        A limit below 1, a negative budget, or `seconds` without a `clock`.
+    """
+
+    r: int = 3
+    s: int = 8
+    seed: int = 0
+    budget: int = 200
+    seconds: float | None = None
+    clock: Callable[[], float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.r < 1 or self.s < 1:
+            raise ScheduleError(f"r={self.r}, s={self.s}: a stage needs room for at least one group of one operator")
+        if self.budget < 0:
+            raise ScheduleError(f"budget={self.budget}: give the number of plans that may be tried, 0 for none")
+        if self.seconds is not None and self.clock is None:
+            raise ScheduleError(f"seconds={self.seconds} without a clock; give clock=time.monotonic as well")
+
+
+DEFAULTS = PolicyOptions()
