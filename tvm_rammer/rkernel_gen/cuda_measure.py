@@ -35,7 +35,8 @@ def measure(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
     Launch or None
         None where it is no single kernel, or breaks a limit of an rTask.
     """
-    if not isinstance(func.body.block.body, tirx.For):  # something is left outside of the kernel
+    body = func.body.block.body if isinstance(func.body, s_tir.SBlockRealize) else func.body
+    if not isinstance(body, tirx.For):  # something is left outside of the kernel
         return None
     target = tvm.target.Target(device.target_config())
     mod = tirx.transform.BindTarget(target)(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}))
