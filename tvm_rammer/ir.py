@@ -288,6 +288,9 @@ class RProgram:
         Size of the workspace that holds them.
     makespan_us : float
         Predicted time of the whole program, in microseconds, its launch included.
+    barriers : int
+        So many events, the last ones, are barriers: each lane signals and at once waits for all lanes. Only
+        their price differs from that of other events.
     """
 
     name: str
@@ -298,6 +301,7 @@ class RProgram:
     offsets: dict[int, int]
     workspace_bytes: int
     makespan_us: float = 0.0
+    barriers: int = 0
 
     def waits(self) -> int:
         """Number of `Wait` instructions over all vEUs."""

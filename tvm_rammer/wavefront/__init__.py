@@ -15,7 +15,8 @@ from .options import PolicyOptions
 from .policies import POLICIES
 from .problem import SYNCS
 from .schedule import schedule
-from .simulate import Span, Timeline, simulate
+from .simulate import simulate
+from .timeline import Span, Timeline
 from .verify import verify
 
 __all__ = [

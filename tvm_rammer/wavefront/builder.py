@@ -141,7 +141,7 @@ class ProgramBuilder:
         last = max(self.ready_us)
         for veu, lane in enumerate(self._lanes):
             lane.append(Signal(event))
-            self.ready_us[veu] = self.problem.cost.passed_us(self.ready_us[veu], last)
+            self.ready_us[veu] = self.problem.cost.released_us(last)
         self._known = [Clock(tuple(len(lane) for lane in self._lanes))] * self.problem.veus
         for lane in self._lanes:
             lane.append(Wait(event, self.problem.veus))

@@ -14,6 +14,9 @@ _PASSED_WAIT = 0.1
 class CostModel:
     """Prices in microseconds; a parameter of the scheduler and the simulator, so that tests can choose it.
 
+    An edge between two rTasks costs nothing on one vEU, `signal_us` through a counter, `barrier_us` through a
+    barrier over all vEUs, `launch_us` through the end of a program and the launch of the next.
+
     Parameters
     ----------
     launch_us : float
@@ -22,16 +25,38 @@ class CostModel:
         From a `Signal` to the lane that waits for it going on.
     wait_us : float
         A `Wait` whose event has already come.
+    barrier_us : float, optional
+        From the last vEU that reaches a barrier to all going on; without it a barrier is a counter like others.
+    shared_gbps : float, optional
+        What all running rTasks together can move beyond their units, in GB/s. When they ask for more, the
+        simulator stretches all that move anything by the same factor. Without it they do not disturb each other.
+        Policies plan with undisturbed times.
     """
 
     launch_us: float = 0.0
     signal_us: float = 0.0
     wait_us: float = 0.0
+    barrier_us: float | None = None
+    shared_gbps: float | None = None
 
     @classmethod
-    def of(cls, device: DeviceSpec) -> Self:
-        """Take the prices of a device."""
-        return cls(device.launch_us, device.signal_us, device.signal_us * _PASSED_WAIT)
+    def of(cls, device: DeviceSpec, *, share: bool = False) -> Self:
+        """Take the prices of a device.
+
+        Parameters
+        ----------
+        device : DeviceSpec
+        share : bool
+            Whether running rTasks share the bandwidth of the last-level cache. Off by default: the predicted
+            times of rTasks already count on a unit's even share of it, so sharing matters for measured ones.
+        """
+        return cls(
+            device.launch_us,
+            device.signal_us,
+            device.signal_us * _PASSED_WAIT,
+            device.barrier_us,
+            device.cache_gbps if share else None,
+        )
 
     def rtask_us(self, kernel: RKernel) -> float:
         """Time of one rTask on a vEU."""
@@ -48,3 +73,7 @@ class CostModel:
     def passed_us(self, now_us: float, signalled_us: float) -> float:
         """When a wait ends that a lane begins at `now_us`, if the last signal it needs is given at `signalled_us`."""
         return max(now_us + self.wait_us, signalled_us + self.signal_us)
+
+    def released_us(self, last_us: float) -> float:
+        """When all vEUs leave a barrier that the last of them reaches at `last_us`."""
+        return last_us + (self.signal_us if self.barrier_us is None else self.barrier_us)

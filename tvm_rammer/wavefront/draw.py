@@ -7,7 +7,8 @@ from html import escape
 from ..ir import RProgram
 from .cost import CostModel
 from .draw_boxes import Box, boxes_of, operator_colour
-from .simulate import Span, Timeline, simulate
+from .simulate import simulate
+from .timeline import Span, Timeline
 
 _WIDTH, _LEFT, _TOP, _RIGHT = 1200, 64, 66, 24
 _MOST_BOXES = 20_000

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..ir import RProgram, Run
-from .simulate import Span, Timeline
+from .timeline import Span, Timeline
 
 _GOLDEN = 0.381966
 """Steps of the golden angle keep hues of neighbours far apart, however many there are."""

@@ -77,6 +77,7 @@ def _finish(builder: ProgramBuilder, name: str) -> RProgram:
     kernels = tuple(builder.kernels[o] for o in sorted(builder.kernels))
     lanes, num_events = builder.finish()
     offsets, workspace_bytes = plan_memory(graph, lanes, num_events)
-    program = RProgram(name, graph, kernels, lanes, num_events, offsets, workspace_bytes)
+    barriers = builder.mark().barriers
+    program = RProgram(name, graph, kernels, lanes, num_events, offsets, workspace_bytes, barriers=barriers)
     verify(program, max_veus=problem.veus)
     return replace(program, makespan_us=problem.cost.launch_us + simulate(program, problem.cost).makespan_us)
