@@ -1,5 +1,6 @@
 """The record of a compilation: what the driver fills in, and reports read."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +22,12 @@ class Compilation:
         One for each region.
     kernels : dict of str to tuple of RKernel
         All that were considered, by function.
+    dropped : Counter
+        Kernels that were made and not kept, counted by reason.
     programs : list of RProgram
         In launch order.
+    programs_of : list of int
+        How many of them each region became.
     left : list of (str, str)
         Calls left to stock TVM, with the reason.
     resources : dict of str to dict
@@ -36,6 +41,8 @@ class Compilation:
     operators: int = 0
     graphs: list[RGraph] = field(default_factory=list)
     kernels: dict[str, tuple[RKernel, ...]] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
     programs: list[RProgram] = field(default_factory=list)
+    programs_of: list[int] = field(default_factory=list)
     left: list[tuple[str, str]] = field(default_factory=list)
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -1,8 +1,10 @@
 """Regions of a prepared module become launches of rPrograms: kernels, plan, code, and back into the module."""
 
 import os
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,29 @@ from . import debug, relay_passes, rkernel_gen, wavefront
 from . import persistent_codegen as codegen
 from .compilation import Compilation
 from .device import DeviceSpec
-from .errors import ToolError
+from .errors import CodegenError, ToolError
 from .ir import RProgram
 from .kernel import ScheduledKernel
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """The regions of a module with all their rKernels: what plans are made for, one or several.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        Prepared; is not changed.
+    partition : relay_passes.Partition
+    kernels : mapping of str to tuple of ScheduledKernel
+        For each function of the regions at least one.
+    library : codegen.RTaskLibrary
+    """
+
+    mod: tvm.IRModule
+    partition: relay_passes.Partition
+    kernels: Mapping[str, tuple[ScheduledKernel, ...]]
+    library: codegen.RTaskLibrary
 
 
 def schedule_regions(
@@ -37,47 +59,78 @@ def schedule_regions(
     single_calls : bool
         Whether to launch the chosen kernels one by one instead: what rPrograms are compared with.
     """
-    mod, partition, kernels = _partition_with_kernels(mod, record.device, tuning_logs)
+    regions = find_regions(mod, record, tuning_logs)
+    plan_regions(regions, record)
+    return launch_regions(regions, record, single_calls=single_calls)
+
+
+def find_regions(mod: tvm.IRModule, record: Compilation, tuning_logs: str | os.PathLike[str] | None = None) -> Regions:
+    """Partition a prepared module into regions of operators that all have rKernels, and make these."""
+    partition = relay_passes.partition(mod)
+    functions = {gv.name_hint: f for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
+    graphs = [region.graph for region in partition.regions]
+    made = rkernel_gen.make_kernels(graphs, functions, record.device, tuning_logs)
+    if without := [name for name, kernels in made.kernels.items() if not kernels]:
+        mod = mod.clone()
+        for name in without:
+            mod.update_func(mod.get_global_var(name), functions[name].with_attr(relay_passes.LEAVE, _NO_KERNEL))
+        partition = relay_passes.partition(mod)
     record.left += partition.left
     record.graphs += [region.graph for region in partition.regions]
-    record.kernels |= {name: tuple(k.spec for k in made) for name, made in kernels.items()}
-    by_name = {k.spec.name: k for made in kernels.values() for k in made}
-    library = codegen.rtask_library(record.device)
-    for region in partition.regions:
+    record.kernels |= {name: tuple(k.spec for k in kernels) for name, kernels in made.kernels.items()}
+    record.dropped += Counter(made.dropped)
+    return Regions(mod, partition, made.kernels, codegen.rtask_library(record.device))
+
+
+_NO_KERNEL = "no rule makes a single kernel of it on this device"
+
+
+def plan_regions(regions: Regions, record: Compilation) -> None:
+    """Plan every region; add the programs to the record, and those who must do without a kernel, too."""
+    for region in regions.partition.regions:
+        programs = _plan(region, regions, record)
+        record.programs += programs
+        record.programs_of.append(len(programs))
+        for program in programs:
+            debug.say(1, f"{program.name}: {len(program.graph.operators)} rOperators, {program.waits()} waits")
+
+
+def _plan(region: relay_passes.Region, regions: Regions, record: Compilation) -> tuple[RProgram, ...]:
+    """Plan a region, and plan again without a kernel that the code generator refuses."""
+    while True:
         programs = wavefront.schedule(
             region.graph, record.kernels, record.device,
             veus=record.device.units, policy=record.policy, sync=record.sync,
         )  # fmt: skip
-        record.programs += programs
+        by_name = {k.spec.name: k for name in record.kernels for k in regions.kernels[name]}
+        for spec in dict.fromkeys(k for program in programs for k in program.kernels):
+            try:
+                regions.library.function(by_name[spec.name])
+            except CodegenError as error:
+                others = tuple(k for k in record.kernels[spec.function] if k != spec)
+                if not others:
+                    raise
+                debug.say(1, f"planning again without {spec.name}: {error}")
+                record.dropped["refused by the code generator"] += 1
+                record.kernels[spec.function] = others
+                break
+        else:
+            return programs
+
+
+def launch_regions(regions: Regions, record: Compilation, *, single_calls: bool = False) -> tvm.IRModule:
+    """Generate the code of the planned programs, and put the launches into the module."""
+    by_name = {k.spec.name: k for made in regions.kernels.values() for k in made}
+    mod, programs = regions.mod, iter(record.programs)
+    for region, count in zip(regions.partition.regions, record.programs_of, strict=True):
         launches: list[relay_passes.Launch] = []
-        for program in programs:
-            debug.say(1, f"{program.name}: {len(program.graph.operators)} rOperators, {program.waits()} waits")
+        for program in islice(programs, count):
             if single_calls:
                 launches += _single_launches(program, region, by_name)
             else:
-                launches.append(_launch(program, region, by_name, record, library))
+                launches.append(_launch(program, region, by_name, record, regions.library))
         mod = relay_passes.replace_region(mod, region, launches)
     return mod
-
-
-def _partition_with_kernels(
-    mod: tvm.IRModule, device: DeviceSpec, tuning_logs: str | os.PathLike[str] | None
-) -> tuple[tvm.IRModule, relay_passes.Partition, dict[str, tuple[ScheduledKernel, ...]]]:
-    """Partition a module into regions of operators that all have rKernels."""
-    partition = relay_passes.partition(mod)
-    functions = {gv.name_hint: f for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
-    graphs = [region.graph for region in partition.regions]
-    kernels = rkernel_gen.make_kernels(graphs, functions, device, tuning_logs)
-    without = [name for name, made in kernels.items() if not made]
-    if not without:
-        return mod, partition, kernels
-    mod = mod.clone()
-    for name in without:
-        mod.update_func(mod.get_global_var(name), functions[name].with_attr(relay_passes.LEAVE, _NO_KERNEL))
-    return mod, relay_passes.partition(mod), kernels
-
-
-_NO_KERNEL = "no rule makes a single kernel of it on this device"
 
 
 def _resources(program: RProgram, built: codegen.AssembledProgram, device: DeviceSpec) -> dict[str, Any]:

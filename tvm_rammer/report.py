@@ -25,6 +25,7 @@ def report(record: Compilation) -> dict[str, Any]:
         "operators": record.operators,
         "roperators": roperators,
         "rkernels_considered": sum(len(made) for made in record.kernels.values()),
+        "rkernels_dropped": dict(sorted(record.dropped.items())),
         "regions": len(record.graphs),
         "waves": sum(len(waves(g.predecessors())) for g in record.graphs),
         "veus": max((len(p.lanes) for p in record.programs), default=0),
@@ -50,6 +51,10 @@ def explain(record: Compilation) -> str:
         f"Policy {record.policy}, sync {record.sync}: {facts['waves']} waves, {facts['rtasks']} rTasks, "
         f"{facts['waits']} waits, predicted {facts['makespan_us']} us.",
     ]
+    dropped = ", ".join(f"{count} {reason}" for reason, count in sorted(record.dropped.items()) if count)
+    lines.append(
+        f"{facts['rkernels_considered']} rKernels were considered" + (f"; dropped: {dropped}." if dropped else ".")
+    )
     for program in record.programs:
         lines += ["", *_explain_program(program, record)]
     lines += ["", "Left to stock TVM:" if record.left else "Nothing was left to stock TVM."]

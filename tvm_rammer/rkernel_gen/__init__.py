@@ -1,7 +1,9 @@
 """Several rKernels for each rOperator: tilings of its function, made by TVM schedules."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tvm import tirx
 
@@ -9,7 +11,26 @@ from ..device import DeviceSpec
 from ..ir import RGraph
 from ..kernel import ScheduledKernel
 from .cpu import cpu_kernels
+from .registered import CudaSource, TirKernel, register_rkernel, registered_rules, unregister_rkernel
+from .select import pareto
+from .tiling import Function
 from .tuned import TuningLog
+
+
+@dataclass(slots=True)
+class Kernels:
+    """The rKernels of the functions of a module.
+
+    Parameters
+    ----------
+    kernels : dict of str to tuple of ScheduledKernel
+        Empty for a function that cannot become an rKernel on this device: it stays a stock call.
+    dropped : Counter
+        Kernels that were made and not kept, counted by reason.
+    """
+
+    kernels: dict[str, tuple[ScheduledKernel, ...]] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
 
 
 def make_kernels(
@@ -17,7 +38,7 @@ def make_kernels(
     functions: Mapping[str, tirx.PrimFunc],
     device: DeviceSpec,
     tuning_logs: str | os.PathLike[str] | None = None,
-) -> dict[str, tuple[ScheduledKernel, ...]]:
+) -> Kernels:
     """Make the rKernels of every function that the graphs call.
 
     Parameters
@@ -27,26 +48,34 @@ def make_kernels(
         Fused and not scheduled, by the names that `ROperator.function` uses.
     device : DeviceSpec
     tuning_logs : path, optional
-        A MetaSchedule database; its records compete with the constructed kernels.
+        What `tvm-rammer tune` wrote, or a MetaSchedule database; its records compete with the constructed kernels.
 
     Returns
     -------
-    dict of str to tuple of ScheduledKernel
-        Empty for a function that cannot become an rKernel on this device: it stays a stock call.
+    Kernels
     """
-    constants = constant_parameters(graphs)
-    if device.kind == "cpu":
-        log = TuningLog(tuning_logs) if tuning_logs is not None else None
-        return {
-            name: (
-                *(log.kernels(name, functions[name], device) if log else ()),
-                *cpu_kernels(name, functions[name], device, constants[name]),
-            )
-            for name in constants
-        }
-    from .cuda import cuda_kernels
+    log = TuningLog(tuning_logs) if tuning_logs is not None else None
+    found = Kernels()
+    for name, constants in constant_parameters(graphs).items():
+        function = Function(name, functions[name], device, constants)
+        made = list(_candidates(function, log))
+        found.kernels[name] = pareto(made, device.units)
+        found.dropped["beaten in all respects"] += len(made) - len(found.kernels[name])
+    return found
 
-    return {name: cuda_kernels(name, functions[name], device) for name in constants}
+
+def _candidates(function: Function, log: TuningLog | None) -> Iterable[ScheduledKernel]:
+    device = function.device
+    for rule in registered_rules(device.kind):
+        yield from (k for t in rule.tilings(function) if (k := rule.build(function, dict(t.choices))))
+    if device.kind == "cpu":
+        if log:
+            yield from log.kernels(function.name, function.func, device)
+        yield from cpu_kernels(function.name, function.func, device, function.constants)
+    else:
+        from .cuda import cuda_kernels
+
+        yield from cuda_kernels(function.name, function.func, device)
 
 
 def constant_parameters(graphs: Sequence[RGraph]) -> dict[str, frozenset[int]]:
@@ -59,4 +88,12 @@ def constant_parameters(graphs: Sequence[RGraph]) -> dict[str, frozenset[int]]:
     return found
 
 
-__all__ = ["constant_parameters", "make_kernels"]
+__all__ = [
+    "CudaSource",
+    "Kernels",
+    "TirKernel",
+    "constant_parameters",
+    "make_kernels",
+    "register_rkernel",
+    "unregister_rkernel",
+]

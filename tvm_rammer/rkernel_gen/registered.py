@@ -30,9 +30,9 @@ class CudaSource:
 
         extern "C" __device__ void NAME(T0* p0, .., unsigned char* shared, int rtask, int tid)
 
-    with a pointer for each parameter of the operator's function, its inputs, then its outputs; the rTask's shared memory
-    (only where `shared_bytes` is not 0); the rTask's index; and the thread's index. All `threads` threads call it. They
-    meet at `__barrier_sync_count(1, THREADS)`: `__syncthreads()` would wait for threads of other rTasks too.
+    with a pointer for each parameter of the operator's function, its inputs, then its outputs; the rTask's shared
+    memory (only where `shared_bytes` is not 0); the rTask's index; and the thread's index. All `threads` threads call
+    it. They meet at `__barrier_sync_count(1, THREADS)`: `__syncthreads()` would wait for threads of other rTasks too.
 
     Parameters
     ----------

@@ -1,0 +1,130 @@
+"""Hand-written rKernels: matched, checked, and run beside the constructed ones."""
+
+import numpy as np
+import pytest
+from tvm import relax, tirx
+from tvm.script import tirx as T
+
+from tests.emulation.programs import H200, build
+from tests.functions import fused
+from tvm_rammer.device import host_cpu
+from tvm_rammer.errors import CodegenError
+from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run
+from tvm_rammer.rkernel_gen.registered import (
+    CudaSource,
+    TirKernel,
+    register_rkernel,
+    registered_rules,
+    unregister_rkernel,
+)
+from tvm_rammer.rkernel_gen.tiling import Function
+
+SHAPE = (8, 64)
+SOURCE = """
+#ifndef TURN_ROW
+#define TURN_ROW
+extern "C" __device__ void turn_row(float* x, float* y, unsigned char* shared, int rtask, int tid) {
+  float* row = (float*)shared;
+  row[tid] = x[rtask * 64 + tid];
+  __barrier_sync_count(1, 64);
+  y[rtask * 64 + tid] = 2.0f * row[63 - tid];
+}
+#endif
+"""
+TURN = CudaSource("turn_row", SOURCE, num_rtasks=8, threads=64, shared_bytes=256, rtask_us=1.5)
+
+
+@T.prim_func(s_tir=True)
+def double(x: T.Buffer(SHAPE, "float32"), y: T.Buffer(SHAPE, "float32")):
+    for row in T.parallel(8):
+        for column in range(64):
+            y[row, column] = x[row, column] * T.float32(2)
+
+
+def double_of_flip(x):
+    return relax.op.multiply(relax.op.flip(x, 1), relax.const(2.0, "float32"))
+
+
+@pytest.fixture
+def register():
+    names = []
+
+    def add(name, pattern, make, kind):
+        names.append((name, kind))
+        register_rkernel(name, pattern, make, kind=kind)
+        return registered_rules(kind)[-1]
+
+    yield add
+    for name, kind in names:
+        unregister_rkernel(name, kind=kind)
+    assert not registered_rules("cpu") and not registered_rules("cuda")
+
+
+def function(make=double_of_flip, device=H200):
+    return Function("op", fused([SHAPE], make), device)
+
+
+def test_a_pattern_is_a_function_or_a_predicate(register):
+    wanted = function()
+    by_structure = register("same", function().func, lambda f, d: [TURN], "cuda")
+    by_predicate = register("any", lambda f: len(f.params) == 2, lambda f, d: [TURN, TURN], "cuda")
+    assert [t.num_rtasks for t in by_structure.tilings(wanted)] == [8]
+    assert [t["variant"] for t in by_predicate.tilings(wanted)] == [0, 1]
+    other = function(relax.op.exp)
+    assert not by_structure.tilings(other) and len(by_predicate.tilings(other)) == 2
+    assert by_structure.build(wanted, {"variant": 1}) is None
+
+
+def test_cuda_source_runs_as_rtasks(register):
+    rule = register("turn", lambda f: True, lambda f, d: [TURN], "cuda")
+    kernel = rule.build(function(), {"variant": 0})
+    spec = kernel.spec
+    assert (spec.num_rtasks, spec.threads, spec.shared_bytes, spec.rtask_us) == (8, 64, 256, 1.5)
+    assert spec.name == "op_registered_turn_variant0" and spec.function == "op"
+    graph = RGraph(
+        "g", (Buffer("x", SHAPE, "float32", "input"), Buffer("y", SHAPE, "float32", "output")),
+        (ROperator("turn", "op", (0,), (1,)),),
+    )  # fmt: skip
+    program = RProgram("g", graph, (spec,), ((Run(0, 0, 3),), (Run(0, 3, 5),)), 0, {}, 0)
+    x = np.random.default_rng(0).standard_normal(SHAPE).astype("float32")
+    np.testing.assert_array_equal(build(program, [kernel], {}).run({"x": x})["y"], 2 * x[:, ::-1])
+
+
+def test_tir_competes_with_what_is_constructed(register):
+    import tvm_rammer
+
+    register("twice", lambda f: True, lambda f, d: [TirKernel(double, rtask_us=1e-3)], "cpu")
+    from tests.functions import relax_module
+
+    mod = relax_module([SHAPE], lambda x: relax.op.add(x, x))
+    module = tvm_rammer.compile(mod, target="cpu")
+    assert [k.name.partition("_registered_")[2] for p in module.rprograms for k in p.kernels] == ["twice_variant0"]
+    x = np.random.default_rng(0).standard_normal(SHAPE).astype("float32")
+    np.testing.assert_array_equal(module(x), 2 * x)
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "message"),
+    [
+        ("cuda", CudaSource("f", "", 8, 48), "8 rTasks of 48 threads; .* a multiple of 32, at most 256"),
+        ("cuda", CudaSource("f", "__syncthreads();", 8, 64), r"use __barrier_sync_count\(1, 64\)"),
+        ("cuda", TirKernel(double), "is not one kernel"),
+        ("cpu", CudaSource("f", "", 8, 64), "register it with kind='cuda'"),
+    ],
+)
+def test_a_kernel_that_cannot_be_an_rtask_is_refused(register, kind, written, message):
+    rule = register("bad", lambda f: True, lambda f, d: [written], kind)
+    with pytest.raises(CodegenError, match=message):
+        rule.tilings(function(device=H200 if kind == "cuda" else host_cpu()))
+
+
+def test_parameters_must_be_the_operators(register):
+    rule = register("bad", lambda f: True, lambda f, d: [TirKernel(double)], "cpu")
+    with pytest.raises(CodegenError, match="they must be the same"):
+        rule.tilings(Function("op", fused([(4, 4)], relax.op.exp), host_cpu()))
+
+
+@pytest.mark.parametrize(("name", "kind", "message"), [("a b", "cpu", "identifier"), ("a", "tpu", "'cpu' or 'cuda'")])
+def test_a_bad_registration_is_refused(name, kind, message):
+    with pytest.raises(CodegenError, match=message):
+        register_rkernel(name, tirx.PrimFunc([], tirx.Evaluate(0)), lambda f, d: [], kind=kind)
