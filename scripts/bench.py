@@ -10,10 +10,15 @@ import tempfile
 import onnx
 
 from tvm_rammer.bench import bench
+from tvm_rammer.zoo.alexnet import alexnet
 from tvm_rammer.zoo.before_softmax import before_softmax
+from tvm_rammer.zoo.deepspeech2 import deepspeech2
 from tvm_rammer.zoo.inception_module import inception_module
 from tvm_rammer.zoo.lstm_stack import lstm_stack
+from tvm_rammer.zoo.nasnet import nasnet
 from tvm_rammer.zoo.random_weights import random_weights
+from tvm_rammer.zoo.resnext import resnext29
+from tvm_rammer.zoo.seq2seq import seq2seq
 
 LIGHT = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
@@ -32,6 +37,15 @@ MODELS = {
     "Inception module": inception_module,
     "LSTM 8 x 8 x 256": lambda: lstm_stack(8, 8, 256),
     "LSTM 10 x 100 x 256": lambda: lstm_stack(10, 100, 256),
+    "LSTM 10 x 100 x 256 (8 products a cell)": lambda: lstm_stack(10, 100, 256, fused_gates=False),
+    "ResNeXt-29 (branches)": resnext29,
+    "ResNeXt-29 (grouped)": lambda: resnext29(grouped=True),
+    "NASNet-A": nasnet,
+    "AlexNet": alexnet,
+    "DeepSpeech2": deepspeech2,
+    "DeepSpeech2 (8 products a cell)": lambda: deepspeech2(fused_gates=False),
+    "Seq2Seq": seq2seq,
+    "Seq2Seq (8 products a cell)": lambda: seq2seq(fused_gates=False),
 }
 
 

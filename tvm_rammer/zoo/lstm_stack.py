@@ -1,13 +1,14 @@
 """A stack of LSTM cells, unrolled over time, of primitive operators: its ready cells lie on a diagonal."""
 
-import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
 
-OPSET, IR_VERSION = 17, 8
+from .lstm_layer import LstmLayer, LstmState
+from .onnx_graph import OnnxGraph
 
 
-def lstm_stack(layers: int, steps: int, hidden: int, batch: int = 1, seed: int = 0) -> onnx.ModelProto:
+def lstm_stack(
+    layers: int, steps: int, hidden: int, batch: int = 1, seed: int = 0, *, fused_gates: bool = True
+) -> onnx.ModelProto:
     """Build an unrolled stack of LSTM cells.
 
     Parameters
@@ -19,6 +20,8 @@ def lstm_stack(layers: int, steps: int, hidden: int, batch: int = 1, seed: int =
     batch : int
     seed : int
         Of the weights, which are normal with variance 1 / hidden.
+    fused_gates : bool
+        Two products a cell, with the weights of all gates. Otherwise eight, as in Rammer's evaluation.
 
     Returns
     -------
@@ -27,55 +30,16 @@ def lstm_stack(layers: int, steps: int, hidden: int, batch: int = 1, seed: int =
         step. Operators: MatMul, Add, Split, Sigmoid, Tanh, Mul. States start at zero, so the first step has no
         product with the previous state.
     """
-    rng = np.random.default_rng(seed)
-    weights: list[onnx.TensorProto] = []
-    nodes: list[onnx.NodeProto] = []
+    graph = OnnxGraph(seed)
     below = [f"x{t}" for t in range(steps)]
-    for layer in range(layers):
-        for kind, shape in (("w", (hidden, 4 * hidden)), ("u", (hidden, 4 * hidden)), ("b", (4 * hidden,))):
-            array = rng.standard_normal(shape) / np.sqrt(hidden)
-            weights.append(numpy_helper.from_array(array.astype(np.float32), f"{kind}{layer}"))
-        for t in range(steps):
-            nodes += _cell(layer, t, below[t])
-        below = [f"h_{layer}_{t}" for t in range(steps)]
-    nodes[-1].output[0] = "h"
-    graph = helper.make_graph(
-        nodes,
-        f"lstm_{layers}x{steps}x{hidden}",
-        [helper.make_tensor_value_info(f"x{t}", TensorProto.FLOAT, (batch, hidden)) for t in range(steps)],
-        [helper.make_tensor_value_info("h", TensorProto.FLOAT, (batch, hidden))],
-        weights,
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-
-
-def _cell(layer: int, t: int, x: str) -> list[onnx.NodeProto]:
-    """The operators of one cell; its state is h_layer_t and c_layer_t."""
-    at = f"_{layer}_{t}"
-    before = f"_{layer}_{t - 1}"
-    nodes = [helper.make_node("MatMul", [x, f"w{layer}"], [f"xw{at}"])]
-    total = f"xw{at}"
-    if t:
-        nodes += [
-            helper.make_node("MatMul", [f"h{before}", f"u{layer}"], [f"hu{at}"]),
-            helper.make_node("Add", [total, f"hu{at}"], [f"xwhu{at}"]),
-        ]
-        total = f"xwhu{at}"
-    gates = [f"{gate}{at}" for gate in ("in", "forget", "new", "out")]
-    nodes += [
-        helper.make_node("Add", [total, f"b{layer}"], [f"sum{at}"]),
-        helper.make_node("Split", [f"sum{at}"], gates, axis=-1),
-        *(helper.make_node("Sigmoid", [gate], [f"{gate}_on"]) for gate in gates if not gate.startswith("new")),
-        helper.make_node("Tanh", [f"new{at}"], [f"new{at}_on"]),
-        helper.make_node("Mul", [f"in{at}_on", f"new{at}_on"], [f"add{at}" if t else f"c{at}"]),
-    ]
-    if t:
-        nodes += [
-            helper.make_node("Mul", [f"forget{at}_on", f"c{before}"], [f"keep{at}"]),
-            helper.make_node("Add", [f"keep{at}", f"add{at}"], [f"c{at}"]),
-        ]
-    return [
-        *nodes,
-        helper.make_node("Tanh", [f"c{at}"], [f"c{at}_on"]),
-        helper.make_node("Mul", [f"out{at}_on", f"c{at}_on"], [f"h{at}"]),
-    ]
+    for i in range(layers):
+        layer = LstmLayer(graph, str(i), hidden, hidden, fused_gates=fused_gates)
+        state: LstmState | None = None
+        above = []
+        for t, x in enumerate(below):
+            last = i == layers - 1 and t == steps - 1
+            state = layer.step(t, x, state, h="h" if last else None)
+            above.append(state.h)
+        below = above
+    inputs = {f"x{t}": (batch, hidden) for t in range(steps)}
+    return graph.model(f"lstm_{layers}x{steps}x{hidden}", inputs, {"h": (batch, hidden)})

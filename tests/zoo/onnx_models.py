@@ -1,0 +1,29 @@
+"""What the tests of the zoo ask of any model."""
+
+import collections
+
+import numpy as np
+import onnx
+import onnxruntime
+
+
+def run(model: onnx.ModelProto, seed: int = 0) -> np.ndarray:
+    """Check a model, and run it on seeded normal inputs."""
+    onnx.checker.check_model(model, full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    rng = np.random.default_rng(seed)
+    inputs = {i.name: rng.standard_normal(i.shape).astype(np.float32) for i in session.get_inputs()}
+    return session.run(None, inputs)[0]
+
+
+def count(model: onnx.ModelProto) -> collections.Counter[str]:
+    """How many nodes of each kind a model has."""
+    return collections.Counter(node.op_type for node in model.graph.node)
+
+
+def tells_right_from_wrong(output: np.ndarray) -> bool:
+    """Whether an output is finite, neither tiny nor huge, and far from flat."""
+    largest = np.abs(output).max()
+    return bool(np.isfinite(output).all() and 1e-3 < largest < 1e3 and output.std() > 0.05 * largest)
