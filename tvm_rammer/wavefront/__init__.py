@@ -4,12 +4,13 @@ The scheduler is a pure function: no TVM, no I/O, no clock, no randomness.
 
     schedule   a policy places operators (builder: Append, Wait), memory is planned, then verify
     verify     proves that a program may run; shares no code with the scheduler
-    simulate   predicts what it does in time
-    schedule_svg   draws that
+    simulate   predicts what it does in time; critical_path says why it takes so long
+    schedule_svg, trace_json   show that
 """
 
 from .builder import ProgramBuilder
 from .cost import CostModel
+from .critical_path import Step, critical_path
 from .draw import schedule_svg
 from .options import PolicyOptions
 from .policies import POLICIES
@@ -17,6 +18,7 @@ from .problem import SYNCS
 from .schedule import schedule
 from .simulate import simulate
 from .timeline import Span, Timeline
+from .trace import trace_json
 from .verify import verify
 
 __all__ = [
@@ -26,9 +28,12 @@ __all__ = [
     "PolicyOptions",
     "ProgramBuilder",
     "Span",
+    "Step",
     "Timeline",
+    "critical_path",
     "schedule",
     "schedule_svg",
     "simulate",
+    "trace_json",
     "verify",
 ]

@@ -6,9 +6,10 @@ from html import escape
 
 from ..ir import RProgram
 from .cost import CostModel
+from .critical_path import Causes
 from .draw_boxes import Box, boxes_of, operator_colour
 from .simulate import simulate
-from .timeline import Span, Timeline
+from .timeline import Timeline
 
 _WIDTH, _LEFT, _TOP, _RIGHT = 1200, 64, 66, 24
 _MOST_BOXES = 20_000
@@ -148,25 +149,20 @@ class _Picture:
         yield "</g>"
 
     def _signals(self) -> Iterator[str]:
-        blocked = [
-            (k, span)
-            for k, timeline in enumerate(self.timelines)
+        arrows = [
+            (k, span, cause)
+            for k, (program, timeline) in enumerate(self._each())
+            for causes in (Causes(program, self.cost, timeline),)
             for span in timeline.spans
-            if span.kind == "wait" and span.end_us - span.start_us > self.cost.wait_us * 1.01
+            if (cause := causes.of(span)) and cause.lane != span.lane
         ]
-        if len(blocked) > _MOST_ARROWS:
+        if len(arrows) > _MOST_ARROWS:
             return
-        for k, span in blocked:
-            given_us, lane = self._last_signal(k, span)
-            if lane != span.lane:
-                yield (
-                    f'<line class="signal" x1="{self._x(k, given_us):.2f}" y1="{self._y(lane):.1f}" '
-                    f'x2="{self._x(k, span.end_us):.2f}" y2="{self._y(span.lane):.1f}"/>'
-                )
-
-    def _last_signal(self, k: int, span: Span) -> tuple[float, int]:
-        wait = self.programs[k].lanes[span.lane][span.instruction]
-        return self.timelines[k].signals[wait.event][wait.arrivals - 1]  # type: ignore[union-attr]
+        for k, span, cause in arrows:
+            yield (
+                f'<line class="signal" x1="{self._x(k, cause.time_us):.2f}" y1="{self._y(cause.lane):.1f}" '
+                f'x2="{self._x(k, span.end_us):.2f}" y2="{self._y(span.lane):.1f}"/>'
+            )
 
     def _legend(self) -> Iterator[str]:
         for n, name in enumerate(self.names):
