@@ -181,7 +181,9 @@ def _read(block: s_tir.SBlock, pad: s_tir.SBlock | None, last: s_tir.SBlock | No
     image, (top, left), fill = padding
     epilogue = None
     if last is not None:
-        if not _is(last.body.indices, [axis.var for axis in last.iter_vars]) or len(last.iter_vars) != 4:
+        if not _is(last.body.indices, [axis.var for axis in last.iter_vars]):
+            return None
+        if [int(axis.dom.extent) for axis in last.iter_vars] != extents[:4]:  # as where the result is padded
             return None
         epilogue = Epilogue(tuple(axis.var for axis in last.iter_vars), last.body.value, block.writes[0].source)
         if not _reads_in_place(epilogue):

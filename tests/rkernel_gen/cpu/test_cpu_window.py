@@ -122,6 +122,10 @@ NO_WINDOWS = {
         lambda x, w: conv(x, w, data_layout="NHWC", kernel_layout="HWIO"),
     ),
     "elementwise": ([(1, 7, 3, 3)], lambda x: op.nn.relu(x)),
+    "pool, padded with channels": (
+        [(1, 4, 8, 8)],
+        lambda x: op.nn.pad(op.nn.avg_pool2d(x, (2, 2), strides=2), (0, 0, 0, 4, 0, 0, 0, 0)),
+    ),
 }
 
 
