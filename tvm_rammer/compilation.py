@@ -1,7 +1,8 @@
 """The record of a compilation: what the driver fills in, and reports read."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .device import DeviceSpec
@@ -46,3 +47,7 @@ class Compilation:
     programs_of: list[int] = field(default_factory=list)
     left: list[tuple[str, str]] = field(default_factory=list)
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def for_policy(self, policy: str, kernels: Mapping[str, tuple[RKernel, ...]]) -> "Compilation":
+        """The record of another plan for the same regions: nothing is planned in it yet."""
+        return replace(self, policy=policy, kernels=dict(kernels), programs=[], programs_of=[], resources={})

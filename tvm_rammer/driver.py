@@ -9,9 +9,10 @@ import tvm
 from . import persistent_codegen as codegen
 from . import relay_passes
 from .compilation import Compilation
+from .explore import Alternative, Exploration, plan_alternatives
 from .module import RammerModule, TensorSpec
 from .pipeline import finish, resolve_device
-from .regions import schedule_regions
+from .regions import find_regions, launch_regions, plan_regions
 
 
 def compile(
@@ -22,6 +23,7 @@ def compile(
     policy: str = "wavefront",
     sync: str = "auto",
     tuning_logs: str | os.PathLike[str] | None = None,
+    explore: int = 0,
 ) -> RammerModule:
     """Compile a model to persistent rPrograms inside a Relax VM executable.
 
@@ -37,7 +39,10 @@ def compile(
     sync : {"auto", "global"}
         Waits only where there are dependences, or a barrier between waves.
     tuning_logs : path, optional
-        A MetaSchedule database (a folder of JSON files) whose records compete as rKernels.
+        What `tvm-rammer tune` wrote, or a MetaSchedule database: its records compete as rKernels.
+    explore : int
+        The first so many calls take turns on plans that the cost model cannot tell apart; then the fastest stays
+        (Astra, ASPLOS 2019). Each plan is compiled, so compiling takes up to six times as long.
 
     Returns
     -------
@@ -54,9 +59,14 @@ def compile(
     mod = relay_passes.load_model(model, shapes)
     inputs = [_tensor_spec(p) for p in mod["main"].params]
     record.operators = _count_calls(mod)
-    mod = relay_passes.prepare(tvm_target)(mod)
-    mod = schedule_regions(mod, record, tuning_logs)
-    return RammerModule(build(finish(tvm_target)(mod), tvm_target), record, inputs)
+    regions = find_regions(relay_passes.prepare(tvm_target)(mod), record, tuning_logs)
+    plan_regions(regions, record)
+    plans = plan_alternatives(regions, record) if explore else [("", record)]
+    made = [
+        Alternative(label, plan, build(finish(tvm_target)(launch_regions(regions, plan)), tvm_target))
+        for label, plan in plans
+    ]
+    return RammerModule(Exploration(made, explore), inputs)
 
 
 def build(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.relax.VMExecutable:

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from tvm.support import cc
 
 from .compilation import Compilation
 from .errors import ModelError, TargetError, ToolError
+from .explore import Alternative, Exploration
 from .ir import RProgram
 from .report import explain, report
 from .wavefront import CostModel, schedule_svg
@@ -36,16 +38,15 @@ class RammerModule:
 
     Parameters
     ----------
-    executable : tvm.relax.VMExecutable
-    compilation : Compilation
+    exploration : Exploration
+        The plans to run it by; most modules have one.
     inputs : sequence of TensorSpec
     """
 
-    def __init__(self, executable: relax.VMExecutable, compilation: Compilation, inputs: Sequence[TensorSpec]) -> None:
-        self.executable = executable
-        self.compilation = compilation
+    def __init__(self, exploration: Exploration, inputs: Sequence[TensorSpec]) -> None:
+        self.exploration = exploration
         self.inputs = tuple(inputs)
-        self._main: Any = None
+        self._mains: dict[str, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the model.
@@ -60,10 +61,29 @@ class RammerModule:
         given = self._bind(args, kwargs)
         device = self.runtime_device()
         tensors = [_to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]
-        if self._main is None:
-            self._main = relax.VirtualMachine(self.executable, device)["main"]
-        result = self._main(*tensors)
+        result = self.exploration.call(lambda alternative: self._run(alternative, tensors, device))
         return _to_numpy(result) if all(isinstance(v, np.ndarray) for v in given) else result
+
+    def _run(self, by: Alternative, tensors: Sequence[Any], device: tvm.runtime.Device) -> tuple[Any, float]:
+        """The result, and its time in microseconds; a GPU is waited for only while plans are compared."""
+        if by.label not in self._mains:
+            self._mains[by.label] = relax.VirtualMachine(by.executable, device)["main"]
+        main = self._mains[by.label]
+        started = time.perf_counter()
+        result = main(*tensors)
+        if self.exploration.calls_left:
+            device.sync()
+        return result, (time.perf_counter() - started) * 1e6
+
+    @property
+    def executable(self) -> relax.VMExecutable:
+        """TVM's executable of the best plan so far."""
+        return self.exploration.best.executable
+
+    @property
+    def compilation(self) -> Compilation:
+        """The record of the best plan so far."""
+        return self.exploration.best.compilation
 
     @property
     def rprograms(self) -> tuple[RProgram, ...]:
