@@ -56,6 +56,7 @@ def main() -> int:
     parser.add_argument("--models", default=",".join(MODELS), metavar="A,B", help=f"some of {', '.join(MODELS)}")
     parser.add_argument("--repeat", type=int, default=50, metavar="N")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="the median of so many whole benchmarks")
+    parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path)
     arguments = parser.parse_args()
     against = arguments.against.split(",")
@@ -70,7 +71,8 @@ def main() -> int:
             path = pathlib.Path(folder, "model.onnx")
             onnx.save(MODELS[name](), path)
             found[name] = [
-                bench(path, against=against, repeat=arguments.repeat, progress=say) for _ in range(arguments.rounds)
+                bench(path, against=against, repeat=arguments.repeat, tuning_logs=arguments.logs, progress=say)
+                for _ in range(arguments.rounds)
             ]
         print(row(name, found[name], against), flush=True)
     if arguments.json:

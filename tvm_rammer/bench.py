@@ -64,6 +64,7 @@ def bench(
     repeat: int = 50,
     policy: str = "wavefront",
     sync: str = "auto",
+    tuning_logs: str | os.PathLike[str] | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda message: None,
 ) -> dict[str, Any]:
@@ -81,6 +82,8 @@ def bench(
     shapes : mapping of str to sequence of int, optional
     repeat : int
         Runs of each contender.
+    policy, sync, tuning_logs
+        As in `tvm_rammer.compile`.
     seed : int
         Of the random inputs.
     progress : callable
@@ -103,7 +106,7 @@ def bench(
     if repeat < 1:
         raise ModelError(f"repeat is {repeat}; give 1 or more")
     progress("compiling with Rammer")
-    module = driver.compile(model, target=target, shapes=shapes, policy=policy, sync=sync)
+    module = driver.compile(model, target=target, shapes=shapes, policy=policy, sync=sync, tuning_logs=tuning_logs)
     inputs = random_inputs(module.inputs, seed)
     runners: dict[str, Runner] = {"rammer": _tvm_runner(module.executable, module.runtime_device())}
     missing = {}
@@ -112,7 +115,7 @@ def bench(
             missing[name] = "the package onnxruntime is not installed"
             continue
         progress(f"building {name}")
-        runners[name] = _contender(name, model, target, shapes, policy, sync, module)
+        runners[name] = _contender(name, model, shapes, tuning_logs, module)
     samples = {name: Samples() for name in runners}
     progress("checking results")
     _check(runners, inputs, samples)
@@ -153,10 +156,8 @@ def random_inputs(specs: Sequence[TensorSpec], seed: int) -> list[np.ndarray]:
 def _contender(
     name: str,
     model: str | os.PathLike[str],
-    target: str,
     shapes: Mapping[str, Sequence[int]] | None,
-    policy: str,
-    sync: str,
+    tuning_logs: str | os.PathLike[str] | None,
     module: RammerModule,
 ) -> Runner:
     if name == "onnxruntime":
@@ -166,7 +167,8 @@ def _contender(
     if name == "stock":
         return _tvm_runner(tvm.compile(mod, tvm_target), module.runtime_device())
     mod = relay_passes.prepare(tvm_target)(mod)
-    mod = schedule_regions(mod, Compilation(module.compilation.device, policy, sync), single_calls=True)
+    ours = module.compilation
+    mod = schedule_regions(mod, Compilation(ours.device, ours.policy, ours.sync), tuning_logs, single_calls=True)
     mod = finish(tvm_target)(mod)
     return _tvm_runner(driver.build(mod, tvm_target), module.runtime_device())
 

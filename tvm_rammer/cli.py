@@ -38,12 +38,18 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument(
         "--shape", action="append", default=[], metavar="NAME=1,3,224,224", help="a static shape for an input"
     )
-    common.add_argument("--policy", default="wavefront", help="scheduling policy (default: %(default)s)")
+    common.add_argument(
+        "--policy", default="wavefront", help="wavefront (default), sequential, global, ios, list or search"
+    )
     common.add_argument("--sync", default="auto", help="auto, or global: a barrier between waves")
+    common.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
 
-    compiling = commands.add_parser("compile", parents=[common], help="write a library that plain TVM loads")
+    drawing = argparse.ArgumentParser(add_help=False)
+    drawing.add_argument("--svg", metavar="FILE", help="also draw the schedule")
+    drawing.add_argument("--trace", metavar="FILE", help="also write the schedule as a trace for ui.perfetto.dev")
+
+    compiling = commands.add_parser("compile", parents=[common, drawing], help="write a library that plain TVM loads")
     compiling.add_argument("-o", "--output", required=True, metavar="OUT.so", help="where to write the library")
-    compiling.add_argument("--svg", metavar="FILE", help="also draw the schedule")
     compiling.add_argument("--cuda-source", metavar="FILE", help="also write the generated CUDA text")
     compiling.set_defaults(run=_compile)
 
@@ -54,8 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     running.add_argument("--output", metavar="FILE.npz", help="where to write the results")
     running.set_defaults(run=_run)
 
-    explaining = commands.add_parser("explain", parents=[common], help="tell what each operator became, and why")
-    explaining.add_argument("--svg", metavar="FILE", help="also draw the schedule")
+    explaining = commands.add_parser(
+        "explain", parents=[common, drawing], help="tell what each operator became, and why"
+    )
     explaining.set_defaults(run=_explain)
 
     timing = commands.add_parser("bench", parents=[common], help="time a model against others")
@@ -79,23 +86,34 @@ def _shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def _how(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments that `compile` and `bench` share."""
+    return {
+        "target": arguments.target,
+        "shapes": _shapes(arguments.shape),
+        "policy": arguments.policy,
+        "sync": arguments.sync,
+        "tuning_logs": arguments.logs,
+    }
+
+
 def _compiled(arguments: argparse.Namespace) -> Any:
     from .driver import compile
 
     _progress(f"compiling {arguments.model} for {arguments.target}")
-    return compile(
-        arguments.model,
-        target=arguments.target,
-        shapes=_shapes(arguments.shape),
-        policy=arguments.policy,
-        sync=arguments.sync,
-    )
+    return compile(arguments.model, **_how(arguments))
+
+
+def _draw(arguments: argparse.Namespace, module: Any) -> None:
+    if arguments.svg:
+        _write(arguments.svg, module.schedule_svg())
+    if arguments.trace:
+        _write(arguments.trace, module.trace())
 
 
 def _compile(arguments: argparse.Namespace) -> None:
     module = _compiled(arguments)
-    if arguments.svg:
-        _write(arguments.svg, module.schedule_svg())
+    _draw(arguments, module)
     if arguments.cuda_source:
         _write(arguments.cuda_source, module.cuda_source())
     print(f"wrote {module.export_library(arguments.output)}")
@@ -130,8 +148,7 @@ def _range(array: Any) -> str:
 
 def _explain(arguments: argparse.Namespace) -> None:
     module = _compiled(arguments)
-    if arguments.svg:
-        _write(arguments.svg, module.schedule_svg())
+    _draw(arguments, module)
     print(module.explain())
 
 
@@ -140,13 +157,10 @@ def _bench(arguments: argparse.Namespace) -> None:
 
     found = bench(
         arguments.model,
-        target=arguments.target,
         against=[name for name in arguments.against.split(",") if name],
-        shapes=_shapes(arguments.shape),
         repeat=arguments.repeat,
-        policy=arguments.policy,
-        sync=arguments.sync,
         progress=_progress,
+        **_how(arguments),
     )
     if arguments.json:
         _write(arguments.json, json.dumps(found, indent=2) + "\n")

@@ -17,7 +17,7 @@ from .errors import ModelError, TargetError, ToolError
 from .explore import Alternative, Exploration
 from .ir import RProgram
 from .report import explain, report
-from .wavefront import CostModel, schedule_svg
+from .wavefront import CostModel, schedule_svg, trace_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,10 @@ class RammerModule:
     def schedule_svg(self) -> str:
         """Draw the plan: one lane a vEU, rTasks coloured by rOperator, waits hatched."""
         return schedule_svg(self.rprograms, CostModel.of(self.compilation.device))
+
+    def trace(self) -> str:
+        """The simulated plan as a trace in JSON, for Perfetto (ui.perfetto.dev) or chrome://tracing."""
+        return trace_json(self.rprograms, CostModel.of(self.compilation.device))
 
     def cuda_source(self) -> str:
         """Return the generated CUDA text.

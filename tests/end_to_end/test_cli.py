@@ -23,9 +23,11 @@ SHAPES = ["--shape", "x=2,16", "--shape", "b=2,32"]
 
 
 def test_explain(model, capsys, tmp_path):
-    assert main(["explain", model, *SHAPES, "--svg", str(tmp_path / "plan.svg")]) == 0
+    drawn = ["--svg", str(tmp_path / "plan.svg"), "--trace", str(tmp_path / "plan.json")]
+    assert main(["explain", model, *SHAPES, *drawn]) == 0
     assert "rOperators in one launch" in capsys.readouterr().out
     assert (tmp_path / "plan.svg").read_text().startswith("<svg")
+    assert json.loads((tmp_path / "plan.json").read_text())["traceEvents"]
 
 
 def test_compile_writes_a_library(model, tmp_path):
