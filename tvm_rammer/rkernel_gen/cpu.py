@@ -1,23 +1,23 @@
 """All rKernels of a function on a CPU."""
 
-from dataclasses import replace
-
 from tvm import tirx
-from tvm.s_tir.schedule import ScheduleError
 
 from ..device import DeviceSpec
 from ..kernel import ScheduledKernel
-from .branches import branch_stores
-from .cpu_contraction import contraction_kernels
-from .cpu_generic import generic_kernels, single_rtask
-from .cpu_math import vector_math
-from .cpu_window_kernels import window_kernels
+from .cpu_contraction import ContractionRule
+from .cpu_generic import GenericRule
+from .cpu_space import spread
+from .cpu_window_rule import WindowRule
+from .tiling import Function, Rule
+
+CPU_RULES: tuple[Rule, ...] = (ContractionRule(), WindowRule(), GenericRule())
+"""The rules for CPUs, those first whose kernels are better where predictions tie."""
 
 
 def cpu_kernels(
     name: str, func: tirx.PrimFunc, device: DeviceSpec, constants: frozenset[int] = frozenset()
 ) -> tuple[ScheduledKernel, ...]:
-    """Make several tilings of a fused function.
+    """Make several tilings of a fused function: the best predicted of some 1, 4 and 16 rTasks a unit.
 
     Parameters
     ----------
@@ -35,21 +35,9 @@ def cpu_kernels(
     tuple of ScheduledKernel
         At least one; two or more with different numbers of rTasks wherever the output can be cut.
     """
-    try:
-        made = _constructed(name, func, device, constants) or generic_kernels(name, func, device)
-    except ScheduleError:  # not written in blocks that a schedule can work on, as a cumulative sum is
-        made = (single_rtask(name, func, device),)
-    return tuple(replace(kernel, func=vector_math(branch_stores(kernel.func))) for kernel in made)
-
-
-def _constructed(
-    name: str, func: tirx.PrimFunc, device: DeviceSpec, constants: frozenset[int]
-) -> tuple[ScheduledKernel, ...]:
-    """For each number of rTasks the kernel of least predicted time, of the rules with a register tile."""
-    made: dict[int, ScheduledKernel] = {}
-    for rule in (contraction_kernels, window_kernels):
-        for kernel in rule(name, func, device, constants):
-            rival = made.get(kernel.spec.num_rtasks)
-            if rival is None or kernel.spec.rtask_us < rival.spec.rtask_us:
-                made[kernel.spec.num_rtasks] = kernel
-    return tuple(made[n] for n in sorted(made))
+    function = Function(name, func, device, constants)
+    *special, generic = CPU_RULES
+    found = [t for rule in special for t in rule.tilings(function)] or list(generic.tilings(function))
+    rules = {rule.name: rule for rule in CPU_RULES}
+    made = [rules[t.rule].build(function, dict(t.choices)) for t in spread(found, device)]
+    return tuple(kernel for kernel in made if kernel is not None)

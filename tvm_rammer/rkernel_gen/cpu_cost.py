@@ -40,10 +40,20 @@ class Work:
         return Work(float(s_tir.analysis.estimate_tir_flops(func.body)), nbytes)
 
 
-def contraction_us(work: Work, rtasks: int, accumulators: int, lanes: int, device: DeviceSpec) -> float:
-    """Time of one rTask of a convolution or matrix product, in microseconds."""
+def contraction_us(work: Work, rtasks: int, vectors: int, pixels: int, lanes: int, device: DeviceSpec) -> float:
+    """Time of one rTask of a convolution or matrix product, in microseconds.
+
+    Parameters
+    ----------
+    vectors, pixels : int
+        Extents of the register tile: so many loads and broadcasts for each of their products.
+    lanes : int
+        Elements of a vector.
+    """
     filled = lanes * 4 / device.vector_bytes
-    efficiency = 0.6 * min(1.0, accumulators / 8) * min(1.0, filled)
+    # Two multiply-adds or two loads a cycle; with too few accumulators, one round in four cycles.
+    slowed = max(1.0, 8 / (vectors * pixels), (vectors + pixels) / (vectors * pixels))
+    efficiency = 0.6 * min(1.0, filled) / slowed
     return RTASK_US + max(_compute_us(work, rtasks, efficiency, device), _traffic_us(work, rtasks, device))
 
 

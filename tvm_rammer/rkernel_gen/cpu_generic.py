@@ -5,60 +5,150 @@ several rTasks need the same value, each computes it: rTasks of one operator are
 """
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import tvm
+import tvm_ffi
 from tvm import s_tir, tirx
+from tvm.ir import Expr
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
-from ..device import DeviceSpec
-from ..ir import RKernel
 from ..kernel import ScheduledKernel
 from . import cpu_cost
-from .anchor import blocks_of, calls, has_branch, is_reduction, outputs_of
+from .anchor import SPATIAL, blocks_of, calls, has_branch, is_reduction, outputs_of
+from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, finish, pick
+from .tiling import Function, Tiling
 
 
-def generic_kernels(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tuple[ScheduledKernel, ...]:
-    """Make kernels of any function: some 1, 4 and 16 rTasks a unit, and one single rTask.
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A tiling: the number of rTasks, and the longest vector (in elements) that loops are cut into."""
 
-    Returns
-    -------
-    tuple of ScheduledKernel
-        At least the single rTask, which any function can be.
-    """
-    work = cpu_cost.Work.of(func)
-    made = {}
-    for target in (1, device.units, 4 * device.units, 16 * device.units):
+    parts: int
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class GenericRule:
+    """Any function: the rTasks are blocks of its outputs' outer axes."""
+
+    name: str = "generic"
+
+    def tilings(self, function: Function) -> Sequence[Tiling]:
+        """All numbers of rTasks that all outputs can be cut into; at least one rTask, which any function can be."""
+        return [_tiling(function, tile) for tile in _tiles(function)]
+
+    def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
+        """Schedule one of them; a function that no schedule can work on, as a cumulative sum, stays as it is."""
+        tile = pick(_tiles(function), choices)
+        if tile is None:
+            return None
         try:
-            rtasks, scheduled = _apply(func, target, device.vector_bytes // 4)
+            code = _apply(function.func, tile.parts, tile.lanes)
         except ScheduleError:
-            continue
-        if rtasks in made:
-            continue
-        time = cpu_cost.plain_us(work, rtasks, device, recomputed=_flops(scheduled) / max(1.0, work.flops))
-        made[rtasks] = ScheduledKernel(RKernel(f"{name}_t{rtasks}", name, rtasks, time), scheduled)
-    if 1 not in made:
-        made[1] = single_rtask(name, func, device)
-    return tuple(made[n] for n in sorted(made))
+            if tile.parts != 1:
+                return None
+            code = function.func
+        return finish(function, _tiling(function, tile), code)
 
 
-def single_rtask(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> ScheduledKernel:
-    """Make the kernel that does a whole function, as it is, in one rTask."""
-    time = cpu_cost.plain_us(cpu_cost.Work.of(func), 1, device)
-    return ScheduledKernel(RKernel(f"{name}_t1", name, 1, time), func)
+def _tiles(function: Function) -> Iterator[Tile]:
+    shapes = _output_shapes(function.func)
+    most = MOST_RTASKS_PER_UNIT * function.device.units
+    lanes = max(1, function.device.vector_bytes // 4)
+    for parts in range(1, most + 1):
+        if parts == 1 or (shapes and all(_cuts(shape, parts) is not None for shape in shapes)):
+            yield Tile(parts, lanes)
 
 
-def _apply(func: tirx.PrimFunc, target: int, lanes: int) -> tuple[int, tirx.PrimFunc]:
-    """Return the number of rTasks and the scheduled function."""
+def _tiling(function: Function, tile: Tile) -> Tiling:
+    repeated = _repeated(function.func, tile.parts)
+    time = cpu_cost.plain_us(cpu_cost.Work.of(function.func), tile.parts, function.device, recomputed=repeated)
+    return Tiling("generic", choices_of(tile), tile.parts, time)
+
+
+@lru_cache(maxsize=64)
+def _output_shapes(func: tirx.PrimFunc) -> tuple[tuple[int, ...], ...]:
+    """Spatial extents of the blocks that write the outputs; none where a schedule cannot work on the function."""
+    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    try:
+        _inline(sch)
+        return tuple(_spatial(sch, block) for block in outputs_of(sch))
+    except ScheduleError:
+        return ()
+
+
+def _spatial(sch: s_tir.Schedule, block: SBlockRV) -> tuple[int, ...]:
+    return tuple(int(a.dom.extent) for a in sch.get(block).iter_vars if a.iter_type == SPATIAL)
+
+
+def _cuts(shape: tuple[int, ...], parts: int) -> tuple[int, ...] | None:
+    """Into how many each axis is cut: the outer ones wholly, then one perhaps in part; None where that cannot be."""
+    made = []
+    for extent in shape:
+        here = math.gcd(extent, parts)
+        made.append(here)
+        parts //= here
+        if here != extent:
+            break
+    return tuple(made) if parts == 1 else None
+
+
+def _repeated(func: tirx.PrimFunc, parts: int) -> float:
+    """How many times all operations are done, where each rTask computes for itself what it needs."""
+    shapes = _output_shapes(func)
+    cuts = _cuts(shapes[0], parts) if shapes else None
+    if cuts is None or parts == 1:
+        return 1.0
+    done = needed = 0.0
+    for flops, axes in _shares(func):
+        needed += flops
+        done += flops * parts / math.prod(c for axis, c in enumerate(cuts) if axis in axes)
+    return done / max(1.0, needed)
+
+
+@lru_cache(maxsize=64)
+def _shares(func: tirx.PrimFunc) -> tuple[tuple[float, frozenset[int]], ...]:
+    """Of each block the operations, and the axes of the (first) output that choose which of its elements are needed."""
+    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    _inline(sch)
+    chosen: dict[tirx.Buffer, list[frozenset[int]]] = {}
+    shares = []
+    for rv in reversed(blocks_of(sch)):
+        block = sch.get(rv)
+        spatial = [a for a in block.iter_vars if a.iter_type == SPATIAL]
+        known = chosen.get(block.writes[0].source, [frozenset([i]) for i in range(len(spatial))])
+        axes = {axis.var: by for axis, by in zip(spatial, known, strict=False)}
+        shares.append((_operations(block), frozenset().union(*axes.values())))
+        for read in block.reads:
+            indices = [_used(r.min, axes) for r in read.region]
+            chosen.setdefault(read.source, indices)
+    return tuple(shares)
+
+
+def _operations(block: s_tir.SBlock) -> float:
+    """About how many operations a block does: one for each node of its value, at each of its points."""
+    nodes: list[Expr] = []
+    tvm_ffi.structural_walk(block.body, [(Expr, nodes.append)], order="pre")
+    return float(len(nodes)) * math.prod(int(a.dom.extent) for a in block.iter_vars)
+
+
+def _used(index: Expr, axes: Mapping[tirx.Var, frozenset[int]]) -> frozenset[int]:
+    found: list[frozenset[int]] = [frozenset()]
+    tvm_ffi.structural_walk(index, [(tirx.Var, lambda v: found.append(axes.get(v, frozenset())))], order="pre")
+    return frozenset().union(*found)
+
+
+def _apply(func: tirx.PrimFunc, parts: int, lanes: int) -> tirx.PrimFunc:
+    """Schedule the function; its outermost loop is parallel."""
     sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
     _inline(sch)
     partial = [b for b in blocks_of(sch) if is_reduction(sch, b) and sch.get_consumers(b)]
     partial = [p for p in (_partial(sch, b, lanes) for b in partial) if p is not None]
-    rtasks = 0
     for output in outputs_of(sch):
-        loop, extent = _cut(sch, output, target)
-        if rtasks not in (0, extent):
-            raise ScheduleError(f"outputs of unlike shape: {rtasks} and {extent} rTasks")
-        rtasks = extent
+        loop = _cut(sch, output, parts)
         sch.parallel(loop)
         for producer in reversed(_producers(sch, output)):
             sch.compute_at(producer, loop)
@@ -70,12 +160,7 @@ def _apply(func: tirx.PrimFunc, target: int, lanes: int) -> tuple[int, tirx.Prim
     for block in blocks_of(sch):
         if _costly(sch, block) and not is_reduction(sch, block) and not has_branch(sch, block):
             _vectorize(sch, block, lanes)
-    return rtasks, sch.mod["main"]
-
-
-def _flops(func: tirx.PrimFunc) -> float:
-    """Operations that a scheduled function does, over all rTasks: more than before where these repeat work."""
-    return cpu_cost.Work.of(func).flops
+    return sch.mod["main"]
 
 
 def _partial(sch: s_tir.Schedule, block: SBlockRV, lanes: int) -> SBlockRV | None:
@@ -141,30 +226,17 @@ def _producers(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
     return [b for b in blocks_of(sch) if any(sch.get(b).same_as(sch.get(n)) for n in needed)]
 
 
-def _cut(sch: s_tir.Schedule, block: SBlockRV, target: int) -> tuple[LoopRV, int]:
-    """Cut the outer spatial loops of a block into about `target` rTasks; return their loop and number."""
+def _cut(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> LoopRV:
+    """Cut the outer spatial loops of a block into rTasks; return their loop."""
+    cuts = _cuts(_spatial(sch, block), parts)
+    if cuts is None:
+        raise ScheduleError(f"an output cannot be cut into {parts} rTasks")
     axes = sch.get(block).iter_vars
-    loops = [loop for loop, axis in zip(sch.get_loops(block), axes, strict=False) if axis.iter_type == 0]
-    outer: list[LoopRV] = []
-    count = 1
-    for loop in loops:
-        extent = int(sch.get(loop).extent)
-        parts = _closest_divisor(extent, target / count)
-        if parts == extent:
-            outer.append(loop)
-            count *= extent
-            continue
-        if parts > 1:
-            part, _ = sch.split(loop, [parts, None])
-            outer.append(part)
-            count *= parts
-        break
-    if not outer:
-        return sch.add_unit_loop(loops[0] if loops else block), 1
+    loops = [loop for loop, axis in zip(sch.get_loops(block), axes, strict=False) if axis.iter_type == SPATIAL]
+    if parts == 1:
+        return sch.add_unit_loop(loops[0] if loops else block)
+    outer = []
+    for loop, count in zip(loops, cuts, strict=False):
+        outer.append(loop if count == int(sch.get(loop).extent) else sch.split(loop, [count, None])[0])
     sch.reorder(*outer)
-    return sch.fuse(*outer), count
-
-
-def _closest_divisor(n: int, target: float) -> int:
-    divisors = [d for d in range(1, n + 1) if n % d == 0]
-    return min(divisors, key=lambda d: abs(math.log2(d / max(1.0, target))))
+    return sch.fuse(*outer)

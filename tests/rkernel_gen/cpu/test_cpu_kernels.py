@@ -9,9 +9,16 @@ from tvm.relax import op
 from tests.functions import fused, random_arrays, run
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu import cpu_kernels
-from tvm_rammer.rkernel_gen.cpu_contraction import contraction_kernels
+from tvm_rammer.rkernel_gen.cpu_contraction import ContractionRule
+from tvm_rammer.rkernel_gen.tiling import Function
 
 CPU = host_cpu()
+
+
+def contraction_kernels(func, constants):
+    rule, function = ContractionRule(), Function("op", func, CPU, frozenset(constants))
+    return [rule.build(function, dict(t.choices)) for t in rule.tilings(function)]
+
 
 OPERATORS = {
     "conv 3x3, padded": ([(1, 8, 14, 14), (32, 8, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1)),
@@ -63,19 +70,19 @@ def test_every_kernel_is_right_and_their_numbers_of_rtasks_differ(name):
 
 def test_weights_are_packed_only_where_they_are_constants():
     func = fused(*OPERATORS["conv 3x3, padded"])
-    assert all(k.packs.keys() == {1} for k in contraction_kernels("conv", func, CPU, frozenset([1])))
-    assert contraction_kernels("conv", func, CPU, frozenset()) == ()
+    assert all(k.packs.keys() == {1} for k in contraction_kernels(func, [1]))
+    assert contraction_kernels(func, []) == []
 
 
 def test_a_matrix_that_is_no_constant_needs_no_packing():
-    kernels = contraction_kernels("matmul", fused(*OPERATORS["matmul"]), CPU, frozenset())
+    kernels = contraction_kernels(fused(*OPERATORS["matmul"]), [])
     assert kernels
     assert not any(k.packs for k in kernels)
 
 
 @pytest.mark.parametrize("name", ["conv, depthwise", "max pool", "softmax", "elementwise"])
 def test_what_is_no_contraction_is_left_to_the_generic_rule(name):
-    assert contraction_kernels("op", fused(*OPERATORS[name]), CPU, frozenset([1])) == ()
+    assert contraction_kernels(fused(*OPERATORS[name]), [1]) == []
 
 
 def test_a_function_with_two_outputs_becomes_one_operator():

@@ -9,14 +9,22 @@ from tvm.relax import op
 
 from tests.functions import fused, random_arrays, run
 from tvm_rammer.device import host_cpu
+from tvm_rammer.rkernel_gen.cpu_space import spread
 from tvm_rammer.rkernel_gen.cpu_window import find_window
-from tvm_rammer.rkernel_gen.cpu_window_kernels import window_kernels
+from tvm_rammer.rkernel_gen.cpu_window_rule import WindowRule
+from tvm_rammer.rkernel_gen.tiling import Function
 
 DEVICES = {
     "avx512": replace(host_cpu(), arch="x86-64-v4", vector_bytes=64),
     "avx2": replace(host_cpu(), arch="x86-64-v3", vector_bytes=32),
 }
 HOST_BYTES = host_cpu().vector_bytes
+
+
+def window_kernels(func, device, constants):
+    """The kernels of a few tilings: the best of some 1, 4 and 16 rTasks a unit."""
+    rule, function = WindowRule(), Function("op", func, device, frozenset(constants))
+    return [rule.build(function, dict(t.choices)) for t in spread(rule.tilings(function), device)]
 
 
 def conv(x, w, **options):
@@ -87,7 +95,7 @@ def test_every_tiling_is_right(name, device):
     func = fused(*WINDOWS[name])
     arrays = random_arrays(func)
     want = run(func, arrays)
-    kernels = window_kernels("op", func, DEVICES[device], frozenset(range(1, len(arrays) - 1)))
+    kernels = window_kernels(func, DEVICES[device], range(1, len(arrays) - 1))
     assert len({k.spec.num_rtasks for k in kernels}) == len(kernels) >= 1 + (want.size > 500)
     for kernel in kernels:
         packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(arrays)]
@@ -135,4 +143,4 @@ def test_what_is_no_window_is_left_alone(name):
 
 
 def test_a_weight_that_is_no_constant_is_not_packed():
-    assert window_kernels("op", fused(*WINDOWS["2 groups"]), DEVICES["avx2"], frozenset()) == ()
+    assert window_kernels(fused(*WINDOWS["2 groups"]), DEVICES["avx2"], []) == []

@@ -2,17 +2,19 @@
 
 import itertools
 import math
-from collections.abc import Iterator
-
-from tvm import tirx
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from ..device import DeviceSpec
-from ..ir import ITEM_BYTES, RKernel
+from ..ir import ITEM_BYTES
 from ..kernel import Pack, ScheduledKernel
 from .cpu_cost import RTASK_US
+from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, divisors, finish, pick, useful
 from .cpu_window import Window, find_window
 from .cpu_window_code import window_code
 from .cpu_window_layout import Layout, Tile, packed_shape
+from .tiling import Function, Tiling
 
 FILTERS = (1, 2, 3, 4, 5, 6, 8, 12)
 """Heights of the register tile."""
@@ -25,71 +27,72 @@ EFFICIENCY = 0.75
 FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 4, 12
 """Room for pixels in the first-level cache; and what a vector costs that comes from the others."""
 
+_window = lru_cache(maxsize=64)(find_window)
 
-def window_kernels(
-    name: str, func: tirx.PrimFunc, device: DeviceSpec, constants: frozenset[int]
-) -> tuple[ScheduledKernel, ...]:
-    """Make kernels of a convolution or a pool, coarse to fine.
 
-    Parameters
-    ----------
-    name : str
-        The function's name.
-    func : tirx.PrimFunc
-        Fused and not scheduled.
-    device : DeviceSpec
-    constants : frozenset of int
-        The parameters that are constants wherever the function is called: a weight has to be one.
+@dataclass(frozen=True, slots=True)
+class WindowRule:
+    """Register tiles of filters and pixels; the rTasks are groups, blocks of filters and bands of rows."""
 
-    Returns
-    -------
-    tuple of ScheduledKernel
-        Empty where the function is not of this form.
-    """
-    window = find_window(func)
-    if window is None:
-        return ()
-    param = next((i for i, p in enumerate(func.params) if window.weight is not None and p.same_as(window.weight)), -1)
-    if window.weight is not None and param not in constants:
-        return ()
-    lanes = device.vector_bytes // ITEM_BYTES["float32"]
-    made: dict[int, ScheduledKernel] = {}
-    for target in (device.units, 4 * device.units, 16 * device.units):
-        tiles = [(_makespan(window, t, device), t) for t in _tiles(window, lanes, target)]
-        if not tiles:
-            continue
-        tile = min(tiles, key=lambda t: t[0])[1]
-        rtasks = _count(window, tile)
-        if rtasks in made:
-            continue
-        spec = RKernel(f"{name}_t{rtasks}", name, rtasks, rtask_us(window, tile, device))
-        packs = {param: _pack(window, tile)} if param >= 0 else {}
-        made[rtasks] = ScheduledKernel(spec, window_code(func, window, tile), packs)
-    return tuple(made[n] for n in sorted(made))
+    name: str = "window"
+
+    def tilings(self, function: Function) -> Sequence[Tiling]:
+        """All register tiles with all cuts."""
+        window = _applicable(function)
+        if window is None:
+            return ()
+        return useful([_tiling(window, tile, function.device) for tile in _tiles(window, function.device)])
+
+    def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
+        """Write the loops of one of them."""
+        window = _applicable(function)
+        if window is None:
+            return None
+        tile = pick(_tiles(window, function.device), choices)
+        if tile is None:
+            return None
+        param = _weight(function, window)
+        packs = {param: _pack(window, tile)} if param is not None else {}
+        code = window_code(function.func, window, tile)
+        return finish(function, _tiling(window, tile, function.device), code, packs)
+
+
+def _weight(function: Function, window: Window) -> int | None:
+    if window.weight is None:
+        return None
+    return next(i for i, p in enumerate(function.func.params) if p.same_as(window.weight))
+
+
+def _applicable(function: Function) -> Window | None:
+    """The window of a function, if its weight is a constant, which can be packed."""
+    window = _window(function.func)
+    if window is None or (window.weight is not None and _weight(function, window) not in function.constants):
+        return None
+    return window
+
+
+def _tiling(window: Window, tile: Tile, device: DeviceSpec) -> Tiling:
+    choices = choices_of(tile)
+    return Tiling("window", choices, _count(window, tile), rtask_us(window, tile, device))
 
 
 def _count(window: Window, tile: Tile) -> int:
     return window.batch * tile.group_parts * tile.filter_parts * tile.row_parts
 
 
-def _makespan(window: Window, tile: Tile, device: DeviceSpec) -> float:
-    return -(-_count(window, tile) // device.units) * rtask_us(window, tile, device)
-
-
-def _tiles(window: Window, lanes: int, target: int) -> Iterator[Tile]:
-    """All tiles with about `target` rTasks."""
-    size = window.rows * window.columns
+def _tiles(window: Window, device: DeviceSpec) -> Iterator[Tile]:
+    lanes = device.vector_bytes // ITEM_BYTES["float32"]
+    size, most_rtasks = window.rows * window.columns, MOST_RTASKS_PER_UNIT * device.units
     for filters, vectors in _shapes(window, lanes):
         if window.flat and lanes * vectors > size:
             continue
         blocks = -(-window.filters // filters)
-        cuts = [(g, 1) for g in _divisors(window.groups)]
-        cuts += [(window.groups, f) for f in _divisors(blocks) if f > 1]
+        cuts = [(g, 1) for g in divisors(window.groups)]
+        cuts += [(window.groups, f) for f in divisors(blocks) if f > 1]
         most = -(-size // (lanes * vectors)) if window.flat else window.rows
         row_parts = [r for r in ROW_PARTS if r <= most and -(-most // -(-most // r)) == r]  # no rTask without rows
         for (groups, parts), rows in itertools.product(cuts, row_parts):
-            count = window.batch * groups * parts * rows
-            if target <= count * 1.5 and count <= target * 1.5:
+            if groups * parts * rows == 1 or window.batch * groups * parts * rows <= most_rtasks:
                 yield Tile(lanes, filters, vectors, groups, parts, rows)
 
 
@@ -102,10 +105,6 @@ def _shapes(window: Window, lanes: int) -> Iterator[tuple[int, int]]:
         most = min(8, registers // filters)
         for vectors in range(most, max(0, most - 4), -1):
             yield filters, vectors
-
-
-def _divisors(n: int) -> list[int]:
-    return [d for d in range(1, n + 1) if n % d == 0]
 
 
 def _pack(window: Window, tile: Tile) -> Pack:
