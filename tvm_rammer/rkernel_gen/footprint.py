@@ -1,0 +1,90 @@
+"""Which part of each buffer an rTask of a kernel touches: what lets an rTask wait for rTasks, not for operators.
+
+The walk bounds every index of every load and store, for all rTasks at once. What it finds holds for every
+execution; where it can prove nothing it says so. An index may leave its dimension, as in the CPU's windows that
+read an image as one long row: then it goes on in the next row.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import Call, Expr, TensorLoad, TensorRegion
+
+from ..ir import Region
+from .footprint_bounds import operation
+from .footprint_fit import Boxes, fit, volume
+from .footprint_walk import UnknownCodeError, Walk
+
+
+def footprint(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Region | None, ...]:
+    """Find the box of each buffer that an rTask reads or writes.
+
+    Parameters
+    ----------
+    func : tirx.PrimFunc
+        A scheduled kernel, as in `kernel.ScheduledKernel`.
+    num_rtasks : int
+
+    Returns
+    -------
+    tuple of (Region or None)
+        For each parameter; None where an rTask may touch all of it. A box may be larger than what is touched,
+        never smaller.
+    """
+    walk = Walk(func, num_rtasks)
+    try:
+        walk.statement(func.body)
+    except UnknownCodeError:
+        return (None,) * len(func.params)
+    opaque = _opaque(func)
+    return tuple(None if p in opaque else _region(walk.touched[p], walk.shapes[p]) for p in func.params)
+
+
+def _region(views: Sequence[Boxes], shape: tuple[int, ...]) -> Region:
+    """The tightest of the regions in all views of a buffer; of equals that with most dimensions."""
+    best, best_volume = Region((), (), (), ()), math.inf
+    shapes = [_view(shape, merged) for merged in range(1, len(views) + 1)]
+    # The boxes themselves are as tight as a region can be: most views need no fit.
+    for boxes, view in sorted(zip(views, shapes, strict=True), key=lambda v: v[0].mean_volume()):
+        if boxes.mean_volume() < best_volume:
+            region = fit(boxes, view)
+            if volume(region, view) < best_volume:
+                best, best_volume = replace(region, view=view if view != shape else ()), volume(region, view)
+    return best
+
+
+def _view(shape: tuple[int, ...], merged: int) -> tuple[int, ...]:
+    """A shape whose last `merged` dimensions are one."""
+    kept = len(shape) - merged
+    return (*shape[:kept], math.prod(shape[kept:])) if merged > 1 else shape
+
+
+def _opaque(func: tirx.PrimFunc) -> set[tirx.Var]:
+    """Parameters that are used otherwise than by loads and stores: nobody knows what is done with a pointer."""
+    used = dict.fromkeys(func.params, 0)
+
+    def count(amount: int, source: Expr) -> None:
+        if isinstance(source, tirx.Var) and source in used:
+            used[source] += amount
+
+    def pointer(call: Call) -> None:
+        if operation(call) == "address_of":
+            count(1, call.args[0].source)
+
+    tvm_ffi.structural_walk(
+        func.body,
+        [
+            (tirx.Var, lambda var: count(1, var)),
+            (TensorLoad, lambda load: count(-1, load.source)),
+            (TensorRegion, lambda region: count(-1, region.source)),
+            (tirx.BufferStore, lambda store: count(-1, store.buffer)),
+            (Call, pointer),
+        ],
+        order="pre",
+    )
+    return {param for param, n in used.items() if n}
+
+
