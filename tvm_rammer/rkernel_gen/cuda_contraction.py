@@ -4,60 +4,79 @@ A convolution is the product of its unfolded image (I: pixels, K: input channels
 (J: output channels). The unfolding is an index map, inlined where A is copied to shared memory.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import tvm
 from tvm import s_tir, tirx
 from tvm.ir import Range, TensorRegion
 from tvm.s_tir.dlight.gpu.matmul import auto_inline_consumer_chain, auto_inline_producers, get_index_map
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 
+from ..device import DeviceSpec
+from ..ir import ITEM_BYTES
 from .anchor import REDUCTION, blocks_of, is_reduction, outputs_of
+from .cuda_cost import Cost
+from .cuda_measure import MAX_SHARED, MAX_THREADS
+from .cuda_rule import CudaRule, start
+from .tiling import Function
+
+SIDES = (8, 16, 32, 64, 128)
+"""Rows and columns of a tile: multiples of a memory transaction of 32 bytes."""
+
+DEPTHS = (8, 16, 32, 64)
+
+MICROS = ((1, 1), (2, 2), (2, 4), (4, 2), (4, 4), (4, 8), (8, 4), (8, 8))
+"""What one thread makes: its results stay in registers."""
+
+WASTE = 2.0
+"""Padded work over useful work, at most, wherever a smaller tile wastes less."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
-    """Sizes of one tiling: a block makes I x J outputs, a thread `micro_i` x `micro_j`, in steps of K."""
+class GemmTile:
+    """A block makes `i` x `j` outputs, a thread `mi` x `mj`, in steps of `k`."""
 
     i: int
     j: int
     k: int
-    micro_i: int
-    micro_j: int
+    mi: int
+    mj: int
 
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return (self.i // self.micro_i) * (self.j // self.micro_j)
+        return (self.i // self.mi) * (self.j // self.mj)
 
-
-TILES = (
-    Tile(64, 64, 16, 4, 4),
-    Tile(32, 64, 32, 4, 4),
-    Tile(64, 32, 32, 4, 4),
-    Tile(32, 32, 32, 2, 4),
-    Tile(64, 16, 32, 4, 2),
-    Tile(16, 64, 32, 2, 4),
-    Tile(16, 32, 32, 2, 2),
-    Tile(16, 16, 32, 2, 2),
-)
+    @property
+    def shared_bytes(self) -> int:
+        """Tiles of both operands in single precision, rows padded against bank conflicts."""
+        return 4 * self.k * (self.i + self.j + 8)
 
 
 @dataclass(frozen=True, slots=True)
 class Gemm:
-    """Extents of the product that a function computes; `fast_i`: consecutive outputs differ in I."""
+    """Extents of the product that a function computes, bytes of an element.
+
+    Parameters
+    ----------
+    batch, i, j, k : int
+    fast_i : bool
+        Consecutive outputs differ in I.
+    itemsize : int
+    """
 
     batch: int
     i: int
     j: int
     k: int
     fast_i: bool
+    itemsize: int
 
 
-def find_gemm(func: tirx.PrimFunc) -> Gemm | None:
+def find_gemm(function: Function) -> Gemm | None:
     """Return the product's extents, or None where the function is no convolution or matrix product."""
-    sch = _schedule(func)
+    sch = start(function.func)
     block = _product(sch)
     if block is None:
         return None
@@ -70,20 +89,42 @@ def find_gemm(func: tirx.PrimFunc) -> Gemm | None:
         else:
             kind = "S" if axis.var in a and axis.var in b else "I" if axis.var in a else "J"
         extents[kind] *= int(axis.dom.extent)
-    return Gemm(extents["S"], extents["I"], extents["J"], extents["K"], bool(fastest_axes(stmt, stmt.writes[0]) & a))
+    fast_i = bool(fastest_axes(stmt, stmt.writes[0]) & a)
+    itemsize = ITEM_BYTES[str(stmt.reads[0].source.dtype)]
+    return Gemm(extents["S"], extents["I"], extents["J"], extents["K"], fast_i, itemsize)
 
 
-def choose_tiles(gemm: Gemm) -> tuple[Tile, ...]:
-    """Tiles that do not waste more than they make; the smallest always."""
+def gemm_tiles(gemm: Gemm, device: DeviceSpec) -> Iterator[GemmTile]:
+    """All aligned tiles that fit an rTask and do not waste more than they make."""
+    for i, j, k, (mi, mj) in itertools.product(SIDES, SIDES, DEPTHS, MICROS):
+        tile = GemmTile(i, j, k, mi, mj)
+        if tile.threads % device.warp or not device.warp <= tile.threads <= MAX_THREADS:
+            continue
+        wasted = _padded(gemm.i, i) * _padded(gemm.j, j) > WASTE * _padded(gemm.i, SIDES[0]) * _padded(gemm.j, SIDES[0])
+        if not wasted and tile.shared_bytes <= MAX_SHARED and (k <= 2 * gemm.k or k == DEPTHS[0]):
+            yield tile
 
-    def fits(tile: Tile) -> bool:
-        padded = -(-gemm.i // tile.i) * tile.i * -(-gemm.j // tile.j) * tile.j
-        return padded <= 2 * gemm.i * gemm.j or tile == TILES[-1]
 
-    return tuple(t for t in TILES if fits(t))
+def gemm_cost(gemm: Gemm, tile: GemmTile) -> Cost:
+    """What an rTask of a product does."""
+    depth = _padded(gemm.k, tile.k)
+    loads = tile.threads * (tile.mi + tile.mj) * depth
+    return Cost(
+        num_rtasks=gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j),
+        threads=tile.threads,
+        flops=2.0 * tile.i * tile.j * depth,
+        nbytes=gemm.itemsize * ((tile.i + tile.j) * depth + tile.i * tile.j),
+        shared_bytes=gemm.itemsize * loads / 2,  # of two operands a warp's threads share about one
+        steps=depth // tile.k,
+        outputs=tile.mi * tile.mj,
+    )
 
 
-def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: Tile) -> tirx.PrimFunc:
+def _padded(extent: int, tile: int) -> int:
+    return -(-extent // tile) * tile
+
+
+def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: GemmTile) -> s_tir.Schedule:
     """Schedule a product with one tile size.
 
     Raises
@@ -91,7 +132,7 @@ def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: Tile) -> tirx.PrimFunc:
     tvm.s_tir.schedule.ScheduleError
         Something around the product cannot be inlined.
     """
-    sch = _schedule(func)
+    sch = start(func)
     main = _product(sch)
     stmt = sch.get(main)
     spatial = {axis.var for axis in stmt.iter_vars if axis.iter_type != REDUCTION}
@@ -106,8 +147,8 @@ def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: Tile) -> tirx.PrimFunc:
     sch.pad_einsum(main, [1, tile.i, tile.j, tile.k])
 
     batch, i, j, k = sch.get_loops(main)
-    bi, ti, ii = sch.split(i, [None, tile.i // tile.micro_i, tile.micro_i])
-    bj, tj, jj = sch.split(j, [None, tile.j // tile.micro_j, tile.micro_j])
+    bi, ti, ii = sch.split(i, [None, tile.i // tile.mi, tile.mi])
+    bj, tj, jj = sch.split(j, [None, tile.j // tile.mj, tile.mj])
     ko, ki = sch.split(k, [None, tile.k])
     outer, inner = (tj, ti) if gemm.fast_i else (ti, tj)
     sch.reorder(batch, bi, bj, outer, inner, ko, ki, ii, jj)
@@ -134,7 +175,7 @@ def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: Tile) -> tirx.PrimFunc:
     init = sch.decompose_reduction(main, ko)
     for loop in sch.get_loops(init)[-2:]:
         sch.unroll(loop)
-    return sch.mod["main"]
+    return sch
 
 
 def _fetch(sch: s_tir.Schedule, block: SBlockRV, spatial_fast: bool, threads: int) -> None:
@@ -145,10 +186,6 @@ def _fetch(sch: s_tir.Schedule, block: SBlockRV, spatial_fast: bool, threads: in
     many, thread = sch.split(sch.fuse(*loops), [None, threads])
     sch.bind(thread, "threadIdx.x")
     sch.unroll(many)
-
-
-def _schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
-    return s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
 
 
 def _product(sch: s_tir.Schedule) -> SBlockRV | None:
@@ -175,3 +212,6 @@ def fastest_axes(block: s_tir.SBlock, access: TensorRegion) -> set[tirx.Var]:
         if found:
             return found
     return set()
+
+
+GEMM_RULE = CudaRule("gemm", find_gemm, gemm_tiles, GemmTile, gemm_cost, schedule_gemm)

@@ -4,44 +4,110 @@ What an output needs before it (padding, the sum of an average) is computed by i
 of a function become one kernel: the loop nests are laid into one another.
 """
 
-import tvm
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
-from .anchor import SPATIAL, blocks_of, is_reduction, outputs_of
+from ..device import DeviceSpec
+from .anchor import REDUCTION, SPATIAL, blocks_of, is_reduction, outputs_of
+from .cuda_cost import Cost, Work
+from .cuda_measure import MAX_THREADS
+from .cuda_rule import CudaRule, start
+from .tiling import Function
+
+MAX_TURNS = 64
+"""Elements that a thread makes one after another at most."""
+
+MAX_TERMS = 4096
+"""Terms of sums that a thread adds up at most, all its elements together, where there is another way."""
+
+IN_A_TRIP = 4
+"""Elements, or terms, of a thread that are under way together."""
 
 
-def schedule_elements(func: tirx.PrimFunc, blocks: int, threads: int) -> tirx.PrimFunc:
-    """Schedule a function as `blocks` rTasks of `threads` threads, or a few rTasks less where that covers it.
+@dataclass(frozen=True, slots=True)
+class ElementsTile:
+    """Each of `threads` threads of an rTask makes `turns` elements."""
+
+    turns: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """Elements of the largest output, terms of the sums behind one of them, and the work of the whole function."""
+
+    elements: int
+    terms: int
+    work: Work
+
+
+def find_elements(function: Function) -> Elements | None:
+    """Describe any function whose outputs are independent of one another."""
+    sch = start(function.func)
+    try:
+        inline_spatial(sch)
+    except ScheduleError:  # not written in blocks that a schedule can work on, as a cumulative sum is
+        return None
+    outputs = outputs_of(sch)
+    sums = [b for b in blocks_of(sch) if is_reduction(sch, b)]
+    terms = sum(_terms(sch, block) for block in sums)
+    return Elements(max(count_spatial(sch, o) for o in outputs), max(1, terms), Work.of(function.func))
+
+
+def elements_tiles(form: Elements, device: DeviceSpec) -> Iterator[ElementsTile]:
+    """From one element a thread, to as many as one rTask would need."""
+    for threads in (32, 64, 128, MAX_THREADS):
+        for turns in (1, 2, 4, 8, 16, 32, MAX_TURNS):
+            covered = (turns - 1) * threads >= form.elements
+            if not covered and (turns == 1 or turns * form.terms <= MAX_TERMS):
+                yield ElementsTile(turns, threads)
+
+
+def elements_cost(form: Elements, tile: ElementsTile) -> Cost:
+    """What an rTask does; what neighbours read together comes from the cache."""
+    num_rtasks = -(-form.elements // (tile.turns * tile.threads))
+    return Cost(
+        num_rtasks,
+        tile.threads,
+        form.work.flops / num_rtasks,
+        form.work.nbytes / num_rtasks,
+        steps=tile.turns * form.terms / IN_A_TRIP,
+    )
+
+
+def schedule_elements(func: tirx.PrimFunc, form: Elements, tile: ElementsTile) -> s_tir.Schedule | tirx.PrimFunc:
+    """Schedule a function with each thread making some elements.
 
     Raises
     ------
     ScheduleError
         An output depends on another one, or its producers cannot move into its loops.
     """
-    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    sch = start(func)
     inline_spatial(sch)
     for output in outputs_of(sch):
         if is_reduction(sch, output):
             sch.cache_write(output, 0, "local")  # or every term would go through global memory
     outputs = outputs_of(sch)
-    size = max(count_spatial(sch, o) for o in outputs)
-    blocks = -(-size // (-(-size // (blocks * threads)) * threads))
+    blocks = -(-form.elements // (tile.turns * tile.threads))
     for output in outputs:
-        block_loop, thread_loop, element_loop = _spread(sch, output, blocks, threads)
+        block_loop, thread_loop, element_loop = _spread(sch, output, blocks, tile.threads)
         sch.bind(block_loop, "blockIdx.x")
         sch.bind(thread_loop, "threadIdx.x")
         for producer in reversed(producers_of(sch, output)):
             sch.compute_at(producer, element_loop)
             sch.set_scope(producer, 0, "local")
-    return _merge(sch.mod["main"]) if len(outputs) > 1 else sch.mod["main"]
+    return _merge(sch.mod["main"]) if len(outputs) > 1 else sch
 
 
-def count_elements(func: tirx.PrimFunc) -> int:
-    """Elements of the largest output."""
-    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
-    return max(count_spatial(sch, o) for o in outputs_of(sch))
+def _terms(sch: s_tir.Schedule, block: SBlockRV) -> int:
+    axes = sch.get(block).iter_vars
+    return math.prod(int(axis.dom.extent) for axis in axes if axis.iter_type == REDUCTION)
 
 
 def inline_spatial(sch: s_tir.Schedule) -> None:
@@ -111,3 +177,6 @@ def _merge(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
 def _with_body(loop: tirx.For, body: tirx.Stmt) -> tirx.For:
     return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, body, loop.thread_binding, loop.annotations)
+
+
+ELEMENTS_RULE = CudaRule("elements", find_elements, elements_tiles, ElementsTile, elements_cost, schedule_elements)

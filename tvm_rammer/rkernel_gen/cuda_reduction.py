@@ -5,50 +5,101 @@ read what lies side by side: they differ in the sum's index or in the result's, 
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import tvm
 from tvm import s_tir, tirx
 
+from ..device import DeviceSpec
 from .anchor import REDUCTION, blocks_of, is_reduction, outputs_of
-from .cuda_contraction import fastest_axes
+from .cuda_contraction import fastest_axes, find_gemm
+from .cuda_cost import Cost, Work
 from .cuda_elementwise import inline_spatial
+from .cuda_measure import MAX_THREADS
+from .cuda_rule import CudaRule, start
+from .tiling import Function
+
+LONG_SUM, FEW_RESULTS = 32, 1 << 16
+"""Sums at least so long, of at most so many results, are shared by threads."""
+
+FEW_COLUMNS = 16
+"""A product with more rows and columns than these reads each operand often: it needs a tile of both."""
+
+IN_A_TRIP = 8
+"""Terms of a thread that are under way together."""
+
+
+@dataclass(frozen=True, slots=True)
+class SumsTile:
+    """An rTask makes `results` outputs with `lanes` threads each."""
+
+    results: int
+    lanes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Number of results, length of each sum, and whether neighbours in memory belong to different results."""
+    """Long sums.
+
+    Parameters
+    ----------
+    results, length : int
+        Number of sums, and of their terms.
+    result_fast : bool
+        Neighbours in memory belong to different results.
+    work : Work
+        Of the whole function.
+    """
 
     results: int
     length: int
     result_fast: bool
+    work: Work
 
 
-def find_sums(func: tirx.PrimFunc) -> Sums | None:
-    """Describe a function with exactly one reduction and one output; None for others."""
-    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+def find_sums(function: Function) -> Sums | None:
+    """Describe a function with exactly one reduction and one output, of long sums; None for others."""
+    sch = start(function.func)
     found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
     if len(found) != 1 or len(outputs_of(sch)) != 1:
         return None
     block = sch.get(found[0])
     results = math.prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type != REDUCTION)
     length = math.prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type == REDUCTION)
+    gemm = find_gemm(function)
+    if length < LONG_SUM or results > FEW_RESULTS or (gemm and min(gemm.i, gemm.j) > FEW_COLUMNS):
+        return None
     largest = max(block.reads, key=lambda r: math.prod(int(n) for n in r.source.shape))
     reduced = {v.var for v in block.iter_vars if v.iter_type == REDUCTION}
-    return Sums(results, length, not fastest_axes(block, largest) & reduced)
+    return Sums(results, length, not fastest_axes(block, largest) & reduced, Work.of(function.func))
 
 
-def choose_lanes(sums: Sums, warp: int) -> tuple[tuple[int, int], ...]:
-    """Pairs (results, lanes) of an rTask: 128 to 256 threads, several numbers of rTasks."""
-    pairs = []
-    for results in (32, 16, 8, 4, 2, 1) if not sums.result_fast else (64, 32, 16, 8):
-        lanes = max((d for d in range(1, 256 // results + 1) if sums.length % d == 0), default=1)
-        if results <= 2 * sums.results and lanes > 1 and results * lanes % warp == 0:
-            pairs.append((results, lanes))
-    return tuple(pairs)
+def sums_tiles(sums: Sums, device: DeviceSpec) -> Iterator[SumsTile]:
+    """Tiles of full warps, with lanes that divide the sum."""
+    for results in (1, 2, 4, 8, 16, 32, 64, 128) if not sums.result_fast else (8, 16, 32, 64, 128):
+        if results > 2 * sums.results:
+            continue
+        for lanes in range(2, MAX_THREADS // results + 1):
+            threads = results * lanes
+            if sums.length % lanes == 0 and threads % device.warp == 0 and (threads >= 128 or lanes >= 32):
+                yield SumsTile(results, lanes)
 
 
-def schedule_sums(func: tirx.PrimFunc, sums: Sums, results: int, lanes: int) -> tirx.PrimFunc:
+def sums_cost(sums: Sums, tile: SumsTile) -> Cost:
+    """What an rTask of sums does: its part of the largest operand, and all of the others."""
+    num_rtasks = -(-sums.results // tile.results)
+    rest = min(sums.work.nbytes - sums.work.largest, sums.work.largest / num_rtasks)
+    return Cost(
+        num_rtasks,
+        tile.results * tile.lanes,
+        sums.work.flops / num_rtasks,
+        sums.work.largest / num_rtasks + rest,
+        steps=1 + sums.length / tile.lanes / IN_A_TRIP + (1 if tile.lanes <= 32 else 2),
+        outputs=1,
+    )
+
+
+def schedule_sums(func: tirx.PrimFunc, sums: Sums, tile: SumsTile) -> s_tir.Schedule:
     """Schedule a function with `results` outputs and `lanes` threads for each in an rTask.
 
     Raises
@@ -56,15 +107,15 @@ def schedule_sums(func: tirx.PrimFunc, sums: Sums, results: int, lanes: int) -> 
     ScheduleError
         Something around the reduction cannot be inlined.
     """
-    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    sch = start(func)
     block = next(b for b in blocks_of(sch) if is_reduction(sch, b))
     inline_spatial(sch)
     loops = list(zip(sch.get_loops(block), sch.get(block).iter_vars, strict=True))
     kept = [loop for loop, axis in loops if axis.iter_type != REDUCTION] or [sch.add_unit_loop(block)]
     reduced = [loop for loop, axis in loops if axis.iter_type == REDUCTION]
     sch.reorder(*kept, *reduced)
-    outer, mine = sch.split(sch.fuse(*kept), [None, results])
-    term, lane = sch.split(sch.fuse(*reduced), [None, lanes])
+    outer, mine = sch.split(sch.fuse(*kept), [None, tile.results])
+    term, lane = sch.split(sch.fuse(*reduced), [None, tile.lanes])
     partial = sch.rfactor(lane, 0)
     sch.set_scope(partial, 0, "shared")
     store = sch.cache_write(partial, 0, "local")  # or every term would go through shared memory
@@ -83,8 +134,11 @@ def schedule_sums(func: tirx.PrimFunc, sums: Sums, results: int, lanes: int) -> 
     for later in after:
         inner = zip(sch.get_loops(later)[1:], sch.get(later).iter_vars, strict=True)
         spatial = sch.fuse(*(loop for loop, axis in inner if axis.iter_type != REDUCTION))
-        _, thread = sch.split(spatial, [None, results * lanes])
+        _, thread = sch.split(spatial, [None, tile.results * tile.lanes])
         sch.bind(thread, "threadIdx.x")
     if len(after) > 1:
         sch.set_scope(block, 0, "shared")
-    return sch.mod["main"]
+    return sch
+
+
+SUMS_RULE = CudaRule("sums", find_sums, sums_tiles, SumsTile, sums_cost, schedule_sums)

@@ -1,56 +1,140 @@
-"""CUDA tilings of functions that reduce whole rows before they write them, as softmax: a row to an rTask.
+"""CUDA tilings of functions that reduce whole rows before they write them, as softmax and the norms.
 
-The row's sums are made by all threads of the rTask together. A long row may also be cut into several rTasks,
-each of which makes the sums again: rTasks of one operator are independent (Rammer, 3.1).
+A row is all elements of the output that need the same sums. The sums are made by all threads of the rTask together.
+An rTask makes several rows one after another, or a long row is cut into several rTasks, each of which makes the sums
+again: rTasks of one operator are independent (Rammer, 3.1).
 """
 
-import tvm
-from tvm import s_tir, tirx
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.s_tir.schedule import SBlockRV
+
+from ..device import DeviceSpec
 from .anchor import REDUCTION, is_reduction, outputs_of
+from .cuda_cost import Cost, Work
 from .cuda_elementwise import count_spatial, inline_spatial, producers_of, spatial_loops
+from .cuda_measure import MAX_THREADS
+from .cuda_rule import CudaRule, start
+from .tiling import Function
 
 LEAST_COLUMNS = 8
 """Elements of the output that share one sum, from which on it pays to make the sum together."""
 
+IN_A_TRIP = 4
+"""Elements of a thread that are under way together."""
 
-def reduces_rows(func: tirx.PrimFunc) -> bool:
-    """Whether many elements of a single output need the same sums."""
-    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+
+@dataclass(frozen=True, slots=True)
+class RowsTile:
+    """`rows` rows to an rTask, or each row to `chunks` rTasks; one of the two is 1."""
+
+    rows: int
+    chunks: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Number of rows, elements of a row, number of sums that a row needs, and the work of the whole function."""
+
+    rows: int
+    columns: int
+    sums: int
+    work: Work
+
+
+def find_rows(function: Function) -> Rows | None:
+    """Describe a function in which many elements of a single output need the same sums; None for others."""
+    sch = start(function.func)
     inline_spatial(sch)
     output, *others = outputs_of(sch)
     producers = producers_of(sch, output)
     if others or not producers or is_reduction(sch, output):
-        return False
-    return all(count_spatial(sch, p) * LEAST_COLUMNS <= count_spatial(sch, output) for p in producers)
+        return None
+    elements = count_spatial(sch, output)
+    if not all(count_spatial(sch, p) * LEAST_COLUMNS <= elements for p in producers):
+        return None
+    axes = sch.get(output).iter_vars
+    rows = math.prod(int(axes[a].dom.extent) for a in _row_axes(sch, output, producers))
+    return Rows(rows, elements // rows, len(producers), Work.of(function.func)) if elements > rows else None
 
 
-def schedule_rows(func: tirx.PrimFunc, chunks: int, threads: int) -> tirx.PrimFunc:
-    """Schedule a function that `reduces_rows` with each row of its output in `chunks` rTasks of `threads` threads.
+def _row_axes(sch: s_tir.Schedule, output: SBlockRV, producers: list[SBlockRV]) -> list[int]:
+    """Axes of the output that choose the sums."""
+    sums = [region.source for p in producers for region in sch.get(p).writes]
+    block = sch.get(output)
+    used: set[tirx.Var] = set()
+    for region in block.reads:
+        if any(region.source.same_as(buffer) for buffer in sums):
+            for part in region.region:
+                tvm_ffi.structural_walk(part.min, [(tirx.Var, used.add)], order="pre")
+    return [a for a, axis in enumerate(block.iter_vars) if axis.var in used]
+
+
+def rows_tiles(form: Rows, device: DeviceSpec) -> Iterator[RowsTile]:
+    """From a quarter of a row to an eighth of all rows in an rTask."""
+    for threads in (32, 64, 128, MAX_THREADS):
+        if threads > max(device.warp, form.columns):
+            continue
+        for chunks in (1, 2, 4, 8, 16):
+            if form.columns % chunks == 0 and form.columns // chunks >= threads:
+                yield RowsTile(1, chunks, threads)
+        for rows in (2, 4, 8, 16, 32):
+            if form.rows % rows == 0:
+                yield RowsTile(rows, 1, threads)
+
+
+def rows_cost(form: Rows, tile: RowsTile) -> Cost:
+    """What an rTask does: every chunk of a row repeats the row's sums."""
+    num_rtasks = form.rows // tile.rows * tile.chunks
+    terms = form.columns / tile.threads
+    passes = form.sums * (1 + terms / IN_A_TRIP) + 1 + terms / tile.chunks / IN_A_TRIP
+    return Cost(
+        num_rtasks,
+        tile.threads,
+        form.work.flops / form.rows * tile.rows,
+        form.work.nbytes / form.rows * tile.rows,
+        steps=tile.rows * passes,
+    )
+
+
+def schedule_rows(func: tirx.PrimFunc, form: Rows, tile: RowsTile) -> s_tir.Schedule:
+    """Schedule a function with each row, or some rows, in an rTask.
 
     Raises
     ------
     ScheduleError
         Its reductions cannot move into the loops over the output's rows.
     """
-    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    sch = start(func)
     inline_spatial(sch)
-    outputs = outputs_of(sch)
-    producers = producers_of(sch, outputs[0])
-    *rows, columns = spatial_loops(sch, outputs[0])
-    chunk, serial, thread = sch.split(columns, [chunks, None, threads])
-    block_loop = sch.fuse(*rows, chunk)
-    sch.bind(block_loop, "blockIdx.x")
-    sch.reorder(thread, serial)
+    output = outputs_of(sch)[0]
+    producers = producers_of(sch, output)
+    chosen = _row_axes(sch, output, producers)
+    loops = spatial_loops(sch, output)
+    rows = [loops[a] for a in chosen] or [sch.add_unit_loop(output)]
+    columns = [loop for a, loop in enumerate(loops) if a not in chosen]
+    sch.reorder(*rows, *columns)
+    block_loop, row = sch.split(sch.fuse(*rows), [None, tile.rows])
+    chunk, serial, thread = sch.split(sch.fuse(*columns), [tile.chunks, None, tile.threads])
+    sch.reorder(block_loop, chunk, row, thread, serial)
+    sch.bind(sch.fuse(block_loop, chunk), "blockIdx.x")
     sch.bind(thread, "threadIdx.x")
     for producer in reversed(producers):
-        sch.compute_at(producer, block_loop, preserve_unit_loops=True)
+        sch.compute_at(producer, row, preserve_unit_loops=True)
         sch.set_scope(producer, 0, "shared")
         axes = sch.get(producer).iter_vars
-        loops = sch.get_loops(producer)[-len(axes) :]
-        reduced = [loop for loop, axis in zip(loops, axes, strict=True) if axis.iter_type == REDUCTION]
-        kept = [loop for loop, axis in zip(loops, axes, strict=True) if axis.iter_type != REDUCTION]
+        inner = sch.get_loops(producer)[-len(axes) :]
+        reduced = [loop for loop, axis in zip(inner, axes, strict=True) if axis.iter_type == REDUCTION]
+        kept = [loop for loop, axis in zip(inner, axes, strict=True) if axis.iter_type != REDUCTION]
         sch.reorder(*kept, *reduced)
-        _, lane = sch.split(sch.fuse(*reduced), [None, threads])
+        _, lane = sch.split(sch.fuse(*reduced), [None, tile.threads])
         sch.bind(lane, "threadIdx.x")
-    return sch.mod["main"]
+    return sch
+
+
+ROWS_RULE = CudaRule("rows", find_rows, rows_tiles, RowsTile, rows_cost, schedule_rows)

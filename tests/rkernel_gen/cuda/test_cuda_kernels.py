@@ -9,7 +9,8 @@ from tests.emulation.programs import H200, build
 from tests.functions import fused
 from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run
 from tvm_rammer.rkernel_gen.anchor import outputs_of
-from tvm_rammer.rkernel_gen.cuda import cuda_kernels, name_for_c
+from tvm_rammer.rkernel_gen.cuda import cuda_kernels
+from tvm_rammer.rkernel_gen.cuda_rule import name_for_c
 
 CPU = tvm.target.Target({"kind": "llvm"})
 op, nn = relax.op, relax.op.nn
