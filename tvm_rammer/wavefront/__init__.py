@@ -6,16 +6,19 @@ The scheduler is a pure function: no TVM, no I/O, no clock, no randomness.
     verify     proves that a program may run; shares no code with the scheduler
     simulate   predicts what it does in time; critical_path says why it takes so long
     schedule_svg, trace_json   show that
+    schedule_together   several models on one vDevice
 """
 
 from .builder import ProgramBuilder
 from .cost import CostModel
 from .critical_path import Step, critical_path
 from .draw import schedule_svg
+from .merge_graphs import MergedGraph, merge_graphs, with_prefix
 from .options import PolicyOptions
 from .policies import POLICIES
 from .problem import SYNCS
 from .schedule import schedule
+from .schedule_together import schedule_together
 from .simulate import simulate
 from .timeline import Span, Timeline
 from .trace import trace_json
@@ -25,15 +28,19 @@ __all__ = [
     "POLICIES",
     "SYNCS",
     "CostModel",
+    "MergedGraph",
     "PolicyOptions",
     "ProgramBuilder",
     "Span",
     "Step",
     "Timeline",
     "critical_path",
+    "merge_graphs",
     "schedule",
     "schedule_svg",
+    "schedule_together",
     "simulate",
     "trace_json",
     "verify",
+    "with_prefix",
 ]

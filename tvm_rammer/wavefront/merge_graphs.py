@@ -1,0 +1,90 @@
+"""Several graphs as one: what Rammer leaves out, scheduling between jobs, begins with a graph of all of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..errors import ScheduleError
+from ..ir import Buffer, RGraph, ROperator
+
+
+@dataclass(frozen=True, slots=True)
+class MergedGraph:
+    """A graph of several graphs.
+
+    Parameters
+    ----------
+    graph : RGraph
+        The operators of the first graph, then those of the second, and so on.
+    buffers : tuple of tuple of int
+        For each graph, where each of its buffers is in `graph.buffers`.
+    first_operator : tuple of int
+        For each graph, which operator of `graph` its first one is.
+    """
+
+    graph: RGraph
+    buffers: tuple[tuple[int, ...], ...]
+    first_operator: tuple[int, ...]
+
+
+def merge_graphs(graphs: Sequence[RGraph], name: str) -> MergedGraph:
+    """Unite graphs that do not depend on each other.
+
+    Parameters
+    ----------
+    graphs : sequence of RGraph
+        Operators of one name are not allowed; buffers of one name must be one input or constant that both read.
+    name : str
+        Of the new graph.
+
+    Returns
+    -------
+    MergedGraph
+
+    Raises
+    ------
+    ScheduleError
+        Two operators, or two different buffers, have one name.
+    """
+    buffers: dict[str, Buffer] = {}
+    operators: dict[str, ROperator] = {}
+    places: list[tuple[int, ...]] = []
+    first: list[int] = []
+    number: dict[str, int] = {}
+    for graph in graphs:
+        for buffer in graph.buffers:
+            if buffers.setdefault(buffer.name, buffer) != buffer or (buffer.name in number and not _shared(buffer)):
+                raise _collision("buffers", buffer.name)
+        for b in graph.buffers:
+            number.setdefault(b.name, len(number))
+        place = tuple(number[b.name] for b in graph.buffers)
+        first.append(len(operators))
+        for op in graph.operators:
+            if op.name in operators:
+                raise _collision("operators", op.name)
+            operators[op.name] = _moved(op, place)
+        places.append(place)
+    return MergedGraph(RGraph(name, tuple(buffers.values()), tuple(operators.values())), tuple(places), tuple(first))
+
+
+def with_prefix(graph: RGraph, prefix: str) -> RGraph:
+    """The same graph, with `prefix` before the name of each buffer and operator.
+
+    Functions keep their names: operators of several graphs that call one function use the same rKernels.
+    """
+    return replace(
+        graph,
+        buffers=tuple(replace(b, name=prefix + b.name) for b in graph.buffers),
+        operators=tuple(replace(op, name=prefix + op.name) for op in graph.operators),
+    )
+
+
+def _shared(buffer: Buffer) -> bool:
+    return buffer.kind in ("input", "constant")
+
+
+def _moved(op: ROperator, place: Sequence[int] | Mapping[int, int]) -> ROperator:
+    return replace(op, inputs=tuple(place[b] for b in op.inputs), outputs=tuple(place[b] for b in op.outputs))
+
+
+def _collision(what: str, name: str) -> ScheduleError:
+    return ScheduleError(f"two {what} are called {name!r}; make the names of each graph its own by with_prefix")

@@ -1,0 +1,139 @@
+"""Several models on one vDevice: their graphs do not depend on each other, so they fill each other's gaps."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..device import DeviceSpec
+from ..errors import ScheduleError
+from ..ir import Instruction, RGraph, RKernel, RProgram, Run, align
+from .cost import CostModel
+from .merge_graphs import merge_graphs
+from .options import PolicyOptions
+from .schedule import schedule
+from .simulate import simulate
+from .verify import verify
+
+
+def schedule_together(
+    graphs: Sequence[RGraph],
+    kernels: Mapping[str, Sequence[RKernel]],
+    device: DeviceSpec,
+    *,
+    veus: int,
+    shares: Sequence[float] | None = None,
+    policy: str = "wavefront",
+    sync: str = "auto",
+    cost: CostModel | None = None,
+    options: PolicyOptions | None = None,
+    name: str = "together",
+) -> tuple[RProgram, ...]:
+    """Plan several graphs for one vDevice.
+
+    Parameters
+    ----------
+    graphs : sequence of RGraph
+        At least one; their names of buffers and operators are as in `merge_graphs`. Without shares the graphs come in
+        the order of their priority: of operators that a policy holds equal, it places those of earlier graphs first.
+    kernels, device, veus, policy, sync, cost, options
+        As in `schedule`.
+    shares : sequence of float, optional
+        A positive number for each graph. It gets vEUs of its own, next to each other, in proportion, at least one.
+        Without shares all graphs use all vEUs.
+    name : str
+        Program `k` is called `{name}_{k}`.
+
+    Returns
+    -------
+    tuple of RProgram
+        In launch order, each verified, with `veus` lanes. With shares, program `k` holds the `k`-th program of each
+        graph: it is one program wherever each graph by itself is one.
+
+    Raises
+    ------
+    ScheduleError
+        As in `schedule`; also names that collide, or shares that are not positive or too many for the vEUs.
+    """
+    if not graphs:
+        raise ScheduleError("no graph to schedule; give at least one")
+    prices = cost or CostModel.of(device)
+    if shares is None:
+        whole = merge_graphs(graphs, name).graph
+        return schedule(whole, kernels, device, veus=veus, policy=policy, sync=sync, cost=prices, options=options)
+    if len(shares) != len(graphs):
+        raise ScheduleError(f"{len(shares)} shares for {len(graphs)} graphs; give one for each")
+    plans = [
+        schedule(graph, kernels, device, veus=n, policy=policy, sync=sync, cost=prices, options=options)
+        for graph, n in zip(graphs, divide_veus(veus, shares), strict=True)
+    ]
+    return tuple(
+        _launch(plans, k, name, prices, divide_veus(veus, shares)) for k in range(max(len(plan) for plan in plans))
+    )
+
+
+def divide_veus(veus: int, shares: Sequence[float]) -> tuple[int, ...]:
+    """Divide vEUs in proportion to shares, by largest remainders; each gets at least one.
+
+    Raises
+    ------
+    ScheduleError
+        Fewer vEUs than shares, or a share that is not positive.
+    """
+    if any(not (math.isfinite(share) and share > 0) for share in shares):
+        raise ScheduleError(f"shares {tuple(shares)}: each must be positive")
+    if veus < len(shares):
+        raise ScheduleError(f"{veus} vEUs cannot be divided among {len(shares)} graphs; leave the shares out")
+    # One for each beforehand, so that the smallest share is not left without.
+    spare, total = veus - len(shares), sum(shares)
+    exact = [spare * share / total for share in shares]
+    counts = [math.floor(part) for part in exact]
+    by_remainder = sorted(range(len(shares)), key=lambda i: (counts[i] - exact[i], i))
+    for i in by_remainder[: spare - sum(counts)]:
+        counts[i] += 1
+    return tuple(1 + count for count in counts)
+
+
+def _launch(plans: Sequence[Sequence[RProgram]], k: int, name: str, cost: CostModel, lanes: Sequence[int]) -> RProgram:
+    """The `k`-th programs of all graphs side by side; a graph that is done leaves its lanes empty."""
+    present = [plan[k] if k < len(plan) else _nothing(n) for plan, n in zip(plans, lanes, strict=True)]
+    program = unite_programs(present, f"{name}_{k}")
+    verify(program, max_veus=sum(lanes))
+    return replace(program, makespan_us=cost.launch_us + simulate(program, cost).makespan_us)
+
+
+def _nothing(lanes: int) -> RProgram:
+    return RProgram("", RGraph("", (), ()), (), ((),) * lanes, 0, {}, 0)
+
+
+def unite_programs(programs: Sequence[RProgram], name: str) -> RProgram:
+    """Put independent programs side by side: lanes, events and memory of each are its own.
+
+    Parameters
+    ----------
+    programs : sequence of RProgram
+        Names in their graphs are as in `merge_graphs`.
+    name : str
+        Of the new program and its graph.
+
+    Returns
+    -------
+    RProgram
+        With all lanes of all programs, in their order; not yet verified, and its makespan not yet known.
+    """
+    merged = merge_graphs([program.graph for program in programs], name)
+    lanes: list[tuple[Instruction, ...]] = []
+    offsets: dict[int, int] = {}
+    events = workspace = 0
+    for program, place, first in zip(programs, merged.buffers, merged.first_operator, strict=True):
+        lanes += [tuple(_renumbered(i, first, events) for i in lane) for lane in program.lanes]
+        offsets |= {place[b]: workspace + offset for b, offset in program.offsets.items()}
+        events += program.num_events
+        workspace += align(program.workspace_bytes)
+    kernels = tuple(kernel for program in programs for kernel in program.kernels)
+    return RProgram(name, merged.graph, kernels, tuple(lanes), events, offsets, workspace)
+
+
+def _renumbered(instruction: Instruction, first_operator: int, first_event: int) -> Instruction:
+    if isinstance(instruction, Run):
+        return replace(instruction, operator=first_operator + instruction.operator)
+    return replace(instruction, event=first_event + instruction.event)
