@@ -22,10 +22,24 @@ _HOMES = {
     "DeviceSpec": "device",
     "RProgram": "ir",
     "RammerError": "errors",
+    "CudaSource": "rkernel_gen.registered",
+    "TirKernel": "rkernel_gen.registered",
+    "register_rkernel": "rkernel_gen.registered",
+    "unregister_rkernel": "rkernel_gen.registered",
 }
 
 __version__ = "0.1.0"
-__all__ = ["DeviceSpec", "RProgram", "RammerError", "RammerModule", "compile"]
+__all__ = [
+    "CudaSource",
+    "DeviceSpec",
+    "RProgram",
+    "RammerError",
+    "RammerModule",
+    "TirKernel",
+    "compile",
+    "register_rkernel",
+    "unregister_rkernel",
+]
 
 
 def __getattr__(name: str) -> Any:

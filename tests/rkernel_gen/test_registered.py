@@ -1,12 +1,16 @@
 """Hand-written rKernels: matched, checked, and run beside the constructed ones."""
 
+import pathlib
+import tempfile
+
 import numpy as np
 import pytest
 from tvm import relax, tirx
 from tvm.script import tirx as T
 
+import tvm_rammer
 from tests.emulation.programs import H200, build
-from tests.functions import fused
+from tests.functions import fused, relax_module
 from tvm_rammer.device import host_cpu
 from tvm_rammer.errors import CodegenError
 from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run
@@ -91,11 +95,7 @@ def test_cuda_source_runs_as_rtasks(register):
 
 
 def test_tir_competes_with_what_is_constructed(register):
-    import tvm_rammer
-
     register("twice", lambda f: True, lambda f, d: [TirKernel(negate, rtask_us=1e-3)], "cpu")
-    from tests.functions import relax_module
-
     mod = relax_module([SHAPE], relax.op.negative)
     module = tvm_rammer.compile(mod, target="cpu")
     assert [k.name.partition("_registered_")[2] for p in module.rprograms for k in p.kernels] == ["twice_variant0"]
@@ -128,3 +128,26 @@ def test_parameters_must_be_the_operators(register):
 def test_a_bad_registration_is_refused(name, kind, message):
     with pytest.raises(CodegenError, match=message):
         register_rkernel(name, tirx.PrimFunc([], tirx.Evaluate(0)), lambda f, d: [], kind=kind)
+
+
+def test_the_documented_example_runs(register):
+    """The first block of the page is run as it stands, the second compiled and looked at."""
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "registering-kernels.md").read_text(encoding="utf-8")
+    names = {}
+    blocks = [block.partition("```")[0] for block in page.split("```python\n")[1:]]
+    assert len(blocks) == 2
+    mod = relax_module([SHAPE], lambda x: relax.op.nn.leakyrelu(x, 0.1))
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            # TVM's script reads the source file of what it compiles.
+            path = pathlib.Path(folder, "example.py")
+            path.write_text("\n".join(blocks), encoding="utf-8")
+            exec(compile(path.read_text(), str(path), "exec"), names)
+        module = tvm_rammer.compile(mod, target="cpu")
+        assert "my_leaky" in module.rprograms[0].kernels[0].name
+        x = np.random.default_rng(0).standard_normal(SHAPE).astype("float32")
+        np.testing.assert_allclose(module(x), np.where(x > 0, x, np.float32(0.1) * x), rtol=1e-6)
+        assert "my_leaky(" in tvm_rammer.compile(mod, target="cuda:h200").cuda_source()
+    finally:
+        for kind in ("cpu", "cuda"):
+            unregister_rkernel("my_leaky", kind=kind)

@@ -101,9 +101,8 @@ class RegisteredRule:
         return self._kernel(function, variant) if 0 <= variant < len(self._written(function)) else None
 
     def _written(self, function: Function) -> list[HandWritten]:
-        if not _matches(self.pattern, function.func):
-            return []
-        return list(self.make(function.func, function.device))
+        named = function.func.with_attr("global_symbol", function.name)
+        return list(self.make(named, function.device)) if _matches(self.pattern, named) else []
 
     def _kernel(self, function: Function, variant: int) -> ScheduledKernel:
         written = self._written(function)[variant]
@@ -123,7 +122,8 @@ def register_rkernel(name: str, pattern: Pattern, make: Make, *, kind: Kind) -> 
     name : str
         An identifier; a second registration under the same name and kind replaces the first.
     pattern : tirx.PrimFunc or callable
-        The fused, unscheduled function itself (compared by structure), or a predicate on it.
+        The fused, unscheduled function itself (compared by structure), or a predicate on it; its name in the module
+        is its `global_symbol`.
     make : callable
         Called with the fused function and the device; returns `TirKernel` and `CudaSource` objects, any number.
     kind : {"cpu", "cuda"}
