@@ -4,6 +4,7 @@ The scheduler is a pure function: no TVM, no I/O, no clock, no randomness.
 
     schedule   a policy places operators (builder: Append, Wait), memory is planned, then verify
     verify     proves that a program may run; shares no code with the scheduler
+    lower_bound   what no plan can beat
     simulate   predicts what it does in time; critical_path says why it takes so long
     schedule_svg, trace_json   show that
     schedule_together   several models on one vDevice
@@ -13,6 +14,7 @@ from .builder import ProgramBuilder
 from .cost import CostModel
 from .critical_path import Step, critical_path
 from .draw import schedule_svg
+from .lower_bound import LowerBound, lower_bound
 from .merge_graphs import MergedGraph, merge_graphs, with_prefix
 from .options import PolicyOptions
 from .policies import POLICIES
@@ -28,6 +30,7 @@ __all__ = [
     "POLICIES",
     "SYNCS",
     "CostModel",
+    "LowerBound",
     "MergedGraph",
     "PolicyOptions",
     "ProgramBuilder",
@@ -35,6 +38,7 @@ __all__ = [
     "Step",
     "Timeline",
     "critical_path",
+    "lower_bound",
     "merge_graphs",
     "schedule",
     "schedule_svg",
