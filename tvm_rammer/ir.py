@@ -150,6 +150,9 @@ class Region:
 
         start = offsets[d] + sum(coefficients[d][i] * x[i])    to    start + extents[d]   (exclusive).
 
+    Some rTasks touch what is a box only where neighbouring dimensions are seen as one, as a number of pixels of
+    an image is: then `view` says how the buffer is seen.
+
     Parameters
     ----------
     radices : tuple of int
@@ -158,12 +161,15 @@ class Region:
     coefficients : tuple of tuple of int
         For each dimension one for each digit.
     extents : tuple of int
+    view : tuple of int
+        A shape of the buffer's size whose dimensions the boxes have; empty for the buffer's own.
     """
 
     radices: tuple[int, ...]
     offsets: tuple[int, ...]
     coefficients: tuple[tuple[int, ...], ...]
     extents: tuple[int, ...]
+    view: tuple[int, ...] = ()
 
     def box(self, rtask: int) -> tuple[tuple[int, int], ...]:
         """For each dimension the first index that an rTask touches and the one past the last, not clipped."""
