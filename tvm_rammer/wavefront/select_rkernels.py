@@ -20,39 +20,38 @@ def efficient(problem: Problem, operator: int) -> RKernel:
     return min(problem.candidates(operator), key=lambda k: (_work_us(problem, k), cost.operator_us(k, veus)))
 
 
-def select_rkernels(problem: Problem, wave: Sequence[int], builder: ProgramBuilder) -> tuple[RKernel, ...]:
-    """Choose the kernels of a wave.
+def place_selected(wave: Sequence[int], builder: ProgramBuilder) -> None:
+    """Choose the kernels of a wave, and append it.
+
+    They are the fastest, unless their rTasks fill all vEUs and the efficient ones end the wave earlier.
 
     Parameters
     ----------
-    problem : Problem
     wave : sequence of int
-        Operators that do not depend on each other.
+        Operators, each after those of them that it depends on: none in a wave, some in a stage of IOS.
     builder : ProgramBuilder
-        The program that the wave would continue; left as it was.
-
-    Returns
-    -------
-    tuple of RKernel
-        The fastest, unless their rTasks fill all vEUs and the efficient ones end the wave earlier.
+        Its program is continued.
     """
-    fast = tuple(fastest(problem, o) for o in wave)
-    if sum(k.num_rtasks for k in fast) < problem.veus:
-        return fast
-    thrifty = tuple(efficient(problem, o) for o in wave)
-    if thrifty == fast or _try(wave, fast, builder) <= _try(wave, thrifty, builder):
-        return fast
-    return thrifty
+    problem = builder.problem
+    fast = [fastest(problem, o) for o in wave]
+    thrifty = [efficient(problem, o) for o in wave]
+    mark = builder.mark()
+    place_all(wave, fast, builder)
+    if thrifty == fast or sum(k.num_rtasks for k in fast) < problem.veus:
+        return
+    fast_us = builder.time_us
+    builder.rollback(mark)
+    place_all(wave, thrifty, builder)
+    if builder.time_us >= fast_us:
+        builder.rollback(mark)
+        place_all(wave, fast, builder)
+
+
+def place_all(operators: Sequence[int], kernels: Sequence[RKernel], builder: ProgramBuilder) -> None:
+    """Append operators one after another, each with its kernel."""
+    for operator, kernel in zip(operators, kernels, strict=True):
+        place(operator, kernel, builder)
 
 
 def _work_us(problem: Problem, kernel: RKernel) -> float:
     return problem.cost.rtask_us(kernel) * kernel.num_rtasks
-
-
-def _try(wave: Sequence[int], kernels: Sequence[RKernel], builder: ProgramBuilder) -> float:
-    mark = builder.mark()
-    for operator, kernel in zip(wave, kernels, strict=True):
-        place(operator, kernel, builder)
-    time_us = builder.time_us
-    builder.rollback(mark)
-    return time_us

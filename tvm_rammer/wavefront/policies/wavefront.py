@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from ..builder import ProgramBuilder
-from ..place import place
 from ..problem import Problem
-from ..select_rkernels import efficient, select_rkernels
+from ..select_rkernels import efficient, place_selected
 from ..waves import waves
 
 
@@ -42,6 +41,8 @@ def wavefront(problem: Problem) -> list[ProgramBuilder]:
 def schedule_wave(wave: Sequence[int], builder: ProgramBuilder) -> None:
     """ScheduleWave: continue a program by the operators of a wave.
 
+    Many counters to wait for can cost more than a barrier for all. So where that may be, both are tried.
+
     Parameters
     ----------
     wave : sequence of int
@@ -51,8 +52,26 @@ def schedule_wave(wave: Sequence[int], builder: ProgramBuilder) -> None:
     problem = builder.problem
     if problem.sync == "global":
         builder.barrier()
-    for operator, kernel in zip(wave, select_rkernels(problem, wave, builder), strict=True):
-        place(operator, kernel, builder)
+    mark = builder.mark()
+    place_selected(wave, builder)
+    if problem.sync == "global" or not _barrier_may_pay(problem, wave, builder):
+        return
+    counters_us = builder.time_us
+    builder.rollback(mark)
+    builder.barrier()
+    place_selected(wave, builder)
+    if builder.time_us >= counters_us:
+        builder.rollback(mark)
+        place_selected(wave, builder)
+
+
+def _barrier_may_pay(problem: Problem, wave: Sequence[int], builder: ProgramBuilder) -> bool:
+    """Whether waiting for a counter of each operator that the wave reads could cost more than a barrier."""
+    cost = problem.cost
+    if cost.barrier_us is None:
+        return False
+    counters = len({p for o in wave for p in problem.predecessors[o] if p in builder.kernels})
+    return counters > 1 and cost.signal_us + cost.wait_us * (counters - 1) > cost.barrier_us
 
 
 def _least_us(problem: Problem, wave: Sequence[int]) -> float:
