@@ -2,16 +2,17 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tvm import tirx
 
 from ..device import DeviceSpec
 from ..ir import RGraph
 from ..kernel import ScheduledKernel
-from .cpu import cpu_kernels
-from .registered import CudaSource, TirKernel, register_rkernel, registered_rules, unregister_rkernel
+from .construct import choose
+from .footprint import footprint
+from .registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
 from .select import pareto
 from .tiling import Function
 from .tuned import TuningLog
@@ -58,24 +59,14 @@ def make_kernels(
     found = Kernels()
     for name, constants in constant_parameters(graphs).items():
         function = Function(name, functions[name], device, constants)
-        made = list(_candidates(function, log))
-        found.kernels[name] = pareto(made, device.units)
+        made = [*(log.kernels(name, function.func, device) if log and device.kind == "cpu" else ()), *choose(function)]
+        found.kernels[name] = tuple(_with_regions(k) for k in pareto(made))
         found.dropped["beaten in all respects"] += len(made) - len(found.kernels[name])
     return found
 
 
-def _candidates(function: Function, log: TuningLog | None) -> Iterable[ScheduledKernel]:
-    device = function.device
-    for rule in registered_rules(device.kind):
-        yield from (k for t in rule.tilings(function) if (k := rule.build(function, dict(t.choices))))
-    if device.kind == "cpu":
-        if log:
-            yield from log.kernels(function.name, function.func, device)
-        yield from cpu_kernels(function.name, function.func, device, function.constants)
-    else:
-        from .cuda import cuda_kernels
-
-        yield from cuda_kernels(function.name, function.func, device)
+def _with_regions(kernel: ScheduledKernel) -> ScheduledKernel:
+    return replace(kernel, spec=replace(kernel.spec, regions=footprint(kernel.func, kernel.spec.num_rtasks)))
 
 
 def constant_parameters(graphs: Sequence[RGraph]) -> dict[str, frozenset[int]]:

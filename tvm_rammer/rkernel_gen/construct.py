@@ -1,7 +1,7 @@
 """From the constructed space of a function to the few kernels that are built (Roller, OSDI 2022, section 3)."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..device import DeviceSpec
@@ -12,67 +12,88 @@ from .tiling import Function, Rule, Tiling
 Measured = Mapping[Tiling, float]
 """Time of one rTask in microseconds, for the tilings that somebody measured."""
 
+MOST = 6
+"""Kernels of a function at most."""
+
 TRIES = 3
 """Tilings of a class that are built before the class is given up."""
 
 
-def rules(device: DeviceSpec) -> tuple[Rule, ...]:
-    """The rules that may apply on a device, those registered by hand first."""
+def rules(device: DeviceSpec) -> tuple[tuple[Rule, ...], ...]:
+    """The rules that may apply on a device, in tiers: one is asked only where those before it have no tiling."""
     if device.kind == "cpu":
         from .cpu import CPU_RULES
 
-        return (*registered_rules("cpu"), *CPU_RULES)
+        *special, generic = CPU_RULES
+        return (*registered_rules("cpu"), *special), (generic,)
     from .cuda import CUDA_RULES
 
-    return (*registered_rules("cuda"), *CUDA_RULES)
+    return ((*registered_rules("cuda"), *CUDA_RULES),)
 
 
 def space(function: Function) -> tuple[Tiling, ...]:
     """All tilings of a function, the one that is predicted to be fastest alone first."""
     units = function.device.units
-    found = [t for rule in rules(function.device) for t in rule.tilings(function)]
-    return tuple(sorted(found, key=lambda t: (t.operator_us(units), t.num_rtasks)))
+    for tier in rules(function.device):
+        if found := [t for rule in tier for t in rule.tilings(function)]:
+            return tuple(sorted(found, key=lambda t: (t.operator_us(units), t.num_rtasks)))
+    return ()
 
 
 def build(function: Function, tiling: Tiling) -> ScheduledKernel | None:
-    """The code of a tiling; None where its rule cannot make it of this function."""
-    for rule in rules(function.device):
-        if rule.name == tiling.rule:
-            return rule.build(function, dict(tiling.choices))
-    return None
+    """The code of a tiling; None where no rule can make it of this function."""
+    rule = next((r for tier in rules(function.device) for r in tier if r.name == tiling.rule), None)
+    return rule.build(function, dict(tiling.choices)) if rule else None
 
 
-def choose(function: Function, measured: Measured | None = None) -> Iterator[ScheduledKernel]:
-    """Build the best tiling of each class of rTask number; measured times come before predicted ones.
+def choose(function: Function, measured: Measured | None = None) -> tuple[ScheduledKernel, ...]:
+    """Build the best tilings of a function, with different numbers of rTasks.
+
+    Tilings whose numbers of rTasks have the same power of two are a class. The best one of each is a candidate, the
+    fastest `MOST` and the one of least work are built.
 
     Parameters
     ----------
     function : Function
     measured : mapping of Tiling to float, optional
-        Times of rTasks in microseconds.
+        Times of rTasks in microseconds. A measured tiling goes before all others of its class: predictions err by
+        more than tilings differ.
 
-    Yields
-    ------
-    ScheduledKernel
-        One a class: as many rTasks as units, four times as many, a quarter, and so on, and a single one. Its time is
-        the measured one where there is one.
+    Returns
+    -------
+    tuple of ScheduledKernel
+        Fewest rTasks first. Their time is the measured one where there is one.
     """
-    known = measured or {}
+    known, units = measured or {}, function.device.units
     timed = [replace(t, rtask_us=known[t]) if t in known else t for t in space(function)]
-    for members in _classes(timed, function.device.units):
-        # A measured time is worth more than any promise: predictions err by more than tilings differ.
-        ranked = sorted(members, key=lambda t: (t not in known, t.operator_us(function.device.units)))
-        for tiling in ranked[:TRIES]:
-            kernel = build(function, tiling)
-            if kernel is not None:
-                yield replace(kernel, spec=replace(kernel.spec, rtask_us=tiling.rtask_us, measured=tiling in known))
-                break
+    ranked = [sorted(c, key=lambda t: (t not in known, t.operator_us(units))) for c in _classes(timed)]
+    ranked.sort(key=lambda c: c[0].operator_us(units))
+    made = []
+    for members in _fast_and_thrifty(ranked):
+        kernel = next((k for t in members[:TRIES] if (k := _timed(function, t, known))), None)
+        if kernel is not None:
+            made.append(kernel)
+    return tuple(sorted(made, key=lambda k: k.spec.num_rtasks))
 
 
-def _classes(tilings: Sequence[Tiling], units: int) -> list[list[Tiling]]:
-    """Tilings with about the same number of rTasks: a factor of two either way; a single rTask by itself."""
-    found: dict[int | None, list[Tiling]] = {}
+def _classes(tilings: Sequence[Tiling]) -> list[list[Tiling]]:
+    found: dict[int, list[Tiling]] = {}
     for tiling in tilings:
-        key = None if tiling.num_rtasks == 1 else round(math.log(tiling.num_rtasks / units, 4))
-        found.setdefault(key, []).append(tiling)
+        found.setdefault(math.frexp(tiling.num_rtasks)[1], []).append(tiling)
     return list(found.values())
+
+
+def _fast_and_thrifty(ranked: Sequence[list[Tiling]]) -> list[list[Tiling]]:
+    """The first `MOST` classes, the one of least time x rTasks among them."""
+    if len(ranked) <= MOST:
+        return list(ranked)
+    thrifty = min(ranked, key=lambda c: c[0].rtask_us * c[0].num_rtasks)
+    fast = [c for c in ranked if c is not thrifty]
+    return [*fast[: MOST - 1], thrifty]
+
+
+def _timed(function: Function, tiling: Tiling, known: Measured) -> ScheduledKernel | None:
+    kernel = build(function, tiling)
+    if kernel is None:
+        return None
+    return replace(kernel, spec=replace(kernel.spec, rtask_us=tiling.rtask_us, measured=tiling in known))

@@ -1,0 +1,85 @@
+"""Which tilings are built, and which of the kernels the scheduler sees."""
+
+from dataclasses import replace
+
+import pytest
+from tvm import relax
+
+from tests.functions import fused
+from tvm_rammer.device import PRESETS, host_cpu
+from tvm_rammer.ir import RKernel
+from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.rkernel_gen.construct import MOST, build, choose, space
+from tvm_rammer.rkernel_gen.select import pareto
+from tvm_rammer.rkernel_gen.tiling import Function
+
+op = relax.op
+DEVICES = {"cpu": replace(host_cpu(), units=2), "cuda": PRESETS["cuda:h200"]}
+FORMS = {
+    "conv": (lambda x, w: op.nn.relu(op.nn.conv2d(x, w, padding=1)), [(1, 16, 28, 28), (32, 16, 3, 3)], {1}),
+    "matmul": (lambda x, w: op.matmul(x, w), [(64, 128), (128, 96)], {1}),
+    "softmax": (lambda x: op.nn.softmax(x), [(40, 96)], set()),
+    "exp": (lambda x: op.exp(x), [(64, 100)], set()),
+}
+
+
+def function(form, kind):
+    make, shapes, constants = FORMS[form]
+    return Function("op", fused(shapes, make), DEVICES[kind], frozenset(constants))
+
+
+@pytest.mark.parametrize("kind", DEVICES)
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_built_is_what_the_space_says(form, kind):
+    subject = function(form, kind)
+    tilings = space(subject)
+    assert len({t.label for t in tilings}) == len(tilings) >= 4
+    times = [t.operator_us(subject.device.units) for t in tilings]
+    assert times == sorted(times)
+    labels = {f"op_{t.label}": t for t in tilings}
+    kernels = choose(subject)
+    assert 2 <= len({k.spec.num_rtasks for k in kernels}) == len(kernels) <= MOST
+    for kernel in kernels:
+        tiling = labels[kernel.spec.name]
+        assert (kernel.spec.num_rtasks, kernel.spec.rtask_us) == (tiling.num_rtasks, tiling.rtask_us)
+        assert not kernel.spec.measured and kernel.spec.function == "op"
+
+
+@pytest.mark.parametrize("kind", DEVICES)
+def test_a_function_without_names_has_the_same_key(kind):
+    subject = function("conv", kind)
+    other = Function("other", subject.func.with_attr("global_symbol", "renamed"), subject.device, subject.constants)
+    assert other.key == subject.key
+    assert replace(subject, constants=frozenset()).key != subject.key
+    assert function("exp", kind).key != subject.key
+
+
+def test_a_measured_tiling_goes_before_a_promise():
+    subject = function("matmul", "cpu")
+    tilings = [t for t in space(subject) if t.num_rtasks == 2]
+    last = tilings[-1]
+    (kernel,) = [k for k in choose(subject, {last: 0.5}) if k.spec.measured]
+    assert kernel.spec.name == f"op_{last.label}" and kernel.spec.rtask_us == 0.5
+    faster = {last: 0.5, tilings[0]: 0.25}
+    (kernel,) = [k for k in choose(subject, faster) if k.spec.measured]
+    assert kernel.spec.name == f"op_{tilings[0].label}" and kernel.spec.rtask_us == 0.25
+
+
+def test_nobody_builds_what_no_rule_knows():
+    subject = function("exp", "cpu")
+    assert build(subject, replace(space(subject)[0], rule="unheard_of")) is None
+    assert build(subject, replace(space(subject)[0], choices=(("rtasks", -1),))) is None
+
+
+def kernel(name, rtask_us, rtasks, registers=None, shared=0, threads=1):
+    return ScheduledKernel(RKernel(name, "f", rtasks, rtask_us, threads, shared, registers), None)
+
+
+def test_the_pareto_set():
+    coarse, fine = kernel("coarse", 10.0, 2), kernel("fine", 3.0, 8)
+    slower, greedy = kernel("slower", 11.0, 2), kernel("greedy", 3.0, 8, shared=64)
+    twin, lean = kernel("twin", 10.0, 2), kernel("lean", 12.0, 2, registers=0)
+    assert pareto([slower, fine, coarse, greedy, twin, lean]) == (coarse, fine)
+    small, large = kernel("small", 10.0, 4, registers=32, threads=64), kernel("large", 9.0, 4, registers=64, threads=64)
+    assert pareto([small, large]) == (large, small)
+    assert pareto([]) == ()
