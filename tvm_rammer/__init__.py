@@ -18,6 +18,7 @@ startup.register_pipeline_with_tvm()
 
 _HOMES = {
     "compile": "driver",
+    "compile_together": "driver",
     "RammerModule": "module",
     "DeviceSpec": "device",
     "RProgram": "ir",
@@ -37,6 +38,7 @@ __all__ = [
     "RammerModule",
     "TirKernel",
     "compile",
+    "compile_together",
     "register_rkernel",
     "unregister_rkernel",
 ]

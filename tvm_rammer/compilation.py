@@ -17,6 +17,10 @@ class Compilation:
     ----------
     device : DeviceSpec
     policy, sync : str
+    num_params : tuple of int
+        How many inputs each of several joined models has; empty for a single model.
+    shares : tuple of float or None
+        The share of the vEUs that each of them gets; None where all use all.
     operators : int
         Calls of the model before fusion.
     graphs : list of RGraph
@@ -39,6 +43,8 @@ class Compilation:
     device: DeviceSpec
     policy: str = "wavefront"
     sync: str = "auto"
+    num_params: tuple[int, ...] = ()
+    shares: tuple[float, ...] | None = None
     operators: int = 0
     graphs: list[RGraph] = field(default_factory=list)
     kernels: dict[str, tuple[RKernel, ...]] = field(default_factory=dict)

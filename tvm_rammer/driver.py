@@ -9,6 +9,7 @@ import tvm
 from . import persistent_codegen as codegen
 from . import relay_passes
 from .compilation import Compilation
+from .errors import ModelError
 from .explore import Alternative, Exploration, plan_alternatives
 from .module import RammerModule, TensorSpec
 from .pipeline import finish, resolve_device
@@ -53,18 +54,75 @@ def compile(
     ModelError, TargetError, ScheduleError, CodegenError, ToolError
         See `tvm_rammer.errors`.
     """
-    device = resolve_device(target)
-    tvm_target = tvm.target.Target(device.target_config())
-    record = Compilation(device, policy, sync)
     mod = relay_passes.load_model(model, shapes)
-    inputs = [_tensor_spec(p) for p in mod["main"].params]
+    record = Compilation(resolve_device(target), policy, sync)
+    return _compile(mod, _inputs(mod), record, tuning_logs, explore)
+
+
+def compile_together(
+    models: Sequence[Any],
+    *,
+    shares: Sequence[float] | None = None,
+    target: Any = "cpu",
+    shapes: Sequence[Mapping[str, Sequence[int]] | None] | None = None,
+    policy: str = "wavefront",
+    sync: str = "auto",
+    tuning_logs: str | os.PathLike[str] | None = None,
+    explore: int = 0,
+) -> RammerModule:
+    """Compile several models to one module: its rPrograms run them side by side on one vDevice.
+
+    Parameters
+    ----------
+    models : sequence
+        Each as `compile` takes it.
+    shares : sequence of float, optional
+        A positive number for each model, which gets vEUs of its own in this proportion. Without shares all models use
+        all vEUs; of operators that the policy holds equal, those of earlier models come first.
+    shapes : sequence of (mapping or None), optional
+        For each model, as `compile` takes them.
+    target, policy, sync, tuning_logs, explore
+        As in `compile`.
+
+    Returns
+    -------
+    RammerModule
+        Its inputs are those of all models; input `x` of the second one is called `model1_x`. It returns a tuple with
+        the result of each.
+
+    Raises
+    ------
+    ModelError, TargetError, ScheduleError, CodegenError, ToolError
+        See `tvm_rammer.errors`.
+    """
+    if not models or len(shapes or models) != len(models) or len(shares or models) != len(models):
+        raise ModelError(
+            f"{len(models)} models, {len(shapes or ())} shapes, {len(shares or ())} shares; give at least one model, "
+            "and for each one share and one mapping of shapes, or none at all"
+        )
+    mods = [relay_passes.load_model(m, s) for m, s in zip(models, shapes or [None] * len(models), strict=True)]
+    inputs = [_inputs(mod, f"model{number}_") for number, mod in enumerate(mods)]
+    record = Compilation(resolve_device(target), policy, sync)
+    record.num_params = tuple(len(specs) for specs in inputs)
+    record.shares = tuple(shares) if shares is not None else None
+    joined = relay_passes.join_models(mods)
+    return _compile(joined, [spec for specs in inputs for spec in specs], record, tuning_logs, explore)
+
+
+def _compile(
+    mod: tvm.IRModule,
+    inputs: Sequence[TensorSpec],
+    record: Compilation,
+    tuning_logs: str | os.PathLike[str] | None,
+    explore: int,
+) -> RammerModule:
+    target = tvm.target.Target(record.device.target_config())
     record.operators = _count_calls(mod)
-    regions = find_regions(relay_passes.prepare(tvm_target)(mod), record, tuning_logs)
+    regions = find_regions(relay_passes.prepare(target)(mod), record, tuning_logs)
     plan_regions(regions, record)
     plans = plan_alternatives(regions, record) if explore else [("", record)]
     made = [
-        Alternative(label, plan, build(finish(tvm_target)(launch_regions(regions, plan)), tvm_target))
-        for label, plan in plans
+        Alternative(label, plan, build(finish(target)(launch_regions(regions, plan)), target)) for label, plan in plans
     ]
     return RammerModule(Exploration(made, explore), inputs)
 
@@ -75,8 +133,11 @@ def build(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.relax.VMExecutabl
     return tvm.compile(mod, target, relax_pipeline=tvm.transform.Sequential([]), tir_pipeline=pipeline)
 
 
-def _tensor_spec(param: tvm.ir.Var) -> TensorSpec:
-    return TensorSpec(param.name, tuple(int(s) for s in param.ty.shape), str(param.ty.dtype))
+def _inputs(mod: tvm.IRModule, prefix: str = "") -> list[TensorSpec]:
+    return [
+        TensorSpec(prefix + param.name, tuple(int(s) for s in param.ty.shape), str(param.ty.dtype))
+        for param in mod["main"].params
+    ]
 
 
 def _count_calls(mod: tvm.IRModule) -> int:

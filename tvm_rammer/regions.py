@@ -97,10 +97,14 @@ def plan_regions(regions: Regions, record: Compilation) -> None:
 
 def _plan(region: relay_passes.Region, regions: Regions, record: Compilation) -> tuple[RProgram, ...]:
     """Plan a region, and plan again without a kernel that the code generator refuses."""
+    graphs = [region.graph]
+    if record.shares:
+        owned = relay_passes.models_of(regions.mod, region, record.num_params)
+        graphs = [region.graph.subgraph(operators, region.graph.name) for operators in owned]
     while True:
-        programs = wavefront.schedule(
-            region.graph, record.kernels, record.device,
-            veus=record.device.units, policy=record.policy, sync=record.sync,
+        programs = wavefront.schedule_together(
+            graphs, record.kernels, record.device, name=region.graph.name,
+            veus=record.device.units, shares=record.shares, policy=record.policy, sync=record.sync,
         )  # fmt: skip
         by_name = {k.spec.name: k for name in record.kernels for k in regions.kernels[name]}
         for spec in dict.fromkeys(k for program in programs for k in program.kernels):

@@ -3,6 +3,7 @@
 TVM removed Relay in 0.20, so these passes work on Relax, and the folder keeps the name of the project's brief.
 
     load_model      .onnx, ModelProto, Relax module or torch program -> Relax module of static shapes
+    join_models     several of those -> one
     prepare         clean-up, constants folded, operators fused: one call_tir is one rOperator
     partition       Relax module -> regions of call_tirs, each with its RGraph
     replace_region  the launches that a region became -> back into the Relax module
@@ -12,6 +13,7 @@ TVM removed Relay in 0.20, so these passes work on Relax, and the folder keeps t
 from .eligible import LEAVE
 from .fold_batchnorm import FoldBatchNorm
 from .fold_constants import FoldConstants
+from .join_models import join_models, models_of
 from .load_model import load_model
 from .partition import Partition, Region, partition
 from .pipeline import finish
@@ -28,7 +30,9 @@ __all__ = [
     "Region",
     "SimplifyOps",
     "finish",
+    "join_models",
     "load_model",
+    "models_of",
     "partition",
     "prepare",
     "replace_region",
