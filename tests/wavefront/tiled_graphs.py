@@ -1,0 +1,98 @@
+"""Random graphs whose kernels say what each rTask reads and writes: tilings in one or two dimensions, with halos."""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm_rammer.ir import Buffer, Region, RGraph, RKernel, ROperator
+
+SIZES = ((1, 12), (6, 1), (4, 6), (8, 8), (12, 10))
+
+
+def tiled_graph(rng: random.Random, operators: int, *, names: str = "o") -> tuple[RGraph, dict[str, list[RKernel]]]:
+    """A random graph of two-dimensional int8 images, and one to three kernels for each operator.
+
+    Parameters
+    ----------
+    operators : int
+        At least 1. Each reads up to three earlier results, often the latest ones, or the input.
+    """
+    buffers = [Buffer("x", rng.choice(SIZES), "int8", "input")]
+    made: list[ROperator] = []
+    for o in range(operators):
+        recent = range(max(0, o - 4), o + 1)
+        inputs = tuple(sorted({rng.choice(recent) for _ in range(rng.choice((1, 1, 2, 2, 3)))}))
+        # Mostly as large as an input, so that halos say something.
+        shape = buffers[rng.choice(inputs)].shape if rng.random() < 0.8 else rng.choice(SIZES)
+        buffers.append(Buffer(f"{names}{o}.out", shape, "int8", "intermediate"))
+        made.append(ROperator(f"{names}{o}", f"f{names}{o}", inputs, (o + 1,)))
+    read = {b for op in made for b in op.inputs}
+    kinds = {b: "intermediate" if b in read else "output" for b in range(1, len(buffers))}
+    whole = [buffers[0], *(Buffer(b.name, b.shape, b.dtype, kinds[i]) for i, b in enumerate(buffers[1:], 1))]
+    graph = RGraph("g", tuple(whole), tuple(made))
+    return graph, {op.function: _kernels(rng, graph, op) for op in made}
+
+
+def _kernels(rng: random.Random, graph: RGraph, op: ROperator) -> list[RKernel]:
+    found: dict[int, RKernel] = {}
+    for _ in range(rng.choice((1, 2, 3))):
+        kernel = _kernel(rng, [graph.buffers[b].shape for b in (*op.inputs, *op.outputs)], op.function)
+        found.setdefault(kernel.num_rtasks, kernel)
+    return list(found.values())
+
+
+def _kernel(rng: random.Random, shapes: Sequence[tuple[int, ...]], function: str) -> RKernel:
+    out = shapes[-1]
+    # Tiles of rows and columns, or of cells one after another.
+    grid = out if rng.random() < 0.8 else (math.prod(out),)
+    tile = tuple(rng.randint(max(1, extent // 4), extent) for extent in grid)
+    radices = tuple(-(-extent // t) for extent, t in zip(grid, tile, strict=True))
+    halo, count = rng.choice((0, 0, 1, 2)), math.prod(radices)
+    view = () if grid == out else grid
+    regions = tuple(
+        _tiles(radices, tile, halo if i + 1 < len(shapes) else 0, view) if shape == out and rng.random() < 0.9 else None
+        for i, shape in enumerate(shapes)
+    )
+    us = rng.choice((0.5, 1.0, 3.0))
+    return RKernel(f"k_{function}_{count}", function, count, us, regions=regions if rng.random() < 0.9 else ())
+
+
+def _tiles(radices: tuple[int, ...], tile: tuple[int, ...], halo: int, view: tuple[int, ...]) -> Region:
+    steps = tuple(tuple(t if i == d else 0 for i in range(len(tile))) for d, t in enumerate(tile))
+    return Region(radices, (-halo,) * len(tile), steps, tuple(t + 2 * halo for t in tile), view)
+
+
+def touched(kernel: RKernel, parameter: int, shape: tuple[int, ...], index: int, *, written: bool) -> np.ndarray:
+    """What an rTask touches of a buffer: the numbers of its cells, row after row.
+
+    A tile of unknown region is all of an input. Of an output it is what the rTasks of these tests write then: equal
+    parts, one after another.
+    """
+    cells = np.arange(math.prod(shape))
+    region = kernel.regions[parameter] if kernel.regions else None
+    if region is None:
+        first, last = (n * cells.size // kernel.num_rtasks for n in (index, index + 1))
+        return cells[first:last] if written else cells
+    view = region.view or shape
+    box = tuple(slice(max(0, a), max(0, min(b, n))) for (a, b), n in zip(region.box(index), view, strict=True))
+    return cells.reshape(view)[box].ravel()
+
+
+def rtask(graph: RGraph, op: ROperator, kernel: RKernel) -> Callable[..., None]:
+    """An rTask in NumPy, for the reference interpreter: each value depends on all that the rTask may read."""
+    shapes = [graph.buffers[b].shape for b in (*op.inputs, *op.outputs)]
+    salt = sum(map(ord, op.name))
+
+    def run(*arguments: Any) -> None:
+        *arrays, index = arguments
+        total = salt
+        for p, array in enumerate(arrays[:-1]):
+            seen = array.ravel()[touched(kernel, p, shapes[p], index, written=False)].astype(np.int64)
+            total = total * 31 + int((seen * (1 + 2 * np.arange(seen.size))).sum())
+        cells = touched(kernel, len(arrays) - 1, shapes[-1], index, written=True)
+        arrays[-1].reshape(-1)[cells] = (total + 7 * cells).astype(np.uint8).view(np.int8)
+
+    return run

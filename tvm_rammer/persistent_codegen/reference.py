@@ -1,0 +1,158 @@
+"""A reference interpreter: runs an rProgram, rTask by rTask, in random legal orders.
+
+It reads the program alone and knows nothing of the code generators: no tables, no segments, no generated code. What
+memory is shared in the plan is shared here too, byte for byte.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from ..errors import VerificationError
+from ..ir import ALIGNMENT, RProgram, Run, Signal, Wait
+from ..kernel import Pack
+
+RTask = Callable[..., None]
+"""Runs one rTask: takes the operator's buffers, inputs then outputs, and the rTask's index."""
+
+_CHANGE = 0.25
+"""How often another lane may become the most urgent one."""
+
+
+def interpret(
+    program: RProgram,
+    rtasks: Sequence[RTask],
+    values: Mapping[str, np.ndarray],
+    *,
+    packs: Sequence[Mapping[int, Pack]] | None = None,
+    seed: int = 0,
+) -> dict[str, np.ndarray]:
+    """Run a program in one of its legal orders.
+
+    The most urgent lane that need not wait takes the next step, and urgency changes at random: so one lane may run far
+    ahead of another (as in Burckhardt et al., ASPLOS 2010). An rTask begins and ends in two steps, and does its work in
+    both, since it may read and write at any time in between: of a right program that changes nothing. All memory
+    holds NaN (bytes of 255) at first.
+
+    Parameters
+    ----------
+    program : RProgram
+        Need not be verified.
+    rtasks : sequence of callable
+        For each operator. What an rTask writes must depend on nothing but its inputs.
+    values : mapping of str to numpy.ndarray
+        Each input and constant of the graph, by name.
+    packs : sequence of mapping, optional
+        For each operator, how its constants are laid out anew.
+    seed : int
+        Chooses the order.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+        Each output of the graph, by name.
+
+    Raises
+    ------
+    VerificationError
+        Some lanes wait for ever.
+    """
+    buffers = _allocate(program, values)
+    arguments = []
+    for o, op in enumerate(program.graph.operators):
+        given = [buffers[b] for b in (*op.inputs, *op.outputs)]
+        for i, pack in (packs[o] if packs else {}).items():
+            given[i] = _aligned(pack.apply(given[i]))
+        arguments.append(given)
+    for operator, index in _Walk(program, np.random.default_rng(seed)).steps():
+        rtasks[operator](*arguments[operator], index)
+    return {b.name: array for b, array in zip(program.graph.buffers, buffers, strict=True) if b.kind == "output"}
+
+
+def _allocate(program: RProgram, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """An array for each buffer; intermediate ones lie in the workspace where the plan puts them."""
+    workspace = _poisoned(program.workspace_bytes)
+    made = []
+    for b, buffer in enumerate(program.graph.buffers):
+        if buffer.kind in ("input", "constant"):
+            made.append(_aligned(values[buffer.name]))
+            continue
+        offset = program.offsets.get(b, 0)
+        place = workspace[offset : offset + buffer.nbytes] if b in program.offsets else _poisoned(buffer.nbytes)
+        made.append(place.view(buffer.dtype).reshape(buffer.shape))
+    return made
+
+
+def _poisoned(nbytes: int) -> np.ndarray:
+    """Bytes at an address that TVM's functions accept."""
+    room = np.full(nbytes + ALIGNMENT, 255, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    return room[start : start + nbytes]
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    copy = _poisoned(array.nbytes).view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+@dataclass(slots=True)
+class _Event:
+    arrived: int = 0
+    parked: list[tuple[int, int]] = field(default_factory=list)
+
+
+class _Walk:
+    """One random legal order of a program."""
+
+    def __init__(self, program: RProgram, rng: np.random.Generator) -> None:
+        self._program, self._rng = program, rng
+        self._lanes = [self._unrolled(v) for v in range(len(program.lanes))]
+        self._events = [_Event() for _ in range(program.num_events)]
+        self._urgent = [(rng.random(), v) for v in range(len(program.lanes))]
+        heapify(self._urgent)
+
+    def steps(self) -> Iterator[tuple[int, int]]:
+        """(operator, rTask) twice for each rTask: where it begins and where it ends."""
+        unfinished = len(self._lanes)
+        while self._urgent:
+            urgency, v = heappop(self._urgent)
+            step = next(self._lanes[v], None)
+            if step is None:
+                unfinished -= 1
+                continue
+            if isinstance(step, Wait):
+                event = self._events[step.event]
+                if event.arrived < step.arrivals:
+                    event.parked.append((step.arrivals, v))
+                    continue
+            elif isinstance(step, Signal):
+                self._arrive(step.event)
+            else:
+                yield step
+            heappush(self._urgent, (self._rng.random() if self._rng.random() < _CHANGE else urgency, v))
+        if unfinished:
+            waiting = sorted(v for event in self._events for _, v in event.parked)
+            raise VerificationError(f"program {self._program.name!r}: lanes {waiting[:8]} wait for ever")
+
+    def _unrolled(self, v: int) -> Iterator[tuple[int, int] | Signal | Wait]:
+        for instruction in self._program.lanes[v]:
+            if isinstance(instruction, Run):
+                for index in instruction.indices():
+                    yield instruction.operator, index
+                    yield instruction.operator, index
+            else:
+                yield instruction
+
+    def _arrive(self, number: int) -> None:
+        event = self._events[number]
+        event.arrived += 1
+        still = []
+        for arrivals, v in event.parked:
+            if event.arrived >= arrivals:
+                heappush(self._urgent, (self._rng.random(), v))
+            else:
+                still.append((arrivals, v))
+        event.parked = still
