@@ -15,7 +15,7 @@ from .footprint import footprint
 from .registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
 from .select import pareto
 from .tiling import Function
-from .tuned import TuningLog
+from .tuning_log import TuningLog
 
 
 @dataclass(slots=True)
@@ -59,7 +59,9 @@ def make_kernels(
     found = Kernels()
     for name, constants in constant_parameters(graphs).items():
         function = Function(name, functions[name], device, constants)
-        made = [*(log.kernels(name, function.func, device) if log and device.kind == "cpu" else ()), *choose(function)]
+        measured = log.measured(function) if log else {}
+        known = {tiling: time.rtask_us for tiling, time in measured.items()}
+        made = [*(log.kernels(function) if log else ()), *choose(function, known)]
         found.kernels[name] = tuple(_with_regions(k) for k in pareto(made))
         found.dropped["beaten in all respects"] += len(made) - len(found.kernels[name])
     return found

@@ -1,69 +1,73 @@
-"""rKernels from tuning logs: the best records of a MetaSchedule database."""
+"""rKernels from the best records of a MetaSchedule database."""
 
-import os
 import pathlib
+import tempfile
 
 import tvm
 from tvm import s_tir, tirx
 from tvm.s_tir.schedule import ScheduleError
 
-from ..device import DeviceSpec
 from ..errors import TuningLogError
 from ..ir import RKernel
 from ..kernel import ScheduledKernel
+from .log_lines import read
+from .tiling import Function
 
-FILES = ("database_workload.json", "database_tuning_record.json")
+WORKLOADS, RECORDS = DATABASE = ("database_workload.json", "database_tuning_record.json")
 TOP = 8
 """Records looked at for each function."""
 
 
-class TuningLog:
-    """A MetaSchedule database, opened to be read.
+class DatabaseReader:
+    """A MetaSchedule database, read once.
 
     Parameters
     ----------
-    folder : path
-        Holds `database_workload.json` and `database_tuning_record.json`.
+    folder : pathlib.Path
+        Holds the two files; they are never written, and torn lines are left out.
 
     Raises
     ------
     TuningLogError
-        The folder or a file is missing, or MetaSchedule cannot read them.
+        MetaSchedule cannot read them.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: pathlib.Path) -> None:
         # Imported here: most compilations use no log, and MetaSchedule takes a while to import.
         from tvm.s_tir import meta_schedule
 
-        missing = [name for name in FILES if not (pathlib.Path(folder) / name).is_file()]
-        if missing:
-            raise TuningLogError(
-                f"{str(folder)!r} is no tuning log: {' and '.join(missing)} missing; "
-                "give the folder that MetaSchedule wrote its JSON database to"
-            )
-        try:
-            self._database = meta_schedule.database.JSONDatabase(work_dir=str(folder))
-        except (RuntimeError, ValueError, TypeError, KeyError) as error:
-            reason = str(error).strip().splitlines()[-1]
-            raise TuningLogError(f"cannot read the tuning log {str(folder)!r}: {reason}") from error
+        with tempfile.TemporaryDirectory() as copy:
+            for name in DATABASE:
+                read(folder / name)  # warns of what is left out
+                text = (folder / name).read_bytes()
+                pathlib.Path(copy, name).write_bytes(text[: text.rfind(b"\n") + 1])
+            try:
+                self._database = meta_schedule.database.JSONDatabase(work_dir=copy)
+            except (RuntimeError, ValueError, TypeError, KeyError) as error:
+                reason = str(error).strip().splitlines()[-1]
+                raise TuningLogError(
+                    f"MetaSchedule cannot read the database in {str(folder)!r}: {reason}; tune again with this TVM"
+                ) from error
 
-    def kernels(self, name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tuple[ScheduledKernel, ...]:
+    @staticmethod
+    def open(folder: pathlib.Path) -> "DatabaseReader | None":
+        """Read the database of a folder; None where there is none."""
+        return DatabaseReader(folder) if all((folder / name).is_file() for name in DATABASE) else None
+
+    def kernels(self, function: Function) -> tuple[ScheduledKernel, ...]:
         """Make rKernels of the records of a function.
 
         Parameters
         ----------
-        name : str
-        func : tirx.PrimFunc
-            Fused and not scheduled, as it was tuned.
-        device : DeviceSpec
-            A CPU; a record's time is of a run on all its units.
+        function : Function
+            Of a CPU; a record's time is of a run on all its units.
 
         Returns
         -------
         tuple of ScheduledKernel
             One for each number of rTasks, the fastest. Records that are no single parallel loop are passed over.
         """
-        module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+        module = tvm.IRModule({"main": function.func.with_attr("global_symbol", "main")})
         if not self._database.has_workload(module):
             return ()
         made: dict[int, ScheduledKernel] = {}
@@ -77,8 +81,8 @@ class TuningLog:
             if rtasks is None or rtasks in made or not record.run_secs:
                 continue
             seconds = sum(float(s) for s in record.run_secs) / len(record.run_secs)
-            rtask_us = seconds * 1e6 * min(device.units, rtasks) / rtasks
-            spec = RKernel(f"{name}_tuned{rtasks}", name, rtasks, rtask_us, measured=True)
+            rtask_us = seconds * 1e6 * min(function.device.units, rtasks) / rtasks
+            spec = RKernel(f"{function.name}_tuned{rtasks}", function.name, rtasks, rtask_us, measured=True)
             made[rtasks] = ScheduledKernel(spec, sch.mod["main"].without_attr("global_symbol"))
         return tuple(made.values())
 
