@@ -37,7 +37,7 @@ def is_right(program: RProgram) -> bool:
     def may_precede_end(late: Place, early: Place) -> bool:
         """Whether `late` may begin before `early` has ended."""
         if late[0] == early[0]:
-            return late[1] < early[1]
+            return late[1] <= early[1]  # a run is over only when it is over
         return late in after[early]
 
     writers: dict[int, list[_Access]] = {}
