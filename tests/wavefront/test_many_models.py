@@ -131,6 +131,14 @@ def test_with_shares_each_model_keeps_its_own_plan() -> None:
     assert program.waits() == a.waits() + b.waits()
 
 
+def test_barriers_of_both_models_stay_the_last_events() -> None:
+    cost = CostModel(launch_us=1e6, signal_us=1.0, barrier_us=3.0)
+    (program,) = together(veus=6, shares=[1, 1], cost=cost, sync="global")
+    (a,), (b,) = (schedule(g, kernels(), DEVICE, veus=3, cost=cost, sync="global") for g in (A, B))
+    assert program.barriers == a.barriers + b.barriers > 0
+    assert program.makespan_us == pytest.approx(max(a.makespan_us, b.makespan_us))
+
+
 def test_both_models_together_take_less_time_than_one_after_the_other() -> None:
     one_by_one = sum(p.makespan_us for graph in (A, B) for p in alone(graph, 8, PRICED))
     for shares in (None, [1, 1]):

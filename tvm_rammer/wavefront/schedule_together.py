@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 from ..device import DeviceSpec
 from ..errors import ScheduleError
@@ -123,17 +124,28 @@ def unite_programs(programs: Sequence[RProgram], name: str) -> RProgram:
     merged = merge_graphs([program.graph for program in programs], name)
     lanes: list[tuple[Instruction, ...]] = []
     offsets: dict[int, int] = {}
-    events = workspace = 0
-    for program, place, first in zip(programs, merged.buffers, merged.first_operator, strict=True):
+    workspace = 0
+    for program, place, first, events in zip(
+        programs, merged.buffers, merged.first_operator, _event_numbers(programs), strict=True
+    ):
         lanes += [tuple(_renumbered(i, first, events) for i in lane) for lane in program.lanes]
         offsets |= {place[b]: workspace + offset for b, offset in program.offsets.items()}
-        events += program.num_events
         workspace += align(program.workspace_bytes)
-    kernels = tuple(kernel for program in programs for kernel in program.kernels)
-    return RProgram(name, merged.graph, kernels, tuple(lanes), events, offsets, workspace)
+    return RProgram(
+        name, merged.graph, tuple(kernel for program in programs for kernel in program.kernels), tuple(lanes),
+        sum(program.num_events for program in programs), offsets, workspace,
+        barriers=sum(program.barriers for program in programs),
+    )  # fmt: skip
 
 
-def _renumbered(instruction: Instruction, first_operator: int, first_event: int) -> Instruction:
+def _event_numbers(programs: Sequence[RProgram]) -> list[list[int]]:
+    """For each program the new numbers of its events; barriers are the last ones again."""
+    counters = count()
+    numbers = [[next(counters) for _ in range(p.num_events - p.barriers)] for p in programs]
+    return [given + [next(counters) for _ in range(p.barriers)] for given, p in zip(numbers, programs, strict=True)]
+
+
+def _renumbered(instruction: Instruction, first_operator: int, events: Sequence[int]) -> Instruction:
     if isinstance(instruction, Run):
         return replace(instruction, operator=first_operator + instruction.operator)
-    return replace(instruction, event=first_event + instruction.event)
+    return replace(instruction, event=events[instruction.event])
