@@ -108,7 +108,8 @@ def test_a_lane_that_waits_for_its_own_later_signal() -> None:
 def test_a_reader_on_another_lane_without_a_wait() -> None:
     refused(
         with_lane(1, Run(0, 3, 1), Signal(0), Run(1, 1, 1)),
-        "'b' reads 'a.out' on lane 1, but rTasks of its writer 'a' on lane 0 may not have ended; a wait is missing",
+        "rTask 1 of 'b' reads 'a.out' on lane 1, but rTask 0 of its writer 'a' on lane 0 may not have ended; a wait is "
+        "missing",
     )
 
 

@@ -86,5 +86,3 @@ def _opaque(func: tirx.PrimFunc) -> set[tirx.Var]:
         order="pre",
     )
     return {param for param, n in used.items() if n}
-
-

@@ -91,7 +91,9 @@ def _fit_digits(boxes: Boxes, radices: tuple[int, ...], shape: tuple[int, ...]) 
     return min(found, key=lambda region: volume(region, shape))
 
 
-def _steps(boxes: Boxes, radices: tuple[int, ...], doubled: np.ndarray, typical: Callable[..., np.ndarray]) -> np.ndarray:
+def _steps(
+    boxes: Boxes, radices: tuple[int, ...], doubled: np.ndarray, typical: Callable[..., np.ndarray]
+) -> np.ndarray:
     """How far the boxes move with each digit, of shape (dimensions, digits)."""
     dimensions = len(doubled)
     places, touched = doubled.reshape(dimensions, *radices), boxes.touched.reshape(radices)

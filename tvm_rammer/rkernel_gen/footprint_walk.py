@@ -92,7 +92,11 @@ class Walk:
             index = self._blocks[tag]
             return Interval(index, index)
         first, count = self._bounds.interval(loop.min), self._bounds.interval(loop.extent)
-        if self._depth == 0 and loop.kind == tirx.ForKind.PARALLEL and count == Interval(self.num_rtasks, self.num_rtasks):
+        if (
+            self._depth == 0
+            and loop.kind == tirx.ForKind.PARALLEL
+            and count == Interval(self.num_rtasks, self.num_rtasks)
+        ):
             index = first.low + np.arange(self.num_rtasks)
             return Interval(index, index)
         return Interval(first.low, first.high + count.high - 1)

@@ -1,13 +1,15 @@
 """An rProgram in the making: Rammer's Append and Wait, with the clock of each vEU."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..errors import ScheduleError
 from ..ir import Instruction, Lane, RKernel, Run, Signal, Wait
+from .arrival import Arrival, arrival
 from .clocks import Clock
-from .events import finish_events
-from .placement import Placement
+from .dependences import Needs, needs, union
+from .events import Event, finish_events
+from .placement import Part, Placement
 from .problem import Problem
 
 
@@ -19,7 +21,18 @@ class Mark:
     ready_us: tuple[float, ...]
     known: tuple[Clock, ...]
     operators: int
+    events: int
     barriers: int
+
+
+MOST_SIGNALS = 8
+"""Events that one lane signals at most for its rTasks of an operator, besides that of the whole operator."""
+
+FEW = 2
+"""So few lanes get an event of their own; more share that of all lanes that a chunk reads from."""
+
+NEARLY_ALL = 0.75
+"""From this part of an operator's lanes on, a wait is for all of them."""
 
 
 class ProgramBuilder:
@@ -49,6 +62,7 @@ class ProgramBuilder:
         self._lanes: list[list[Instruction]] = [[] for _ in range(problem.veus)]
         self._known = [nothing] * problem.veus
         self._placed: dict[int, Placement] = {}
+        self._events: list[Event] = []
         self._barriers = 0
 
     @property
@@ -83,24 +97,77 @@ class ProgramBuilder:
             starts[latest] = max(self.ready_us[latest], max(arrival.values(), default=0.0))
         return starts
 
-    def wait(self, veu: int, on: Iterable[int]) -> None:
-        """Make what is appended next to a vEU wait for all rTasks of some operators.
+    def arrivals(self, operator: int, kernel: RKernel) -> list[Arrival]:
+        """When what each rTask of an operator reads is there.
+
+        Parameters
+        ----------
+        operator : int
+            One that could be appended now.
+        kernel : RKernel
+
+        Returns
+        -------
+        list of Arrival
+            For each rTask; all the same object where every rTask reads whole operators.
+        """
+        before = [o for o in self.problem.predecessors[operator] if o in self._placed]
+        wanted = [(self._placed[o], self._needs(o, operator, kernel)) for o in before]
+        if all(need is None for _, need in wanted):
+            return [arrival([(placed, None) for placed, _ in wanted])] * kernel.num_rtasks
+        known: dict[tuple[int | None, ...], Arrival] = {}
+        found = []
+        for t in range(kernel.num_rtasks):
+            key = tuple(None if need is None else need[t] for _, need in wanted)
+            if key not in known:
+                known[key] = arrival([(placed, bits) for (placed, _), bits in zip(wanted, key, strict=True)])
+            found.append(known[key])
+        return found
+
+    def wait(self, veu: int, on: Iterable[int], rtasks: Run | None = None, kernel: RKernel | None = None) -> None:
+        """Make what is appended next to a vEU wait for some operators, or only for what it reads of them.
 
         Parameters
         ----------
         veu : int
         on : iterable of int
             Operators; those of other programs are ignored.
+        rtasks : Run, optional
+            What will be appended; without it, and its kernel, the wait is for all rTasks of the operators.
+        kernel : RKernel, optional
         """
         placed = [(self._placed[o].rank, o) for o in on if o in self._placed]
         # Latest first: a wait teaches only what was appended before its operator, so no later wait of this
         # loop can make an earlier one superfluous.
         for _, operator in sorted(placed, reverse=True):
             target = self._placed[operator]
-            if not target.known_to(veu, self._known[veu]):
-                self._lanes[veu].append(Wait(operator, len(target.last)))
-                self._known[veu] = target.after(self._known[veu])
-                self.ready_us[veu] = self.problem.cost.passed_us(self.ready_us[veu], target.finish_us)
+            need = None if rtasks is None or kernel is None else self._needs(operator, rtasks.operator, kernel)
+            part = None if need is None or rtasks is None else target.lanes_of(union(need, rtasks.indices()))
+            missing = target.unknown_to(veu, self._known[veu], part)
+            if missing:
+                self._wait_for(veu, operator, self._awaited(veu, target, part, missing))
+
+    def _needs(self, writer: int, reader: int, kernel: RKernel) -> Needs | None:
+        return needs(self.problem.graph, writer, self.kernels[writer], reader, kernel)
+
+    def _awaited(self, veu: int, target: Placement, part: Part, missing: Sequence[int]) -> Part:
+        """The lanes to wait for: the few that are missing; else all, or those of a part that is done earlier."""
+        if part is None or len(missing) > NEARLY_ALL * len(target.last):
+            return None
+        if len(missing) <= FEW:
+            return tuple(missing)
+        ready_us, cost = self.ready_us[veu], self.problem.cost
+        earlier = cost.passed_us(ready_us, target.end_us(part)) < cost.passed_us(ready_us, target.finish_us)
+        return part if earlier and (part in target.events or target.room(part, MOST_SIGNALS)) else None
+
+    def _wait_for(self, veu: int, operator: int, part: Part) -> None:
+        target = self._placed[operator]
+        if part not in target.events:
+            target.events[part] = len(self._events)
+            self._events.append(Event(operator, part))
+        self._lanes[veu].append(Wait(target.events[part], len(target.last if part is None else part)))
+        self._known[veu] = target.after(self._known[veu], part)
+        self.ready_us[veu] = self.problem.cost.passed_us(self.ready_us[veu], target.end_us(part))
 
     def append(self, rtasks: Run, veu: int, kernel: RKernel) -> None:
         """Put rTasks of an operator at the end of a vEU.
@@ -124,19 +191,20 @@ class ProgramBuilder:
             name = self.problem.graph.operators[operator].name
             raise ScheduleError(f"rTasks of {name!r} appended after a wait for them or with a second kernel")
         lane = self._lanes[veu]
-        joined = _join(lane[-1], rtasks) if lane else None
+        joined = join(lane[-1], rtasks) if lane else None
         if joined:
             lane[-1] = joined
         else:
             lane.append(rtasks)
         self.ready_us[veu] += self.problem.cost.run_us(kernel, rtasks)
-        placed.add(veu, len(lane) - 1, self._known[veu], self.ready_us[veu])
+        placed.add(veu, rtasks.indices(), len(lane) - 1, self._known[veu], self.ready_us[veu])
 
     def barrier(self) -> None:
         """Make every vEU wait for all vEUs; nothing to do in an empty program or on one vEU."""
         if not self.kernels or self.problem.veus == 1:
             return
-        event = len(self.problem.graph.operators) + self._barriers
+        event = len(self._events)
+        self._events.append(Event())
         self._barriers += 1
         last = max(self.ready_us)
         for veu, lane in enumerate(self._lanes):
@@ -149,7 +217,9 @@ class ProgramBuilder:
     def mark(self) -> Mark:
         """Remember this state for `rollback`."""
         lengths = tuple(len(lane) for lane in self._lanes)
-        return Mark(lengths, tuple(self.ready_us), tuple(self._known), len(self._placed), self._barriers)
+        return Mark(
+            lengths, tuple(self.ready_us), tuple(self._known), len(self._placed), len(self._events), self._barriers
+        )
 
     def rollback(self, mark: Mark) -> None:
         """Go back to a marked state; operators must not have been half appended at the mark."""
@@ -157,6 +227,10 @@ class ProgramBuilder:
             del lane[length:]
         self.ready_us = list(mark.ready_us)
         self._known = list(mark.known)
+        for event in self._events[mark.events :]:
+            if event.operator is not None:
+                del self._placed[event.operator].events[event.part]
+        del self._events[mark.events :]
         self._barriers = mark.barriers
         while len(self._placed) > mark.operators:
             operator, _ = self._placed.popitem()
@@ -170,13 +244,13 @@ class ProgramBuilder:
         lanes : tuple of Lane
             Operators are numbered in the order of `problem.graph`, among those of this program.
         num_events : int
-            Events are numbered from 0 in appending order.
+            Events are numbered from 0.
         """
-        return finish_events(self._lanes, list(self.kernels))
+        return finish_events(self._lanes, self._events, list(self.kernels))
 
 
-def _join(last: Instruction, new: Run) -> Run | None:
-    """The two as one `Run`, if their indices form one arithmetic progression."""
+def join(last: Instruction, new: Run) -> Run | None:
+    """Return the two as one `Run`, if their indices form one arithmetic progression."""
     if not isinstance(last, Run) or last.operator != new.operator:
         return None
     step = new.start - last.start if last.count == 1 else last.step

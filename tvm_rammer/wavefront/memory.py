@@ -3,18 +3,19 @@
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import le
 
 from ..ir import Lane, RGraph, align
-from .order import OperatorOrder, operator_order
+from .order import operator_order
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Tenant:
-    """A buffer in its place, and the operators that touch it (bits)."""
+    """A buffer in its place, and how far each lane is once all that touches it has ended."""
 
     offset: int
     end: int
-    touched_by: int
+    free: tuple[int, ...]
 
 
 def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[dict[int, int], int]:
@@ -36,11 +37,12 @@ def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[
         Byte offset of each intermediate buffer, a multiple of `ir.ALIGNMENT`.
     workspace_bytes : int
     """
-    touched_by = [0] * len(graph.buffers)
-    for o, op in enumerate(graph.operators):
-        for b in (*op.inputs, *op.outputs):
-            touched_by[b] |= 1 << o
     order = operator_order(lanes, len(graph.operators), num_events)
+    free = [[0] * len(lanes) for _ in graph.buffers]
+    for op, ends in zip(graph.operators, order.end, strict=True):
+        for b in (*op.inputs, *op.outputs):
+            for lane, end in ends.items():
+                free[b][lane] = max(free[b][lane], end)
     offsets: dict[int, int] = {}
     tenants: list[_Tenant] = []
     top = 0
@@ -48,20 +50,19 @@ def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[
         mine = [b for b in graph.operators[o].outputs if graph.buffers[b].kind == "intermediate"]
         for b in sorted(mine, key=lambda b: -graph.buffers[b].nbytes):
             size = align(graph.buffers[b].nbytes)
-            offset = _best_fit(tenants, size, top, order, o)
-            new = _Tenant(offset, offset + size, touched_by[b])
+            offset = _best_fit(tenants, size, top, order.begin[o])
+            new = _Tenant(offset, offset + size, tuple(free[b]))
             tenants = _move_in(tenants, new)
             top = max(top, new.end)
             offsets[b] = offset
     return {b: offsets[b] for b in sorted(offsets)}, top
 
 
-def _best_fit(tenants: Sequence[_Tenant], size: int, top: int, order: OperatorOrder, writer: int) -> int:
-    """The smallest gap between tenants that may be alive; the end of the last one if there is none."""
-    done = order.before[writer]
+def _best_fit(tenants: Sequence[_Tenant], size: int, top: int, begin: Sequence[int]) -> int:
+    """The smallest gap between tenants that may be alive when all lanes are as far as `begin`; else the end."""
     best, best_gap, free_from = -1, 0, 0
     for tenant in tenants:
-        if not tenant.touched_by & ~done:
+        if all(map(le, tenant.free, begin)):
             continue
         gap = tenant.offset - free_from
         if gap >= size and (best < 0 or gap < best_gap):

@@ -1,10 +1,29 @@
-"""Which operators are wholly done before an operator begins, in every legal execution."""
+"""How far all lanes surely are when an operator begins, in every legal execution."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..ir import Lane, Run, Signal, Wait
+from ..ir import Lane, Run, Signal
+from .clocks import Clock, merge, merge_all
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorOrder:
+    """The order of operators in a plan; how far a lane is counts its instructions that are done.
+
+    Parameters
+    ----------
+    sequence : tuple of int
+        Operators as they begin in one legal execution.
+    begin : tuple of tuple of int
+        For each operator how far each lane surely is before any rTask of it begins.
+    end : tuple of dict of int to int
+        For each operator how far each of its lanes is once all rTasks of it have ended there.
+    """
+
+    sequence: tuple[int, ...]
+    begin: tuple[tuple[int, ...], ...]
+    end: tuple[dict[int, int], ...]
 
 
 @dataclass(slots=True)
@@ -12,26 +31,22 @@ class _Event:
     """An event on its way to its last signal."""
 
     missing: int = 0
-    known: int = 0
-    unfinished: int = 0
-    signallers: set[int] = field(default_factory=set)
+    known: dict[int, Clock] = field(default_factory=dict)
+    positions: dict[int, int] = field(default_factory=dict)
     waiting: list[int] = field(default_factory=list)
+    learnt: dict[Clock, Clock] = field(default_factory=dict)
+    proof: Clock | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class OperatorOrder:
-    """The order of operators in a plan; sets of operators are bits of an int.
-
-    Parameters
-    ----------
-    sequence : tuple of int
-        Operators as they begin in one legal execution.
-    before : tuple of int
-        For each operator the set of those that have ended before any rTask of it begins.
-    """
-
-    sequence: tuple[int, ...]
-    before: tuple[int, ...]
+    def after(self, clock: Clock) -> Clock:
+        """What a lane that knows `clock` knows after it has waited for all signals."""
+        if self.proof is None:
+            seen = list(merge_all(self.known.values()).seen)
+            for lane, position in self.positions.items():
+                seen[lane] = max(seen[lane], position)
+            self.proof = Clock(tuple(seen))
+        if clock not in self.learnt:
+            self.learnt[clock] = merge(clock, self.proof)
+        return self.learnt[clock]
 
 
 def operator_order(lanes: Sequence[Lane], num_operators: int, num_events: int) -> OperatorOrder:
@@ -46,7 +61,6 @@ def operator_order(lanes: Sequence[Lane], num_operators: int, num_events: int) -
     Returns
     -------
     OperatorOrder
-        It may lack an order that holds (what two waits prove only together), but never claims one that does not.
     """
     return _Walk(lanes, num_operators, num_events).order()
 
@@ -55,71 +69,54 @@ class _Walk:
     def __init__(self, lanes: Sequence[Lane], num_operators: int, num_events: int) -> None:
         self.lanes = lanes
         self.events = [_Event() for _ in range(num_events)]
-        runs_left = [0] * num_operators
-        self.left = [0] * len(lanes)
-        self.left_runs: list[dict[int, int]] = [{} for _ in lanes]
-        for v, lane in enumerate(lanes):
+        for lane in lanes:
             for instruction in lane:
-                if isinstance(instruction, Run):
-                    self.left_runs[v][instruction.operator] = self.left_runs[v].get(instruction.operator, 0) + 1
-                elif isinstance(instruction, Signal):
+                if isinstance(instruction, Signal):
                     self.events[instruction.event].missing += 1
-            for operator in self.left_runs[v]:
-                runs_left[operator] += 1
-                self.left[v] |= 1 << operator
-        self.alone = [n == 1 for n in runs_left]
-        self.has = tuple(self.left)
-        self.known = [0] * len(lanes)
-        self.before = [-1] * num_operators
-        self.everything = (1 << num_operators) - 1
+        self.known = [Clock((0,) * len(lanes))] * len(lanes)
+        self.at = [0] * len(lanes)
+        self.begin: list[dict[int, tuple[int, Clock]]] = [{} for _ in range(num_operators)]
+        self.end: list[dict[int, int]] = [{} for _ in range(num_operators)]
 
     def order(self) -> OperatorOrder:
         sequence: dict[int, None] = {}
-        at = [0] * len(self.lanes)
-        ready = deque(range(len(self.lanes)))
+        ready = list(range(len(self.lanes)))
         while ready:
-            v = ready.popleft()
-            lane = self.lanes[v]
-            while at[v] < len(lane):
-                instruction = lane[at[v]]
+            v = ready.pop()
+            while self.at[v] < len(self.lanes[v]) and self._passes(v, ready):
+                instruction = self.lanes[v][self.at[v]]
+                self.at[v] += 1
                 if isinstance(instruction, Run):
                     sequence[instruction.operator] = None
-                    self._run(v, instruction.operator)
-                elif isinstance(instruction, Signal):
-                    ready.extend(self._signal(v, instruction.event))
-                elif not self._passes(v, instruction):
-                    break
-                at[v] += 1
-        return OperatorOrder(tuple(sequence), tuple(max(b, 0) for b in self.before))
+                    self.end[instruction.operator][v] = self.at[v]
+        return OperatorOrder(tuple(sequence), tuple(map(self._earliest, self.begin)), tuple(self.end))
 
-    def _run(self, v: int, operator: int) -> None:
-        self.before[operator] &= self.known[v]
-        self.left_runs[v][operator] -= 1
-        if not self.left_runs[v][operator]:
-            self.left[v] &= ~(1 << operator)
-            if self.alone[operator]:
-                self.known[v] |= 1 << operator
-
-    def _signal(self, v: int, number: int) -> list[int]:
-        event = self.events[number]
-        event.missing -= 1
-        event.known |= self.known[v]
-        event.unfinished |= self.left[v]
-        event.signallers.add(v)
-        if event.missing:
-            return []
-        # An operator is also done if it runs on signalling lanes only and has ended on each of them.
-        elsewhere = 0
-        for u, has in enumerate(self.has):
-            if u not in event.signallers:
-                elsewhere |= has
-        event.known |= self.everything & ~event.unfinished & ~elsewhere
-        return event.waiting
-
-    def _passes(self, v: int, wait: Wait) -> bool:
-        event = self.events[wait.event]
+    def _passes(self, v: int, ready: list[int]) -> bool:
+        """Do the next instruction of a lane, if it need not wait."""
+        instruction, position = self.lanes[v][self.at[v]], self.at[v]
+        if isinstance(instruction, Run):
+            self.begin[instruction.operator].setdefault(v, (position, self.known[v]))
+            return True
+        event = self.events[instruction.event]
+        if isinstance(instruction, Signal):
+            event.missing -= 1
+            event.known[v], event.positions[v] = self.known[v], position + 1
+            if not event.missing:
+                ready += event.waiting
+            return True
         if event.missing:
             event.waiting.append(v)
             return False
-        self.known[v] |= event.known
+        self.known[v] = event.after(self.known[v])
         return True
+
+    def _earliest(self, begins: dict[int, tuple[int, Clock]]) -> tuple[int, ...]:
+        """What all lanes that begin an operator know; what a lane did itself, it knows better than its clock."""
+        seen = []
+        for clock in dict.fromkeys(clock for _, clock in begins.values()):
+            mine = list(clock.seen)
+            beginners = [v for v, (_, c) in begins.items() if c is clock]
+            if len(beginners) == 1:
+                mine[beginners[0]] = max(mine[beginners[0]], begins[beginners[0]][0])
+            seen.append(mine)
+        return tuple(map(min, *seen)) if len(seen) > 1 else tuple(seen[0]) if seen else ()

@@ -3,6 +3,7 @@
 verify            the rules that one instruction, kernel or buffer can break by itself
 verify_execution  runs the plan abstractly: deadlock, and what every lane is sure of
 verify_order      dependences, and buffers that share memory
+verify_regions    which rTasks read what which rTasks write
 """
 
 from collections.abc import Iterator
@@ -17,8 +18,8 @@ def verify(program: RProgram, *, max_veus: int | None = None) -> None:
     """Prove that a program computes its graph in every legal interleaving of its lanes.
 
     Proved are: each rTask of each operator runs exactly once, with a kernel of its operator's function;
-    no lane waits for ever; whoever reads a buffer begins after all rTasks that write it have ended; buffers
-    that share memory are never alive together; all lanes can be resident at once.
+    no lane waits for ever; an rTask begins after all rTasks have ended that write what it reads, by the regions
+    of the kernels; buffers that share memory are never alive together; all lanes can be resident at once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Run a plan abstractly, and learn what each lane is sure of when it begins an operator.
+"""Run a plan abstractly, and learn what each lane is sure of when it begins rTasks.
 
 A counter only grows, and a wait that may pass may pass ever after. So if one execution ends, every one does,
 and one is enough to find a deadlock. What a lane knows is not read off that one execution: a wait teaches only
@@ -16,18 +16,20 @@ Knowledge = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
-    """A lane begins its first rTasks of an operator.
+class Begun:
+    """A lane begins some rTasks.
 
     Parameters
     ----------
     lane, instruction : int
+    rtasks : Run
     knows : Knowledge
         What it is sure of then about other lanes.
     """
 
     lane: int
     instruction: int
+    rtasks: Run
     knows: Knowledge
 
 
@@ -39,15 +41,12 @@ class Execution:
     ----------
     sequence : tuple of int
         Operators, as they begin in it.
-    begins : tuple of tuple of Beginning
-        For each operator.
-    ends : tuple of dict of int to int
-        For each operator the position of its last `Run` in each lane that has one.
+    runs : tuple of tuple of Begun
+        For each operator, as they begin in it.
     """
 
     sequence: tuple[int, ...]
-    begins: tuple[tuple[Beginning, ...], ...]
-    ends: tuple[dict[int, int], ...]
+    runs: tuple[tuple[Begun, ...], ...]
 
 
 @dataclass(slots=True)
@@ -114,8 +113,7 @@ def execute(program: RProgram) -> Execution:
             if isinstance(instruction, Signal):
                 counters[instruction.event].total += 1
                 counters[instruction.event].lanes.add(v)
-    begins: list[dict[int, Beginning]] = [{} for _ in program.kernels]
-    ends: list[dict[int, int]] = [{} for _ in program.kernels]
+    runs: list[list[Begun]] = [[] for _ in program.kernels]
     sequence: dict[int, None] = {}
     knows: list[Knowledge] = [(0,) * len(lanes)] * len(lanes)
     at = [0] * len(lanes)
@@ -126,9 +124,7 @@ def execute(program: RProgram) -> Execution:
             i = lanes[v][at[v]]
             if isinstance(i, Run):
                 sequence[i.operator] = None
-                if v not in begins[i.operator]:
-                    begins[i.operator][v] = Beginning(v, at[v], knows[v])
-                ends[i.operator][v] = at[v]
+                runs[i.operator].append(Begun(v, at[v], i, knows[v]))
             elif isinstance(i, Signal):
                 counter = counters[i.event]
                 counter.given.append((v, at[v], knows[v]))
@@ -141,7 +137,7 @@ def execute(program: RProgram) -> Execution:
                 knows[v] = counters[i.event].learn(knows[v], i.arrivals)
             at[v] += 1
     _check_all_done(program, at, counters)
-    return Execution(tuple(sequence), tuple(tuple(b.values()) for b in begins), tuple(ends))
+    return Execution(tuple(sequence), tuple(tuple(r) for r in runs))
 
 
 def _check_all_done(program: RProgram, at: Sequence[int], counters: Sequence[_Counter]) -> None:
