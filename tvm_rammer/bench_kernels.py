@@ -42,12 +42,18 @@ class Operator:
     weights : tuple of shape
         Constants, after the inputs.
     attributes : mapping
+    numbers : tuple of (tuple of number)
+        Further constants after these, with their values: integers are int64, others float32; an empty one is an
+        optional input left out.
+    outputs : int
     """
 
     kind: str
     inputs: tuple[Shape, ...]
     weights: tuple[Shape, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    numbers: tuple[tuple[float, ...], ...] = ()
+    outputs: int = 1
 
     def model(self, seed: int = 0) -> onnx.ModelProto:
         """Build the model: the node, and seeded normal weights."""
@@ -56,15 +62,18 @@ class Operator:
         for i, shape in enumerate(self.weights):
             values = rng.standard_normal(shape) / math.sqrt(max(1, math.prod(shape[1:])))
             made.append(numpy_helper.from_array(values.astype(np.float32), f"w{i}"))
-        if self.kind == "Resize":
-            made.append(numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales"))
-        names = [f"x{i}" for i in range(len(self.inputs))]
-        given = [*names, *(["", "scales"] if self.kind == "Resize" else (w.name for w in made))]
+        for i, numbers in enumerate(self.numbers):
+            if numbers:
+                integers = all(isinstance(n, int) for n in numbers)
+                made.append(numpy_helper.from_array(np.array(numbers, np.int64 if integers else np.float32), f"n{i}"))
+        names, results = [f"x{i}" for i in range(len(self.inputs))], [f"y{i}" for i in range(self.outputs)]
+        weights = [f"w{i}" for i in range(len(self.weights))]
+        given = [*names, *weights, *(f"n{i}" if numbers else "" for i, numbers in enumerate(self.numbers))]
         graph = helper.make_graph(
-            [helper.make_node(self.kind, given, ["y"], **self.attributes)],
+            [helper.make_node(self.kind, given, results, **self.attributes)],
             "operator",
             [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in zip(names, self.inputs, strict=True)],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in results],
             made,
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
@@ -122,6 +131,17 @@ OPERATORS = {
     "dense 4096-1000": Operator("Gemm", ((1, 4096),), ((4096, 1000), (1000,))),
     "matmul 128x768x768": Operator("MatMul", ((128, 768),), ((768, 768),)),
     "attention scores": Operator("MatMul", ((12, 128, 64), (12, 64, 128))),
+    "batched matmul": Operator("MatMul", ((16, 64, 96), (16, 96, 64))),
+    "conv1d": Operator("Conv", ((1, 64, 400),), ((128, 64, 5), (128,)), {"pads": [2, 2]}),
+    "conv 3x3, dilated": Operator(
+        "Conv", ((1, 64, 28, 28),), ((64, 64, 3, 3), (64,)), {"pads": [2] * 4, "dilations": [2, 2]}
+    ),
+    "transposed conv 4x4/2": Operator(
+        "ConvTranspose", ((1, 64, 14, 14),), ((64, 32, 4, 4), (32,)), {"pads": [1] * 4, "strides": [2, 2]}
+    ),
+    "transposed conv1d 4/2": Operator(
+        "ConvTranspose", ((1, 64, 100),), ((64, 32, 4), (32,)), {"pads": [1, 1], "strides": [2]}
+    ),
     "max pool 3x3/2": _pool("MaxPool", 96, 109, 3, 2),
     "max pool 3x3, padded": _pool("MaxPool", 192, 28, 3, 1, 1),
     "average pool 3x3": _pool("AveragePool", 288, 35, 3, 1, 1),
@@ -129,14 +149,26 @@ OPERATORS = {
     "softmax of a row": Operator("Softmax", ((1, 1000),)),
     "softmax of rows": Operator("Softmax", ((12, 128, 128),)),
     "layer norm": Operator("LayerNormalization", ((128, 768),), ((768,), (768,))),
+    "instance norm": Operator("InstanceNormalization", ((1, 32, 56, 56),), ((32,), (32,))),
+    "mean of rows": Operator("ReduceMean", ((64, 1000),), (), {"axes": [1], "keepdims": 0}),
     "lrn": Operator("LRN", ((1, 96, 54, 54),), (), {"size": 5}),
     "concat": Operator("Concat", ((1, 64, 55, 55), (1, 64, 55, 55)), (), {"axis": 1}),
     "transpose": Operator("Transpose", ((1, 12, 128, 64),), (), {"perm": [0, 2, 1, 3]}),
+    "transpose to channels last": Operator("Transpose", ((1, 64, 28, 28),), (), {"perm": [0, 2, 3, 1]}),
     "channel shuffle": Operator("Transpose", ((1, 4, 68, 28, 28),), (), {"perm": [0, 2, 1, 3, 4]}),
     "resize nearest": Operator(
         "Resize", ((1, 64, 28, 28),), (), {"mode": "nearest", "coordinate_transformation_mode": "asymmetric",
                                            "nearest_mode": "floor"},
+        numbers=((), (1.0, 1.0, 2.0, 2.0)),
     ),
+    "resize linear": Operator(
+        "Resize", ((1, 64, 28, 28),), (), {"mode": "linear"}, numbers=((), (1.0, 1.0, 2.0, 2.0)),
+    ),
+    "gather": Operator("Gather", ((1000, 256),), (), {"axis": 0}, numbers=(tuple(range(0, 640, 5)),)),
+    "slice": Operator("Slice", ((1, 64, 56, 56),), (), {}, numbers=((0, 0, 3, 5), (1, 64, 51, 53), (0, 1, 2, 3))),
+    "pad": Operator("Pad", ((1, 64, 28, 28),), (), {}, numbers=((0, 0, 2, 2, 0, 0, 3, 3),)),
+    "split": Operator("Split", ((1, 96, 28, 28),), (), {"axis": 1}, numbers=((32, 32, 32),), outputs=3),
+    "add with broadcast": Operator("Add", ((1, 96, 56, 56), (1, 96, 1, 1))),
     "tanh": Operator("Tanh", ((1, 256, 28, 28),)),
     "sigmoid": Operator("Sigmoid", ((1, 4096),)),
     "hard swish": Operator("HardSwish", ((1, 96, 56, 56),)),
@@ -194,7 +226,9 @@ def _row(name: str, operator: Operator, seconds: float) -> Row:
     module = driver.compile(model)
     inputs = random_inputs(module.inputs, seed=1)
     ours, theirs = _ours(module, inputs), _onnxruntime(model, module, inputs)
-    error = relative_error(ours().numpy(), theirs())
+    results = ours()
+    results = [results] if operator.outputs == 1 else list(results)
+    error = max(relative_error(a.numpy(), b) for a, b in zip(results, theirs(), strict=True))
     if not error <= TOLERANCE:
         raise ModelError(f"{name}: results differ by {error:.1e} of the largest magnitude: nothing was timed")
     ours_ms, ort_ms = _medians((ours, theirs), seconds)
@@ -222,7 +256,7 @@ def _onnxruntime(model: onnx.ModelProto, module: RammerModule, inputs: Sequence[
     options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     feeds = {spec.name: a for spec, a in zip(module.inputs, inputs, strict=True)}
-    return lambda: session.run(None, feeds)[0]
+    return lambda: session.run(None, feeds)
 
 
 def _medians(runs: Sequence[Callable[[], Any]], seconds: float) -> list[float]:

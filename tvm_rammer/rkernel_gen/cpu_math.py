@@ -1,23 +1,35 @@
 """exp, tanh and sigmoid as arithmetic, so that LLVM makes vectors of them: calls of the C library stay scalar.
 
-Polynomials and constants are those of the Cephes library (S. Moshier, expf and tanhf); relative error below 3e-7.
+exp is the polynomial of the Cephes library (S. Moshier, expf), tanh the quotient of polynomials that Eigen and ONNX
+Runtime use; relative error below 3e-7.
 """
+
+import math
 
 import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, Expr
 
-LOWEST, HIGHEST = -104.0, 89.0
-"""Beyond these, exp is 0 and infinite in float32."""
+LOWEST, HIGHEST = -87.3365, 88.72283
+"""Beyond these, exp is 0 (numbers below 2^-126 are rounded to it) and infinite in float32."""
 LOG2_E, LN2_HIGH, LN2_LOW = 1.44269504088896341, 0.693359375, -2.12194440e-4
+SHIFT = 1.5 * 2**23
+"""A number plus this has the nearest integer in its last bits."""
 EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
-TANH = (-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1)
-TANH_SMALL = 0.625
+TANH_OVER = (
+    -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
+    1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03,
+)  # fmt: skip
+TANH_UNDER = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+TANH_LIMIT = 9.0
+"""Beyond it, tanh is 1 in float32."""
+QUARTERS = 16
+"""Powers of at most so many quarters become products of square roots."""
 
 
 def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Replace the calls of exp, tanh and sigmoid on float32."""
-    forms = {"tirx.exp": exp, "tirx.tanh": tanh, "tirx.sigmoid": sigmoid}
+    """Replace the calls of exp, tanh, sigmoid and of powers with simple exponents on float32."""
+    forms = {"tirx.exp": exp, "tirx.tanh": tanh, "tirx.sigmoid": sigmoid, "tirx.pow": power}
 
     def rewrite(call: Call) -> Expr:
         form = forms.get(getattr(call.op, "name", ""))
@@ -25,7 +37,8 @@ def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
             return call
         # Bound to a name: the forms use their argument many times, and functions nest.
         x = tirx.Var("x", "float32")
-        return tirx.Let(x, call.args[0], form(x))
+        value = form(x, *call.args[1:])
+        return call if value is None else tirx.Let(x, call.args[0], value)
 
     return func.with_body(tvm_ffi.structural_map(func.body, (Call, rewrite), order="post"))
 
@@ -41,20 +54,20 @@ def _polynomial(coefficients: tuple[float, ...], x: Expr) -> Expr:
     return value
 
 
-def _power_of_two(n: Expr) -> Expr:
-    return tirx.reinterpret("float32", (n + tirx.IntImm("int32", 127)) << tirx.IntImm("int32", 23))
+def _bits(x: Expr) -> Expr:
+    return tirx.reinterpret("int32", x)
 
 
 def exp(x: Expr) -> Expr:
-    """e to the x: 2^n times a polynomial of the rest; 2^n in two factors, as 2^128 is no float32."""
-    # In this order of arguments the limits let a NaN pass.
-    limited = tirx.max(_float(LOWEST), tirx.min(_float(HIGHEST), x))
-    whole = tirx.floor(limited * _float(LOG2_E) + _float(0.5))
-    rest = limited - whole * _float(LN2_HIGH) - whole * _float(LN2_LOW)
-    n = tirx.Cast("int32", whole)
-    half = n >> tirx.IntImm("int32", 1)
-    value = _polynomial(EXP, rest) * (rest * rest) + rest + _float(1.0)
-    return value * _power_of_two(half) * _power_of_two(n - half)
+    """e to the x: 2^n times a polynomial of the rest, n added to the exponent's bits."""
+    shifted, value = tirx.Var("shifted", "float32"), tirx.Var("value", "float32")
+    n = shifted - _float(SHIFT)
+    rest = x - n * _float(LN2_HIGH) - n * _float(LN2_LOW)
+    power = _polynomial(EXP, rest) * (rest * rest) + rest + _float(1.0)
+    scaled = tirx.reinterpret("float32", _bits(value) + (_bits(shifted) << tirx.IntImm("int32", 23)))
+    # A NaN fails both comparisons, and its bits are scaled by zero.
+    limited = tirx.Select(x > _float(HIGHEST), _float(math.inf), tirx.Select(x < _float(LOWEST), _float(0.0), scaled))
+    return tirx.Let(shifted, x * _float(LOG2_E) + _float(SHIFT), tirx.Let(value, power, limited))
 
 
 def sigmoid(x: Expr) -> Expr:
@@ -63,10 +76,20 @@ def sigmoid(x: Expr) -> Expr:
 
 
 def tanh(x: Expr) -> Expr:
-    """An odd polynomial near 0; elsewhere 1 - 2 / (e^2|x| + 1) with the sign of x."""
-    square = x * x
-    small = _polynomial(TANH, square) * square * x + x
-    size = tirx.Select(x < _float(0.0), _float(0.0) - x, x)
-    large = _float(1.0) - _float(2.0) / (exp(size + size) + _float(1.0))
-    signed = tirx.Select(x < _float(0.0), _float(0.0) - large, large)
-    return tirx.Select(size < _float(TANH_SMALL), small, signed)
+    """An odd polynomial over an even one."""
+    near, square = tirx.Var("near", "float32"), tirx.Var("square", "float32")
+    # In this order of arguments the limits let a NaN pass.
+    limited = tirx.max(_float(-TANH_LIMIT), tirx.min(_float(TANH_LIMIT), x))
+    quotient = near * _polynomial(TANH_OVER, square) / _polynomial(TANH_UNDER, square)
+    return tirx.Let(near, limited, tirx.Let(square, near * near, quotient))
+
+
+def power(x: Expr, exponent: Expr) -> Expr | None:
+    """x to so many quarters, as a product of square roots; None for other exponents."""
+    quarters = 4 * float(exponent.value) if isinstance(exponent, tirx.FloatImm) else 0.0
+    if not 0 < quarters <= QUARTERS or quarters % 1:
+        return None
+    whole, rest = divmod(int(quarters), 4)
+    root = tirx.Var("root", "float32")
+    factors = [x] * whole + [root] * (rest >= 2) + [tirx.sqrt(root)] * (rest % 2)
+    return tirx.Let(root, tirx.sqrt(x), math.prod(factors[1:], start=factors[0]))
