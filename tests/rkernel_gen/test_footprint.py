@@ -1,0 +1,230 @@
+"""Footprints against what the rTasks of small kernels really touch, and what is to be expected of them."""
+
+import math
+
+import pytest
+from tvm import relax, tirx
+from tvm.relax import op
+from tvm.script import tirx as T
+
+from tests.functions import fused
+from tvm_rammer.device import preset
+from tvm_rammer.ir import Buffer, Region, RGraph, ROperator
+from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.rkernel_gen import make_kernels
+from tvm_rammer.rkernel_gen.footprint import footprint
+
+from .touched import touched
+
+OPERATORS = {
+    "elements": ([(2, 5, 7, 7), (2, 5, 7, 7)], lambda x, y: op.nn.relu(op.add(x, y))),
+    "broadcast": ([(1, 6, 8, 8), (1, 6, 1, 1)], lambda x, y: op.multiply(x, y)),
+    "conv 3x3, padded": ([(1, 3, 9, 9), (8, 3, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1)),
+    "conv 3x3, stride 2": ([(1, 3, 11, 11), (8, 3, 3, 3)], lambda x, w: op.nn.conv2d(x, w, strides=2, padding=1)),
+    "conv 1x1, bias": (
+        [(1, 4, 7, 7), (16, 4, 1, 1), (1, 16, 1, 1)],
+        lambda x, w, b: op.nn.relu(op.add(op.nn.conv2d(x, w), b)),
+    ),
+    "conv, batch 2, dilated": ([(2, 3, 8, 8), (4, 3, 3, 3)], lambda x, w: op.nn.conv2d(x, w, dilation=2, padding=2)),
+    "conv, depthwise": ([(1, 8, 6, 6), (8, 1, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1, groups=8)),
+    "conv, groups": ([(1, 8, 6, 6), (8, 4, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1, groups=2)),
+    "matmul": ([(24, 16), (16, 40)], op.matmul),
+    "batched matmul": ([(2, 6, 8), (2, 8, 12)], op.matmul),
+    "matrix times vector": ([(1, 40), (40, 64)], op.matmul),
+    "max pool": ([(1, 4, 13, 13)], lambda x: op.nn.max_pool2d(x, (3, 3), (2, 2), padding=(1, 1))),
+    "average pool": ([(1, 4, 9, 9)], lambda x: op.nn.avg_pool2d(x, (2, 2), (2, 2))),
+    "global pool": ([(1, 8, 7, 7)], lambda x: op.mean(x, [2, 3])),
+    "softmax": ([(6, 40)], op.nn.softmax),
+    "concat": ([(1, 3, 6, 6), (1, 5, 6, 6)], lambda x, y: op.concat([x, y], 1)),
+    "transpose": ([(1, 6, 5, 4)], lambda x: op.permute_dims(x, [0, 2, 3, 1])),
+    "shuffle": (
+        [(1, 6, 4, 4)],
+        lambda x: op.reshape(op.permute_dims(op.reshape(x, [1, 2, 3, 4, 4]), [0, 2, 1, 3, 4]), [1, 6, 4, 4]),
+    ),
+    "slice": ([(1, 8, 6, 6)], lambda x: op.strided_slice(x, [1], [2], [6])),
+    "scalar": ([(12, 9)], lambda x: op.sum(x)),
+}  # fmt: skip
+
+
+def kernels_of(name: str, target: str) -> tuple[ScheduledKernel, ...]:
+    """All tilings of an operator whose second and later parameters are constants, as weights are."""
+    shapes, build = OPERATORS[name]
+    func = fused(shapes, build)
+    constants = name.startswith("conv")
+    buffers = [
+        Buffer(p.name, tuple(int(s) for s in p.shape), "float32", "constant" if constants and n else "input")
+        for n, p in enumerate(func.params)
+    ]
+    last = len(buffers) - 1
+    graph = RGraph("g", tuple(buffers), (ROperator("o", "f", tuple(range(last)), (last,)),))
+    return make_kernels([graph], {"f": func}, preset(target)).kernels["f"]
+
+
+def linear(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
+    place = 0
+    for i, size in zip(index, shape, strict=True):
+        place = place * size + i
+    return place
+
+
+def split(place: int, view: tuple[int, ...]) -> tuple[int, ...]:
+    index = []
+    for size in reversed(view):
+        place, i = divmod(place, size)
+        index.append(i)
+    return tuple(reversed(index))
+
+
+def assert_covers(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Region | None, ...]:
+    """Each region covers all that each rTask touches."""
+    regions = footprint(func, num_rtasks)
+    really = touched(func, num_rtasks)
+    for param, region in zip(func.params, regions, strict=True):
+        if region is None:
+            continue
+        shape = tuple(int(s) for s in param.shape)
+        assert math.prod(region.radices) == num_rtasks
+        for rtask, found in enumerate(really):
+            box = region.box(rtask)
+            for index in found[param.name]:
+                place = split(linear(index, shape), region.view or shape)
+                assert all(low <= i < high for i, (low, high) in zip(place, box, strict=True)), (param, rtask, index)
+    return regions
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:h200"])
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_regions_cover_what_rtasks_touch(name: str, target: str) -> None:
+    kernels = kernels_of(name, target)
+    assert kernels or target != "cpu"
+    for kernel in kernels:
+        assert None not in assert_covers(kernel.func, kernel.spec.num_rtasks)
+
+
+def written(func: tirx.PrimFunc, num_rtasks: int) -> Region:
+    region = assert_covers(func, num_rtasks)[-1]
+    assert region is not None
+    return region
+
+
+def test_rows_with_a_halo() -> None:
+    @T.prim_func(s_tir=True)
+    def func(x: T.Buffer((16, 8), "float32"), y: T.Buffer((16, 8), "float32")) -> None:
+        for r in T.parallel(8):
+            for i, j in T.grid(2, 8):
+                y[r * 2 + i, j] = T.if_then_else(
+                    r * 2 + i >= 1, x[r * 2 + i - 1, j], T.float32(0)
+                ) + T.if_then_else(r * 2 + i < 15, x[r * 2 + i + 1, j], T.float32(0))  # fmt: skip
+
+    read, write = assert_covers(func, 8)
+    assert read == Region((8,), (-1, 0), ((2,), (0,)), (4, 8))
+    assert write == Region((8,), (0, 0), ((2,), (0,)), (2, 8))
+
+
+def test_a_tile_of_two_digits() -> None:
+    @T.prim_func(s_tir=True)
+    def func(y: T.Buffer((6, 20), "float32")) -> None:
+        for t in T.parallel(15):
+            for i, j in T.grid(2, 4):
+                y[t // 5 * 2 + i, t % 5 * 4 + j] = T.float32(1)
+
+    assert written(func, 15) == Region((3, 5), (0, 0), ((2, 0), (0, 4)), (2, 4))
+
+
+def test_elements_dealt_out_in_one_row() -> None:
+    @T.prim_func(s_tir=True)
+    def func(y: T.Buffer((3, 5, 7), "float32")) -> None:
+        for t in T.parallel(7):
+            for i in T.serial(16):
+                with T.sblock("y"):
+                    a = T.axis.spatial(3, (t * 16 + i) // 35)
+                    b = T.axis.spatial(5, (t * 16 + i) % 35 // 7)
+                    c = T.axis.spatial(7, (t * 16 + i) % 7)
+                    T.where(t * 16 + i < 105)
+                    y[a, b, c] = T.float32(1)
+
+    assert written(func, 7) == Region((7,), (0,), ((16,),), (16,), view=(105,))
+
+
+def test_an_index_that_runs_on_into_the_next_rows() -> None:
+    @T.prim_func(s_tir=True)
+    def func(y: T.Buffer((2, 4, 5), "float32")) -> None:
+        for t in T.parallel(4):
+            for i in T.serial(10):
+                y[t // 2, 0, t % 2 * 10 + i] = T.float32(1)
+
+    region = written(func, 4)
+    assert region == Region((2, 2), (0, 0, 0), ((1, 0), (0, 2), (0, 0)), (1, 2, 5))
+
+
+def test_a_last_tile_moved_back() -> None:
+    @T.prim_func(s_tir=True)
+    def func(y: T.Buffer((10,), "float32")) -> None:
+        for t in T.parallel(3):
+            for i in T.serial(4):
+                y[T.min(t * 4, 6) + i] = T.float32(1)
+
+    region = written(func, 3)
+    assert region.extents[0] < 10
+
+
+def test_rtasks_that_touch_nothing_have_no_box_within_the_buffer() -> None:
+    @T.prim_func(s_tir=True)
+    def func(x: T.Buffer((4,), "float32"), y: T.Buffer((8,), "float32")) -> None:
+        for t in T.parallel(8):
+            y[t] = T.if_then_else(t < 4, x[t], T.float32(0))
+
+    read, _ = assert_covers(func, 8)
+    assert read == Region((8,), (0,), ((1,),), (1,))
+
+
+def test_data_as_an_index_may_lead_anywhere() -> None:
+    @T.prim_func(s_tir=True)
+    def func(x: T.Buffer((9, 4), "float32"), i: T.Buffer((8,), "int32"), y: T.Buffer((8, 4), "float32")) -> None:
+        for t in T.parallel(8):
+            for j in T.serial(4):
+                y[t, j] = x[i[t], j]
+
+    table, index, _ = footprint(func, 8)
+    assert table == Region((8,), (0, 0), ((0,), (0,)), (9, 4))
+    assert index == Region((8,), (0,), ((1,),), (1,))
+
+
+def test_guards_on_different_data_do_not_cancel() -> None:
+    @T.prim_func(s_tir=True)
+    def func(i: T.Buffer((8,), "int32"), y: T.Buffer((8,), "float32")) -> None:
+        for t in T.parallel(2):
+            if i[t] - i[t + 2] < 1:
+                y[t + 4 * (i[t] - i[t + 1])] = T.float32(1)
+
+    assert footprint(func, 2)[1] == Region((2,), (0,), ((0,),), (8,))
+
+
+def test_pointers_and_other_names_hide_a_buffer() -> None:
+    @T.prim_func(s_tir=True)
+    def func(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32"), z: T.Buffer((8,), "float32")) -> None:
+        for t in T.parallel(8):
+            T.evaluate(T.call_extern("int32", "f", T.address_of(x[t]), z.data))
+            y[t] = T.float32(1)
+
+    assert footprint(func, 8) == (None, Region((8,), (0,), ((1,),), (1,)), None)
+
+
+def test_a_select_reads_both_sides() -> None:
+    @T.prim_func(s_tir=True)
+    def func(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")) -> None:
+        for t in T.parallel(4):
+            y[t] = T.Select(t < 2, x[t], x[t + 4])
+
+    read, _ = assert_covers(func, 4)
+    assert read == Region((4,), (0,), ((1,),), (5,))
+
+
+def test_unknown_code_proves_nothing() -> None:
+    @T.prim_func(s_tir=True)
+    def func(x: T.Buffer((8,), "float32")) -> None:
+        for t in T.parallel(8):
+            while x[t] > T.float32(0):
+                x[t] = x[t] - T.float32(1)
+
+    assert footprint(func, 8) == (None,)
