@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from tvm import relax, tirx
+from tvm import tirx
 from tvm.relax import op
 from tvm.script import tirx as T
 
@@ -129,6 +129,17 @@ def test_a_tile_of_two_digits() -> None:
                 y[t // 5 * 2 + i, t % 5 * 4 + j] = T.float32(1)
 
     assert written(func, 15) == Region((3, 5), (0, 0), ((2, 0), (0, 4)), (2, 4))
+
+
+def test_of_block_indices_x_is_the_fastest() -> None:
+    @T.prim_func(s_tir=True)
+    def func(y: T.Buffer((3, 20), "float32")) -> None:
+        for b in T.thread_binding(3, "blockIdx.y"):
+            for a in T.thread_binding(5, "blockIdx.x"):
+                for t in T.thread_binding(4, "threadIdx.x"):
+                    y[b, a * 4 + t] = T.float32(1)
+
+    assert written(func, 15) == Region((3, 5), (0, 0), ((1, 0), (0, 4)), (1, 4))
 
 
 def test_elements_dealt_out_in_one_row() -> None:
