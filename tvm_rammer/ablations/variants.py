@@ -1,0 +1,61 @@
+"""One model compiled in several ways: the kernels are made once, the plans differ."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import tvm
+
+from .. import driver, relay_passes
+from ..compilation import Compilation
+from ..device import DeviceSpec
+from ..ir import RKernel, RProgram
+from ..pipeline import finish
+from ..race import Runner, tvm_runner
+from ..regions import find_regions, launch_regions, plan_regions
+
+
+class Variants:
+    """A model, ready to be planned and compiled in several ways.
+
+    Parameters
+    ----------
+    model
+        As `tvm_rammer.compile` takes it.
+    device : DeviceSpec
+
+    Attributes
+    ----------
+    record : Compilation
+        Of the model, not planned: its graphs and all its kernels.
+    """
+
+    def __init__(self, model: Any, device: DeviceSpec) -> None:
+        self.record = Compilation(device)
+        self._target = tvm.target.Target(device.target_config())
+        mod = relay_passes.prepare(self._target)(relay_passes.load_model(model))
+        self._regions = find_regions(mod, self.record)
+
+    def plan(
+        self, policy: str, sync: str, kernels: Mapping[str, tuple[RKernel, ...]] | None = None
+    ) -> tuple[RProgram, ...]:
+        """Plan the model.
+
+        Parameters
+        ----------
+        policy, sync : str
+            As in `tvm_rammer.compile`.
+        kernels : mapping of str to tuple of RKernel, optional
+            Some of `record.kernels`, at least one for each function.
+        """
+        return tuple(self._planned(policy, sync, kernels).programs)
+
+    def runner(self, policy: str, sync: str, kernels: Mapping[str, tuple[RKernel, ...]] | None = None) -> Runner:
+        """Compile a plan for this machine's CPU."""
+        mod = launch_regions(self._regions, self._planned(policy, sync, kernels))
+        return tvm_runner(driver.build(finish(self._target)(mod), self._target), tvm.cpu())
+
+    def _planned(self, policy: str, sync: str, kernels: Mapping[str, tuple[RKernel, ...]] | None) -> Compilation:
+        planned = replace(self.record.for_policy(policy, kernels or self.record.kernels), sync=sync)
+        plan_regions(self._regions, planned)
+        return planned
