@@ -11,7 +11,8 @@ from tvm_rammer.ir import RKernel
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen.construct import MOST, build, choose, space
 from tvm_rammer.rkernel_gen.select import pareto
-from tvm_rammer.rkernel_gen.tiling import Function
+from tvm_rammer.rkernel_gen.tiling import Function, Tiling
+from tvm_rammer.rkernel_gen.tuning_log import MeasuredTime, code_hash
 
 op = relax.op
 DEVICES = {"cpu": replace(host_cpu(), units=2), "cuda": PRESETS["cuda:h200"]}
@@ -54,15 +55,33 @@ def test_a_function_without_names_has_the_same_key(kind):
     assert function("exp", kind).key != subject.key
 
 
+def measured(subject, *times):
+    return {t: MeasuredTime(us, 0.0, code_hash(build(subject, t))) for t, us in times}
+
+
 def test_a_measured_tiling_goes_before_a_promise():
     subject = function("matmul", "cpu")
     tilings = [t for t in space(subject) if t.num_rtasks == 2]
-    last = tilings[-1]
-    (kernel,) = [k for k in choose(subject, {last: 0.5}) if k.spec.measured]
+    best, last = tilings[0], tilings[-1]
+    (kernel,) = [k for k in choose(subject, measured(subject, (last, 0.5))) if k.spec.measured]
     assert kernel.spec.name == f"op_{last.label}" and kernel.spec.rtask_us == 0.5
-    faster = {last: 0.5, tilings[0]: 0.25}
-    (kernel,) = [k for k in choose(subject, faster) if k.spec.measured]
-    assert kernel.spec.name == f"op_{tilings[0].label}" and kernel.spec.rtask_us == 0.25
+    (kernel,) = [k for k in choose(subject, measured(subject, (last, 0.5), (best, 0.25))) if k.spec.measured]
+    assert kernel.spec.name == f"op_{best.label}" and kernel.spec.rtask_us == 0.25
+
+
+def test_the_time_of_other_code_means_nothing():
+    subject = function("matmul", "cpu")
+    tiling = space(subject)[0]
+    assert [k.spec for k in choose(subject, {tiling: MeasuredTime(0.01, 0.0, "other")})] == [
+        k.spec for k in choose(subject)
+    ]
+
+
+def test_the_time_of_the_operator_counts_where_rtasks_hinder_each_other():
+    device = replace(DEVICES["cpu"], launch_us=2.0)
+    tiling = Tiling("rule", (), num_rtasks=8, rtask_us=0.0)
+    assert MeasuredTime(3.0, 26.0, "").alone_us(tiling, device) == 6.0
+    assert MeasuredTime(7.0, 26.0, "").alone_us(tiling, device) == 7.0
 
 
 def test_nobody_builds_what_no_rule_knows():

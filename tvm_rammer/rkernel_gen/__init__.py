@@ -60,8 +60,7 @@ def make_kernels(
     for name, constants in constant_parameters(graphs).items():
         function = Function(name, functions[name], device, constants)
         measured = log.measured(function) if log else {}
-        known = {tiling: time.rtask_us for tiling, time in measured.items()}
-        made = [*(log.kernels(function) if log else ()), *choose(function, known)]
+        made = [*(log.kernels(function) if log else ()), *choose(function, measured)]
         found.kernels[name] = tuple(_with_regions(k) for k in pareto(made))
         found.dropped["beaten in all respects"] += len(made) - len(found.kernels[name])
     return found

@@ -8,15 +8,16 @@ from ..device import DeviceSpec
 from ..kernel import ScheduledKernel
 from .registered import registered_rules
 from .tiling import Function, Rule, Tiling
-
-Measured = Mapping[Tiling, float]
-"""Time of one rTask in microseconds, for the tilings that somebody measured."""
+from .tuning_log import MeasuredTime, code_hash
 
 MOST = 6
 """Kernels of a function at most."""
 
 TRIES = 3
-"""Tilings of a class that are built before the class is given up."""
+"""Measured tilings of a class that are built until one fits; and then, of those that are only predicted, too."""
+
+_Class = tuple[Sequence[Tiling], Sequence[Tiling], Sequence[Tiling]]
+"""A class of tilings by which it is ranked, those measured, and all as predicted; each best first."""
 
 
 def rules(device: DeviceSpec) -> tuple[tuple[Rule, ...], ...]:
@@ -46,7 +47,7 @@ def build(function: Function, tiling: Tiling) -> ScheduledKernel | None:
     return rule.build(function, dict(tiling.choices)) if rule else None
 
 
-def choose(function: Function, measured: Measured | None = None) -> tuple[ScheduledKernel, ...]:
+def choose(function: Function, measured: Mapping[Tiling, MeasuredTime] | None = None) -> tuple[ScheduledKernel, ...]:
     """Build the best tilings of a function, with different numbers of rTasks.
 
     Tilings whose numbers of rTasks have the same power of two are a class. The best one of each is a candidate, the
@@ -55,25 +56,42 @@ def choose(function: Function, measured: Measured | None = None) -> tuple[Schedu
     Parameters
     ----------
     function : Function
-    measured : mapping of Tiling to float, optional
-        Times of rTasks in microseconds. A measured tiling goes before all others of its class: predictions err by
-        more than tilings differ.
+    measured : mapping of Tiling to MeasuredTime, optional
+        What a log knows. A measured tiling goes before all others of its class, since predictions err by more than
+        tilings differ; but only while the rule still makes the code that was measured.
 
     Returns
     -------
     tuple of ScheduledKernel
         Fewest rTasks first. Their time is the measured one where there is one.
     """
-    known, units = measured or {}, function.device.units
-    timed = [replace(t, rtask_us=known[t]) if t in known else t for t in space(function)]
-    ranked = [sorted(c, key=lambda t: (t not in known, t.operator_us(units))) for c in _classes(timed)]
-    ranked.sort(key=lambda c: c[0].operator_us(units))
+    units = function.device.units
+    times = {t: replace(t, rtask_us=time.alone_us(t, function.device)) for t, time in (measured or {}).items()}
+    classes = []
+    for members in _classes(space(function)):
+        known = sorted((times[t] for t in members if t in times), key=lambda t: t.operator_us(units))
+        classes.append((known or members, known, members))
+    classes.sort(key=lambda c: c[0][0].operator_us(units))
     made = []
-    for members in _fast_and_thrifty(ranked):
-        kernel = next((k for t in members[:TRIES] if (k := _timed(function, t, known))), None)
+    for _, known, members in _fast_and_thrifty(classes):
+        kernel = _first_measured(function, known, measured or {}) or _first_built(function, members)
         if kernel is not None:
             made.append(kernel)
     return tuple(sorted(made, key=lambda k: k.spec.num_rtasks))
+
+
+def _first_measured(
+    function: Function, tilings: Sequence[Tiling], measured: Mapping[Tiling, MeasuredTime]
+) -> ScheduledKernel | None:
+    for tiling in tilings[:TRIES]:
+        kernel = build(function, tiling)
+        if kernel is not None and code_hash(kernel) == measured[tiling].code:
+            return replace(kernel, spec=replace(kernel.spec, rtask_us=tiling.rtask_us, measured=True))
+    return None
+
+
+def _first_built(function: Function, tilings: Sequence[Tiling]) -> ScheduledKernel | None:
+    return next((k for t in tilings[:TRIES] if (k := build(function, t)) is not None), None)
 
 
 def _classes(tilings: Sequence[Tiling]) -> list[list[Tiling]]:
@@ -83,17 +101,10 @@ def _classes(tilings: Sequence[Tiling]) -> list[list[Tiling]]:
     return list(found.values())
 
 
-def _fast_and_thrifty(ranked: Sequence[list[Tiling]]) -> list[list[Tiling]]:
+def _fast_and_thrifty(ranked: Sequence[_Class]) -> list[_Class]:
     """The first `MOST` classes, the one of least time x rTasks among them."""
     if len(ranked) <= MOST:
         return list(ranked)
-    thrifty = min(ranked, key=lambda c: c[0].rtask_us * c[0].num_rtasks)
+    thrifty = min(ranked, key=lambda c: c[0][0].rtask_us * c[0][0].num_rtasks)
     fast = [c for c in ranked if c is not thrifty]
     return [*fast[: MOST - 1], thrifty]
-
-
-def _timed(function: Function, tiling: Tiling, known: Measured) -> ScheduledKernel | None:
-    kernel = build(function, tiling)
-    if kernel is None:
-        return None
-    return replace(kernel, spec=replace(kernel.spec, rtask_us=tiling.rtask_us, measured=tiling in known))

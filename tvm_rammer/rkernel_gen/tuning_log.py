@@ -40,6 +40,15 @@ class MeasuredTime:
     operator_us: float
     code: str
 
+    def alone_us(self, tiling: Tiling, device: DeviceSpec) -> float:
+        """Time of one rTask while others like it keep all units busy, in microseconds.
+
+        That is at least its time alone. The operator's time says more where rTasks share caches and bandwidth, but a
+        launch is in it.
+        """
+        rounds = -(-tiling.num_rtasks // device.units)
+        return max(self.rtask_us, (self.operator_us - device.launch_us) / rounds)
+
 
 def code_hash(kernel: ScheduledKernel) -> str:
     """Name the code of a kernel: equal where its function and its packed layouts are equal, whatever it is called."""
