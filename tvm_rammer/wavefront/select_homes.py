@@ -9,7 +9,7 @@ from .arrival import Arrival
 def select_homes(
     arrivals: Sequence[Arrival], ready_us: Sequence[float], rtask_us: float, signal_us: float
 ) -> dict[int, list[list[int]]]:
-    """Choose for one rTask after another the vEU where it starts earliest: its home, or one that is free first.
+    """Choose for one rTask after another the vEU where it starts earliest: its home, or the one that is free first.
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ def select_homes(
     heapify(heap)
     chosen: dict[int, list[list[int]]] = {}
     others: dict[float, dict[int, list[int]]] = {}
-    for rtask, arrival in sorted(enumerate(arrivals), key=lambda a: a[1].at_us):
+    for rtask in _by_start(arrivals, ready_us, rtask_us, signal_us):
+        arrival = arrivals[rtask]
         while heap[0][0] != free[heap[0][1]]:
             heappop(heap)
         veu, home = heap[0][1], arrival.home
@@ -50,6 +51,19 @@ def select_homes(
     for alike in others.values():
         _make_neighbours(alike, chosen)
     return chosen
+
+
+def _by_start(arrivals: Sequence[Arrival], ready_us: Sequence[float], rtask_us: float, signal_us: float) -> list[int]:
+    """RTasks by the time when each would start if all that have a home stayed there: nobody is crowded out early."""
+    free = list(ready_us)
+    starts = []
+    for rtask, arrival in sorted(enumerate(arrivals), key=lambda a: a[1].at_us):
+        start = arrival.at_us + signal_us
+        if (home := arrival.home) is not None:
+            start = arrival.start_us(home, free[home], signal_us)
+            free[home] = start + rtask_us
+        starts.append((start, rtask))
+    return [rtask for _, rtask in sorted(starts)]
 
 
 def _make_neighbours(alike: Mapping[int, Sequence[int]], chosen: Mapping[int, list[list[int]]]) -> None:
