@@ -9,10 +9,18 @@ from collections.abc import Callable
 from ..builder import ProgramBuilder
 from ..problem import Problem
 from .global_barrier import global_barrier
+from .ios import ios
+from .list_scheduling import list_scheduling
 from .sequential import sequential
 from .wavefront import wavefront
 
 Policy = Callable[[Problem], list[ProgramBuilder]]
 
-POLICIES: dict[str, Policy] = {"wavefront": wavefront, "sequential": sequential, "global": global_barrier}
+POLICIES: dict[str, Policy] = {
+    "wavefront": wavefront,
+    "sequential": sequential,
+    "global": global_barrier,
+    "ios": ios,
+    "list": list_scheduling,
+}
 """Every policy that `schedule` knows."""
