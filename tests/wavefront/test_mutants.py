@@ -68,6 +68,12 @@ def test_none_of_five_thousand_illegal_mutants_is_accepted(capsys: pytest.Captur
             print(f"\n{name:<20}", dict(sorted(counts.items())), end="")
 
 
+@pytest.mark.slow
+def test_no_mutant_of_a_larger_plan_is_accepted() -> None:
+    verdicts = count_verdicts(range(3000, 3040), 1, 40, 24)
+    assert sum(v["illegal"] for v in verdicts.values()) >= 300
+
+
 def test_the_judge_agrees_with_a_walk_through_all_states() -> None:
     """Tiny programs, right and wrong: each state that can be reached is looked at."""
     verdicts = collections.Counter()
