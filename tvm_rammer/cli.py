@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .errors import RammerError, ShapeError
+from .tuning import command as tuning
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     timing.add_argument("--repeat", type=int, default=50, metavar="N", help="runs of each contender")
     timing.add_argument("--json", metavar="FILE", help="where to write all figures")
     timing.set_defaults(run=_bench)
+
+    tuning.add_parser(commands, _shapes)
     return parser
 
 

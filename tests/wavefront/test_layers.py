@@ -25,6 +25,7 @@ TOP = {
     "regions",
     "report",
     "startup",
+    "tuning",
     "__main__",
 }
 

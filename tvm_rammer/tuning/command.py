@@ -1,0 +1,79 @@
+"""`tvm-rammer tune`."""
+
+import argparse
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import RammerError
+
+Shapes = Callable[[Sequence[str]], Mapping[str, Sequence[int]]]
+
+
+def add_parser(commands: Any, shapes: Shapes) -> None:
+    """Add the command to a parser of the command line.
+
+    Parameters
+    ----------
+    commands : argparse's sub-parsers
+    shapes : callable
+        Reads the values of `--shape`.
+    """
+    parser = commands.add_parser("tune", help="measure kernels, and write a tuning log that --logs reads")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="ONNX files; what they have in common is tuned once")
+    parser.add_argument("--target", default="cpu", metavar="T", help="cpu, cuda:h200, cuda:h100, cuda:a100")
+    parser.add_argument(
+        "--trials", type=int, default=1000, metavar="N", help="over all functions, with those of the log"
+    )
+    parser.add_argument("--logs", default="tuning_logs", metavar="DIR", help="the log (default: %(default)s)")
+    parser.add_argument("--functions", type=int, metavar="K", help="only the K functions that take most of the time")
+    parser.add_argument("--seed", type=int, default=0, metavar="S")
+    parser.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,224,224", help="a static shape")
+    parser.add_argument("--rpc", metavar="HOST:PORT", help="a TVM tracker whose servers run the kernels")
+    parser.add_argument("--key", metavar="K", help="the key of those servers")
+    parser.add_argument("--export", metavar="BUNDLE", help="write a folder that measures on a machine with a GPU")
+    parser.add_argument("--import", dest="times", metavar="TIMES", help="take what the folder measured into the log")
+    parser.set_defaults(run=lambda arguments: run(arguments, shapes(arguments.shape)))
+
+
+def run(arguments: argparse.Namespace, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Run the command.
+
+    Raises
+    ------
+    RammerError
+        The arguments contradict each other, or one of the steps fails.
+    """
+    from ..pipeline import resolve_device
+    from .tasks import tasks_of
+
+    _check(arguments)
+    device = resolve_device(arguments.target)
+    tasks = tasks_of(arguments.models, device, shapes)[: arguments.functions]
+    if not tasks:
+        raise RammerError(f"no operator of {', '.join(arguments.models)} has tilings on {device.name}: nothing to tune")
+    _tune(arguments, device, tasks)
+
+
+def _tune(arguments: argparse.Namespace, device: Any, tasks: Any) -> None:
+    from . import tuner
+    from .bench import KernelBench
+
+    if device.kind != "cpu":
+        raise RammerError(f"kernels for {device.name} are measured elsewhere: use --export, then --import")
+    with KernelBench(device) as bench:
+        done = tuner.tune(tasks, device, bench, arguments.logs, trials=arguments.trials, seed=arguments.seed)
+    print(  # noqa: T201
+        f"{done.trials} trials of {done.functions} functions, {done.failed} failed; "
+        f"{done.known} were in the log before: {done.folder}"
+    )
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if not arguments.models:
+        raise RammerError("name at least one MODEL")
+    if arguments.trials < 1 or (arguments.functions is not None and arguments.functions < 1):
+        raise RammerError("--trials and --functions take numbers from 1 on")
+    missing = [m for m in arguments.models if not pathlib.Path(m).is_file()]
+    if missing:
+        raise RammerError(f"no such file: {', '.join(missing)}; MODEL is an ONNX file")
