@@ -64,6 +64,7 @@ class ProgramBuilder:
         self._placed: dict[int, Placement] = {}
         self._events: list[Event] = []
         self._barriers = 0
+        self._found_needs: dict[tuple[int, int], tuple[RKernel, RKernel, Needs | None]] = {}
 
     @property
     def time_us(self) -> float:
@@ -148,7 +149,12 @@ class ProgramBuilder:
                 self._wait_for(veu, operator, self._awaited(veu, target, part, missing))
 
     def _needs(self, writer: int, reader: int, kernel: RKernel) -> Needs | None:
-        return needs(self.problem.graph, writer, self.kernels[writer], reader, kernel)
+        made_by = self.kernels[writer]
+        found = self._found_needs.get((writer, reader))
+        if found is None or found[0] is not made_by or found[1] is not kernel:
+            found = made_by, kernel, needs(self.problem.graph, writer, made_by, reader, kernel)
+            self._found_needs[writer, reader] = found
+        return found[2]
 
     def _awaited(self, veu: int, target: Placement, part: Part, missing: Sequence[int]) -> Part:
         """The lanes to wait for: the few that are missing; else all, or those of a part that is done earlier."""
