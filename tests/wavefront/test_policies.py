@@ -1,5 +1,7 @@
 """The choices of Algorithm 1, each made both ways."""
 
+from dataclasses import replace
+
 import pytest
 
 from tvm_rammer.ir import RProgram
@@ -36,6 +38,16 @@ def test_a_rejected_wave_leaves_no_trace() -> None:
     reads = {"a": "", "b": "a", "c": "b"}
     programs = plan(reads, veus=2, cost=cost, a=(2, 1.0), b=(2, 1.0), c=(2, 1.0))
     assert [program.lanes for program in programs] == [programs[0].lanes] * 3
+
+
+def test_a_wave_begins_with_a_barrier_where_many_counters_cost_more() -> None:
+    # z reads ten operators on as many lanes: a signal and nine passed waits, or one barrier of 3 us.
+    reads = dict.fromkeys("abcdefghij", "") | {"z": "a b c d e f g h i j"}
+    dear = CostModel(launch_us=9, signal_us=1, wait_us=0.5, barrier_us=3)
+    (program,) = plan(reads, veus=10, cost=dear, z=(10, 1.0))
+    assert (program.barriers, program.makespan_us) == (1, 9 + 1 + 3 + 1)
+    (program,) = plan(reads, veus=10, cost=replace(dear, barrier_us=9), z=(10, 1.0))
+    assert program.barriers == 0
 
 
 def test_a_wave_that_leaves_veus_free_keeps_the_fastest_kernels() -> None:

@@ -32,7 +32,7 @@ class PolicyOptions:
     r: int = 3
     s: int = 8
     seed: int = 0
-    budget: int = 200
+    budget: int = 100
     seconds: float | None = None
     clock: Callable[[], float] | None = None
 

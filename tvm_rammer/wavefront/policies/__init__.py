@@ -11,6 +11,7 @@ from ..problem import Problem
 from .global_barrier import global_barrier
 from .ios import ios
 from .list_scheduling import list_scheduling
+from .search import search
 from .sequential import sequential
 from .wavefront import wavefront
 
@@ -22,5 +23,6 @@ POLICIES: dict[str, Policy] = {
     "global": global_barrier,
     "ios": ios,
     "list": list_scheduling,
+    "search": search,
 }
 """Every policy that `schedule` knows."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ..builder import ProgramBuilder
 from ..problem import Problem
-from ..select_rkernels import efficient, place_selected
+from ..select_rkernels import efficient, fastest, place_selected
 from ..waves import waves
 
 
@@ -76,7 +76,8 @@ def _barrier_may_pay(problem: Problem, wave: Sequence[int], builder: ProgramBuil
 
 def _least_us(problem: Problem, wave: Sequence[int]) -> float:
     """A time that no program of a wave can beat: most waves are decided without planning them a second time."""
-    cost = problem.cost
+    cost, veus = problem.cost, problem.veus
     work = sum(cost.rtask_us(k) * k.num_rtasks for k in (efficient(problem, o) for o in wave))
+    longest = max(cost.operator_us(fastest(problem, o), veus) for o in wave)
     # One part in a million less, so that rounding in the sum decides nothing.
-    return cost.launch_us + work / problem.veus * (1 - 1e-6)
+    return cost.launch_us + max(work / veus, longest) * (1 - 1e-6)
