@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import tvm
 import tvm_ffi
@@ -43,7 +44,7 @@ class Epilogue:
         return tvm_ffi.structural_map(self.value, [(TensorLoad, load), (tirx.Var, axis)], order="post")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
     """`out[n, f, y, x]` is the sum, over c, ry, rx, of `data[n, c', y*sy + ry*dy - top, ..] * weight[f, c, ry, rx]`.
 
@@ -88,7 +89,7 @@ class Window:
         """Terms of one result."""
         return self.channels * math.prod(self.kernel)
 
-    @property
+    @cached_property
     def flat(self) -> bool:
         """Whether the image can be read as it lies, as one long row: 1x1, stride 1, no padding."""
         return self.kernel == (1, 1) == self.stride and self.padding == (0, 0) and self._epilogue_is_flat()
