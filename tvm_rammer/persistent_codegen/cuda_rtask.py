@@ -93,7 +93,9 @@ def lower_kernel(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tirx.Pri
     kernels = [f for m in devices.values() for f in m.functions.values()]
     if len(kernels) != 1 or int(kernels[0].attrs["calling_conv"]) != _DEVICE_KERNEL_LAUNCH:
         raise CodegenError(f"{name} lowers to {len(kernels)} kernels; an rOperator is one: schedule it otherwise")
-    return kernels[0]
+    # While the extents of blocks and threads are known: of a quotient that may be negative TVM makes much slower code.
+    (kernel,) = tirx.transform.LowerIntrin()(tvm.IRModule({name: kernels[0]})).functions.values()
+    return kernel
 
 
 def _launch_axes(body: tirx.Stmt) -> dict[str, list[tuple[Var, int]]]:
@@ -119,9 +121,9 @@ def _split_index(axes: dict[str, list[tuple[Var, int]]], prefix: str, linear: Va
     tags = [prefix + axis for axis in "xyz" if prefix + axis in axes]
     for tag in tags:
         extent = axes[tag][0][1]
-        part = rest if tag == tags[-1] else tirx.floormod(rest, extent)
+        part = rest if tag == tags[-1] else tirx.truncmod(rest, extent)
         values |= {var: part.astype(str(var.ty)) for var, _ in axes[tag]}
-        rest = tirx.floordiv(rest, extent)
+        rest = tirx.truncdiv(rest, extent)
     return values
 
 

@@ -101,7 +101,7 @@ def schedule_elements(func: tirx.PrimFunc, form: Elements, tile: ElementsTile) -
         sch.bind(thread_loop, "threadIdx.x")
         for producer in reversed(producers_of(sch, output)):
             sch.compute_at(producer, element_loop)
-            sch.set_scope(producer, 0, "local")
+            set_scopes(sch, producer, "local")
     return _merge(sch.mod["main"]) if len(outputs) > 1 else sch
 
 
@@ -130,6 +130,12 @@ def producers_of(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
                 needed.append(sch.get(producer).name_hint)
                 pending.append(producer)
     return [b for b in blocks_of(sch) if sch.get(b).name_hint in needed]
+
+
+def set_scopes(sch: s_tir.Schedule, block: SBlockRV, scope: str) -> None:
+    """Put all that a block writes into one kind of memory: a mean and a variance may be made together."""
+    for index in range(len(sch.get(block).writes)):
+        sch.set_scope(block, index, scope)
 
 
 def spatial_loops(sch: s_tir.Schedule, block: SBlockRV) -> list[LoopRV]:

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tvm import s_tir, tirx
+from tvm.s_tir.schedule import LoopRV, SBlockRV
 
 from ..device import DeviceSpec
 from .anchor import REDUCTION, blocks_of, is_reduction, outputs_of
-from .cuda_contraction import fastest_axes, find_gemm
 from .cuda_cost import Cost, Work
 from .cuda_elementwise import inline_spatial
 from .cuda_measure import MAX_THREADS
+from .cuda_product import fastest_axes, find_gemm
 from .cuda_rule import CudaRule, start
 from .tiling import Function
 
@@ -45,6 +46,8 @@ class Sums:
     ----------
     results, length : int
         Number of sums, and of their terms.
+    row : int
+        Results in a row of the output.
     result_fast : bool
         Neighbours in memory belong to different results.
     work : Work
@@ -53,6 +56,7 @@ class Sums:
 
     results: int
     length: int
+    row: int
     result_fast: bool
     work: Work
 
@@ -64,6 +68,8 @@ def find_sums(function: Function) -> Sums | None:
     if len(found) != 1 or len(outputs_of(sch)) != 1:
         return None
     block = sch.get(found[0])
+    if len(block.writes) != 1:
+        return None
     results = math.prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type != REDUCTION)
     length = math.prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type == REDUCTION)
     gemm = find_gemm(function)
@@ -71,18 +77,24 @@ def find_sums(function: Function) -> Sums | None:
         return None
     largest = max(block.reads, key=lambda r: math.prod(int(n) for n in r.source.shape))
     reduced = {v.var for v in block.iter_vars if v.iter_type == REDUCTION}
-    return Sums(results, length, not fastest_axes(block, largest) & reduced, Work.of(function.func))
+    kept = [int(v.dom.extent) for v in block.iter_vars if v.iter_type != REDUCTION and int(v.dom.extent) > 1]
+    return Sums(
+        results, length, kept[-1] if kept else 1, not fastest_axes(block, largest) & reduced, Work.of(function.func)
+    )
 
 
 def sums_tiles(sums: Sums, device: DeviceSpec) -> Iterator[SumsTile]:
-    """Tiles of full warps, with lanes that divide the sum."""
-    for results in (1, 2, 4, 8, 16, 32, 64, 128) if not sums.result_fast else (8, 16, 32, 64, 128):
-        if results > 2 * sums.results:
+    """Tiles of full warps; where neighbours are results, lanes that divide the sum."""
+    for results in (1, 2, 4, 8, 16, 32, 64, 128):
+        most = MAX_THREADS // results
+        whole = sums.row in (sums.results, results) or sums.row % results == 0  # or the tile is no box of the output
+        if results > 2 * sums.results or not whole or (sums.result_fast and results < 8):
             continue
-        for lanes in range(2, MAX_THREADS // results + 1):
-            threads = results * lanes
-            if sums.length % lanes == 0 and threads % device.warp == 0 and (threads >= 128 or lanes >= 32):
-                yield SumsTile(results, lanes)
+        if sums.result_fast:
+            choices = [n for n in range(2, most + 1) if sums.length % n == 0]
+        else:
+            choices = [n for n in (4, 8, 16, 32, 64, 128, 256) if n <= min(most, sums.length)]
+        yield from (SumsTile(results, n) for n in choices if results * n >= 64 and results * n % device.warp == 0)
 
 
 def sums_cost(sums: Sums, tile: SumsTile) -> Cost:
@@ -115,16 +127,36 @@ def schedule_sums(func: tirx.PrimFunc, sums: Sums, tile: SumsTile) -> s_tir.Sche
     reduced = [loop for loop, axis in loops if axis.iter_type == REDUCTION]
     sch.reorder(*kept, *reduced)
     outer, mine = sch.split(sch.fuse(*kept), [None, tile.results])
-    term, lane = sch.split(sch.fuse(*reduced), [None, tile.lanes])
+    _, lane = sch.split(sch.fuse(*reduced), [None, tile.lanes])
+    if sums.result_fast:
+        _meet_in_shared_memory(sch, block, tile, lane)
+    else:
+        _meet_in_shuffles(sch, block, outer, mine, lane)
+    return sch
+
+
+def _meet_in_shuffles(sch: s_tir.Schedule, block: SBlockRV, outer: LoopRV, mine: LoopRV, lane: LoopRV) -> None:
+    """The lanes of a sum lie side by side: TVM makes shuffles of a reduction over threads."""
+    sch.bind(outer, "blockIdx.x")
+    sch.bind(mine, "threadIdx.y")
+    sch.bind(lane, "threadIdx.x")
+    after = sch.get_consumers(block)
+    for later in after:
+        sch.reverse_compute_at(later, mine, preserve_unit_loops=True)
+    if after:
+        sch.set_scope(block, 0, "local")
+
+
+def _meet_in_shared_memory(sch: s_tir.Schedule, block: SBlockRV, tile: SumsTile, lane: LoopRV) -> None:
+    """The lanes of a sum are apart: each writes its part, and one thread a result adds them up."""
     partial = sch.rfactor(lane, 0)
     sch.set_scope(partial, 0, "shared")
     store = sch.cache_write(partial, 0, "local")  # or every term would go through shared memory
 
     outer, mine, term, lane = sch.get_loops(partial)
-    threads = (lane, mine) if sums.result_fast else (mine, lane)
-    sch.reorder(outer, *threads, term)
+    sch.reorder(outer, lane, mine, term)
     sch.bind(outer, "blockIdx.x")
-    thread = sch.fuse(*threads)
+    thread = sch.fuse(lane, mine)
     sch.bind(thread, "threadIdx.x")
     sch.reverse_compute_at(store, thread)
     after = (block, *sch.get_consumers(block))
@@ -138,7 +170,6 @@ def schedule_sums(func: tirx.PrimFunc, sums: Sums, tile: SumsTile) -> s_tir.Sche
         sch.bind(thread, "threadIdx.x")
     if len(after) > 1:
         sch.set_scope(block, 0, "shared")
-    return sch
 
 
 SUMS_RULE = CudaRule("sums", find_sums, sums_tiles, SumsTile, sums_cost, schedule_sums)

@@ -16,7 +16,7 @@ from tvm.s_tir.schedule import SBlockRV
 from ..device import DeviceSpec
 from .anchor import REDUCTION, is_reduction, outputs_of
 from .cuda_cost import Cost, Work
-from .cuda_elementwise import count_spatial, inline_spatial, producers_of, spatial_loops
+from .cuda_elementwise import count_spatial, inline_spatial, producers_of, set_scopes, spatial_loops
 from .cuda_measure import MAX_THREADS
 from .cuda_rule import CudaRule, start
 from .tiling import Function
@@ -126,7 +126,7 @@ def schedule_rows(func: tirx.PrimFunc, form: Rows, tile: RowsTile) -> s_tir.Sche
     sch.bind(thread, "threadIdx.x")
     for producer in reversed(producers):
         sch.compute_at(producer, row, preserve_unit_loops=True)
-        sch.set_scope(producer, 0, "shared")
+        set_scopes(sch, producer, "shared")
         axes = sch.get(producer).iter_vars
         inner = sch.get_loops(producer)[-len(axes) :]
         reduced = [loop for loop, axis in zip(inner, axes, strict=True) if axis.iter_type == REDUCTION]

@@ -1,102 +1,87 @@
-"""Every operator of the models gets tilings that are one kernel each, within an rTask's limits."""
+"""Every form of operator gets tilings that are one kernel each, within an rTask's limits, and that compute it."""
 
-import numpy as np
+import random
+
 import pytest
 import tvm
-from tvm import relax
+from tvm import s_tir
 
-from tests.emulation.programs import H200, build
-from tests.functions import fused
-from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run
-from tvm_rammer.rkernel_gen.anchor import outputs_of
-from tvm_rammer.rkernel_gen.cuda import cuda_kernels
+from tests.emulation.programs import H200
+from tests.rkernel_gen.cuda.operators import OPERATORS, check, function_of
+from tvm_rammer.rkernel_gen.cuda import CUDA_RULES, cuda_kernels
 from tvm_rammer.rkernel_gen.cuda_rule import name_for_c
+from tvm_rammer.rkernel_gen.tiling import Function
 
-CPU = tvm.target.Target({"kind": "llvm"})
-op, nn = relax.op, relax.op.nn
-
-OPERATORS = {
-    "conv": (lambda x, w: nn.relu(nn.conv2d(x, w, padding=1)), [(1, 8, 13, 13), (20, 8, 3, 3)]),
-    "conv_strided": (lambda x, w: nn.conv2d(x, w, strides=2, padding=3), [(1, 3, 30, 30), (16, 3, 7, 7)]),
-    "conv_grouped": (lambda x, w: nn.relu(nn.conv2d(x, w, groups=4)), [(1, 16, 9, 9), (32, 4, 1, 1)]),
-    "conv_depthwise": (lambda x, w: nn.conv2d(x, w, groups=24, padding=1), [(1, 24, 14, 14), (24, 1, 3, 3)]),
-    "matmul": (lambda a, b: op.matmul(a, b), [(50, 70), (70, 36)]),
-    "matmul_batched": (lambda a, b: op.matmul(a, b), [(3, 20, 24), (3, 24, 40)]),
-    "matmul_row": (lambda a, b, c: op.tanh(op.add(op.matmul(a, b), c)), [(1, 96), (96, 200), (200,)]),
-    "matmul_few_rows": (lambda a, b: op.matmul(a, b), [(4, 128), (128, 100)]),
-    "max_pool": (lambda x: nn.max_pool2d(x, (3, 3), strides=(2, 2), padding=(1, 1)), [(1, 12, 15, 15)]),
-    "avg_pool": (lambda x: nn.avg_pool2d(x, (3, 3), padding=(1, 1)), [(1, 12, 15, 15)]),
-    "global_pool": (lambda x: op.mean(x, axis=[2, 3], keepdims=True), [(1, 150, 7, 7)]),
-    "softmax": (lambda x: nn.softmax(x, axis=-1), [(3, 500)]),
-    "concat": (lambda a, b: op.concat([a, b], axis=1), [(1, 5, 9, 9), (1, 7, 9, 9)]),
-    "split": (lambda x: op.split(x, 4, axis=1), [(2, 256)]),
-    "split_unlike": (lambda x: op.split(x, [100, 300], axis=1), [(2, 512)]),
-    "transpose": (lambda x: op.permute_dims(x, [1, 0]), [(33, 47)]),
-    "elementwise": (lambda x, y: op.sigmoid(op.multiply(x, y)), [(40, 50), (40, 50)]),
-    "one_element": (lambda x: op.exp(x), [(1,)]),
+RULES = {
+    "conv": {"gemm", "window", "elements"},
+    "conv_groups_of_4": {"gemm", "window", "sums", "elements"},
+    "conv_depthwise": {"window", "elements"},
+    "conv1d_depthwise": {"window", "elements"},
+    "conv2d_transpose": {"gemm", "window", "sums", "elements"},
+    "matmul_row": {"sums", "elements"},
+    "matmul_column": {"sums", "elements"},
+    "max_pool": {"window", "elements"},
+    "global_pool": {"sums", "elements"},
+    "softmax_of_channels": {"rows", "elements"},
+    "instance_norm": {"rows", "elements"},
+    "split_unlike": {"elements"},
 }
+"""Which rules apply to some of the operators."""
 
 
-def function_of(name):
-    make, shapes = OPERATORS[name]
-    return fused(shapes, make, tvm.target.Target(H200.target_config()), names="x/{}")  # as in an ONNX model
-
-
-def expected(func, arrays, count):
-    executable = tvm.compile(func.with_attr("global_symbol", "main"), target=CPU)
-    tensors = [tvm.runtime.tensor(a) for a in arrays]
-    executable["main"](*tensors)
-    return [t.numpy() for t in tensors[-count:]]
+def some_kernels(name, func, count=3):
+    """For each rule that applies, `count` of its tilings with their kernels."""
+    function = Function(name, func, H200)
+    made = []
+    for rule in CUDA_RULES:
+        space = rule.tilings(function)
+        chosen = random.Random(name).sample(space, min(count, len(space)))
+        made += [(tiling, rule.build(function, dict(tiling.choices))) for tiling in chosen]
+    return made
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_every_tiling_of_an_operator_computes_it(name):
     func = function_of(name)
-    kernels = cuda_kernels(name, func, H200)
-    tiles = [k.spec.num_rtasks for k in kernels]
-    assert len(tiles) >= (1 if name == "one_element" else 2)
-    assert len(set(tiles)) == len(tiles) and tiles == sorted(tiles)
-    for kernel in kernels:
+    made = some_kernels(name, func)
+    assert len(made) >= 3
+    for tiling, kernel in made:
+        assert kernel is not None, tiling.label
+        assert kernel.spec.name == f"{name}_{tiling.label}" and kernel.spec.name.isidentifier()
+        assert kernel.spec.function == name and not kernel.spec.measured
+        assert kernel.spec.num_rtasks == tiling.num_rtasks and kernel.spec.rtask_us == tiling.rtask_us > 0
         assert kernel.spec.threads % 32 == 0 and kernel.spec.threads <= 256
         assert kernel.spec.shared_bytes <= 48 * 1024
-        assert kernel.spec.rtask_us > 0 and not kernel.spec.measured
-        assert kernel.spec.name.isidentifier() and kernel.spec.function == name
-
-    shapes = [tuple(int(n) for n in p.shape) for p in func.params]
-    count = len(outputs_of(tvm.s_tir.Schedule(func)))
-    inputs = len(shapes) - count
-    rng = np.random.default_rng(0)
-    arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
-    buffers = [Buffer(f"x{i}", s, "float32", "input") for i, s in enumerate(shapes[:inputs])]
-    operators = []
-    for kernel in kernels:
-        start = len(buffers)
-        buffers += [Buffer(f"y{start + i}", s, "float32", "output") for i, s in enumerate(shapes[inputs:])]
-        made = tuple(range(start, len(buffers)))
-        operators.append(ROperator(kernel.spec.name, name, tuple(range(inputs)), made))
-    lanes = tuple(
-        tuple(Run(o, v, len(range(v, n, 3)), 3) for o, n in enumerate(tiles) if v < n) for v in range(3)
-    )  # fmt: skip
-    graph = RGraph("all", tuple(buffers), tuple(operators))
-    program = RProgram("all", graph, tuple(k.spec for k in kernels), lanes, 0, {}, 0)
-    got = build(program, kernels, {}).run({f"x{i}": a for i, a in enumerate(arrays[:inputs])})
-    want = expected(func, arrays, count)
-    for o, operator in enumerate(operators):
-        for position, result in zip(operator.outputs, want, strict=True):
-            np.testing.assert_allclose(got[buffers[position].name], result, 1e-4, 1e-5, err_msg=kernels[o].spec.name)
+    check(func, [kernel for _, kernel in made])
 
 
-def test_kernels_are_the_same_every_time():
-    func = function_of("conv")
-    first, second = (cuda_kernels("conv", func, H200) for _ in range(2))
-    assert [k.spec for k in first] == [k.spec for k in second]
-    for a, b in zip(first, second, strict=True):
-        tvm.ir.assert_structural_equal(a.func, b.func)
+@pytest.mark.parametrize("name", RULES)
+def test_rules_apply_to_the_functions_of_their_form(name):
+    function = Function(name, function_of(name), H200)
+    assert {rule.name for rule in CUDA_RULES if rule.tilings(function)} == RULES[name]
 
 
-def test_small_tiles_make_more_rtasks_that_are_each_shorter():
-    times = [(k.spec.num_rtasks, k.spec.rtask_us) for k in cuda_kernels("matmul", function_of("matmul"), H200)]
-    assert times == sorted(times, key=lambda pair: -pair[1])
+def test_tilings_are_distinct_and_the_same_every_time():
+    spaces = [[t for r in CUDA_RULES for t in r.tilings(Function("conv", function_of("conv"), H200))] for _ in "ab"]
+    assert spaces[0] == spaces[1] and len({t.label for t in spaces[0]}) == len(spaces[0])
+
+
+@pytest.mark.parametrize("name", ["conv", "conv_groups_of_4", "conv_depthwise", "matmul_row", "softmax", "transpose"])
+def test_a_trace_repeats_the_schedule_on_the_function_as_it_was(name):
+    func = function_of(name)
+    for tiling, kernel in some_kernels(name, func, 2):
+        if kernel.trace is None:
+            assert tiling.rule == "gemm" and "groups" in name  # the guard of a group's columns is no schedule
+            continue
+        for original in (func, name_for_c(func)):
+            schedule = s_tir.Schedule(original)
+            kernel.trace.apply_to_schedule(schedule, remove_postproc=False)
+            tvm.ir.assert_structural_equal(name_for_c(schedule.mod["main"]), name_for_c(kernel.func), True)
+
+
+def test_a_few_kernels_of_a_function_differ_in_their_rtasks():
+    tiles = [k.spec.num_rtasks for k in cuda_kernels("matmul", function_of("matmul"), H200)]
+    assert len(tiles) >= 4 and tiles == sorted(set(tiles))
 
 
 def test_names_become_such_as_c_accepts():
