@@ -68,7 +68,9 @@ class DeviceSpec:
     def target_config(self) -> dict[str, Any]:
         """The same device as the dictionary that `tvm.target.Target` takes."""
         if self.kind == "cpu":
-            return {"kind": "llvm", "mcpu": self.arch, "num-cores": self.units}
+            config = {"kind": "llvm", "mcpu": self.arch, "num-cores": self.units}
+            # LLVM would use half of a 64-byte register in the loops that it makes vectors of itself.
+            return config | {"mattr": ["-prefer-256-bit"]} if self.vector_bytes == 64 else config
         return {
             "kind": "cuda",
             "arch": self.arch,

@@ -10,7 +10,7 @@ from ..device import DeviceSpec
 from ..ir import RKernel
 from ..kernel import Pack, ScheduledKernel
 from .branches import branch_stores
-from .cpu_math import vector_math
+from .cpu_math import reciprocals, vector_math
 from .tiling import Function, Tiling
 
 Tile = TypeVar("Tile")
@@ -66,4 +66,4 @@ def finish(
     """The rKernel of a tiling: its code with functions as arithmetic and choices as statements."""
     name = f"{function.name}_{tiling.label}"
     spec = RKernel(name, function.name, tiling.num_rtasks, tiling.rtask_us)
-    return ScheduledKernel(spec, vector_math(branch_stores(code)), packs or {})
+    return ScheduledKernel(spec, vector_math(branch_stores(reciprocals(code))), packs or {})
