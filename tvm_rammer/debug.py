@@ -27,3 +27,11 @@ def dump(name: str, text: Callable[[], str]) -> None:
         path = pathlib.Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(text(), encoding="utf-8")
+
+
+def cache_folder() -> pathlib.Path:
+    """Where results that take long are kept: `RAMMER_CACHE`, or `tvm_rammer` in the user's cache folder."""
+    own = os.environ.get("RAMMER_CACHE")
+    if own:
+        return pathlib.Path(own)
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "tvm_rammer")

@@ -7,7 +7,8 @@ import pytest
 
 from tvm_rammer.device import preset
 from tvm_rammer.errors import ResidencyError, ToolError
-from tvm_rammer.persistent_codegen.cuda_resources import Resources, check_residency, measure_resources, parse_report
+from tvm_rammer.persistent_codegen.cuda_resources import check_residency, measure_resources
+from tvm_rammer.ptxas import Resources, parse_report
 
 REPORT = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'k' for 'sm_90'
