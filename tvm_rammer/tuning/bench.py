@@ -35,7 +35,7 @@ class KernelBench:
     ----------
     device : DeviceSpec
         A CPU.
-    remote : RemoteRunners, optional
+    remote : Runners, optional
         Runs the kernels on other machines; without it they run here, in a process of their own.
     """
 

@@ -58,10 +58,12 @@ def run(arguments: argparse.Namespace, shapes: Mapping[str, Sequence[int]]) -> N
 def _tune(arguments: argparse.Namespace, device: Any, tasks: Any) -> None:
     from . import tuner
     from .bench import KernelBench
+    from .remote import RemoteRunners
 
     if device.kind != "cpu":
         raise RammerError(f"kernels for {device.name} are measured elsewhere: use --export, then --import")
-    with KernelBench(device) as bench:
+    remote = RemoteRunners(arguments.rpc, arguments.key) if arguments.rpc else None
+    with KernelBench(device, remote) as bench:
         done = tuner.tune(tasks, device, bench, arguments.logs, trials=arguments.trials, seed=arguments.seed)
     print(  # noqa: T201
         f"{done.trials} trials of {done.functions} functions, {done.failed} failed; "
@@ -74,6 +76,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise RammerError("name at least one MODEL")
     if arguments.trials < 1 or (arguments.functions is not None and arguments.functions < 1):
         raise RammerError("--trials and --functions take numbers from 1 on")
+    if bool(arguments.rpc) != bool(arguments.key):
+        raise RammerError("--rpc HOST:PORT and --key K belong together")
     missing = [m for m in arguments.models if not pathlib.Path(m).is_file()]
     if missing:
         raise RammerError(f"no such file: {', '.join(missing)}; MODEL is an ONNX file")
