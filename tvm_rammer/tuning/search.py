@@ -15,7 +15,7 @@ from tvm import s_tir
 from ..rkernel_gen.construct import build
 from ..rkernel_gen.tiling import Tiling
 from ..rkernel_gen.tuning_log import code_hash
-from .schedules import import_tensor_intrinsics
+from ..tensor_intrinsics import import_tensor_intrinsics
 from .tasks import Task
 from .trial import Outcome, Trial
 
