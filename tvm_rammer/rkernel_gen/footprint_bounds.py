@@ -230,7 +230,7 @@ def _product(a: Sum, b: Sum) -> Sum:
 
 
 def _near(value: np.ndarray | int) -> np.ndarray | int:
-    return np.clip(value, -FAR, FAR)
+    return np.minimum(np.maximum(value, -FAR), FAR)
 
 
 def _quotient(a: Interval, by: int) -> Interval:

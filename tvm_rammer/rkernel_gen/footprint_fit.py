@@ -58,11 +58,16 @@ def fit(boxes: Boxes, shape: tuple[int, ...]) -> Region:
     if not boxes.touched.any():
         return Region((num_rtasks,), (0,) * dimensions, ((0,),) * dimensions, (0,) * dimensions)
     least = boxes.mean_volume()
-    best = _fit_digits(boxes, (num_rtasks,), shape)
+    best = _fit_digits(boxes, (num_rtasks,), shape, least)
     while volume(best, shape) > least and len(best.radices) < MOST_DIGITS:
-        finer = [_fit_digits(boxes, radices, shape) for radices in _split(best.radices)]
-        found = min(finer, key=lambda r: volume(r, shape), default=best)
-        if volume(found, shape) >= volume(best, shape):
+        found = best
+        for radices in _split(best.radices):
+            finer = _fit_digits(boxes, radices, shape, least)
+            if volume(finer, shape) < volume(found, shape):
+                found = finer
+            if volume(found, shape) <= least:
+                break
+        if found is best:
             break
         best = found
     return best
@@ -83,12 +88,14 @@ def _split(radices: tuple[int, ...]) -> list[tuple[int, ...]]:
     ]
 
 
-def _fit_digits(boxes: Boxes, radices: tuple[int, ...], shape: tuple[int, ...]) -> Region:
+def _fit_digits(boxes: Boxes, radices: tuple[int, ...], shape: tuple[int, ...], least: float) -> Region:
     """Take a typical step of each digit for its coefficient; then move and widen the box until it covers all."""
-    # The median is exact where only the first or the last box is cut off; the mean where steps are uneven.
-    low, middle = boxes.low * 2, boxes.low + boxes.high
-    found = [_cover(boxes, radices, _steps(boxes, radices, *by)) for by in ((low, np.median), (middle, np.mean))]
-    return min(found, key=lambda region: volume(region, shape))
+    # The median is exact where only the first or the last box is cut off; the mean is for uneven steps.
+    exact = _cover(boxes, radices, _steps(boxes, radices, boxes.low * 2, np.median))
+    if volume(exact, shape) <= least:
+        return exact
+    even = _cover(boxes, radices, _steps(boxes, radices, boxes.low + boxes.high, np.mean))
+    return min(exact, even, key=lambda region: volume(region, shape))
 
 
 def _steps(
@@ -99,10 +106,17 @@ def _steps(
     places, touched = doubled.reshape(dimensions, *radices), boxes.touched.reshape(radices)
     steps = np.zeros((dimensions, len(radices)), np.int64)
     for i, radix in enumerate(radices):
-        pairs = np.delete(touched, 0, i) & np.delete(touched, -1, i)
+        first, second = (_part(i, slice(a, b)) for a, b in ((0, radix - 1), (1, radix)))
+        pairs = touched[first] & touched[second]
         if radix > 1 and pairs.any():
-            steps[:, i] = np.rint(typical(np.diff(places, axis=i + 1)[:, pairs], axis=1) / 2)
+            moved = places[:, *second] - places[:, *first]
+            steps[:, i] = np.rint(typical(moved[:, pairs], axis=1) / 2)
     return steps
+
+
+def _part(axis: int, part: slice) -> tuple[slice, ...]:
+    """An index that takes part of one axis, and all of those before it."""
+    return (*(slice(None) for _ in range(axis)), part)
 
 
 def _cover(boxes: Boxes, radices: tuple[int, ...], coefficients: np.ndarray) -> Region:

@@ -1,12 +1,12 @@
 """An rProgram in the making: Rammer's Append and Wait, with the clock of each vEU."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..errors import ScheduleError
 from ..ir import Instruction, Lane, RKernel, Run, Signal, Wait
 from .arrival import Arrival, arrival
-from .clocks import Clock
+from .clocks import Clock, Clocks, lanes_of, pack
 from .dependences import Needs, needs, union
 from .events import Event, finish_events
 from .placement import Part, Placement
@@ -58,9 +58,9 @@ class ProgramBuilder:
         self.problem = problem
         self.kernels: dict[int, RKernel] = {}
         self.ready_us = [0.0] * problem.veus
-        nothing = Clock((0,) * problem.veus)
         self._lanes: list[list[Instruction]] = [[] for _ in range(problem.veus)]
-        self._known = [nothing] * problem.veus
+        self._clocks = Clocks.of(problem.veus)
+        self._known: list[Clock] = [0] * problem.veus
         self._placed: dict[int, Placement] = {}
         self._events: list[Event] = []
         self._barriers = 0
@@ -156,12 +156,13 @@ class ProgramBuilder:
             self._found_needs[writer, reader] = found
         return found[2]
 
-    def _awaited(self, veu: int, target: Placement, part: Part, missing: Sequence[int]) -> Part:
+    def _awaited(self, veu: int, target: Placement, part: Part, missing: int) -> Part:
         """The lanes to wait for: the few that are missing; else all, or those of a part that is done earlier."""
-        if part is None or len(missing) > NEARLY_ALL * len(target.last):
+        count = missing.bit_count()
+        if part is None or count > NEARLY_ALL * len(target.last):
             return None
-        if len(missing) <= FEW:
-            return tuple(missing)
+        if count <= FEW:
+            return lanes_of(missing)
         ready_us, cost = self.ready_us[veu], self.problem.cost
         earlier = cost.passed_us(ready_us, target.end_us(part)) < cost.passed_us(ready_us, target.finish_us)
         return part if earlier and (part in target.events or target.room(part, MOST_SIGNALS)) else None
@@ -192,7 +193,7 @@ class ProgramBuilder:
             Someone depends on the operator already, or it has another kernel: a bug of the policy.
         """
         operator = rtasks.operator
-        placed = self._placed.setdefault(operator, Placement(len(self._placed)))
+        placed = self._placed.setdefault(operator, Placement(len(self._placed), self._clocks))
         if placed.closed or self.kernels.setdefault(operator, kernel) != kernel:
             name = self.problem.graph.operators[operator].name
             raise ScheduleError(f"rTasks of {name!r} appended after a wait for them or with a second kernel")
@@ -216,7 +217,7 @@ class ProgramBuilder:
         for veu, lane in enumerate(self._lanes):
             lane.append(Signal(event))
             self.ready_us[veu] = self.problem.cost.released_us(last)
-        self._known = [Clock(tuple(len(lane) for lane in self._lanes))] * self.problem.veus
+        self._known = [pack({veu: len(lane) for veu, lane in enumerate(self._lanes)})] * self.problem.veus
         for lane in self._lanes:
             lane.append(Wait(event, self.problem.veus))
 

@@ -3,9 +3,9 @@
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import le
 
 from ..ir import Lane, RGraph, align
+from .clocks import Clock, Clocks
 from .order import operator_order
 
 
@@ -15,7 +15,7 @@ class _Tenant:
 
     offset: int
     end: int
-    free: tuple[int, ...]
+    free: Clock
 
 
 def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[dict[int, int], int]:
@@ -38,11 +38,11 @@ def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[
     workspace_bytes : int
     """
     order = operator_order(lanes, len(graph.operators), num_events)
-    free = [[0] * len(lanes) for _ in graph.buffers]
-    for op, ends in zip(graph.operators, order.end, strict=True):
+    clocks = Clocks.of(len(lanes))
+    free = [0] * len(graph.buffers)
+    for op, end in zip(graph.operators, order.end, strict=True):
         for b in (*op.inputs, *op.outputs):
-            for lane, end in ends.items():
-                free[b][lane] = max(free[b][lane], end)
+            free[b] = clocks.merge(free[b], end)
     offsets: dict[int, int] = {}
     tenants: list[_Tenant] = []
     top = 0
@@ -50,20 +50,18 @@ def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[
         mine = [b for b in graph.operators[o].outputs if graph.buffers[b].kind == "intermediate"]
         for b in sorted(mine, key=lambda b: -graph.buffers[b].nbytes):
             size = align(graph.buffers[b].nbytes)
-            offset = _best_fit(tenants, size, top, order.begin[o])
-            new = _Tenant(offset, offset + size, tuple(free[b]))
+            offset = _best_fit([t for t in tenants if not clocks.covers(order.begin[o], t.free)], size, top)
+            new = _Tenant(offset, offset + size, free[b])
             tenants = _move_in(tenants, new)
             top = max(top, new.end)
             offsets[b] = offset
     return {b: offsets[b] for b in sorted(offsets)}, top
 
 
-def _best_fit(tenants: Sequence[_Tenant], size: int, top: int, begin: Sequence[int]) -> int:
-    """The smallest gap between tenants that may be alive when all lanes are as far as `begin`; else the end."""
+def _best_fit(alive: Sequence[_Tenant], size: int, top: int) -> int:
+    """The smallest gap between tenants that may be alive; the end of the last one if there is none."""
     best, best_gap, free_from = -1, 0, 0
-    for tenant in tenants:
-        if all(map(le, tenant.free, begin)):
-            continue
+    for tenant in alive:
         gap = tenant.offset - free_from
         if gap >= size and (best < 0 or gap < best_gap):
             best, best_gap = free_from, gap

@@ -1,8 +1,6 @@
 """One operator as placed in a plan: which lane runs which of its rTasks, and what their end proves."""
 
-from collections.abc import Sequence
-
-from .clocks import Clock, merge, merge_all
+from .clocks import Clock, Clocks, pack, without
 
 Part = tuple[int, ...] | None
 """A part of an operator, named by the lanes that run it, in order; None is all of it."""
@@ -15,6 +13,7 @@ class Placement:
     ----------
     rank : int
         How many operators were appended before this one.
+    clocks : Clocks
 
     Attributes
     ----------
@@ -26,15 +25,18 @@ class Placement:
         When the last of its rTasks ends.
     events : dict of Part to int
         The events that somebody waits for, by the part that signals.
+    closed : bool
+        Whether someone depends on it already, so that no more rTasks may be appended.
     """
 
     __slots__ = (
+        "_after",
         "_clocks",
+        "_ends",
         "_known",
         "_lanes",
-        "_merged",
-        "_missing",
         "_owner",
+        "closed",
         "ends_us",
         "events",
         "finish_us",
@@ -42,23 +44,19 @@ class Placement:
         "rank",
     )
 
-    def __init__(self, rank: int) -> None:
+    def __init__(self, rank: int, clocks: Clocks) -> None:
         self.rank = rank
         self.last: dict[int, int] = {}
         self.ends_us: dict[int, float] = {}
         self.finish_us = 0.0
         self.events: dict[Part, int] = {}
+        self.closed = False
+        self._clocks = clocks
         self._owner: dict[int, int] = {}
         self._known: dict[int, Clock] = {}
         self._lanes: dict[int, Part] = {}
-        self._clocks: dict[Part, Clock] = {}
-        self._merged: dict[tuple[Clock, Part], Clock] = {}
-        self._missing: dict[Clock, tuple[int, ...]] = {}
-
-    @property
-    def closed(self) -> bool:
-        """Whether someone depends on it already, so that no more rTasks may be appended."""
-        return bool(self._missing) or bool(self._lanes)
+        self._ends: dict[Part, Clock] = {}
+        self._after: dict[Part, Clock] = {}
 
     @property
     def home(self) -> int | None:
@@ -78,14 +76,14 @@ class Placement:
         return self._owner[rtask]
 
     def lanes_of(self, rtasks: int) -> Part:
-        """The lanes that run some rTasks (bits), in order; None if these are all of its lanes."""
+        """The lanes that run some rTasks (bits)."""
+        self.closed = True
         if rtasks not in self._lanes:
             lanes: set[int] = set()
             rest = rtasks
             while rest:
-                low = rest & -rest
-                lanes.add(self._owner[low.bit_length() - 1])
-                rest ^= low
+                lanes.add(self._owner[(rest & -rest).bit_length() - 1])
+                rest &= rest - 1
             self._lanes[rtasks] = tuple(sorted(lanes)) if len(lanes) < len(self.last) else None
         return self._lanes[rtasks]
 
@@ -93,16 +91,10 @@ class Placement:
         """Whether each lane of a part signals fewer than `most` events of parts."""
         return all(sum(p is not None and u in p for p in self.events) < most for u in part)
 
-    def unknown_to(self, veu: int, clock: Clock, part: Part) -> Sequence[int]:
-        """The lanes of a part that may not be done with it, as far as lane `veu`, knowing `clock`, can tell."""
-        seen = clock.seen
-        if part is not None:
-            return [u for u in part if u != veu and seen[u] <= self.last[u]]
-        missing = self._missing.get(clock)
-        if missing is None:
-            missing = tuple([u for u, position in self.last.items() if seen[u] <= position])
-            self._missing[clock] = missing
-        return () if missing == (veu,) else missing
+    def unknown_to(self, veu: int, clock: Clock, part: Part) -> int:
+        """The lanes of a part, as guard bits, that may not be done with it, as far as lane `veu` can tell."""
+        self.closed = True
+        return self._clocks.behind(clock, without(self._end(part), veu))
 
     def end_us(self, part: Part) -> float:
         """When a part is done."""
@@ -110,16 +102,13 @@ class Placement:
 
     def after(self, clock: Clock, part: Part) -> Clock:
         """What a lane that knows `clock` knows after a wait for a part."""
-        merged = self._merged.get((clock, part))
-        if merged is None:
-            merged = self._merged[clock, part] = merge(clock, self._clock_of(part))
-        return merged
+        if part not in self._after:
+            known = self._clocks.merge_all(self._known[u] for u in (self.last if part is None else part))
+            self._after[part] = self._clocks.merge(known, self._end(part))
+        return self._clocks.merge(clock, self._after[part])
 
-    def _clock_of(self, part: Part) -> Clock:
-        if part not in self._clocks:
-            lanes = self.last if part is None else part
-            seen = list(merge_all(self._known[u] for u in lanes).seen)
-            for u in lanes:
-                seen[u] = max(seen[u], self.last[u] + 1)
-            self._clocks[part] = Clock(tuple(seen))
-        return self._clocks[part]
+    def _end(self, part: Part) -> Clock:
+        """How far the lanes of a part are when they are done with it."""
+        if part not in self._ends:
+            self._ends[part] = pack({u: self.last[u] + 1 for u in (self.last if part is None else part)})
+        return self._ends[part]
