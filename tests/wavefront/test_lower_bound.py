@@ -6,7 +6,7 @@ import pytest
 
 from tvm_rammer.ir import Region
 from tvm_rammer.wavefront import CostModel, LowerBound, lower_bound
-from tvm_rammer.wavefront.lower_bound import _known_us
+from tvm_rammer.wavefront.lower_bound_path import known_us
 from tvm_rammer.wavefront.select_veu import select_veus
 
 from .graphs import DEVICE, DIAMOND, FREE, PRICED, make_graph, make_kernels, plan
@@ -48,11 +48,21 @@ def test_what_must_come_from_memory() -> None:
 def test_rtasks_that_read_a_part_need_not_wait_for_the_whole() -> None:
     reads = {"a": "", "b": "a"}
     kernels = make_kernels(a=(4, 2.0), b=(4, 1.0))
-    tile = Region((4,), (0,), ((128,),), (128,))
     whole = lower_bound(make_graph(reads), kernels, DEVICE, veus=2, cost=FREE)
     assert whole.critical_path_us == 4 + 2
-    tiled = {name: [replace(k, regions=(tile, tile)) for k in made] for name, made in kernels.items()}
-    assert lower_bound(make_graph(reads), tiled, DEVICE, veus=2, cost=FREE).critical_path_us == 2 + 2
+
+    def path_us(extent: int, veus: int) -> float:
+        """If each rTask of b reads `extent` bytes of the 128 that one of a writes, and those that follow."""
+        written, read = Region((4,), (0,), ((128,),), (128,)), Region((4,), (0,), ((128,),), (extent,))
+        tiled = {name: [replace(k, regions=(read, written)) for k in made] for name, made in kernels.items()}
+        return lower_bound(make_graph(reads), tiled, DEVICE, veus=veus, cost=PRICED).critical_path_us
+
+    # On 2 vEUs: 2 + 2 us for all of b after the first of a, and 4 + 1 for the last of b after all of a.
+    assert path_us(128, 2) == 5
+    assert path_us(128, 4) == 3
+    # Two of a in one lane need 4 us, in two lanes 2 and a signal. The last rTask needs no more than one.
+    assert path_us(200, 4) == 2 + 1 + 1
+    assert path_us(512, 4) == 2 + 1 + 1
 
 
 def test_nothing_takes_no_time() -> None:
@@ -71,4 +81,4 @@ def test_when_one_veu_can_know_against_all_splits(gap_us: float, veus: int) -> N
     for n in range(1, 30):
         splits = [max(own, gap_us + max(select_veus([0.0] * (veus - 1), 1.0, n - own)) if n > own else 0.0)
                   for own in range(n + 1) if veus > 1 or own == n]  # fmt: skip
-        assert _known_us(1.0, n, veus, gap_us) == pytest.approx(min(splits))
+        assert known_us(1.0, n, veus, gap_us) == pytest.approx(min(splits))

@@ -8,13 +8,23 @@ import pytest
 from hypothesis import given, settings
 
 from tvm_rammer.errors import ScheduleError
-from tvm_rammer.wavefront import POLICIES, SYNCS, CostModel, PolicyOptions, ProgramBuilder, verify
+from tvm_rammer.wavefront import (
+    POLICIES,
+    SYNCS,
+    CostModel,
+    PolicyOptions,
+    ProgramBuilder,
+    lower_bound,
+    schedule,
+    verify,
+)
 from tvm_rammer.wavefront.place import place
 from tvm_rammer.wavefront.policies.search import _Moves
 from tvm_rammer.wavefront.problem import Problem, make_problem
 from tvm_rammer.wavefront.replay import Replay, Step
 
-from .graphs import BRANCHES, COSTS, FREE, PRICED, RandomCase, make_graph, make_kernels, random_cases
+from .graphs import BRANCHES, COSTS, DEVICE, FREE, PRICED, RandomCase, make_graph, make_kernels, random_cases
+from .tiled_graphs import tiled_graph
 
 SHORT = PolicyOptions(budget=15)
 
@@ -39,6 +49,17 @@ def test_every_policy_plans_each_operator_once_and_none_beats_the_bound_or_the_s
         found[policy] = sum(program.makespan_us for program in programs)
         assert found[policy] >= bound.best_us * (1 - 1e-9)
     assert found["search"] <= min(found.values()) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_neither_does_where_rtasks_depend_on_parts(seed: int) -> None:
+    rng = Random(seed)
+    graph, kernels = tiled_graph(rng, rng.randint(1, 12))
+    veus, cost = rng.randint(1, 9), rng.choice(COSTS)
+    bound = lower_bound(graph, kernels, DEVICE, veus=veus, cost=cost)
+    for policy in POLICIES:
+        programs = schedule(graph, kernels, DEVICE, veus=veus, policy=policy, cost=cost, options=SHORT)
+        assert sum(program.makespan_us for program in programs) >= bound.best_us * (1 - 1e-9), policy
 
 
 @settings(max_examples=12, deadline=None, derandomize=True, database=None)

@@ -1,6 +1,5 @@
 """How fast a plan could be at best: what no policy can beat."""
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,10 +7,10 @@ from ..device import DeviceSpec
 from ..ir import RGraph, RKernel, RProgram
 from .bandwidth import rtask_bytes
 from .cost import CostModel
+from .lower_bound_path import critical_path_us
 from .problem import Problem, make_problem
 
 _BYTES_PER_US = 1e3
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class LowerBound:
     launch_us : float
         One launch; the others start after it.
     critical_path_us : float
-        The longest chain of dependent operators, each with its fastest kernel and the cheapest synchronisation.
+        The longest chain of dependent rTasks, with fastest kernels and the cheapest synchronisation.
     area_us : float
         The least work of all operators, spread evenly over the vEUs.
     bandwidth_us : float
@@ -80,69 +79,7 @@ def lower_bound(
     operators = range(len(graph.operators))
     work = sum(min(problem.cost.rtask_us(k) * k.num_rtasks for k in problem.candidates(o)) for o in operators)
     launch_us = problem.cost.launch_us if graph.operators else 0.0
-    return LowerBound(launch_us, _critical_path_us(problem), work / veus, _bandwidth_us(problem, device))
-
-
-def _critical_path_us(problem: Problem) -> float:
-    """The last end, if each operator has all vEUs for itself and begins as soon as what it reads allows.
-
-    An rTask that reads all that an operator writes begins after the operator's last rTask. One that reads a part
-    begins after the first at best.
-    """
-    cost, veus = problem.cost, problem.veus
-    prices = [p for p in (cost.signal_us, cost.barrier_us, cost.launch_us) if p is not None]
-    gap_us = min(prices)
-    times: dict[str, tuple[float, float, float]] = {}
-    for function in dict.fromkeys(op.function for op in problem.graph.operators):
-        made = [(cost.rtask_us(k), k.num_rtasks) for k in problem.kernels[function]]
-        first = min(us for us, _ in made)
-        whole = min(us * -(-n // veus) for us, n in made)
-        known = min(_known_us(us, n, veus, gap_us) for us, n in made)
-        times[function] = first, whole, known
-    begin_us: list[float] = []
-    end_us = 0.0
-    for operator, op in enumerate(problem.graph.operators):
-        begin = 0.0
-        for before in problem.predecessors[operator]:
-            first, _, known = times[problem.graph.operators[before].function]
-            begin = max(begin, begin_us[before] + (known if _reads_all(problem, operator, before) else first))
-        begin_us.append(begin)
-        end_us = max(end_us, begin + times[op.function][1])
-    return end_us
-
-
-def _known_us(rtask_us: float, num_rtasks: int, veus: int, gap_us: float) -> float:
-    """When one vEU can know at best that equal rTasks are done, which it and others begin at 0.
-
-    In time T it runs T / rtask_us of them itself, each other one those that end a signal earlier.
-    """
-    alone_us = rtask_us * num_rtasks
-    if veus == 1 or num_rtasks == 1 or not rtask_us:
-        return alone_us
-
-    def enough(time_us: float) -> bool:
-        own = int(time_us / rtask_us + _ROUNDING)
-        elsewhere = max(0, int((time_us - gap_us) / rtask_us + _ROUNDING))
-        return own + (veus - 1) * elsewhere >= num_rtasks
-
-    counts = range(num_rtasks + 1)
-    own = bisect_left(counts, True, key=lambda n: enough(n * rtask_us))
-    elsewhere = bisect_left(counts, True, key=lambda n: enough(gap_us + n * rtask_us))
-    return min(own * rtask_us, gap_us + elsewhere * rtask_us, alone_us)
-
-
-def _reads_all(problem: Problem, operator: int, before: int) -> bool:
-    """Whether each rTask of an operator must wait for all rTasks of another, whatever kernels are chosen."""
-    graph = problem.graph
-    writer = graph.operators[before]
-    positions = [n for n, b in enumerate(graph.operators[operator].inputs) if b in writer.outputs]
-    if len(writer.outputs) > 1:
-        return not any(k.regions for f in (writer.function, graph.operators[operator].function)
-                       for k in problem.kernels[f])  # fmt: skip
-    return all(
-        not kernel.regions or any(kernel.regions[n] is None for n in positions)
-        for kernel in problem.candidates(operator)
-    )
+    return LowerBound(launch_us, critical_path_us(problem), work / veus, _bandwidth_us(problem, device))
 
 
 def _bandwidth_us(problem: Problem, device: DeviceSpec) -> float:
