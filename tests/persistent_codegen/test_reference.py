@@ -4,23 +4,19 @@ import random
 from dataclasses import replace
 
 import numpy as np
-import onnxruntime
 import pytest
-import tvm
 
 from tests.wavefront.graphs import DEVICE, PRICED
 from tests.wavefront.judge import is_right
 from tests.wavefront.tiled_graphs import rtask, tiled_graph
-from tvm_rammer import relay_passes
-from tvm_rammer.compilation import Compilation
-from tvm_rammer.device import host_cpu
 from tvm_rammer.errors import CodegenError, VerificationError
 from tvm_rammer.ir import Buffer, RGraph, RKernel, ROperator, RProgram, Run, Signal, Wait
 from tvm_rammer.persistent_codegen.reference import interpret
 from tvm_rammer.persistent_codegen.reference_rtasks import compile_rtasks, one_rtask
-from tvm_rammer.regions import find_regions
 from tvm_rammer.wavefront import schedule, verify
 from tvm_rammer.zoo.inception_module import inception_module
+
+from .regions import planned_region
 
 
 def planned(seed, operators=12, **how):
@@ -162,36 +158,8 @@ def test_a_deadlock_is_an_error():
         interpret(program, rtasks, X)
 
 
-def region_of(model, units):
-    """The one region of a model for a CPU of so many cores: its plan, kernels and constants."""
-    record = Compilation(replace(host_cpu(), units=units))
-    target = tvm.target.Target(record.device.target_config())
-    regions = find_regions(relay_passes.prepare(target)(relay_passes.load_model(model)), record)
-    (region,) = regions.partition.regions
-    (program,) = schedule(region.graph, record.kernels, record.device, veus=units)
-    by_name = {k.spec.name: k for made in regions.kernels.values() for k in made}
-    constants = {
-        b.name: e.value.numpy()
-        for b, e in zip(region.graph.buffers, region.buffer_exprs, strict=True)
-        if b.kind == "constant"
-    }
-    return program, [by_name[k.name] for k in program.kernels], constants, record.device
-
-
-@pytest.mark.parametrize("units", [1, 3, 8])
-def test_real_kernels(units):
-    model = inception_module(0, channels=16, size=10, widths=(8, 8, 16, 4, 8, 8))
-    x = np.random.default_rng(0).standard_normal((1, 16, 10, 10)).astype(np.float32)
-    (want,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
-    program, kernels, constants, device = region_of(model, units)
-    rtasks = compile_rtasks(kernels, device)
-    for seed in range(5):
-        (got,) = interpret(program, rtasks, {"x": x, **constants}, packs=[k.packs for k in kernels], seed=seed).values()
-        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
-
-
 def test_kernels_that_have_no_loop_over_their_rtasks_are_refused():
-    _, kernels, *_ = region_of(inception_module(0, channels=4, size=6, widths=(2,) * 6), 2)
+    kernels = planned_region(inception_module(0, channels=4, size=6, widths=(2,) * 6), 2).kernels
     kernel = next(k for k in kernels if k.spec.num_rtasks > 1)
     with pytest.raises(CodegenError, match="no parallel loop over its 99"):
         one_rtask(replace(kernel, spec=replace(kernel.spec, num_rtasks=99)))

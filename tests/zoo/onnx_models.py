@@ -7,15 +7,20 @@ import onnx
 import onnxruntime
 
 
-def run(model: onnx.ModelProto, seed: int = 0) -> np.ndarray:
-    """Check a model, and run it on seeded normal inputs."""
+def inputs_of(model: onnx.ModelProto, seed: int = 0) -> dict[str, np.ndarray]:
+    """Seeded normal inputs, by name."""
+    rng = np.random.default_rng(seed)
+    shapes = {i.name: [d.dim_value for d in i.type.tensor_type.shape.dim] for i in model.graph.input}
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def run(model: onnx.ModelProto) -> np.ndarray:
+    """Check a model, and run it on `inputs_of` it."""
     onnx.checker.check_model(model, full_check=True)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    rng = np.random.default_rng(seed)
-    inputs = {i.name: rng.standard_normal(i.shape).astype(np.float32) for i in session.get_inputs()}
-    return session.run(None, inputs)[0]
+    return session.run(None, inputs_of(model))[0]
 
 
 def count(model: onnx.ModelProto) -> collections.Counter[str]:

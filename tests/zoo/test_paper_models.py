@@ -7,28 +7,11 @@ from tvm_rammer.zoo.alexnet import alexnet
 from tvm_rammer.zoo.deepspeech2 import deepspeech2
 from tvm_rammer.zoo.lstm_stack import lstm_stack
 from tvm_rammer.zoo.nasnet import nasnet
-from tvm_rammer.zoo.resnext import resnext, resnext29, resnext101
+from tvm_rammer.zoo.resnext import resnext29, resnext101
 from tvm_rammer.zoo.seq2seq import seq2seq
 
 from .onnx_models import count, run, tells_right_from_wrong
-
-SMALL = {"cardinality": 4, "width": 4, "channels": 16, "stem": 8}
-TINY = {
-    "resnext": lambda **how: resnext((2, 1), size=8, **SMALL, **how),
-    "resnext, ImageNet": lambda **how: resnext((1, 2), size=32, imagenet=True, **SMALL, **how),
-    "lstm": lambda **how: lstm_stack(2, 3, 8, **how),
-    "seq2seq": lambda **how: seq2seq((2, 3), (2, 2), 8, **how),
-    "deepspeech2": lambda **how: deepspeech2(frames=11, bins=9, layers=2, hidden=8, **how),
-    "nasnet": lambda **how: nasnet(cells=3, filters=4, size=8, **how),
-    "alexnet": lambda **how: alexnet(size=67, filters=4, hidden=16, **how),
-}
-FORMS = {
-    "resnext": "grouped",
-    "resnext, ImageNet": "grouped",
-    "lstm": "fused_gates",
-    "seq2seq": "fused_gates",
-    "deepspeech2": "fused_gates",
-}
+from .tiny import FORMS, TINY
 
 
 @pytest.mark.parametrize("name", TINY)

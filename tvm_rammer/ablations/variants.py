@@ -16,7 +16,7 @@ from ..regions import find_regions, launch_regions, plan_regions
 
 
 class Variants:
-    """A model, ready to be planned and compiled in several ways.
+    """A model, ready to be planned and compiled in several ways; each plan is made once.
 
     Parameters
     ----------
@@ -35,6 +35,7 @@ class Variants:
         self._target = tvm.target.Target(device.target_config())
         mod = relay_passes.prepare(self._target)(relay_passes.load_model(model))
         self._regions = find_regions(mod, self.record)
+        self._plans: dict[tuple[object, ...], Compilation] = {}
 
     def plan(
         self, policy: str, sync: str, kernels: Mapping[str, tuple[RKernel, ...]] | None = None
@@ -56,6 +57,9 @@ class Variants:
         return tvm_runner(driver.build(finish(self._target)(mod), self._target), tvm.cpu())
 
     def _planned(self, policy: str, sync: str, kernels: Mapping[str, tuple[RKernel, ...]] | None) -> Compilation:
-        planned = replace(self.record.for_policy(policy, kernels or self.record.kernels), sync=sync)
-        plan_regions(self._regions, planned)
-        return planned
+        key = (policy, sync, None if kernels is None else tuple(sorted(kernels.items(), key=lambda item: item[0])))
+        if key not in self._plans:
+            planned = replace(self.record.for_policy(policy, kernels or self.record.kernels), sync=sync)
+            plan_regions(self._regions, planned)
+            self._plans[key] = planned
+        return self._plans[key]

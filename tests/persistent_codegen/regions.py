@@ -1,0 +1,42 @@
+"""A model's one region with its plan, kernels and constants: what the reference interpreter needs."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx
+import tvm
+
+from tvm_rammer import relay_passes
+from tvm_rammer.compilation import Compilation
+from tvm_rammer.device import DeviceSpec, host_cpu
+from tvm_rammer.ir import RProgram
+from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.regions import find_regions
+from tvm_rammer.wavefront import CostModel, schedule
+
+
+@dataclass(frozen=True)
+class PlannedRegion:
+    """`kernels` has one for each operator of the program, `constants` a value for each constant buffer by name."""
+
+    program: RProgram
+    kernels: list[ScheduledKernel]
+    constants: dict[str, np.ndarray]
+    device: DeviceSpec
+
+
+def planned_region(model: onnx.ModelProto, units: int) -> PlannedRegion:
+    """Plan a model for a CPU of so many cores, in one program."""
+    record = Compilation(replace(host_cpu(), units=units))
+    target = tvm.target.Target(record.device.target_config())
+    regions = find_regions(relay_passes.prepare(target)(relay_passes.load_model(model)), record)
+    (region,) = regions.partition.regions
+    cost = replace(CostModel.of(record.device), launch_us=1e6)
+    (program,) = schedule(region.graph, record.kernels, record.device, veus=units, cost=cost)
+    by_name = {k.spec.name: k for made in regions.kernels.values() for k in made}
+    constants = {
+        b.name: e.value.numpy()
+        for b, e in zip(region.graph.buffers, region.buffer_exprs, strict=True)
+        if b.kind == "constant"
+    }
+    return PlannedRegion(program, [by_name[k.name] for k in program.kernels], constants, record.device)
