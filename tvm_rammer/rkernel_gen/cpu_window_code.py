@@ -12,7 +12,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from .cpu_window import Window
-from .cpu_window_layout import Layout, Tile, packed_shape
+from .cpu_window_layout import Layout, Tile, pack_of
 
 INDEX = "int64"
 MOST_UNROLLED = 500
@@ -24,7 +24,7 @@ def window_code(func: tirx.PrimFunc, window: Window, tile: Tile) -> tirx.PrimFun
     layout = Layout.of(window, tile)
     weight = None
     if window.weight is not None:
-        weight = tirx.decl_buffer(packed_shape(window, tile, layout), "float32", window.weight.name)
+        weight = tirx.decl_buffer(pack_of(window, tile, layout).shape, "float32", window.weight.name)
     body = _Writer(window, tile, layout, weight).rtasks()
     params = [weight if weight is not None and p.same_as(window.weight) else p for p in func.params]
     return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True)
@@ -68,7 +68,9 @@ class _Writer:
         window, tile, layout = self.window, self.tile, self.layout
         acc = tirx.decl_buffer((tile.filters, tile.vectors, tile.lanes), "float32", "acc", scope="local")
         image = tirx.decl_buffer((layout.scratch(window, tile),), "float32", "image", scope="local")
-        result = tirx.decl_buffer((tile.filters, layout.steps * tile.pixels), "float32", "result", scope="local")
+        across = window.phases.stride[1] if window.phases else 1
+        pixels = layout.steps * tile.pixels
+        result = tirx.decl_buffer((across, tile.filters, pixels), "float32", "result", scope="local")
         arrays = [acc] if window.flat else [acc, image, result]
 
         def rtask(t: Expr) -> tirx.Stmt:
@@ -91,7 +93,8 @@ class _Writer:
     def fill(self, image: tirx.Buffer, n: Expr, g: Expr, first_row: Expr) -> tirx.Stmt:
         """Copy the rows of a group that an rTask needs, in phases."""
         window, layout, lanes = self.window, self.layout, self.tile.lanes
-        height, width = (int(s) for s in window.data.shape[2:])
+        shape = [int(s) for s in window.data.shape]
+        height, width = shape[2] if window.rank == 2 else 1, shape[-1]
         (sy, sx), (top, left), (py_count, px_count) = window.stride, window.padding, layout.phases
         blank = tirx.FloatImm("float32", window.fill)
 
@@ -102,7 +105,7 @@ class _Writer:
             high = max(low, min(layout.width, (width - 1 + left - px) // sx + 1))
 
             def copy(w: Expr) -> tirx.Stmt:
-                value = window.data[n, g * window.channels + c, y, (w + low) * sx + (px - left)]
+                value = self.pixel_of(n, g * window.channels + c, y, (w + low) * sx + (px - left))
                 return tirx.BufferStore(image, value, [at + low + w])
 
             def clear(start: int, end: int) -> list[tirx.Stmt]:
@@ -133,28 +136,58 @@ class _Writer:
                 start = (row_part * layout.steps + i) * tile.pixels
                 q = tirx.min(start, _int(total - tile.pixels))
                 pixels = self.reduce(
-                    acc, lambda c, ry, rx, p: window.data[n, g * window.channels + c, 0, q + p], g * layout.blocks + b
+                    acc,
+                    lambda c, ry, rx, p: self.pixel_of(n, g * window.channels + c, _int(0), q + p),
+                    g * layout.blocks + b,
                 )
                 done = _seq([*pixels, self.store_flat(acc, n, first, q)])
                 return tirx.IfThenElse(start < total, done, None)
 
             return _loop(layout.steps, step)
 
-        def step(i: Expr) -> tirx.Stmt:
-            pixels = self.reduce(
-                acc, lambda c, ry, rx, p: image[self.place(c, ry, rx) + i * tile.pixels + p], g * layout.blocks + b
-            )
-            keep = self.tiles(lambda f, p, v, lane: tirx.BufferStore(result, acc[f, v, lane], [f, i * tile.pixels + p]))
-            return _seq([*pixels, keep])
+        def phase(py: int, px: int) -> tirx.Stmt:
+            def step(i: Expr) -> tirx.Stmt:
+                pixels = self.reduce(
+                    acc, lambda c, ry, rx, p: image[self.place(c, ry, rx, py, px) + i * tile.pixels + p],
+                    g * layout.blocks + b, self.taps_of(py, px),
+                )  # fmt: skip
+                keep = self.tiles(
+                    lambda f, p, v, lane: tirx.BufferStore(result, acc[f, v, lane], [px, f, i * tile.pixels + p])
+                )
+                return _seq([*pixels, keep])
 
-        return _seq([_loop(layout.steps, step), self.store_rows(result, n, first, row_part * layout.rows)])
+            return _loop(layout.steps, step)
 
-    def place(self, c: Expr, ry: Expr, rx: Expr) -> Expr:
+        down, across = window.phases.stride if window.phases else (1, 1)
+        first_row = row_part * layout.rows
+        return _seq(
+            [
+                part
+                for py in range(down)
+                for part in (*(phase(py, px) for px in range(across)), self.store_rows(result, n, first, first_row, py))
+            ]
+        )
+
+    def pixel_of(self, n: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
+        """An element of the image."""
+        return self.window.data[n, c, y, x] if self.window.rank == 2 else self.window.data[n, c, x]
+
+    def taps_of(self, py: int, px: int) -> list[Expr]:
+        """Which taps a phase of a transposed convolution has: the first indices of its weights."""
+        phases = self.window.phases
+        if phases is None:
+            return []
+        return [_int(phases.first_tap(0, py)), _int(phases.first_tap(1, px))][-self.window.rank :]
+
+    def place(self, c: Expr, ry: Expr, rx: Expr, py: int, px: int) -> Expr:
         """Where in scratch the first pixel of a tap lies."""
         window, layout = self.window, self.layout
         (sy, sx), (dy, dx) = window.stride, window.dilation
-        py, px = ry * dy % sy, rx * dx % sx
-        plane = (c * layout.phases[0] + py) * layout.phases[1] + px
+        if window.phases:
+            kernel, phases = window.kernel, window.phases
+            # The taps of a transposed convolution go backwards.
+            ry, rx = kernel[0] - 1 + phases.offset(0, py) - ry, kernel[1] - 1 + phases.offset(1, px) - rx
+        plane = (c * layout.phases[0] + ry * dy % sy) * layout.phases[1] + rx * dx % sx
         return (plane * layout.height + ry * dy // sy) * layout.width + rx * dx // sx
 
     def tiles(self, body: Callable[[Expr, Expr, Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
@@ -168,7 +201,9 @@ class _Writer:
             self.tile.filters, lambda f: _loop(self.tile.vectors, lambda v: vector(f, v), "UNROLLED"), "UNROLLED"
         )
 
-    def reduce(self, acc: tirx.Buffer, pixel: Callable[[Expr, Expr, Expr, Expr], Expr], block: Expr) -> list[tirx.Stmt]:
+    def reduce(
+        self, acc: tirx.Buffer, pixel: Callable[[Expr, Expr, Expr, Expr], Expr], block: Expr, phase: Sequence[Expr] = ()
+    ) -> list[tirx.Stmt]:
         """Start the register tile, and go through all channels and taps."""
         window, layout = self.window, self.layout
         start = tirx.FloatImm("float32", window.fill if window.maximum else 0.0)
@@ -177,7 +212,8 @@ class _Writer:
             def update(f: Expr, p: Expr, v: Expr, lane: Expr) -> tirx.Stmt:
                 value = pixel(outer * layout.inner + c, ry, rx, p)
                 if self.weight is not None:
-                    value = value * self.weight[block, outer, ry, rx, c, f]
+                    taps = (ry, rx)[-window.rank :]
+                    value = value * self.weight[(*phase, block, outer, *taps, c, f)]
                 old = acc[f, v, lane]
                 return tirx.BufferStore(acc, tirx.max(old, value) if window.maximum else old + value, [f, v, lane])
 
@@ -211,26 +247,42 @@ class _Writer:
 
         return _seq([filt(f) for f in range(self.tile.filters)])
 
-    def store_rows(self, result: tirx.Buffer, n: Expr, first: Expr, first_row: Expr) -> tirx.Stmt:
+    def store_rows(self, result: tirx.Buffer, n: Expr, first: Expr, first_row: Expr, py: int) -> tirx.Stmt:
         """Store what lies within the rows."""
         window, tile, layout = self.window, self.tile, self.layout
+        down = window.phases.stride[0] if window.phases else 1
+        rows = window.phases.rows if window.phases else window.rows
 
         def row(f: Expr, y: Expr) -> tirx.Stmt:
-            at = (n, first + f, first_row + y)
-            stored = _vectors(
-                window.columns, tile.lanes, lambda x: self.store((*at, x), result[f, y * layout.width + x])
-            )
+            at = (n, first + f, (first_row + y) * down + py)
+            stored = self.one_row(at, lambda px, x: result[px, f, y * layout.width + x])
             inside = []
-            if layout.rows * tile.row_parts != window.rows:
-                inside.append(first_row + y < window.rows)
+            if layout.rows * tile.row_parts * down != rows:
+                inside.append(at[2] < rows)
             if window.filters % tile.filters:
                 inside.append(first + f < window.filters * window.groups)
             return tirx.IfThenElse(tirx.all(*inside), _seq(stored), None) if inside else _seq(stored)
 
         return _loop(tile.filters, lambda f: _loop(layout.rows, lambda y: row(f, y)))
 
-    def store(self, index: tuple[Expr, ...], value: Expr) -> tirx.Stmt:
+    def one_row(self, at: tuple[Expr, Expr, Expr], value: Callable[[int, Expr], Expr]) -> list[tirx.Stmt]:
+        """Store a row of the output; its phases take turns."""
+        window = self.window
+        if window.phases is None:
+            return _vectors(window.columns, self.tile.lanes, lambda x: self.store((*at, x), value(0, x)))
+        across, columns = window.phases.stride[1], window.phases.columns
+
+        def turn(x: Expr, count: int) -> tirx.Stmt:
+            return _seq([self.store((*at, x * across + px), value(px, x)) for px in range(count)])
+
+        whole, rest = divmod(columns, across)
+        stored = [_loop(whole, lambda x: turn(x, across))] if whole else []
+        return [*stored, turn(_int(whole), rest)] if rest else stored
+
+    def store(self, index: tuple[Expr, Expr, Expr, Expr], value: Expr) -> tirx.Stmt:
         """Store one result, after the epilogue."""
         epilogue = self.window.epilogue
-        index = tuple(_int(i) if isinstance(i, int) else i for i in index)
-        return tirx.BufferStore(self.window.out, epilogue.at(index, value) if epilogue else value, list(index))
+        place = [_int(i) if isinstance(i, int) else i for i in index]
+        if self.window.rank == 1:
+            del place[2]
+        return tirx.BufferStore(self.window.out, epilogue.at(place, value) if epilogue else value, place)

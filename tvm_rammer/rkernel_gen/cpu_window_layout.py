@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from ..kernel import Pack
 from .cpu_window import Window
 
 CHANNELS_AT_ONCE = 32
@@ -76,9 +77,10 @@ class Layout:
             return Layout(0, (1, 1), 0, 0, -(-steps // tile.row_parts), blocks, inner)
         rows = -(-window.rows // tile.row_parts)
         phases = (max(r * dy % sy for r in range(kh)) + 1, max(r * dx % sx for r in range(kw)) + 1)
-        width = window.columns + (kw - 1) * dx // sx
+        more = window.phases.extra if window.phases else (0, 0)
+        width = window.columns + (kw - 1) * dx // sx + more[1]
         steps = -(-((rows - 1) * width + window.columns) // tile.pixels)
-        return Layout(rows, phases, rows + (kh - 1) * dy // sy, width, steps, blocks, inner)
+        return Layout(rows, phases, rows + (kh - 1) * dy // sy + more[0], width, steps, blocks, inner)
 
     @property
     def plane(self) -> int:
@@ -90,7 +92,19 @@ class Layout:
         return window.channels * self.plane + tile.pixels + self.width
 
 
-def packed_shape(window: Window, tile: Tile, layout: Layout) -> tuple[int, ...]:
-    """Shape of the packed weights: block of filters, block of channels, kernel, channel, filter."""
+def pack_of(window: Window, tile: Tile, layout: Layout) -> Pack:
+    """The weights as the inner loop reads them.
+
+    Block of filters, block of channels, taps, channel, filter; before these the phases of a transposed convolution.
+    """
     outer = window.channels // layout.inner
-    return (window.groups * layout.blocks, outer, *window.kernel, layout.inner, tile.filters)
+    if window.phases is None:
+        kernel, whole = window.kernel[-window.rank :], window.groups * layout.blocks
+        taps = tuple(4 + d for d in range(window.rank))
+        padded = (whole * tile.filters, window.channels, *kernel)
+        return Pack(padded, (whole, tile.filters, outer, layout.inner, *kernel), (0, 2, *taps, 3, 1))
+    cut = list(zip(window.kernel, window.phases.stride, strict=True))[-window.rank :]
+    padded = (window.channels, layout.blocks * tile.filters, *(k * s for k, s in cut))
+    split = (outer, layout.inner, layout.blocks, tile.filters, *(n for pair in cut for n in pair))
+    taps, phases = range(4, len(split), 2), range(5, len(split), 2)
+    return Pack(padded, split, (*phases, 2, 0, *taps, 1, 3))

@@ -8,12 +8,13 @@ from functools import lru_cache
 
 from ..device import DeviceSpec
 from ..ir import ITEM_BYTES
-from ..kernel import Pack, ScheduledKernel
+from ..kernel import ScheduledKernel
 from .cpu_cost import RTASK_US
 from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, divisors, finish, pick, useful
-from .cpu_window import Window, find_window
+from .cpu_window import Window
 from .cpu_window_code import window_code
-from .cpu_window_layout import Layout, Tile, packed_shape
+from .cpu_window_layout import Layout, Tile, pack_of
+from .cpu_window_read import find_window
 from .tiling import Function, Tiling
 
 FILTERS = (1, 2, 3, 4, 5, 6, 8, 12)
@@ -52,7 +53,7 @@ class WindowRule:
         if tile is None:
             return None
         param = _weight(function, window)
-        packs = {param: _pack(window, tile)} if param is not None else {}
+        packs = {param: pack_of(window, tile, Layout.of(window, tile))} if param is not None else {}
         code = window_code(function.func, window, tile)
         return finish(function, _tiling(window, tile, function.device), code, packs)
 
@@ -107,13 +108,6 @@ def _shapes(window: Window, lanes: int) -> Iterator[tuple[int, int]]:
             yield filters, vectors
 
 
-def _pack(window: Window, tile: Tile) -> Pack:
-    """The weights in blocks of filters, filter innermost, as the inner loop reads them."""
-    blocks, outer, *kernel, inner, filters = packed_shape(window, tile, Layout.of(window, tile))
-    whole = (blocks * filters, window.channels, *kernel)
-    return Pack(whole, (blocks, filters, outer, inner, *kernel), (0, 2, 4, 5, 3, 1))
-
-
 def rtask_us(window: Window, tile: Tile, device: DeviceSpec) -> float:
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, and of the copies around it."""
     layout = Layout.of(window, tile)
@@ -123,7 +117,8 @@ def rtask_us(window: Window, tile: Tile, device: DeviceSpec) -> float:
     loads = tile.filters + aligned * tile.vectors
     tap = max(tile.filters * tile.vectors, loads, 8) / 2 / EFFICIENCY
     tap = max(tap, _line_cycles(window, tile, layout, device) * tile.vectors)
-    blocks = window.groups * layout.blocks / parts
+    phases = math.prod(window.phases.stride) if window.phases else 1
+    blocks = phases * window.groups * layout.blocks / parts
     cycles = blocks * layout.steps * window.taps * tap
     elements = blocks * tile.filters * layout.steps * tile.pixels
     if window.flat:
@@ -147,7 +142,7 @@ def _line_cycles(window: Window, tile: Tile, layout: Layout, device: DeviceSpec)
 
 def _traffic_us(window: Window, tile: Tile, layout: Layout, device: DeviceSpec) -> float:
     """Weights are read once by each rTask that needs them; the image once by all together."""
-    weights = 0 if window.weight is None else math.prod(packed_shape(window, tile, layout)) * 4
+    weights = 0 if window.weight is None else math.prod(pack_of(window, tile, layout).padded) * 4
     image = sum(math.prod(int(s) for s in b.shape) * 4 for b in (window.data, window.out))
     gbps = device.cache_gbps if weights + image <= device.cache_bytes else device.memory_gbps
     nbytes = weights / (tile.group_parts * tile.filter_parts) + image / _count(window, tile)

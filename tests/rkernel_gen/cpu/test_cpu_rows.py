@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tvm import relax
 from tvm.relax import op
 
 from tests.functions import fused, random_arrays, run

@@ -1,4 +1,4 @@
-"""Sliding windows: what is read of a function, and that every tiling computes the same, on AVX-512 and on AVX2."""
+"""Sliding windows: what is read of a function, and that every tiling computes the same, on AVX-512, AVX2 and SSE."""
 
 from dataclasses import replace
 
@@ -10,11 +10,12 @@ from tvm.relax import op
 from tests.functions import fused, random_arrays, run
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu_space import spread
-from tvm_rammer.rkernel_gen.cpu_window import find_window
+from tvm_rammer.rkernel_gen.cpu_window_read import find_window
 from tvm_rammer.rkernel_gen.cpu_window_rule import WindowRule
 from tvm_rammer.rkernel_gen.tiling import Function
 
 DEVICES = {
+    "sse": replace(host_cpu(), arch="x86-64", vector_bytes=16),
     "avx512": replace(host_cpu(), arch="x86-64-v4", vector_bytes=64),
     "avx2": replace(host_cpu(), arch="x86-64-v3", vector_bytes=32),
 }
@@ -76,6 +77,32 @@ WINDOWS = {
         lambda x, w, b: op.nn.relu(op.add(conv(x, w, padding=2, groups=6, strides=2), b)),
     ),
     "depthwise, two filters each": ([(1, 6, 10, 10), (12, 1, 3, 3)], lambda x, w: conv(x, w, padding=1, groups=6)),
+    "rows": ([(1, 8, 50), (16, 8, 3)], lambda x, w: op.nn.conv1d(x, w, padding=1)),
+    "rows, stride 2, dilation 3, 2 groups, bias": (
+        [(2, 6, 41), (10, 3, 4), (1, 10, 1)],
+        lambda x, w, b: op.nn.relu(op.add(op.nn.conv1d(x, w, strides=2, padding=(2, 1), dilation=3, groups=2), b)),
+    ),
+    "rows of single taps, epilogue": (
+        [(2, 24, 30), (9, 24, 1), (2, 9, 30)], lambda x, w, z: op.add(op.nn.conv1d(x, w), z),
+    ),
+    "transposed 4x4, stride 2": (
+        [(1, 8, 6, 7), (8, 5, 4, 4), (1, 5, 1, 1)],
+        lambda x, w, b: op.nn.relu(op.add(op.nn.conv2d_transpose(x, w, strides=2, padding=1), b)),
+    ),
+    "transposed 3x3, stride 2, padded outside": (
+        [(2, 6, 5, 5), (6, 9, 3, 3)],
+        lambda x, w: op.nn.conv2d_transpose(x, w, strides=2, padding=1, output_padding=1),
+    ),
+    "transposed 2x5, strides 3 and 2": (
+        [(1, 4, 6, 9), (4, 7, 2, 5)],
+        lambda x, w: op.nn.conv2d_transpose(x, w, strides=(3, 2), padding=(0, 1, 0, 2), output_padding=(1, 0)),
+    ),
+    "transposed 3x3, stride 1": ([(1, 8, 6, 6), (8, 4, 3, 3)], lambda x, w: op.nn.conv2d_transpose(x, w, padding=1)),
+    "transposed 2x2, stride 2": ([(1, 8, 6, 6), (8, 4, 2, 2)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=2)),
+    "transposed rows": (
+        [(2, 8, 21), (8, 6, 5)], lambda x, w: op.nn.conv1d_transpose(x, w, strides=3, padding=(1, 2), output_padding=1),
+    ),
+    "max pool of rows": ([(2, 5, 31)], lambda x: op.nn.max_pool1d(x, 3, strides=2, padding=1)),
     "max pool": ([(1, 16, 27, 27)], lambda x: op.nn.max_pool2d(x, (3, 3), strides=2)),
     "max pool, padded": ([(2, 5, 13, 14)], lambda x: op.nn.max_pool2d(x, (3, 2), strides=(1, 3), padding=1)),
     "max pool, ceiling": ([(1, 4, 14, 14)], lambda x: op.nn.max_pool2d(x, (3, 3), strides=2, ceil_mode=True)),
@@ -123,8 +150,10 @@ NO_WINDOWS = {
     "matmul": ([(20, 64), (64, 48)], op.matmul),
     "softmax": ([(12, 40)], lambda x: op.nn.softmax(x)),
     "mean": ([(1, 64, 13, 13)], lambda x: op.mean(x, (2, 3), keepdims=True)),
-    "conv1d": ([(1, 8, 50), (16, 8, 3)], lambda x, w: op.nn.conv1d(x, w, padding=1)),
-    "transposed conv": ([(1, 8, 6, 6), (8, 4, 3, 3)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=2)),
+    "grouped transposed": (
+        [(1, 8, 6, 6), (8, 4, 3, 3)],
+        lambda x, w: op.nn.conv2d_transpose(x, w, strides=2, groups=2),
+    ),
     "NHWC": (
         [(1, 8, 8, 4), (3, 3, 4, 8)],
         lambda x, w: conv(x, w, data_layout="NHWC", kernel_layout="HWIO"),
