@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..device import DeviceSpec
 from ..errors import RammerError
 
 Shapes = Callable[[Sequence[str]], Mapping[str, Sequence[int]]]
@@ -49,26 +50,49 @@ def run(arguments: argparse.Namespace, shapes: Mapping[str, Sequence[int]]) -> N
 
     _check(arguments)
     device = resolve_device(arguments.target)
+    if device.kind == "cpu" and (arguments.export or arguments.times):
+        raise RammerError("--export and --import are for GPUs: kernels of a CPU are measured here, or with --rpc")
+    if device.kind != "cpu" and not (arguments.export or arguments.times):
+        raise RammerError(f"kernels of {device.name} are measured elsewhere: use --export, there run it, then --import")
     tasks = tasks_of(arguments.models, device, shapes)[: arguments.functions]
     if not tasks:
         raise RammerError(f"no operator of {', '.join(arguments.models)} has tilings on {device.name}: nothing to tune")
-    _tune(arguments, device, tasks)
+    step = _export if arguments.export else _import if arguments.times else _tune
+    print(step(arguments, device, tasks))  # noqa: T201
 
 
-def _tune(arguments: argparse.Namespace, device: Any, tasks: Any) -> None:
+def _tune(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any]) -> str:
     from . import tuner
     from .bench import KernelBench
     from .remote import RemoteRunners
 
-    if device.kind != "cpu":
-        raise RammerError(f"kernels for {device.name} are measured elsewhere: use --export, then --import")
     remote = RemoteRunners(arguments.rpc, arguments.key) if arguments.rpc else None
     with KernelBench(device, remote) as bench:
         done = tuner.tune(tasks, device, bench, arguments.logs, trials=arguments.trials, seed=arguments.seed)
-    print(  # noqa: T201
+    return (
         f"{done.trials} trials of {done.functions} functions, {done.failed} failed; "
         f"{done.known} were in the log before: {done.folder}"
     )
+
+
+def _export(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any]) -> str:
+    from .bundle import make_candidates
+    from .tuner import first_trials
+
+    trials = first_trials(tasks, device, arguments.logs, trials=arguments.trials, seed=arguments.seed)
+    count = make_candidates(pathlib.Path(arguments.export), trials, device)
+    return (
+        f"{arguments.export}: {count} candidates of {len(tasks)} functions; copy it to the machine with the GPU, "
+        "and run `python3 time_candidates.py` in it"
+    )
+
+
+def _import(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any]) -> str:
+    from .imported import take_times
+
+    counts = take_times(arguments.times, tasks, device, arguments.logs)
+    told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    return f"{arguments.times}: {told or 'no times in it'}"
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -32,7 +32,6 @@ class CostModel:
     def __init__(self) -> None:
         from tvm.s_tir.meta_schedule.cost_model import XGBModel
 
-        import_tensor_intrinsics()
         self._model = XGBModel(num_warmup_samples=1, early_stopping_rounds=20)
         self._functions: set[str] = set()
 
@@ -57,6 +56,7 @@ class CostModel:
     def _context(task: Task) -> object:
         from tvm.s_tir.meta_schedule import TuneContext
 
+        import_tensor_intrinsics()
         target = tvm.target.Target(task.function.device.target_config())
         return TuneContext(task.function.func, target=target, num_threads=1)
 

@@ -87,6 +87,20 @@ def tune(
         return Tuned(functions, progress.done - before, progress.failed, before, str(log.folder))
 
 
+def first_trials(
+    tasks: Sequence[Task], device: DeviceSpec, logs: str | os.PathLike[str], *, trials: int, seed: int = 0
+) -> list[Trial]:
+    """Choose trials without any measurement: what `tune` would begin with, as far as the log does not have it."""
+    model = CostModel()
+    found = []
+    with LogWriter(logs, device) as log:
+        for task, quota in zip(tasks, share_trials(tasks, trials), strict=True):
+            search = Search(task, seed)
+            known, _ = search.restore(log.tried(task.function))
+            found += search.propose(max(0, quota - len(known)), model)
+    return found
+
+
 def _next_batch(
     searches: Sequence[Search], left: dict[str, int], model: CostModel, log: LogWriter, progress: Progress
 ) -> list[Trial]:

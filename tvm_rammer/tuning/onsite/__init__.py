@@ -1,0 +1,1 @@
+"""What runs in a folder of candidates, beside the machine's GPU: Python, NumPy, and the CUDA driver by ctypes."""
