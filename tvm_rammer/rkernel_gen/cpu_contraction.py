@@ -20,7 +20,7 @@ from ..ir import ITEM_BYTES
 from ..kernel import ScheduledKernel
 from . import cpu_cost
 from .anchor import find_anchor, outputs_of
-from .cpu_contraction_code import Tile, contraction_code, extent_of, outer_axes, pack_of, row_axis_of
+from .cpu_contraction_code import Tile, contraction_schedule, extent_of, outer_axes, pack_of, row_axis_of
 from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, divisors, finish, pick, useful
 from .tiling import Function, Tiling
 
@@ -101,12 +101,14 @@ class ContractionRule:
             return None
         pack = form.weight in function.constants
         try:
-            code = contraction_code(function.func, tile, pack=pack)
+            sch = contraction_schedule(function.func, tile, pack=pack)
+            stock = contraction_schedule(function.func, tile, pack=True, inside=True) if pack else sch
         except ScheduleError:
             return None
         weight = function.func.params[form.weight]
         packs = {form.weight: pack_of(weight.shape, form.vector_dim, tile.lanes)} if pack else {}
-        return finish(function, _tiling(form, function, tile), code, packs)
+        trace = stock.trace.simplified(False)
+        return finish(function, _tiling(form, function, tile), sch.mod["main"], packs, trace)
 
 
 def _applicable(function: Function) -> _Form | None:

@@ -10,6 +10,9 @@ from tvm.s_tir.schedule import SBlockRV
 from ..kernel import Pack
 from .anchor import Anchor, blocks_of, find_anchor, has_branch, is_reduction, outputs_of
 
+LAYOUT_REWRITE = "meta_schedule.layout_rewrite_preproc"
+"""How TVM marks a block that lays out a constant anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tile:
@@ -57,8 +60,16 @@ def pack_of(shape: tuple[int, ...], dim: int, lanes: int) -> Pack:
     return Pack(whole, split, (dim, *rest, dim + 1))
 
 
-def contraction_code(func: tirx.PrimFunc, tile: Tile, *, pack: bool) -> tirx.PrimFunc:
-    """Schedule the function of a tiling; its outermost loop is parallel.
+def contraction_schedule(func: tirx.PrimFunc, tile: Tile, *, pack: bool, inside: bool = False) -> s_tir.Schedule:
+    """Schedule the function of a tiling, as `main` of a module; its outermost loop is parallel.
+
+    Parameters
+    ----------
+    pack : bool
+        Whether the weight is laid out anew.
+    inside : bool
+        Whether a block of the function does so, as TVM's MetaSchedule has it, which takes such blocks out of
+        the function itself. Otherwise the parameter has the new layout.
 
     Raises
     ------
@@ -73,6 +84,9 @@ def contraction_code(func: tirx.PrimFunc, tile: Tile, *, pack: bool) -> tirx.Pri
     row_axis, outer = row_axis_of(sch.get(block), anchor), outer_axes(sch.get(block), anchor)
 
     if pack:
+        if inside:
+            copied = sch.cache_read(block, anchor.weight, "global")
+            sch.annotate(copied, LAYOUT_REWRITE, True)
         ndim = len(sch.get(block).reads[anchor.weight].region)
         sch.transform_layout(block, ("read", anchor.weight), _split_to_ends(anchor.vector_dim, tile.lanes, ndim))
     # Without an epilogue a copy takes its place: the product goes into registers first either way.
@@ -111,7 +125,7 @@ def contraction_code(func: tirx.PrimFunc, tile: Tile, *, pack: bool) -> tirx.Pri
     sch.vectorize(lane)
     if reduction:
         sch.decompose_reduction(block, reduction[0])
-    return sch.mod["main"]
+    return sch
 
 
 def _inline_producers(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:

@@ -14,7 +14,7 @@ from tvm.s_tir.schedule import ScheduleError
 
 from ..kernel import ScheduledKernel
 from . import cpu_cost
-from .cpu_generic_code import generic_code
+from .cpu_generic_code import generic_schedule
 from .cpu_generic_read import cuts_of, output_shapes, shares_of
 from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, finish, pick
 from .tiling import Function, Tiling
@@ -46,12 +46,10 @@ class GenericRule:
         if tile is None:
             return None
         try:
-            code = generic_code(function.func, tile.parts, tile.lanes)
+            sch = generic_schedule(function.func, tile.parts, tile.lanes)
         except ScheduleError:
-            if tile.parts != 1:
-                return None
-            code = function.func
-        return finish(function, _tiling(function, tile), code)
+            return finish(function, _tiling(function, tile), function.func) if tile.parts == 1 else None
+        return finish(function, _tiling(function, tile), sch.mod["main"], trace=sch.trace.simplified(False))
 
 
 def _tiles(function: Function) -> Iterator[Tile]:

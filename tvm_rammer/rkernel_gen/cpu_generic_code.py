@@ -24,8 +24,8 @@ class _Loop:
     axes: frozenset[int]
 
 
-def generic_code(func: tirx.PrimFunc, parts: int, lanes: int) -> tirx.PrimFunc:
-    """Schedule the function; its outermost loop is parallel.
+def generic_schedule(func: tirx.PrimFunc, parts: int, lanes: int) -> s_tir.Schedule:
+    """Schedule the function, as `main` of a module; its outermost loop is parallel.
 
     Parameters
     ----------
@@ -39,11 +39,6 @@ def generic_code(func: tirx.PrimFunc, parts: int, lanes: int) -> tirx.PrimFunc:
     ScheduleError
         The function's blocks cannot be moved so, or an output cannot be cut so.
     """
-    return generic_schedule(func, parts, lanes).mod["main"]
-
-
-def generic_schedule(func: tirx.PrimFunc, parts: int, lanes: int) -> s_tir.Schedule:
-    """`generic_code` as a schedule, with its trace."""
     sch = start(func)
     reductions = [b for b in blocks_of(sch) if is_reduction(sch, b)]
     in_lanes = [b for b in (_lanes_apart(sch, r, lanes) for r in reductions) if b is not None]

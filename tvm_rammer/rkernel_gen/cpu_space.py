@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from tvm import tirx
+from tvm.s_tir.schedule import Trace
 
 from ..device import DeviceSpec
 from ..ir import RKernel
@@ -61,9 +62,13 @@ def spread(tilings: Sequence[Tiling], device: DeviceSpec) -> list[Tiling]:
 
 
 def finish(
-    function: Function, tiling: Tiling, code: tirx.PrimFunc, packs: Mapping[int, Pack] | None = None
+    function: Function,
+    tiling: Tiling,
+    code: tirx.PrimFunc,
+    packs: Mapping[int, Pack] | None = None,
+    trace: Trace | None = None,
 ) -> ScheduledKernel:
     """The rKernel of a tiling: its code with functions as arithmetic and choices as statements."""
     name = f"{function.name}_{tiling.label}"
     spec = RKernel(name, function.name, tiling.num_rtasks, tiling.rtask_us)
-    return ScheduledKernel(spec, vector_math(branch_stores(reciprocals(code))), packs or {})
+    return ScheduledKernel(spec, vector_math(branch_stores(reciprocals(code))), packs or {}, trace)

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 import tvm
-from tvm import relax, tirx
+from tvm import relax, s_tir, tirx
 from tvm.relax import op
+from tvm.s_tir.schedule import Trace
 
 from tests.functions import fused, random_arrays, run
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu import cpu_kernels
 from tvm_rammer.rkernel_gen.cpu_contraction import ContractionRule
+from tvm_rammer.rkernel_gen.cpu_generic import GenericRule
+from tvm_rammer.rkernel_gen.cpu_space import spread
 from tvm_rammer.rkernel_gen.tiling import Function
 
 CPU = host_cpu()
@@ -66,6 +69,22 @@ def test_every_kernel_is_right_and_their_numbers_of_rtasks_differ(name):
         assert set(kernel.packs) <= weights
         packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(arrays)]
         np.testing.assert_allclose(run(kernel.func, packed), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_trace_of_a_schedule_repeats_it_on_the_original_function(name):
+    """Also when it comes from a file; a packed weight is then laid out by a block of the function."""
+    func = fused(*OPERATORS[name])
+    arrays = random_arrays(func)
+    want = run(func, arrays)
+    function = Function("op", func, CPU, frozenset(range(1, len(arrays) - 1)))
+    for rule in (ContractionRule(), GenericRule()):
+        for tiling in spread(rule.tilings(function), CPU)[:1]:
+            kernel = rule.build(function, dict(tiling.choices))
+            sch = s_tir.Schedule(tvm.IRModule({"main": func}))
+            Trace.apply_json_to_schedule(kernel.trace.as_json(), sch)
+            assert ("layout_rewrite_preproc" in sch.mod.script()) == bool(kernel.packs)
+            np.testing.assert_allclose(run(sch.mod["main"], arrays), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
 def test_weights_are_packed_only_where_they_are_constants():
