@@ -118,6 +118,36 @@ def test_stock_tvm_uses_what_a_schedule_made(tmp_path):
     np.testing.assert_allclose(result, x @ w, rtol=1e-4, atol=1e-5)
 
 
+STOCK = {
+    "product": ([(8, 16), (16, 32)], op.matmul),
+    "convolution": ([(1, 16, 14, 14), (32, 16, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1)),
+    "softmax": ([(8, 64)], op.nn.softmax),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STOCK)
+def test_stock_tvm_uses_constructed_kernels(tmp_path, name):
+    shapes, build = STOCK[name]
+    module = stock_fused(relax_module(shapes, build))
+    (func,) = [f for f in module.functions.values() if isinstance(f, tvm.tirx.PrimFunc)]
+    task = task_of(func, len(shapes), name, frozenset({1} if len(shapes) > 1 else ()))
+    trials = [trial_of(task, number) for number in range(len(task.space))]
+    trial = next(t for t in trials if t.kernel.trace is not None)
+    with LogWriter(tmp_path, CPU) as log:
+        log.add(trial, outcome())
+    with TARGET, JSONDatabase(work_dir=str(folder_of(tmp_path, CPU))):
+        applied = relax.transform.MetaScheduleApplyDatabase()(module)
+    (made,) = [f for f in applied.functions.values() if isinstance(f, tvm.tirx.PrimFunc)]
+    assert made.attrs["tirx.is_scheduled"]
+    rng = np.random.default_rng(0)
+    tensors = [tvm.runtime.tensor(rng.standard_normal(shape).astype(np.float32)) for shape in shapes]
+    right, got = (
+        relax.VirtualMachine(tvm.compile(m, TARGET), tvm.cpu())["main"](*tensors).numpy() for m in (module, applied)
+    )
+    np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-5)
+
+
 def test_workloads_are_numbered_by_what_all_tuners_wrote(tmp_path):
     relu = task_of(fused([(8, 16), (16, 64)], op.matmul), 2, "matmul", frozenset({1}))
     with LogWriter(tmp_path, CPU) as one, LogWriter(tmp_path, CPU) as other:

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
@@ -15,7 +16,7 @@ import tvm
 import tvm_ffi
 
 from ..device import DeviceSpec
-from ..rkernel_gen.log_lines import Follower, append, locked, mend
+from ..rkernel_gen.log_lines import Follower, TuningLogWarning, append, locked, mend, read
 from ..rkernel_gen.tiling import Function, Tiling
 from ..rkernel_gen.tuned import DATABASE, RECORDS, WORKLOADS
 from ..rkernel_gen.tuning_log import RKERNELS, code_hash, folder_of, identity, tiling_of
@@ -118,28 +119,44 @@ class LogWriter:
                 self._tried.setdefault(record["function"], {})[tiling_of(record)] = (record["code"], outcome)
 
     def _add_to_database(self, trial: Trial, outcome: Outcome) -> None:
-        from tvm.s_tir.meta_schedule.arg_info import ArgInfo
-        from tvm.s_tir.meta_schedule.database import TuningRecord, Workload
+        try:
+            workload, record = _as_lines(trial, outcome, self._target)
+        except (TypeError, ValueError, RuntimeError) as error:  # how TVM says that a trace cannot be written
+            reason = (str(error).strip().splitlines() or ["no reason given"])[-1]
+            warnings.warn(
+                f"{trial.kernel.spec.name} is not in MetaSchedule's database: {reason}", TuningLogWarning, stacklevel=2
+            )
+            return
+        append(self.folder / RECORDS, [self._workload_index(workload), record])
 
-        func = trial.task.function.func
-        workload = Workload(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}))
-        info = ArgInfo.from_prim_func(func)
-        seconds = [us / 1e6 for us in outcome.run_us]
-        record = TuningRecord(trial.kernel.trace, workload, seconds, self._target, info)
-        append(self.folder / RECORDS, [self._workload_index(workload), record.as_json()])
-
-    def _workload_index(self, workload: Any) -> int:
+    def _workload_index(self, line: list[str]) -> int:
         """The line of a workload: records refer to it by number, so it is looked for in what all tuners wrote."""
         from tvm.s_tir.meta_schedule.database import Workload
 
         self._known_workloads += self._workloads.new()
-        made = workload.as_json()
-        for index, (shash, text) in enumerate(self._known_workloads):
-            if shash == made[0] and tvm_ffi.structural_equal(Workload.from_json([shash, text]).mod, workload.mod):
+        module = Workload.from_json(line).mod
+        for index, known in enumerate(self._known_workloads):
+            if known[0] == line[0] and tvm_ffi.structural_equal(Workload.from_json(known).mod, module):
                 return index
-        append(self.folder / WORKLOADS, [str(part) for part in made])
+        append(self.folder / WORKLOADS, line)
         self._known_workloads += self._workloads.new()
         return len(self._known_workloads) - 1
+
+
+def _as_lines(trial: Trial, outcome: Outcome, target: tvm.target.Target) -> tuple[list[str], Any]:
+    """A workload and a record as MetaSchedule writes them: its Python code cannot, where a layout is rewritten."""
+    from tvm.s_tir.meta_schedule.arg_info import ArgInfo
+    from tvm.s_tir.meta_schedule.database import JSONDatabase, TuningRecord
+
+    func = trial.task.function.func
+    seconds = [us / 1e6 for us in outcome.run_us]
+    with tempfile.TemporaryDirectory() as folder:
+        database = JSONDatabase(work_dir=folder)
+        workload = database.commit_workload(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}))
+        info = ArgInfo.from_prim_func(func)
+        database.commit_tuning_record(TuningRecord(trial.kernel.trace, workload, seconds, target, info))
+        (made,), ((_, record),) = (read(pathlib.Path(folder, name)) for name in DATABASE)
+    return made, record
 
 
 def _label(trial: Trial) -> str:
