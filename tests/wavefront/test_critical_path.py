@@ -60,6 +60,12 @@ def test_a_wait_whose_event_had_come_is_a_step_of_its_own_lane() -> None:
     ]
 
 
+def test_a_lane_may_signal_an_event_twice() -> None:
+    lanes = (Run(0, 0, 1), Signal(0), Run(0, 1, 3), Signal(0)), (Wait(0, 2), Run(1, 0, 2))
+    steps = critical_path(program_of(*lanes), PRICED)
+    assert [(step.start_us, step.end_us) for step in steps] == [(0, 2), (2, 8), (8, 9), (9, 15)]
+
+
 def test_signals_without_a_price_do_not_send_it_in_circles() -> None:
     lanes = (
         (Run(0, 0, 2), Signal(0), Wait(0, 2), Signal(1), Wait(1, 2), Run(1, 0, 1)),
