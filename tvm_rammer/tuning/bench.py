@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import tvm
 
-from ..device import DeviceSpec
+from ..device import DeviceSpec, host_cpu
 from ..rkernel_gen.tiling import Function
 from . import evaluate
 from .evaluate import Case, poisoned_outputs, random_inputs, split_times
@@ -50,7 +50,7 @@ class KernelBench:
         self._runners = remote or LocalRunners()
         self._runner = self._runners.start(self._folder)
         export = partial(_export, str(self._folder))
-        self._builder = LocalBuilder(timeout_sec=BUILD_S, f_build=_build, f_export=export)
+        self._builder = LocalBuilder(max_workers=host_cpu().units, timeout_sec=BUILD_S, f_build=_build, f_export=export)
 
     def __enter__(self) -> "KernelBench":
         return self

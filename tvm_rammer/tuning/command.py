@@ -68,7 +68,10 @@ def _tune(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any
 
     remote = RemoteRunners(arguments.rpc, arguments.key) if arguments.rpc else None
     with KernelBench(device, remote) as bench:
-        done = tuner.tune(tasks, device, bench, arguments.logs, trials=arguments.trials, seed=arguments.seed)
+        try:
+            done = tuner.tune(tasks, device, bench, arguments.logs, trials=arguments.trials, seed=arguments.seed)
+        except KeyboardInterrupt as error:
+            raise RammerError("stopped; what was measured is in the log, and the same command goes on") from error
     return (
         f"{done.trials} trials of {done.functions} functions, {done.failed} failed; "
         f"{done.known} were in the log before: {done.folder}"

@@ -56,7 +56,7 @@ def tasks_of(
         Each as `tvm_rammer.compile` takes it.
     device : DeviceSpec
     shapes : mapping of str to sequence of int, optional
-        Static shapes of inputs, of whichever model has them.
+        Static shapes of inputs; every model has those inputs.
 
     Returns
     -------
