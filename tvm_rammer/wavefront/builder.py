@@ -29,7 +29,7 @@ MOST_SIGNALS = 8
 """Events that one lane signals at most for its rTasks of an operator, besides that of the whole operator."""
 
 FEW = 2
-"""So few lanes get an event of their own; more share that of all lanes that a chunk reads from."""
+"""Whoever misses so few lanes waits for just these, as for the neighbours of a halo."""
 
 NEARLY_ALL = 0.75
 """From this part of an operator's lanes on, a wait is for all of them."""
@@ -157,15 +157,18 @@ class ProgramBuilder:
         return found[2]
 
     def _awaited(self, veu: int, target: Placement, part: Part, missing: int) -> Part:
-        """The lanes to wait for: the few that are missing; else all, or those of a part that is done earlier."""
+        """The lanes to wait for: the few that are missing; else all, or a part that is done well before the rest."""
         count = missing.bit_count()
         if part is None or count > NEARLY_ALL * len(target.last):
             return None
         if count <= FEW:
             return lanes_of(missing)
+        # Of what is done together a wait for all costs no more, needs fewer signals, and teaches more.
         ready_us, cost = self.ready_us[veu], self.problem.cost
-        earlier = cost.passed_us(ready_us, target.end_us(part)) < cost.passed_us(ready_us, target.finish_us)
-        return part if earlier and (part in target.events or target.room(part, MOST_SIGNALS)) else None
+        gained_us = cost.passed_us(ready_us, target.finish_us) - cost.passed_us(ready_us, target.end_us(part))
+        if gained_us <= cost.signal_us:
+            return None
+        return part if part in target.events or target.room(part, MOST_SIGNALS) else None
 
     def _wait_for(self, veu: int, operator: int, part: Part) -> None:
         target = self._placed[operator]
