@@ -59,8 +59,13 @@ def make_kernels(
     found = Kernels()
     for name, constants in constant_parameters(graphs).items():
         function = Function(name, functions[name], device, constants)
-        measured = log.measured(function) if log else {}
-        made = [*(log.kernels(function) if log else ()), *choose(function, measured)]
+        foreign = log.kernels(function) if log else ()
+        found.kernels[name] = (*foreign, *choose(function, log.measured(function) if log else {}, found.dropped))
+    if device.kind == "cuda":
+        from .ptxas import without_spills
+
+        found.kernels = without_spills(found.kernels, device, found.dropped)
+    for name, made in found.kernels.items():
         found.kernels[name] = tuple(_with_regions(k) for k in pareto(made))
         found.dropped["beaten in all respects"] += len(made) - len(found.kernels[name])
     return found

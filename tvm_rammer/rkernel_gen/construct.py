@@ -1,6 +1,7 @@
 """From the constructed space of a function to the few kernels that are built (Roller, OSDI 2022, section 3)."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -47,7 +48,11 @@ def build(function: Function, tiling: Tiling) -> ScheduledKernel | None:
     return rule.build(function, dict(tiling.choices)) if rule else None
 
 
-def choose(function: Function, measured: Mapping[Tiling, MeasuredTime] | None = None) -> tuple[ScheduledKernel, ...]:
+def choose(
+    function: Function,
+    measured: Mapping[Tiling, MeasuredTime] | None = None,
+    dropped: Counter[str] | None = None,
+) -> tuple[ScheduledKernel, ...]:
     """Build the best tilings of a function, with different numbers of rTasks.
 
     Tilings whose numbers of rTasks have the same power of two are a class. The best one of each is a candidate, the
@@ -59,13 +64,15 @@ def choose(function: Function, measured: Mapping[Tiling, MeasuredTime] | None = 
     measured : mapping of Tiling to MeasuredTime, optional
         What a log knows. A measured tiling goes before all others of its class, since predictions err by more than
         tilings differ; but only while the rule still makes the code that was measured.
+    dropped : Counter, optional
+        What was built and cannot be used is counted here, by reason.
 
     Returns
     -------
     tuple of ScheduledKernel
         Fewest rTasks first. Their time is the measured one where there is one.
     """
-    units = function.device.units
+    units, lost = function.device.units, Counter[str]() if dropped is None else dropped
     times = {t: replace(t, rtask_us=time.alone_us(t, function.device)) for t, time in (measured or {}).items()}
     classes = []
     for members in _classes(space(function)):
@@ -74,24 +81,30 @@ def choose(function: Function, measured: Mapping[Tiling, MeasuredTime] | None = 
     classes.sort(key=lambda c: c[0][0].operator_us(units))
     made = []
     for _, known, members in _fast_and_thrifty(classes):
-        kernel = _first_measured(function, known, measured or {}) or _first_built(function, members)
+        kernel = _first_measured(function, known, measured or {}, lost) or _first_built(function, members, lost)
         if kernel is not None:
             made.append(kernel)
     return tuple(sorted(made, key=lambda k: k.spec.num_rtasks))
 
 
 def _first_measured(
-    function: Function, tilings: Sequence[Tiling], measured: Mapping[Tiling, MeasuredTime]
+    function: Function, tilings: Sequence[Tiling], measured: Mapping[Tiling, MeasuredTime], dropped: Counter[str]
 ) -> ScheduledKernel | None:
     for tiling in tilings[:TRIES]:
         kernel = build(function, tiling)
         if kernel is not None and code_hash(kernel) == measured[tiling].code:
             return replace(kernel, spec=replace(kernel.spec, rtask_us=tiling.rtask_us, measured=True))
+        dropped["measured with other code"] += 1
     return None
 
 
-def _first_built(function: Function, tilings: Sequence[Tiling]) -> ScheduledKernel | None:
-    return next((k for t in tilings[:TRIES] if (k := build(function, t)) is not None), None)
+def _first_built(function: Function, tilings: Sequence[Tiling], dropped: Counter[str]) -> ScheduledKernel | None:
+    for tiling in tilings[:TRIES]:
+        kernel = build(function, tiling)
+        if kernel is not None:
+            return kernel
+        dropped["no single kernel within an rTask's limits"] += 1
+    return None
 
 
 def _classes(tilings: Sequence[Tiling]) -> list[list[Tiling]]:

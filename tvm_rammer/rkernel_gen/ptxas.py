@@ -7,9 +7,10 @@ the registers of the whole, which are measured once more when that is assembled 
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import tvm
@@ -58,6 +59,33 @@ def resources(
         known[key] = found
         _save(folder, key, found)
     return [known.get(key) for key in keys]
+
+
+def without_spills(
+    kernels: Mapping[str, Sequence[ScheduledKernel]], device: DeviceSpec, dropped: Counter[str]
+) -> dict[str, tuple[ScheduledKernel, ...]]:
+    """Tell each kernel its registers, and drop those that spill: a function keeps its least bad one if all do.
+
+    Parameters
+    ----------
+    kernels : mapping of str to sequence of ScheduledKernel
+        Of all functions: they are compiled together. Where nvcc is missing they stay as they are.
+    device : DeviceSpec
+    dropped : Counter
+        What is dropped is counted here, by reason.
+    """
+    measured = iter(resources([k for made in kernels.values() for k in made], device))
+    kept: dict[str, tuple[ScheduledKernel, ...]] = {}
+    for name, made in kernels.items():
+        known = [(kernel, next(measured)) for kernel in made]
+        least = min((need.spill_bytes for _, need in known if need), default=0)
+        fit = [(kernel, need) for kernel, need in known if need is None or need.spill_bytes <= least]
+        dropped["spills registers"] += len(known) - len(fit)
+        kept[name] = tuple(
+            replace(kernel, spec=replace(kernel.spec, registers=need.registers)) if need else kernel
+            for kernel, need in fit
+        )
+    return kept
 
 
 def _key(kernel: ScheduledKernel) -> str:

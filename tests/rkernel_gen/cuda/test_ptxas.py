@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.rkernel_gen.cuda.operators import function_of
 from tvm_rammer import ptxas as tool
 from tvm_rammer.rkernel_gen import ptxas
 from tvm_rammer.rkernel_gen.cuda import cuda_kernels
-from tvm_rammer.rkernel_gen.ptxas import resources
+from tvm_rammer.rkernel_gen.ptxas import resources, without_spills
 
 SMALL = tool.Resources(registers=32, static_shared_bytes=0, spill_bytes=0, stack_bytes=0, barriers=0)
 TWO = """ptxas info    : 0 bytes gmem
@@ -108,3 +109,19 @@ def test_ptxas_itself_is_asked(monkeypatch, tmp_path):
     for kernel, found in zip(kernels, resources(kernels, H200), strict=True):
         assert 16 <= found.registers <= 255 and found.spill_bytes == 0
         assert found.static_shared_bytes == kernel.spec.shared_bytes
+
+
+def needs(spilt):
+    return tool.Resources(registers=40 + spilt, static_shared_bytes=0, spill_bytes=spilt, stack_bytes=0, barriers=0)
+
+
+@pytest.mark.parametrize(
+    ("spilt", "kept"), [([0, 8, 0], [0, 2]), ([8, 4, 8], [1]), ([None, None, None], [0, 1, 2]), ([0, None, 4], [0, 1])]
+)
+def test_kernels_that_spill_are_dropped_and_counted(kernels, monkeypatch, spilt, kept):
+    monkeypatch.setattr(ptxas, "resources", lambda *_: [None if n is None else needs(n) for n in spilt])
+    dropped = Counter()
+    found = without_spills({"f": kernels}, H200, dropped)
+    assert [k.spec.name for k in found["f"]] == [kernels[i].spec.name for i in kept]
+    assert [k.spec.registers for k in found["f"]] == [None if spilt[i] is None else 40 + spilt[i] for i in kept]
+    assert dropped == Counter({"spills registers": 3 - len(kept)})
