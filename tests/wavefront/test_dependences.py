@@ -112,6 +112,19 @@ def test_whoever_reads_all_waits_once_for_all() -> None:
     assert program.waits() == 8
 
 
+def test_rtasks_of_all_lanes_are_the_whole_operator() -> None:
+    graph, kernels = chain(2, 8)
+    kernels["f_o1"] = [replace(kernels["f_o1"][0], num_rtasks=2, regions=(rows(2), rows(2)))]
+    builder = ProgramBuilder(make_problem(graph, kernels, PRICED, 6, "auto"))
+    for veu in range(4):
+        builder.append(Run(0, veu, 2, 4), veu, kernels["f_o0"][0])
+    builder.wait(4, [0])
+    builder.wait(5, [0], Run(1, 0, 1), kernels["f_o1"][0])
+    lanes, num_events = builder.finish()
+    assert num_events == 1
+    assert lanes[4] == lanes[5] == (Wait(0, 4),)
+
+
 @pytest.mark.parametrize("regions", [(), (None, None), (rows(8), None), (rows(7), rows(7))])
 def test_without_regions_that_fit_an_rtask_waits_for_the_whole_operator(regions: tuple[Region | None, ...]) -> None:
     graph, kernels = chain(2, 8)
