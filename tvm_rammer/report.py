@@ -5,6 +5,8 @@ from typing import Any
 
 from .compilation import Compilation
 from .ir import RProgram
+from .wavefront import CostModel, lower_bound, simulate
+from .wavefront.dependences import fallbacks
 from .wavefront.waves import waves
 
 
@@ -14,9 +16,12 @@ def report(record: Compilation) -> dict[str, Any]:
     Returns
     -------
     dict
-        Counts, and `makespan_us`: the predicted time of all rPrograms, in microseconds.
+        Counts; `makespan_us`: the predicted time of all rPrograms; `lower_bound_us`: what no plan of these kernels can
+        beat, both in microseconds. `dependences_on_all_rtasks` counts those where nothing finer could be proven.
     """
     roperators = sum(len(g.operators) for g in record.graphs)
+    makespan_us = sum(p.makespan_us for p in record.programs)
+    whole, all_edges = (sum(n) for n in zip((0, 0), *(fallbacks(p) for p in record.programs), strict=True))
     return {
         "device": record.device.name,
         "arch": record.device.arch,
@@ -35,10 +40,18 @@ def report(record: Compilation) -> dict[str, Any]:
         "left_to_stock": len(record.left),
         "rtasks": sum(k.num_rtasks for p in record.programs for k in p.kernels),
         "waits": sum(p.waits() for p in record.programs),
-        "makespan_us": round(sum(p.makespan_us for p in record.programs), 1),
+        "dependences": all_edges,
+        "dependences_on_all_rtasks": whole,
+        "makespan_us": round(makespan_us, 1),
+        "lower_bound_us": round(_bound_us(record), 1),
         "workspace_bytes": sum(p.workspace_bytes for p in record.programs),
         "resources": record.resources,
     }
+
+
+def _bound_us(record: Compilation) -> float:
+    device = record.device
+    return sum(lower_bound(g, record.kernels, device, veus=device.units).best_us for g in record.graphs)
 
 
 def explain(record: Compilation) -> str:
@@ -49,8 +62,14 @@ def explain(record: Compilation) -> str:
         f"became {facts['rprogram_launches']} rPrograms and {facts['left_to_stock']} stock calls "
         f"for {facts['device']} ({facts['arch']}, {facts['veus']} vEUs).",
         f"Policy {record.policy}, sync {record.sync}: {facts['waves']} waves, {facts['rtasks']} rTasks, "
-        f"{facts['waits']} waits, predicted {facts['makespan_us']} us.",
+        f"{facts['waits']} waits, predicted {facts['makespan_us']} us; no plan of these kernels takes less than "
+        f"{facts['lower_bound_us']} us.",
     ]
+    if facts["dependences_on_all_rtasks"]:
+        lines.append(
+            f"{facts['dependences_on_all_rtasks']} of {facts['dependences']} dependences between operators wait for "
+            "all rTasks: nothing finer could be proven of their code."
+        )
     dropped = ", ".join(f"{count} {reason}" for reason, count in sorted(record.dropped.items()) if count)
     lines.append(
         f"{facts['rkernels_considered']} rKernels were considered" + (f"; dropped: {dropped}." if dropped else ".")
@@ -63,9 +82,11 @@ def explain(record: Compilation) -> str:
 
 
 def _explain_program(program: RProgram, record: Compilation) -> list[str]:
+    busy = simulate(program, CostModel.of(record.device)).utilisation
     lines = [
         f"{program.name}: {len(program.graph.operators)} rOperators in one launch, {program.waits()} waits, "
-        f"workspace {program.workspace_bytes / 1024:.0f} KiB, predicted {program.makespan_us:.1f} us"
+        f"workspace {program.workspace_bytes / 1024:.0f} KiB, predicted {program.makespan_us:.1f} us, "
+        f"vEUs busy for {busy:.0%} of it"
     ]
     if program.name in record.resources:
         lines.append("  " + ", ".join(f"{k} {v}" for k, v in record.resources[program.name].items()))
