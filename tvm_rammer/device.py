@@ -149,7 +149,7 @@ def host_cpu() -> DeviceSpec:
     else:
         arch, vector, flops = "x86-64", 16, 8
     return DeviceSpec(
-        name="cpu", kind="cpu", arch=arch, units=_cores(), clock_ghz=3.0, flops_per_cycle=flops,
+        name="cpu", kind="cpu", arch=arch, units=_cores(), clock_ghz=4.0, flops_per_cycle=flops,
         vector_bytes=vector, memory_gbps=20, cache_gbps=100, cache_bytes=32 << 20, unit_bytes=1 << 20,
         launch_us=2.0, signal_us=0.1, barrier_us=0.3,
     )  # fmt: skip

@@ -44,6 +44,10 @@ class _Form:
         `row_parts` (0: the pixels are), and of all others, each of whose elements is at least one rTask.
     item : int
         Bytes of an element.
+    results : int
+        Elements of the output.
+    scattered : bool
+        Whether the vectors' axis is not the last one of the output.
     """
 
     weight: int
@@ -53,6 +57,8 @@ class _Form:
     rows: int
     batch: int
     item: int
+    results: int
+    scattered: bool
 
 
 @lru_cache(maxsize=64)
@@ -75,6 +81,8 @@ def _form(func: tirx.PrimFunc) -> _Form | None:
         rows=extent_of(block, row) if row >= 0 else 0,
         batch=math.prod(extent_of(block, i) for i in outer_axes(block, anchor) if i != row),
         item=ITEM_BYTES[str(block.writes[0].source.dtype)],
+        results=math.prod(int(s) for s in block.writes[0].source.shape),
+        scattered=not block.writes[0].region[-1].min.same_as(block.iter_vars[anchor.vector].var),
     )
 
 
@@ -122,9 +130,8 @@ def _applicable(function: Function) -> _Form | None:
 
 def _tiling(form: _Form, function: Function, tile: Tile) -> Tiling:
     rtasks = form.batch * tile.channel_parts * tile.row_parts
-    time = cpu_cost.contraction_us(
-        cpu_cost.Work.of(function.func), rtasks, tile.vectors, tile.pixels, tile.lanes, function.device
-    )
+    register = cpu_cost.Register(tile.vectors, tile.pixels, tile.lanes, form.results, form.scattered)
+    time = cpu_cost.contraction_us(cpu_cost.Work.of(function.func), rtasks, register, function.device)
     return Tiling("contraction", choices_of(tile), rtasks, time)
 
 

@@ -1,7 +1,7 @@
 """What an rTask costs on a CPU core, as predicted: the larger of its arithmetic and its traffic.
 
 A roofline (Williams et al., CACM 2009) with two corrections: few accumulators leave the multiply-add
-units waiting, and each rTask has a fixed price (its call, and loops that do not fill).
+units waiting, and each rTask has a fixed price. The constants were fitted to an AMD EPYC of family 26.
 """
 
 import math
@@ -12,11 +12,45 @@ from tvm import s_tir, tirx
 from ..device import DeviceSpec
 from ..ir import ITEM_BYTES
 
-RTASK_US = 0.2
-"""Fixed price of an rTask."""
+RTASK_US = 0.05
+"""Fixed price of an rTask: its call, and what its first instructions wait for."""
+CONTRACTION_EFFICIENCY = 0.85
+"""Share of the multiply-add units' peak that the inner loop of a contraction reaches."""
+ACCUMULATORS = 9.5
+"""Fewer vectors of accumulators leave the multiply-add units waiting: each of two is busy for four cycles."""
+FIRST_LEVEL_BYTES = 32 << 10
+"""Room in the first-level cache for what is read again and again."""
+WEIGHT_CYCLES = 1.5
+"""What a vector of weights costs that comes from beyond the first-level cache."""
+NEAR_CYCLES, FAR_CYCLES = 0.02, 0.035
+"""Cycles for each byte that a core reads or writes, within its own cache and beyond it."""
 
-PLAIN_EFFICIENCY = 0.1
-"""Share of the peak that code without a register tile reaches: pools, softmax, grouped convolutions."""
+
+STORE_CYCLES, SCATTER_CYCLES = 2.0, 2.0
+"""Cycles to store a vector of results; and each result, where vectors are not contiguous in the output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A contraction's register tile, and what leaves it.
+
+    Parameters
+    ----------
+    vectors, pixels : int
+        Extents: so many loads and broadcasts for each of their products.
+    lanes : int
+        Elements of a vector.
+    results : int
+        Elements of the output.
+    scattered : bool
+        Whether the elements of a vector are no neighbours in the output.
+    """
+
+    vectors: int
+    pixels: int
+    lanes: int
+    results: int
+    scattered: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,39 +74,28 @@ class Work:
         return Work(float(s_tir.analysis.estimate_tir_flops(func.body)), nbytes)
 
 
-def contraction_us(work: Work, rtasks: int, vectors: int, pixels: int, lanes: int, device: DeviceSpec) -> float:
-    """Time of one rTask of a convolution or matrix product, in microseconds.
+def contraction_us(work: Work, rtasks: int, tile: Register, device: DeviceSpec) -> float:
+    """Time of one rTask of a convolution or matrix product, in microseconds."""
+    size = tile.vectors * tile.pixels
+    filled = min(1.0, tile.lanes * 4 / device.vector_bytes)
+    # Two multiply-adds or two loads a cycle; a vector of weights is used for all pixels of the register tile.
+    loads = (tile.vectors + tile.pixels) / size
+    slowed = max(1.0, ACCUMULATORS / size, loads, 2 * WEIGHT_CYCLES / tile.pixels)
+    peak = device.flops_per_cycle * CONTRACTION_EFFICIENCY * filled / slowed
+    cycles = work.flops / peak + tile.results * (SCATTER_CYCLES if tile.scattered else STORE_CYCLES / tile.lanes)
+    compute = cycles / rtasks / (device.clock_ghz * 1e3)
+    return RTASK_US + max(compute, traffic_us(work.nbytes, work.nbytes / rtasks, device))
+
+
+def traffic_us(resident: float, nbytes: float, device: DeviceSpec) -> float:
+    """Time that a core takes to read or write so many bytes, in microseconds.
 
     Parameters
     ----------
-    vectors, pixels : int
-        Extents of the register tile: so many loads and broadcasts for each of their products.
-    lanes : int
-        Elements of a vector.
+    resident : float
+        Bytes that the whole operator touches: they decide which cache holds them.
     """
-    filled = lanes * 4 / device.vector_bytes
-    # Two multiply-adds or two loads a cycle; with too few accumulators, one round in four cycles.
-    slowed = max(1.0, 8 / (vectors * pixels), (vectors + pixels) / (vectors * pixels))
-    efficiency = 0.6 * min(1.0, filled) / slowed
-    return RTASK_US + max(_compute_us(work, rtasks, efficiency, device), _traffic_us(work, rtasks, device))
-
-
-def plain_us(work: Work, rtasks: int, device: DeviceSpec, *, recomputed: float = 1.0) -> float:
-    """Time of one rTask of anything else, in microseconds.
-
-    Parameters
-    ----------
-    recomputed : float
-        How many times the function's operations are done, over all rTasks.
-    """
-    compute = recomputed * _compute_us(work, rtasks, PLAIN_EFFICIENCY, device)
-    return RTASK_US + max(compute, _traffic_us(work, rtasks, device))
-
-
-def _compute_us(work: Work, rtasks: int, efficiency: float, device: DeviceSpec) -> float:
-    return work.flops / rtasks / (device.flops_per_cycle * device.clock_ghz * 1e3 * efficiency)
-
-
-def _traffic_us(work: Work, rtasks: int, device: DeviceSpec) -> float:
-    gbps = device.cache_gbps if work.nbytes <= device.cache_bytes else device.memory_gbps
-    return work.nbytes / rtasks / (gbps / device.units * 1e3)
+    if resident > device.cache_bytes:
+        return nbytes / (device.memory_gbps / device.units * 1e3)
+    cycles = NEAR_CYCLES if resident <= device.unit_bytes else FAR_CYCLES
+    return nbytes * cycles / (device.clock_ghz * 1e3)

@@ -4,20 +4,22 @@ What comes before the output (padding, the sums of a softmax) moves inside the r
 several rTasks need the same value, each computes it: rTasks of one operator are independent (Rammer, 3.1).
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tvm import tirx
 from tvm.s_tir.schedule import ScheduleError
 
 from ..kernel import ScheduledKernel
 from . import cpu_cost
 from .cpu_generic_code import generic_schedule
-from .cpu_generic_read import cuts_of, output_shapes, shares_of
+from .cpu_generic_cost import generic_us
+from .cpu_generic_read import cuts_of, output_shapes
 from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, finish, pick
 from .tiling import Function, Tiling
+
+UNKNOWN_CYCLES = 2.0
+"""Cycles for an operation of a function that no schedule can work on: nothing is in vectors."""
 
 _output_shapes = lru_cache(maxsize=64)(output_shapes)
 
@@ -62,19 +64,10 @@ def _tiles(function: Function) -> Iterator[Tile]:
 
 
 def _tiling(function: Function, tile: Tile) -> Tiling:
-    repeated = _repeated(function.func, tile.parts)
-    time = cpu_cost.plain_us(cpu_cost.Work.of(function.func), tile.parts, function.device, recomputed=repeated)
+    shapes = _output_shapes(function.func)
+    if shapes:
+        time = generic_us(function.func, tile.parts, tile.lanes, shapes[0], function.device)
+    else:
+        work = cpu_cost.Work.of(function.func)
+        time = cpu_cost.RTASK_US + work.flops * UNKNOWN_CYCLES / (function.device.clock_ghz * 1e3)
     return Tiling("generic", choices_of(tile), tile.parts, time)
-
-
-def _repeated(func: tirx.PrimFunc, parts: int) -> float:
-    """How many times all operations are done, where each rTask computes for itself what it needs."""
-    shapes = _output_shapes(func)
-    cuts = cuts_of(shapes[0], parts) if shapes else None
-    if cuts is None or parts == 1:
-        return 1.0
-    done = needed = 0.0
-    for share in shares_of(func):
-        needed += share.operations
-        done += share.operations * parts / math.prod(c for axis, c in enumerate(cuts) if axis in share.axes)
-    return done / max(1.0, needed)

@@ -5,11 +5,20 @@ from dataclasses import dataclass
 
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Expr, TensorLoad, TensorRegion
+from tvm.ir import Expr, TensorLoad
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
 from .anchor import REDUCTION, SPATIAL, blocks_of, calls, has_branch, is_reduction, outputs_of
-from .cpu_generic_read import cuts_of, exact_axes, flat_axes, producers_of, spatial_axes, start
+from .cpu_generic_read import (
+    cuts_of,
+    exact_axes,
+    flat_axes,
+    producers_of,
+    reads_along,
+    spatial_axes,
+    start,
+    vector_width,
+)
 
 SHORTEST_VECTOR = 4
 MOST_COPIES = 4
@@ -70,39 +79,18 @@ def _name(sch: s_tir.Schedule, block: SBlockRV) -> str:
     return str(sch.get(block).name_hint)
 
 
-def _width(extent: int, lanes: int) -> int:
-    """Elements of the vectors that a loop is cut into: a power of two if one divides it, else any divisor."""
-    powers = [w for w in (64, 32, 16, 8, 4) if w <= lanes and extent % w == 0]
-    if powers and powers[0] >= min(8, lanes):
-        return powers[0]
-    return max(d for d in range(1, lanes + 1) if extent % d == 0)
-
-
 def _lanes_apart(sch: s_tir.Schedule, block: SBlockRV, lanes: int) -> SBlockRV | None:
     """Let a reduction run in vectors along its last axis, each lane for itself: return the block that does so."""
     axes, loops = list(sch.get(block).iter_vars), sch.get_loops(block)
     last = max(i for i, axis in enumerate(axes) if axis.iter_type == REDUCTION)
-    width = _width(int(axes[last].dom.extent), lanes)
-    if width < SHORTEST_VECTOR or len(loops) != len(axes) or not _along(sch.get(block), axes[last].var):
+    width = vector_width(int(axes[last].dom.extent), lanes)
+    if width < SHORTEST_VECTOR or len(loops) != len(axes) or not reads_along(sch.get(block), axes[last].var):
         return None
     try:
         _, lane = sch.split(loops[last], [None, width])
         return sch.rfactor(lane, factor_axis=len(sch.get(block).writes[0].region))
     except ScheduleError:
         return None
-
-
-def _along(block: s_tir.SBlock, axis: tirx.Var) -> bool:
-    """Whether something is read along an axis, and all else does not depend on it."""
-    last = [len(r.region) > 0 and r.region[-1].min.same_as(axis) for r in block.reads]
-    return any(last) and all(here or not _uses(read, axis) for here, read in zip(last, block.reads, strict=True))
-
-
-def _uses(read: TensorRegion, axis: tirx.Var) -> bool:
-    found: list[tirx.Var] = []
-    for r in read.region:
-        tvm_ffi.structural_walk(r.min, [(tirx.Var, found.append)], order="pre")
-    return any(v.same_as(axis) for v in found)
 
 
 def _cut(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> list[_Loop]:
@@ -185,7 +173,7 @@ def _vectorize(sch: s_tir.Schedule, loops: Sequence[LoopRV], lanes: int) -> None
     """Compute vectors along the last loop."""
     if not loops:
         return
-    width = _width(int(sch.get(loops[-1]).extent), lanes)
+    width = vector_width(int(sch.get(loops[-1]).extent), lanes)
     if width >= SHORTEST_VECTOR:
         _, lane = sch.split(loops[-1], [None, width])
         sch.vectorize(lane)
@@ -200,8 +188,8 @@ def _vectorize_columns(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[Loo
     if axes[len(axes) - len(reduced) :] != reduced or not results or not count:
         return
     column = spatial_axes(sch.get(block))[-1].var
-    width = _width(int(sch.get(results[-1]).extent), lanes)
-    if width < SHORTEST_VECTOR or not _along(sch.get(block), column):
+    width = vector_width(int(sch.get(results[-1]).extent), lanes)
+    if width < SHORTEST_VECTOR or not reads_along(sch.get(block), column):
         return
     outer, lane = sch.split(results[-1], [None, width])
     sums = loops[len(loops) - count :]

@@ -2,13 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Expr, TensorLoad
+from tvm.ir import Expr, TensorLoad, TensorRegion
 from tvm.s_tir.schedule import SBlockRV, ScheduleError
 
 from .anchor import SPATIAL, blocks_of, calls, has_branch, is_reduction, outputs_of
@@ -38,6 +36,27 @@ def start(func: tirx.PrimFunc) -> s_tir.Schedule:
 def spatial_axes(block: s_tir.SBlock) -> list[tirx.IterVar]:
     """The axes of a block that are no reductions."""
     return [axis for axis in block.iter_vars if axis.iter_type == SPATIAL]
+
+
+def vector_width(extent: int, lanes: int) -> int:
+    """Elements of the vectors that a loop is cut into: a power of two if one divides it, else any divisor."""
+    powers = [w for w in (64, 32, 16, 8, 4) if w <= lanes and extent % w == 0]
+    if powers and powers[0] >= min(8, lanes):
+        return powers[0]
+    return max(d for d in range(1, lanes + 1) if extent % d == 0)
+
+
+def reads_along(block: s_tir.SBlock, axis: tirx.Var) -> bool:
+    """Whether something is read along an axis, and all else does not depend on it."""
+    last = [len(r.region) > 0 and r.region[-1].min.same_as(axis) for r in block.reads]
+    return any(last) and all(here or not _uses(read, axis) for here, read in zip(last, block.reads, strict=True))
+
+
+def _uses(read: TensorRegion, axis: tirx.Var) -> bool:
+    found: list[tirx.Var] = []
+    for r in read.region:
+        tvm_ffi.structural_walk(r.min, [(tirx.Var, found.append)], order="pre")
+    return any(v.same_as(axis) for v in found)
 
 
 def flat_axes(block: s_tir.SBlock) -> int:
@@ -100,60 +119,6 @@ def cuts_of(shape: Sequence[int], parts: int) -> tuple[int, ...] | None:
         if here != extent:
             break
     return tuple(made) if parts == 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What the rTasks of an output need of one block.
-
-    Parameters
-    ----------
-    operations : float
-        Of the whole block.
-    elements : int
-        That it writes.
-    calls : int
-        Intrinsics that are called for each point.
-    axes : frozenset of int
-        Axes of the output that choose which of the block's elements are needed.
-    """
-
-    operations: float
-    elements: int
-    calls: int
-    axes: frozenset[int]
-
-
-@lru_cache(maxsize=64)
-def shares_of(func: tirx.PrimFunc) -> tuple[Share, ...]:
-    """What each block of a function costs, and on which axes of its (first) output it depends."""
-    sch = start(func)
-    chosen: dict[tirx.Buffer, list[frozenset[int]]] = {}
-    shares = []
-    for rv in reversed(blocks_of(sch)):
-        block = sch.get(rv)
-        axes = spatial_axes(block)
-        known = chosen.get(block.writes[0].source, [frozenset([i]) for i in range(len(axes))])
-        by_axis = {axis.var: by for axis, by in zip(axes, known, strict=False)}
-        elements = math.prod(int(a.dom.extent) for a in axes)
-        union: frozenset[int] = frozenset().union(*by_axis.values())
-        shares.append(Share(_operations(block), elements, len(calls(sch, rv)), union))
-        for read in block.reads:
-            chosen.setdefault(read.source, [_used(r.min, by_axis) for r in read.region])
-    return tuple(shares)
-
-
-def _operations(block: s_tir.SBlock) -> float:
-    """About how many operations a block does: one for each node of its value, at each of its points."""
-    nodes: list[Expr] = []
-    tvm_ffi.structural_walk(block.body, [(Expr, nodes.append)], order="pre")
-    return float(len(nodes)) * math.prod(int(a.dom.extent) for a in block.iter_vars)
-
-
-def _used(index: Expr, axes: Mapping[tirx.Var, frozenset[int]]) -> frozenset[int]:
-    found: list[frozenset[int]] = [frozenset()]
-    tvm_ffi.structural_walk(index, [(tirx.Var, lambda v: found.append(axes.get(v, frozenset())))], order="pre")
-    return frozenset().union(*found)
 
 
 def exact_axes(sch: s_tir.Schedule, output: SBlockRV) -> dict[tirx.Buffer, frozenset[int]]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from ..device import DeviceSpec
 from ..ir import ITEM_BYTES
 from ..kernel import ScheduledKernel
-from .cpu_cost import RTASK_US
+from .cpu_cost import RTASK_US, traffic_us
 from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, divisors, finish, pick, useful
 from .cpu_window import Window
 from .cpu_window_code import window_code
@@ -22,10 +22,16 @@ FILTERS = (1, 2, 3, 4, 5, 6, 8, 12)
 MOST_ACCUMULATORS = {64: 24}
 """Vectors of accumulators, by the bytes of a vector; of the 32 registers of AVX-512, and of 16 elsewhere:"""
 FEW_ACCUMULATORS = 12
+MOST_VECTORS = 8
+"""Length of the register tile."""
 ROW_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-EFFICIENCY = 0.75
+EFFICIENCY = 0.97
 """Share of the multiply-add units' peak that the inner loop reaches."""
-FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 4, 12
+UNALIGNED = 2.0
+"""Loads that a vector counts for which does not begin with a cache line."""
+ROW_CYCLES = 2.0
+"""Cycles to begin a row: of scratch, of the output."""
+FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 2.5, 18
 """Room for pixels in the first-level cache; and what a vector costs that comes from the others."""
 
 _window = lru_cache(maxsize=64)(find_window)
@@ -103,7 +109,7 @@ def _shapes(window: Window, lanes: int) -> Iterator[tuple[int, int]]:
     for filters in FILTERS:
         if filters > window.filters or (window.groups > 1 and window.filters % filters):
             continue
-        most = min(8, registers // filters)
+        most = min(MOST_VECTORS, registers // filters)
         for vectors in range(most, max(0, most - 4), -1):
             yield filters, vectors
 
@@ -112,7 +118,7 @@ def rtask_us(window: Window, tile: Tile, device: DeviceSpec) -> float:
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, and of the copies around it."""
     layout = Layout.of(window, tile)
     parts = tile.group_parts * tile.filter_parts
-    aligned = 1 if window.flat else 2
+    aligned = 1 if window.flat else UNALIGNED
     # Two multiply-adds or two loads a cycle; with too few accumulators, one round in four cycles.
     loads = tile.filters + aligned * tile.vectors
     tap = max(tile.filters * tile.vectors, loads, 8) / 2 / EFFICIENCY
@@ -124,10 +130,10 @@ def rtask_us(window: Window, tile: Tile, device: DeviceSpec) -> float:
     if window.flat:
         cycles += elements / tile.lanes * 2
     else:
-        cost = 3 / tile.lanes if window.stride[1] == 1 else 0.4
+        cost = 2 / tile.lanes if window.stride[1] == 1 else 0.3
         rows = window.groups / tile.group_parts * window.channels * layout.height * layout.phases[0]
-        cycles += rows * (layout.width * layout.phases[1] * cost + 6)
-        cycles += elements / tile.lanes * 4 + blocks * tile.filters * layout.rows * 4
+        cycles += rows * (layout.width * layout.phases[1] * cost + ROW_CYCLES)
+        cycles += elements / tile.lanes * 2.5 + blocks * tile.filters * layout.rows * ROW_CYCLES
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), _traffic_us(window, tile, layout, device))
 
 
@@ -144,6 +150,5 @@ def _traffic_us(window: Window, tile: Tile, layout: Layout, device: DeviceSpec) 
     """Weights are read once by each rTask that needs them; the image once by all together."""
     weights = 0 if window.weight is None else math.prod(pack_of(window, tile, layout).padded) * 4
     image = sum(math.prod(int(s) for s in b.shape) * 4 for b in (window.data, window.out))
-    gbps = device.cache_gbps if weights + image <= device.cache_bytes else device.memory_gbps
     nbytes = weights / (tile.group_parts * tile.filter_parts) + image / _count(window, tile)
-    return nbytes / (gbps / device.units * 1e3)
+    return traffic_us(weights + image, nbytes, device)
