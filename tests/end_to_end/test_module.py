@@ -170,7 +170,7 @@ def test_targets(target, arrays, want):
         ({"policy": "best"}, ScheduleError, "unknown policy 'best'; choose one of wavefront"),
         ({"sync": "never"}, ScheduleError, "unknown sync 'never'"),
         ({"shapes": {"y": (1,)}}, ShapeError, "'y'"),
-        ({"tuning_logs": "nowhere"}, TuningLogError, "'nowhere' is no tuning log"),
+        ({"tuning_logs": "nowhere"}, TuningLogError, "'nowhere' is no folder"),
     ],
 )
 def test_a_wrong_choice_says_what_there_is(how, error, message):
