@@ -90,7 +90,12 @@ def test_appending_after_a_wait_is_a_bug_of_the_policy() -> None:
 
 def test_starts_are_earlier_where_no_signal_is_needed() -> None:
     builder = builder_of(3)
-    assert builder.earliest_starts([0]) == [0, 0, 0]
+
+    def starts() -> list[float]:
+        arrival, other = builder.arrivals(1, kernel("b"))
+        assert arrival is other
+        return [arrival.start_us(veu, ready, PRICED.signal_us) for veu, ready in enumerate(builder.ready_us)]
+
+    assert starts() == [0, 0, 0]
     builder.append(Run(0, 0, 8), 1, kernel("a"))
-    assert builder.earliest_starts([0]) == [9, 8, 9]
-    assert builder.earliest_starts([]) == [0, 8, 0]
+    assert starts() == [9, 8, 9]

@@ -71,33 +71,6 @@ class ProgramBuilder:
         """Predicted time of the program with its launch; 0 for an empty one, which is never launched."""
         return self.problem.cost.launch_us + max(self.ready_us) if self.kernels else 0.0
 
-    def earliest_starts(self, on: Iterable[int]) -> list[float]:
-        """When each vEU could start an rTask that depends on operators.
-
-        Parameters
-        ----------
-        on : iterable of int
-            The operators; those of other programs are done before this one starts.
-
-        Returns
-        -------
-        list of float
-            In microseconds. A vEU that ran an operator alone sees its result without a signal.
-        """
-        arrival: dict[int | None, float] = {}
-        for operator in on:
-            if placed := self._placed.get(operator):
-                seen_us = placed.finish_us + self.problem.cost.signal_us
-                arrival[placed.home] = max(arrival.get(placed.home, 0.0), seen_us)
-        if not arrival:
-            return list(self.ready_us)
-        latest = max(arrival, key=lambda home: arrival[home])
-        bound = arrival.pop(latest)
-        starts = [r if r > bound else bound for r in self.ready_us]
-        if latest is not None:
-            starts[latest] = max(self.ready_us[latest], max(arrival.values(), default=0.0))
-        return starts
-
     def arrivals(self, operator: int, kernel: RKernel) -> list[Arrival]:
         """When what each rTask of an operator reads is there.
 
