@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tvm_rammer.ir import RProgram
-from tvm_rammer.wavefront import POLICIES, CostModel
+from tvm_rammer.ir import RProgram, Signal, Wait
+from tvm_rammer.wavefront import POLICIES, CostModel, select_rkernels
 from tvm_rammer.wavefront.problem import make_problem
 
 from .graphs import BRANCHES, DIAMOND, FREE, PRICED, make_graph, make_kernels, plan
@@ -48,6 +48,32 @@ def test_a_wave_begins_with_a_barrier_where_many_counters_cost_more() -> None:
     assert (program.barriers, program.makespan_us) == (1, 9 + 1 + 3 + 1)
     (program,) = plan(reads, veus=10, cost=replace(dear, barrier_us=9), z=(10, 1.0))
     assert program.barriers == 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_barriers_are_the_last_events_and_each_lane_takes_part_in_them(policy: str) -> None:
+    (program,) = plan(BRANCHES, veus=3, cost=PRICED, sync="global", policy=policy)
+    for event in range(program.num_events - program.barriers, program.num_events):
+        for lane in program.lanes:
+            at = lane.index(Signal(event))
+            assert lane[at + 1] == Wait(event, 3)
+
+
+def test_the_work_of_algorithm_1_grows_with_the_graph_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed: list[int] = []
+    place = select_rkernels.place
+    monkeypatch.setattr(select_rkernels, "place", lambda o, *others: (placed.append(o), place(o, *others)))
+    counts = []
+    for depth in (5, 20, 80):
+        # Each layer of eight reads the whole layer before.
+        layers = [[f"l{d}o{n}" for n in range(8)] for d in range(depth)]
+        reads = {name: " ".join(layers[d - 1]) if d else "" for d, layer in enumerate(layers) for name in layer}
+        tilings = {name: [(8, 2.0), (1, 5.0)] for name in reads}
+        placed.clear()
+        plan(reads, veus=8, cost=CostModel(9, 1, 0.5, 2), **tilings)
+        counts.append(len(placed) / len(reads))
+    assert max(counts) <= 6
+    assert counts[2] <= counts[1] * 1.1
 
 
 def test_a_wave_that_leaves_veus_free_keeps_the_fastest_kernels() -> None:
