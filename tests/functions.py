@@ -12,10 +12,10 @@ TARGET = tvm.target.Target(host_cpu().target_config())
 
 
 def relax_module(
-    shapes: Sequence[tuple[int, ...]], build: Callable[..., relax.Expr], names: str = "x{}"
+    shapes: Sequence[tuple[int, ...]], build: Callable[..., relax.Expr], names: str = "x{}", dtype: str = "float32"
 ) -> tvm.IRModule:
-    """A module whose `main` takes float32 tensors of these shapes, named by their numbers."""
-    params = [relax.Var(names.format(i), relax.TensorType(shape, "float32")) for i, shape in enumerate(shapes)]
+    """A module whose `main` takes tensors of these shapes, named by their numbers."""
+    params = [relax.Var(names.format(i), relax.TensorType(shape, dtype)) for i, shape in enumerate(shapes)]
     builder = relax.BlockBuilder()
     with builder.function("main", params):
         with builder.dataflow():
@@ -29,6 +29,7 @@ def fused(
     build: Callable[..., relax.Expr],
     target: tvm.target.Target = TARGET,
     names: str = "x{}",
+    dtype: str = "float32",
 ) -> tirx.PrimFunc:
     """The one function that the graph of `relax_module` fuses to."""
     passes = [
@@ -39,7 +40,7 @@ def fused(
         relax.transform.DeadCodeElimination(),
     ]
     with target:
-        module = tvm.transform.Sequential(passes)(relax_module(shapes, build, names))
+        module = tvm.transform.Sequential(passes)(relax_module(shapes, build, names, dtype))
     (func,) = [f for f in module.functions.values() if isinstance(f, tirx.PrimFunc)]
     return func
 

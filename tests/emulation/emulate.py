@@ -15,6 +15,9 @@ HERE = pathlib.Path(__file__).parent
 GUARD = 4096
 """Bytes of a known pattern before and after each array, to see writes out of bounds."""
 
+ALIGNMENT = 256
+"""Of arrays in a GPU's memory."""
+
 _ENTRY = """
 extern "C" const char* emu_run(
     const int* shape, unsigned long long shared_bytes, unsigned long long seed, void** args) {{
@@ -86,7 +89,8 @@ def kernel_parameters(source: str, kernel: str) -> list[tuple[str, str]]:
 
 
 def _guarded(array: np.ndarray) -> np.ndarray:
-    whole = np.full(array.nbytes + 2 * GUARD, 0xFF, np.uint8)
+    room = np.full(array.nbytes + 2 * GUARD + ALIGNMENT, 0xFF, np.uint8)
+    whole = room[-room.ctypes.data % ALIGNMENT :][: array.nbytes + 2 * GUARD]
     whole[GUARD : GUARD + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return whole
 

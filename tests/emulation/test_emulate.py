@@ -61,6 +61,38 @@ def test_a_counter_orders_blocks():
         assert (run(body, seed=seed)["out"] == 3).all()
 
 
+WMMA = """
+  using namespace nvcuda;
+  extern __shared__ half s[];
+  for (int n = threadIdx.x; n < 512; n += 64) s[n] = half(n % 7) - half(n / 16 % 5);
+  __syncthreads();
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
+  wmma::fill_fragment(c, 1.0f);
+  wmma::load_matrix_sync(a, s, 16);
+  wmma::load_matrix_sync(b, s + 256, 16);
+  wmma::mma_sync(c, a, b, c);
+  if (blockIdx.x == 0 && threadIdx.x < 32) wmma::store_matrix_sync(out_ptr, c, 16, wmma::mem_row_major);
+"""
+
+
+def test_tensor_cores_multiply_fragments():
+    n = np.arange(512)
+    values = (n % 7 - n // 16 % 5).astype(np.float32).reshape(2, 16, 16)
+    out = run(WMMA, shared=1024, size=256)["out"].reshape(16, 16)
+    assert (out == 1 + values[0] @ values[1].T).all()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [("(a, s,", "(a, s + 8,", "not aligned to 32 bytes"), ("threadIdx.x < 32", "threadIdx.x < 16", "deadlock")],
+)
+def test_tensor_cores_need_alignment_and_whole_warps(right, wrong, message):
+    with pytest.raises(EmulationError, match=message):
+        run(WMMA.replace(right, wrong), shared=1024, size=256)
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import tvm
 import tvm_ffi
 from tvm import tirx
-from tvm.ir import Call, Expr, PointerType, PrimType
+from tvm.ir import Call, Expr, Op, PointerType, PrimType
 from tvm.tirx import Var
 
 from ..device import DeviceSpec
@@ -25,6 +25,8 @@ RTASK_ATTRIBUTE = "rammer.rtask"
 
 RTASK_BARRIER = 1
 """Hardware barrier of the rTask's own threads; 0 is the block's."""
+
+_HIDDEN = "rammer_access_ptr"
 
 _DEVICE_KERNEL_LAUNCH = 2  # tvm::CallingConv
 
@@ -93,9 +95,28 @@ def lower_kernel(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tirx.Pri
     kernels = [f for m in devices.values() for f in m.functions.values()]
     if len(kernels) != 1 or int(kernels[0].attrs["calling_conv"]) != _DEVICE_KERNEL_LAUNCH:
         raise CodegenError(f"{name} lowers to {len(kernels)} kernels; an rOperator is one: schedule it otherwise")
-    # While the extents of blocks and threads are known: of a quotient that may be negative TVM makes much slower code.
-    (kernel,) = tirx.transform.LowerIntrin()(tvm.IRModule({name: kernels[0]})).functions.values()
-    return kernel
+    return _lower_quotients(kernels[0])
+
+
+def _lower_quotients(kernel: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Lower rounded quotients while the extents of blocks and threads are known: those of a parameter are not.
+
+    TVM makes slow code of a quotient that may be negative, and none where its divisor is large. Pointers to fragments
+    stay as they are: lowered, they look as if nobody wrote through them, and RemoveNoOp removes the loads.
+    """
+    pointer = Op.get("tirx.tvm_access_ptr")
+
+    def hide(call: Call) -> Expr:
+        return tirx.call_extern("handle", _HIDDEN, *call.args) if call.op.same_as(pointer) else call
+
+    def show(call: Call) -> Expr:
+        hidden = getattr(call.op, "name", "") == "tirx.call_extern" and call.args[0].value == _HIDDEN
+        return Call(pointer, call.args[1:], ret_ty=call.ty) if hidden else call
+
+    body = tvm_ffi.structural_map(kernel.body, (Call, hide), order="post")
+    module = tirx.transform.LowerIntrin()(tvm.IRModule({"kernel": kernel.with_body(body)}))
+    lowered = module["kernel"]
+    return lowered.with_body(tvm_ffi.structural_map(lowered.body, (Call, show), order="post"))
 
 
 def _launch_axes(body: tirx.Stmt) -> dict[str, list[tuple[Var, int]]]:

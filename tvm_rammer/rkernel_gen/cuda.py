@@ -10,12 +10,13 @@ from .cuda_elementwise import ELEMENTS_RULE
 from .cuda_reduction import SUMS_RULE
 from .cuda_rows import ROWS_RULE
 from .cuda_window import WINDOW_RULE
+from .cuda_wmma import WMMA_RULE
 from .tiling import Function, Rule
 
 MAX_KERNELS = 6
 """Tilings of a function at most."""
 
-CUDA_RULES: tuple[Rule, ...] = (SUMS_RULE, GEMM_RULE, WINDOW_RULE, ROWS_RULE, ELEMENTS_RULE)
+CUDA_RULES: tuple[Rule, ...] = (WMMA_RULE, SUMS_RULE, GEMM_RULE, WINDOW_RULE, ROWS_RULE, ELEMENTS_RULE)
 
 
 def cuda_kernels(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tuple[ScheduledKernel, ...]:

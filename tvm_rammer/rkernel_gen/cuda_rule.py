@@ -68,7 +68,8 @@ class CudaRule(Generic[Form, Tile]):
         tiling = self._tiling(function.device, form, tile)
         try:
             scheduled = self.schedule(name_for_c(function.func), form, tile)
-        except (ScheduleError, ValueError):  # something around the form cannot be inlined
+        # Something around the form cannot be inlined; dlight's helper says so by an assertion.
+        except (ScheduleError, ValueError, AssertionError):
             return None
         traced = isinstance(scheduled, s_tir.Schedule)
         func = scheduled.mod["main"] if traced else scheduled

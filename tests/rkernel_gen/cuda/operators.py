@@ -59,11 +59,26 @@ OPERATORS = {
     "one_element": (lambda x: op.exp(x), [(1,)]),
 }  # fmt: skip
 
+HALF = {
+    "half_matmul": (lambda a, b, c: nn.relu(op.add(op.matmul(a, b), c)), [(50, 70), (70, 36), (36,)]),
+    "half_matmul_wide": (lambda a, b: op.matmul(a, b, out_dtype="float32"), [(2, 40, 64), (2, 64, 48)]),
+    "half_conv": (lambda x, w: nn.relu(nn.conv2d(x, w, padding=1)), [(1, 16, 9, 9), (24, 16, 3, 3)]),
+    "half_conv_strided": (lambda x, w: nn.conv2d(x, w, strides=2, padding=3), [(1, 3, 22, 22), (16, 3, 7, 7)]),
+    "half_conv_groups": (lambda x, w: nn.relu(nn.conv2d(x, w, groups=6, padding=1)), [(1, 24, 8, 8), (24, 4, 3, 3)]),
+    "half_matmul_row": (lambda a, b: op.tanh(op.matmul(a, b)), [(1, 96), (96, 200)]),
+    "half_max_pool": (lambda x: nn.max_pool2d(x, (3, 3), strides=(2, 2), padding=(1, 1)), [(1, 12, 15, 15)]),
+    "half_softmax": (lambda x: nn.softmax(x, axis=-1), [(3, 500)]),
+    "half_layer_norm": (lambda x, g, b: nn.layer_norm(x, g, b, axes=[-1]), [(10, 96), (96,), (96,)]),
+    "half_elementwise": (lambda x, y: op.sigmoid(op.multiply(x, y)), [(40, 50), (40, 50)]),
+}
+"""The same in half precision."""
+
 
 def function_of(name: str) -> tirx.PrimFunc:
     """The fused function of an operator, its tensors named as an ONNX model's may be."""
-    make, shapes = OPERATORS[name]
-    return fused(shapes, make, tvm.target.Target(H200.target_config()), names="x/{}")
+    make, shapes = (OPERATORS | HALF)[name]
+    dtype = "float16" if name in HALF else "float32"
+    return fused(shapes, make, tvm.target.Target(H200.target_config()), names="x/{}", dtype=dtype)
 
 
 def check(func: tirx.PrimFunc, kernels: Sequence[ScheduledKernel], rtol: float = 1e-4, atol: float = 1e-5) -> None:

@@ -7,7 +7,7 @@ import tvm
 from tvm import s_tir
 
 from tests.emulation.programs import H200
-from tests.rkernel_gen.cuda.operators import OPERATORS, check, function_of
+from tests.rkernel_gen.cuda.operators import HALF, OPERATORS, check, function_of
 from tvm_rammer.rkernel_gen.cuda import CUDA_RULES, cuda_kernels
 from tvm_rammer.rkernel_gen.cuda_rule import name_for_c
 from tvm_rammer.rkernel_gen.tiling import Function
@@ -25,6 +25,9 @@ RULES = {
     "softmax_of_channels": {"rows", "elements"},
     "instance_norm": {"rows", "elements"},
     "split_unlike": {"elements"},
+    "half_matmul": {"wmma", "gemm", "elements"},
+    "half_conv_groups": {"wmma", "gemm", "window", "sums", "elements"},
+    "half_max_pool": {"window", "elements"},
 }
 """Which rules apply to some of the operators."""
 
@@ -42,6 +45,17 @@ def some_kernels(name, func, count=3):
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_every_tiling_of_an_operator_computes_it(name):
+    check(*kernels_of(name))
+
+
+@pytest.mark.parametrize("name", HALF)
+def test_every_tiling_of_an_operator_computes_it_in_half_precision(name):
+    # The sums of fp16 functions are fp16 too, and are added up in another order.
+    check(*kernels_of(name), rtol=2e-2, atol=1e-1)
+
+
+def kernels_of(name):
+    """Some kernels of each rule, whose descriptions fit them."""
     func = function_of(name)
     made = some_kernels(name, func)
     assert len(made) >= 3
@@ -52,7 +66,7 @@ def test_every_tiling_of_an_operator_computes_it(name):
         assert kernel.spec.num_rtasks == tiling.num_rtasks and kernel.spec.rtask_us == tiling.rtask_us > 0
         assert kernel.spec.threads % 32 == 0 and kernel.spec.threads <= 256
         assert kernel.spec.shared_bytes <= 48 * 1024
-    check(func, [kernel for _, kernel in made])
+    return func, [kernel for _, kernel in made]
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -66,7 +80,9 @@ def test_tilings_are_distinct_and_the_same_every_time():
     assert spaces[0] == spaces[1] and len({t.label for t in spaces[0]}) == len(spaces[0])
 
 
-@pytest.mark.parametrize("name", ["conv", "conv_groups_of_4", "conv_depthwise", "matmul_row", "softmax", "transpose"])
+@pytest.mark.parametrize(
+    "name", ["conv", "conv_groups_of_4", "conv_depthwise", "matmul_row", "softmax", "transpose", "half_conv"]
+)
 def test_a_trace_repeats_the_schedule_on_the_function_as_it_was(name):
     func = function_of(name)
     for tiling, kernel in some_kernels(name, func, 2):
