@@ -295,8 +295,8 @@ class RProgram:
     makespan_us : float
         Predicted time of the whole program, in microseconds, its launch included.
     barriers : int
-        So many events, the last ones, are barriers: each lane signals and at once waits for all lanes. Only
-        their price differs from that of other events.
+        So many events, the last ones, are barriers: each lane that takes part signals and at once waits for all
+        of them. Only their price differs from that of other events.
     """
 
     name: str

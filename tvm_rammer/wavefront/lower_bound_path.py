@@ -1,6 +1,7 @@
 """The longest chain of dependent rTasks, however the kernels are chosen and the rTasks placed."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..ir import RKernel
@@ -42,25 +43,45 @@ def critical_path_us(problem: Problem) -> float:
     Returns
     -------
     float
-        For each operator bounds on its first start and its last end follow from those it depends on.
+
+    Notes
+    -----
+    For each operator and each of its kernels follow bounds on its first start and its last end from those of the
+    operators that it depends on, each with the kernel for which that is earliest.
     """
-    path, cost = _Path(problem), problem.cost
-    begin_us: list[float] = []
-    end_us: list[float] = []
-    for operator, op in enumerate(problem.graph.operators):
-        made = problem.kernels[op.function]
-        first_us = min(cost.rtask_us(k) for k in made)
-        begin = late = over = 0.0
-        for before in problem.predecessors[operator]:
-            started, ended = begin_us[before], end_us[before]
-            found = path.readings(before, operator)
-            begin = max(begin, min(max(started + r.least_us, ended if r.least_all else 0.0) for r in found))
-            late = max(late, min(max(started + r.most_us, ended if r.most_all else 0.0) for r in found))
-            over = max(over, ended if all(r.covers for r in found) else 0.0)
-        whole_us = min(cost.operator_us(k, problem.veus) for k in made)
-        begin_us.append(begin)
-        end_us.append(max(begin + whole_us, late + first_us, over + first_us))
-    return max(end_us, default=0.0)
+    path = _Path(problem)
+    starts: list[list[float]] = []
+    ends: list[list[float]] = []
+    for operator in range(len(problem.graph.operators)):
+        bounds = [
+            _bounds(problem, operator, kernel, path.readings(operator, r), starts, ends)
+            for r, kernel in enumerate(problem.candidates(operator))
+        ]
+        starts.append([start_us for start_us, _ in bounds])
+        ends.append([end_us for _, end_us in bounds])
+    return max(map(min, ends), default=0.0)
+
+
+def _bounds(
+    problem: Problem,
+    operator: int,
+    kernel: RKernel,
+    readings: Sequence[Sequence[_Reading]],
+    starts: Sequence[Sequence[float]],
+    ends: Sequence[Sequence[float]],
+) -> tuple[float, float]:
+    """First start and last end of an operator with one kernel, given those of all before it.
+
+    `readings` has for each predecessor one entry for each of its kernels.
+    """
+    first = late = over = 0.0
+    for before, found in zip(problem.predecessors[operator], readings, strict=True):
+        known = list(zip(found, starts[before], ends[before], strict=True))
+        first = max(first, min(max(start + r.least_us, end if r.least_all else 0.0) for r, start, end in known))
+        late = max(late, min(max(start + r.most_us, end if r.most_all else 0.0) for r, start, end in known))
+        over = max(over, min(end if r.covers else 0.0 for r, _, end in known))
+    rtask_us = problem.cost.rtask_us(kernel)
+    return first, max(first + problem.cost.operator_us(kernel, problem.veus), late + rtask_us, over + rtask_us)
 
 
 class _Path:
@@ -70,17 +91,22 @@ class _Path:
         self.problem = problem
         cost = problem.cost
         self.gap_us = min(p for p in (cost.signal_us, cost.barrier_us, cost.launch_us) if p is not None)
-        self._found: dict[tuple[str, str, tuple[tuple[int, int], ...]], list[_Reading]] = {}
+        self._found: dict[tuple[str, str, tuple[tuple[int, int], ...]], list[list[_Reading]]] = {}
 
-    def readings(self, before: int, operator: int) -> list[_Reading]:
-        """One for each pair of kernels of two operators."""
+    def readings(self, operator: int, kernel: int) -> list[list[_Reading]]:
+        """For each operator that another with one of its kernels depends on: one for each kernel of that operator."""
+        return [self._pairs(before, operator)[kernel] for before in self.problem.predecessors[operator]]
+
+    def _pairs(self, before: int, operator: int) -> list[list[_Reading]]:
         graph = self.problem.graph
         writer, reader = graph.operators[before], graph.operators[operator]
         between = ((i, n) for i, b in enumerate(reader.inputs) for n, w in enumerate(writer.outputs) if b == w)
         key = writer.function, reader.function, tuple(between)
         if key not in self._found:
-            pairs = ((w, r) for w in self.problem.candidates(before) for r in self.problem.candidates(operator))
-            self._found[key] = [self._reading(before, w, operator, r) for w, r in pairs]
+            self._found[key] = [
+                [self._reading(before, w, operator, r) for w in self.problem.candidates(before)]
+                for r in self.problem.candidates(operator)
+            ]
         return self._found[key]
 
     def _reading(self, before: int, writes: RKernel, operator: int, reads: RKernel) -> _Reading:
