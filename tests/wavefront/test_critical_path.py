@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from tvm_rammer.ir import RProgram, Run, Signal, Wait
-from tvm_rammer.wavefront import CostModel, Step, critical_path, simulate
+from tvm_rammer.wavefront import CostModel, PathStep, critical_path, simulate
 
 from .graphs import BRANCHES, FREE, PRICED, plan, random_plans
 from .test_simulate import program_of
@@ -45,9 +45,9 @@ def test_paths_pass_through_barriers(policy: str) -> None:
 def test_the_way_of_a_signal_is_a_step() -> None:
     program = program_of((Run(0, 0, 3), Signal(0)), (Run(0, 3, 1), Wait(0, 1), Run(1, 0, 2)))
     assert critical_path(program, PRICED) == (
-        Step(0, 0, 0.0, 6.0, "run"),
-        Step(1, 1, 6.0, 7.0, "signal"),
-        Step(1, 1, 7.0, 13.0, "run"),
+        PathStep(0, 0, 0.0, 6.0, "run"),
+        PathStep(1, 1, 6.0, 7.0, "signal"),
+        PathStep(1, 1, 7.0, 13.0, "run"),
     )
 
 

@@ -12,7 +12,7 @@ The scheduler is a pure function: no TVM, no I/O, no clock, no randomness.
 
 from .builder import ProgramBuilder
 from .cost import CostModel
-from .critical_path import Step, critical_path
+from .critical_path import PathStep, critical_path
 from .draw import schedule_svg
 from .lower_bound import LowerBound, lower_bound
 from .merge_graphs import MergedGraph, merge_graphs, with_prefix
@@ -32,10 +32,10 @@ __all__ = [
     "CostModel",
     "LowerBound",
     "MergedGraph",
+    "PathStep",
     "PolicyOptions",
     "ProgramBuilder",
     "Span",
-    "Step",
     "Timeline",
     "critical_path",
     "lower_bound",

@@ -13,7 +13,7 @@ from .timeline import Span, Timeline
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """A part of a critical path.
 
     Parameters
@@ -35,7 +35,7 @@ class Step:
     kind: Literal["run", "wait", "signal"]
 
 
-def critical_path(program: RProgram, cost: CostModel, timeline: Timeline | None = None) -> tuple[Step, ...]:
+def critical_path(program: RProgram, cost: CostModel, timeline: Timeline | None = None) -> tuple[PathStep, ...]:
     """Find the chain that determines a program's makespan.
 
     Parameters
@@ -47,7 +47,7 @@ def critical_path(program: RProgram, cost: CostModel, timeline: Timeline | None 
 
     Returns
     -------
-    tuple of Step
+    tuple of PathStep
         In order of time, without a gap from 0 to the makespan; empty for a program that takes no step.
     """
     timeline = timeline or simulate(program, cost)
@@ -58,15 +58,15 @@ def critical_path(program: RProgram, cost: CostModel, timeline: Timeline | None 
     return tuple(_backwards(max(timeline.spans, key=lambda span: span.end_us), lanes, causes))[::-1]
 
 
-def _backwards(last: Span, lanes: list[list[Span]], causes: "Causes") -> Iterator[Step]:
+def _backwards(last: Span, lanes: list[list[Span]], causes: "Causes") -> Iterator[PathStep]:
     span: Span | None = last
     while span:
         cause = causes.of(span)
         if cause:
-            yield Step(span.lane, span.operator, cause.time_us, span.end_us, "signal")
+            yield PathStep(span.lane, span.operator, cause.time_us, span.end_us, "signal")
             span = _before(lanes[cause.lane], cause.instruction)
         else:
-            yield Step(span.lane, span.operator, span.start_us, span.end_us, span.kind)
+            yield PathStep(span.lane, span.operator, span.start_us, span.end_us, span.kind)
             span = _before(lanes[span.lane], span.instruction)
 
 

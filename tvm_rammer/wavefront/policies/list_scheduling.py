@@ -1,6 +1,6 @@
 """List scheduling by critical path, after HEFT (Topcuoglu et al., TPDS 2002), down to rTasks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from ...ir import RKernel
@@ -32,11 +32,9 @@ def list_scheduling(problem: Problem) -> list[ProgramBuilder]:
     """
     ranks = upward_ranks(problem)
     crowds = _crowds(problem)
-    plans = [
-        _plan(problem, ranks, [thrift * crowd for crowd in crowds], early)
-        for thrift in _THRIFT
-        for early in (False, True)
-    ]
+    # A chain has no crowds: all its weights are the same.
+    weights = dict.fromkeys(tuple(thrift * crowd for crowd in crowds) for thrift in _THRIFT)
+    plans = [_plan(problem, ranks, thrift, early) for thrift in weights for early in (False, True)]
     best = min(plans, key=lambda builder: builder.time_us)
     return [best] if best.kernels else []
 
@@ -60,7 +58,7 @@ def _crowds(problem: Problem) -> list[float]:
     return crowds
 
 
-def _plan(problem: Problem, ranks: list[float], thrift: list[float], early: bool) -> ProgramBuilder:
+def _plan(problem: Problem, ranks: Sequence[float], thrift: Sequence[float], early: bool) -> ProgramBuilder:
     builder = ProgramBuilder(problem)
     since_barrier: set[int] = set()
     end_us: dict[int, float] = {}
@@ -74,13 +72,18 @@ def _plan(problem: Problem, ranks: list[float], thrift: list[float], early: bool
     return builder
 
 
-def _by_rank(ranks: list[float]) -> Iterator[int]:
+def _by_rank(ranks: Sequence[float]) -> Iterator[int]:
     """Longest way first; an operator never comes before one that it depends on."""
     yield from sorted(range(len(ranks)), key=lambda o: (-ranks[o], o))
 
 
-def _by_start(problem: Problem, ranks: list[float], builder: ProgramBuilder, end_us: dict[int, float]) -> Iterator[int]:
-    """Of the operators that can start when a vEU is next free the one with the longest way, else the next to start."""
+def _by_start(
+    problem: Problem, ranks: Sequence[float], builder: ProgramBuilder, end_us: Mapping[int, float]
+) -> Iterator[int]:
+    """Of the operators that can start when a vEU is next free the one with the longest way, else the next to start.
+
+    Who asks for the next operator has placed the one before, in `builder`, and put its end into `end_us`.
+    """
     missing = [len(before) for before in problem.predecessors]
     readers: list[list[int]] = [[] for _ in ranks]
     for operator, before in enumerate(problem.predecessors):
