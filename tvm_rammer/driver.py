@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import tvm
@@ -11,9 +12,10 @@ from . import relay_passes
 from .compilation import Compilation
 from .errors import ModelError
 from .explore import Alternative, Exploration, plan_alternatives
+from .explore_log import model_key, recall, remember
 from .module import RammerModule, TensorSpec
 from .pipeline import finish, resolve_device
-from .regions import find_regions, launch_regions, plan_regions
+from .regions import Regions, find_regions, launch_regions, plan_regions
 
 
 def compile(
@@ -43,7 +45,8 @@ def compile(
         What `tvm-rammer tune` wrote, or a MetaSchedule database: its records compete as rKernels.
     explore : int
         The first so many calls take turns on plans that the cost model cannot tell apart; then the fastest stays
-        (Astra, ASPLOS 2019). Each plan is compiled, so compiling takes up to six times as long.
+        (Astra, ASPLOS 2019). Each plan is compiled, so compiling takes up to six times as long. What was learnt is
+        appended to `tuning_logs`, where they are given, and saves the next compilation the trial.
 
     Returns
     -------
@@ -120,11 +123,19 @@ def _compile(
     record.operators = _count_calls(mod)
     regions = find_regions(relay_passes.prepare(target)(mod), record, tuning_logs)
     plan_regions(regions, record)
-    plans = plan_alternatives(regions, record) if explore else [("", record)]
-    made = [
-        Alternative(label, plan, build(finish(target)(launch_regions(regions, plan)), target)) for label, plan in plans
-    ]
-    return RammerModule(Exploration(made, explore), inputs)
+    if not explore:
+        return RammerModule(Exploration([Alternative("", record, _executable(regions, record, target))], 0), inputs)
+    plans, key = plan_alternatives(regions, record), model_key(record)
+    known = recall(tuning_logs, key, record) if tuning_logs is not None else None
+    plans = [plan for plan in plans if plan[0] == known] or plans
+    made = [Alternative(label, plan, _executable(regions, plan, target)) for label, plan in plans]
+    if tuning_logs is None:
+        return RammerModule(Exploration(made, explore), inputs)
+    return RammerModule(Exploration(made, explore, partial(remember, tuning_logs, key)), inputs)
+
+
+def _executable(regions: Regions, plan: Compilation, target: tvm.target.Target) -> tvm.relax.VMExecutable:
+    return build(finish(target)(launch_regions(regions, plan)), target)
 
 
 def build(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.relax.VMExecutable:

@@ -10,6 +10,7 @@ from tvm_rammer import explore
 from tvm_rammer.compilation import Compilation
 from tvm_rammer.device import host_cpu
 from tvm_rammer.explore import LEAST_CALLS, Alternative, Exploration
+from tvm_rammer.rkernel_gen.tuning_log import folder_name
 
 op = relax.op
 
@@ -59,3 +60,20 @@ def test_results_are_right_throughout(monkeypatch):
     assert module.exploration.calls_left == 0
     assert sum(len(a.times_us) for a in module.exploration.alternatives) == calls
     assert module.compilation is module.exploration.best.compilation
+
+
+def test_what_was_learnt_is_logged_and_used(monkeypatch, tmp_path):
+    monkeypatch.setattr(explore, "TIE", 10.0)
+    mod = relax_module([(16, 64), (64, 64)], lambda x, w: op.tanh(op.matmul(op.nn.softmax(x), w)))
+    (tmp_path / folder_name(host_cpu())).mkdir()
+    (tmp_path / folder_name(host_cpu()) / "rkernels.jsonl").touch()
+    first = tvm_rammer.compile(mod, explore=2 * LEAST_CALLS, tuning_logs=tmp_path)
+    assert len(first.exploration.alternatives) == 2
+    x, w = (np.ones(s, "float32") for s in ((16, 64), (64, 64)))
+    for _ in range(2 * LEAST_CALLS):
+        first(x, w)
+    again = tvm_rammer.compile(mod, explore=2 * LEAST_CALLS, tuning_logs=tmp_path)
+    (only,) = again.exploration.alternatives
+    assert only.label == first.exploration.best.label and again.exploration.calls_left == 0
+    other = relax_module([(16, 32), (32, 64)], lambda x, w: op.tanh(op.matmul(op.nn.softmax(x), w)))
+    assert tvm_rammer.compile(other, explore=2 * LEAST_CALLS, tuning_logs=tmp_path).exploration.calls_left
