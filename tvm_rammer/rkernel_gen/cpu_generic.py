@@ -12,7 +12,7 @@ from tvm.s_tir.schedule import ScheduleError
 
 from ..kernel import ScheduledKernel
 from . import cpu_cost
-from .cpu_generic_code import generic_schedule
+from .cpu_generic_code import SHORTEST_VECTOR, generic_schedule
 from .cpu_generic_cost import generic_us
 from .cpu_generic_read import cuts_of, output_shapes
 from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, finish, pick
@@ -57,10 +57,11 @@ class GenericRule:
 def _tiles(function: Function) -> Iterator[Tile]:
     shapes = _output_shapes(function.func)
     most = MOST_RTASKS_PER_UNIT * function.device.units
-    lanes = max(1, function.device.vector_bytes // 4)
+    longest = max(1, function.device.vector_bytes // 4)
+    widths = [lanes for lanes in (longest, longest // 2) if lanes >= SHORTEST_VECTOR] or [longest]
     for parts in range(1, most + 1):
         if parts == 1 or (shapes and all(cuts_of(shape, parts) is not None for shape in shapes)):
-            yield Tile(parts, lanes)
+            yield from (Tile(parts, lanes) for lanes in widths)
 
 
 def _tiling(function: Function, tile: Tile) -> Tiling:

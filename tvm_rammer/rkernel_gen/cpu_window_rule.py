@@ -31,7 +31,7 @@ UNALIGNED = 2.0
 """Loads that a vector counts for which does not begin with a cache line."""
 ROW_CYCLES = 2.0
 """Cycles to begin a row: of scratch, of the output."""
-FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 2.5, 18
+FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 1.0, 5.0
 """Room for pixels in the first-level cache; and what a vector costs that comes from the others."""
 
 _window = lru_cache(maxsize=64)(find_window)
@@ -122,7 +122,7 @@ def rtask_us(window: Window, tile: Tile, device: DeviceSpec) -> float:
     # Two multiply-adds or two loads a cycle; with too few accumulators, one round in four cycles.
     loads = tile.filters + aligned * tile.vectors
     tap = max(tile.filters * tile.vectors, loads, 8) / 2 / EFFICIENCY
-    tap = max(tap, _line_cycles(window, tile, layout, device) * tile.vectors)
+    tap += _line_cycles(window, tile, layout, device) * tile.vectors
     phases = math.prod(window.phases.stride) if window.phases else 1
     blocks = phases * window.groups * layout.blocks / parts
     cycles = blocks * layout.steps * window.taps * tap
