@@ -62,7 +62,7 @@ class CudaRule(Generic[Form, Tile]):
     def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
         """The code of a tiling; None where it does not fit the function, or breaks a limit of an rTask."""
         form = _found(self.find, function)
-        if form is None:
+        if form is None or set(choices) != {field.name for field in fields(self.tile)}:
             return None
         tile = self.tile(**choices)
         tiling = self._tiling(function.device, form, tile)
