@@ -145,7 +145,7 @@ def _outcome(result: Any) -> Outcome:
 
 def _last_line(message: Any) -> str:
     lines = [line.strip() for line in str(message).splitlines() if line.strip()]
-    return lines[-1] if lines else "failed without a word"
+    return lines[-1].removeprefix("ValueError: ") if lines else "failed without a word"
 
 
 class Runners(Protocol):

@@ -169,6 +169,7 @@ class _Claims:
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
         number, path = tempfile.mkstemp(prefix=f"{CLAIMS}.", dir=folder)
+        os.fchmod(number, 0o644)
         self._path, self._handle = pathlib.Path(path), os.fdopen(number, "w", encoding="utf-8")
         fcntl.flock(self._handle, fcntl.LOCK_EX)
 
@@ -189,7 +190,7 @@ class _Claims:
 
 
 def _living(path: pathlib.Path) -> Iterator[str]:
-    with path.open(encoding="utf-8") as file:
+    with contextlib.suppress(FileNotFoundError), path.open(encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
