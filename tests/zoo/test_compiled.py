@@ -10,6 +10,8 @@ from .onnx_models import inputs_of, run
 from .tiny import FORMS, TINY
 
 CASES = [(name, {}) for name in TINY] + [(name, {form: True}) for name, form in FORMS.items()]
+MARKS = {"nasnet": [pytest.mark.slow]}
+PARAMS = [pytest.param(n, form, id=" ".join((n, *form)), marks=MARKS.get(n, ())) for n, form in CASES]
 
 
 def compare(model, **how):
@@ -18,7 +20,7 @@ def compare(model, **how):
     np.testing.assert_allclose(module(**inputs_of(model)), want, rtol=1e-3, atol=1e-4 * np.abs(want).max())
 
 
-@pytest.mark.parametrize(("name", "form"), [pytest.param(n, f, id=f"{n} {f or ''}") for n, f in CASES])
+@pytest.mark.parametrize(("name", "form"), PARAMS)
 def test_a_tiny_model_is_right(name, form):
     compare(TINY[name](**form))
 
