@@ -134,6 +134,8 @@ def _share(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> Share
 
 def _is_gather(load: TensorLoad, axis: tirx.Var) -> bool:
     """Whether neighbours along the innermost axis are read from places that are no neighbours."""
+    if not load.indices:
+        return False
     *outer, last = load.indices
     return any(_used(index, {axis: frozenset([0])}) for index in outer) or _has_float(last)
 
