@@ -13,7 +13,7 @@ from .compilation import Compilation
 from .errors import ModelError
 from .explore import Alternative, Exploration, plan_alternatives
 from .explore_log import model_key, recall, remember
-from .module import RammerModule, TensorSpec
+from .module import RammerModule, TensorSpec, tensor_specs
 from .pipeline import finish, resolve_device
 from .regions import Regions, find_regions, launch_regions, plan_regions
 
@@ -59,7 +59,7 @@ def compile(
     """
     mod = relay_passes.load_model(model, shapes)
     record = Compilation(resolve_device(target), policy, sync)
-    return _compile(mod, _inputs(mod), record, tuning_logs, explore)
+    return _compile(mod, tensor_specs(mod), record, tuning_logs, explore)
 
 
 def compile_together(
@@ -104,7 +104,7 @@ def compile_together(
             "and for each one share and one mapping of shapes, or none at all"
         )
     mods = [relay_passes.load_model(m, s) for m, s in zip(models, shapes or [None] * len(models), strict=True)]
-    inputs = [_inputs(mod, f"model{number}_") for number, mod in enumerate(mods)]
+    inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
     record = Compilation(resolve_device(target), policy, sync)
     record.num_params = tuple(len(specs) for specs in inputs)
     record.shares = tuple(shares) if shares is not None else None
@@ -142,13 +142,6 @@ def build(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.relax.VMExecutabl
     """Generate code for a module that `finish` has lowered."""
     pipeline = codegen.CUDA_PIPELINE if target.kind.name == "cuda" else "default"
     return tvm.compile(mod, target, relax_pipeline=tvm.transform.Sequential([]), tir_pipeline=pipeline)
-
-
-def _inputs(mod: tvm.IRModule, prefix: str = "") -> list[TensorSpec]:
-    return [
-        TensorSpec(prefix + param.name, tuple(int(s) for s in param.ty.shape), str(param.ty.dtype))
-        for param in mod["main"].params
-    ]
 
 
 def _count_calls(mod: tvm.IRModule) -> int:

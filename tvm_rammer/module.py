@@ -29,6 +29,14 @@ class TensorSpec:
     dtype: str
 
 
+def tensor_specs(mod: tvm.IRModule, prefix: str = "") -> tuple[TensorSpec, ...]:
+    """The inputs of a loaded module, `prefix` before their names."""
+    return tuple(
+        TensorSpec(prefix + param.name, tuple(int(s) for s in param.ty.shape), str(param.ty.dtype))
+        for param in mod["main"].params
+    )
+
+
 class RammerModule:
     """What `tvm_rammer.compile` returns.
 

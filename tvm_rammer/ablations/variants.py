@@ -1,5 +1,6 @@
 """One model compiled in several ways: the kernels are made once, the plans differ."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from .. import driver, relay_passes
 from ..compilation import Compilation
 from ..device import DeviceSpec
 from ..ir import RKernel, RProgram
+from ..module import tensor_specs
 from ..pipeline import finish
 from ..race import Runner, tvm_runner
 from ..regions import find_regions, launch_regions, plan_regions
@@ -23,18 +25,22 @@ class Variants:
     model
         As `tvm_rammer.compile` takes it.
     device : DeviceSpec
+    tuning_logs : path, optional
 
     Attributes
     ----------
+    inputs : tuple of TensorSpec
+        Of the model.
     record : Compilation
         Of the model, not planned: its graphs and all its kernels.
     """
 
-    def __init__(self, model: Any, device: DeviceSpec) -> None:
+    def __init__(self, model: Any, device: DeviceSpec, tuning_logs: str | os.PathLike[str] | None = None) -> None:
         self.record = Compilation(device)
         self._target = tvm.target.Target(device.target_config())
-        mod = relay_passes.prepare(self._target)(relay_passes.load_model(model))
-        self._regions = find_regions(mod, self.record)
+        loaded = relay_passes.load_model(model)
+        self.inputs = tensor_specs(loaded)
+        self._regions = find_regions(relay_passes.prepare(self._target)(loaded), self.record, tuning_logs)
         self._plans: dict[tuple[object, ...], Compilation] = {}
 
     def plan(

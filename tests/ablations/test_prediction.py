@@ -1,0 +1,33 @@
+"""Predicted against measured makespans: what is counted, on plans that are run."""
+
+import numpy as np
+from tvm import relax
+
+from tests.functions import relax_module
+from tvm_rammer.ablations.prediction import Prediction, order_right, predict_and_measure
+from tvm_rammer.ablations.variants import Variants
+from tvm_rammer.device import host_cpu
+
+
+def prediction(predicted, measured):
+    return Prediction("p", "auto", predicted, measured)
+
+
+def test_an_error_is_a_part_of_the_measured_time():
+    assert prediction(150.0, 100.0).error == 0.5 and prediction(50.0, 100.0).error == 0.5
+
+
+def test_only_pairs_that_are_apart_are_judged():
+    same = [prediction(1.0, 100.0), prediction(2.0, 109.0)]
+    assert order_right(same) == (0, 0)
+    assert order_right([*same, prediction(3.0, 200.0)]) == (2, 2)
+    assert order_right([*same, prediction(1.5, 200.0)]) == (1, 2)
+
+
+def test_plans_that_differ_are_run():
+    mod = relax_module([(16, 64), (64, 64)], lambda x, w: relax.op.tanh(relax.op.matmul(relax.op.nn.softmax(x), w)))
+    inputs = [np.random.default_rng(0).standard_normal(s).astype("float32") for s in ((16, 64), (64, 64))]
+    ways = [("wavefront", "auto"), ("wavefront", "auto"), ("global", "auto")]
+    found = predict_and_measure(Variants(mod, host_cpu()), inputs, ways, 2)
+    assert found[0].policy == "wavefront" and 1 <= len(found) <= 2
+    assert all(p.predicted_us > 0 and p.measured_us > 0 for p in found)

@@ -1,0 +1,85 @@
+"""What the cost model is worth: predicted makespans against measured ones, policy by policy, on this machine's CPU."""
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from ..race import race
+from .variants import Variants
+
+APART = 1.1
+"""Two policies are told apart where the slower one measures so many times the faster one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One model planned by one policy.
+
+    Parameters
+    ----------
+    policy, sync : str
+    predicted_us, measured_us : float
+        Of a whole call, launches included.
+    """
+
+    policy: str
+    sync: str
+    predicted_us: float
+    measured_us: float
+
+    @property
+    def error(self) -> float:
+        """How far the prediction is off, as a part of the measured time."""
+        return abs(self.predicted_us / self.measured_us - 1.0)
+
+
+def predict_and_measure(
+    variants: Variants,
+    inputs: Sequence[np.ndarray],
+    ways: Iterable[tuple[str, str]],
+    repeat: int,
+    progress: Callable[[str], None] = lambda message: None,
+) -> list[Prediction]:
+    """Plan a model in several ways, and let the plans that differ run in turns.
+
+    Parameters
+    ----------
+    variants : Variants
+        Of this machine's CPU.
+    inputs : sequence of numpy.ndarray
+    ways : iterable of (str, str)
+        Policies, each with its sync.
+    repeat : int
+        Runs of each.
+    progress : callable
+        Is told what happens next.
+
+    Raises
+    ------
+    ModelError
+        Results differ: nothing was timed.
+    """
+    plans = {}
+    for policy, sync in ways:
+        programs = variants.plan(policy, sync)
+        plans.setdefault(tuple((p.kernels, p.lanes) for p in programs), (policy, sync, programs))
+    runners = {f"{policy} {sync}": variants.runner(policy, sync) for policy, sync, _ in plans.values()}
+    found = race(runners, inputs, repeat, progress)
+    return [
+        Prediction(policy, sync, sum(p.makespan_us for p in programs), statistics.median(samples.times) * 1e3)
+        for (policy, sync, programs), samples in zip(plans.values(), found.values(), strict=True)
+    ]
+
+
+def order_right(predictions: Sequence[Prediction]) -> tuple[int, int]:
+    """Among the pairs of plans that are measured to be `APART`: how many are predicted in the right order, and all."""
+    right = pairs = 0
+    for one, other in combinations(predictions, 2):
+        slow, fast = sorted((one, other), key=lambda p: -p.measured_us)
+        if slow.measured_us > APART * fast.measured_us:
+            pairs += 1
+            right += slow.predicted_us > fast.predicted_us
+    return right, pairs
