@@ -8,7 +8,7 @@ import hashlib
 import os
 import pathlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -134,7 +134,7 @@ class TuningLog:
         found: dict[str, dict[Tiling, MeasuredTime]] = {}
         others: set[str] = set()
         folder = folder_of(self.root, device)
-        for record in read(folder / RKERNELS):
+        for record in whole_records(read(folder / RKERNELS), folder / RKERNELS):
             if record["device"] != identity(device):
                 others.add("{name} ({arch}, {units} units)".format(**record["device"]))
             elif record.get("operator_us") is not None:
@@ -151,6 +151,18 @@ class TuningLog:
                 stacklevel=3,
             )
         return found
+
+
+_FIELDS = {"function", "rule", "choices", "num_rtasks", "rtask_us", "operator_us", "run_us", "code", "device"}
+
+
+def whole_records(values: Iterable[Any], path: pathlib.Path) -> Iterator[Mapping[str, Any]]:
+    """The lines of `rkernels.jsonl` that have what a record must have; a `TuningLogWarning` for each other one."""
+    for value in values:
+        if isinstance(value, dict) and value.keys() >= _FIELDS:
+            yield value
+        else:
+            warnings.warn(f"{path}: {str(value)[:80]} is no record; it is left out", TuningLogWarning, stacklevel=2)
 
 
 def tiling_of(record: Mapping[str, Any]) -> Tiling:

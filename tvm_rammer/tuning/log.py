@@ -19,7 +19,7 @@ from ..device import DeviceSpec
 from ..rkernel_gen.log_lines import Follower, TuningLogWarning, append, locked, mend, read
 from ..rkernel_gen.tiling import Function, Tiling
 from ..rkernel_gen.tuned import DATABASE, RECORDS, WORKLOADS
-from ..rkernel_gen.tuning_log import RKERNELS, code_hash, folder_of, identity, tiling_of
+from ..rkernel_gen.tuning_log import RKERNELS, code_hash, folder_of, identity, tiling_of, whole_records
 from .trial import Outcome, Trial
 
 CLAIMS = ".claims"
@@ -113,7 +113,7 @@ class LogWriter:
 
     def _follow(self) -> None:
         mend(self.folder / RKERNELS)
-        for record in self._records.new():
+        for record in whole_records(self._records.new(), self.folder / RKERNELS):
             if record["device"] == identity(self._device):
                 outcome = Outcome(tuple(record["run_us"]), record["rtask_us"], record.get("error", ""))
                 self._tried.setdefault(record["function"], {})[tiling_of(record)] = (record["code"], outcome)

@@ -5,8 +5,9 @@ loops built by hand as well as schedules (some 5 ms a kernel), so no features of
 from all functions; each function's times count relative to its best.
 """
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import tvm
@@ -102,46 +103,44 @@ class Search:
         Classes are as in `construct.choose`: it wants kernels with different numbers of rTasks, so the best of each
         class is looked for, not the best alone.
         """
-        ranked = self._ranked(model) if model.knows(self.task) else self._built(self._left)
-        explored = round(EXPLORE * count) if model.knows(self.task) else 0
-        best = _spread_and_best(ranked, count - explored)
-        chosen = {t.tiling: t for t in best}
-        for trial in self._built(self._shuffled(self._left)):
-            if len(chosen) == count:
-                break
-            chosen.setdefault(trial.tiling, trial)
-        self._left = [t for t in self._left if t not in chosen]
-        return list(chosen.values())
+        taught = model.knows(self.task)
+        ranked = self._ranked(model) if taught else self._left
+        explored = round(EXPLORE * count) if taught else 0
+        chosen = self._spread_and_best(ranked, count - explored)
+        tilings = {t.tiling for t in chosen}
+        others = (self._built(t) for t in self._shuffled(self._left) if t not in tilings)
+        chosen += itertools.islice(filter(None, others), count - len(chosen))
+        tilings = {t.tiling for t in chosen}
+        self._left = [t for t in self._left if t not in tilings]
+        return chosen
 
-    def _ranked(self, model: CostModel) -> Iterator[Trial]:
-        """Kernels of a pool, best first: most of them what the rules like, the rest drawn."""
+    def _ranked(self, model: CostModel) -> list[Tiling]:
+        """A pool, best first: most of it what the rules like, the rest drawn."""
         likely = self._left[: 3 * POOL // 4]
         drawn = self._shuffled(self._left[3 * POOL // 4 :])[: POOL - len(likely)]
-        pool = list(self._built([*likely, *drawn]))
+        pool = [trial for tiling in (*likely, *drawn) if (trial := self._built(tiling))]
         scores = model.scores(self.task, pool) if pool else []
-        order = sorted(range(len(pool)), key=lambda i: -scores[i])
-        return iter([pool[i] for i in order])
+        return [pool[i].tiling for i in sorted(range(len(pool)), key=lambda i: -scores[i])]
 
-    def _built(self, tilings: Iterable[Tiling]) -> Iterator[Trial]:
-        for tiling in tilings:
-            kernel = build(self.task.function, tiling)
-            if kernel is not None:
-                yield Trial(self.task, tiling, kernel)
+    def _spread_and_best(self, ranked: Sequence[Tiling], count: int) -> list[Trial]:
+        """Of tilings, best first, the best of each class (half of them), then the best of the rest."""
+        spread: dict[int, Trial] = {}
+        others: list[Trial] = []
+        for tiling in ranked:
+            kind = math.frexp(tiling.num_rtasks)[1]
+            leads = kind not in spread and len(spread) < count // 2
+            if not leads and len(others) == count:
+                continue
+            if trial := self._built(tiling):
+                if leads:
+                    spread[kind] = trial
+                else:
+                    others.append(trial)
+        return [*spread.values(), *others][:count]
+
+    def _built(self, tiling: Tiling) -> Trial | None:
+        kernel = build(self.task.function, tiling)
+        return Trial(self.task, tiling, kernel) if kernel is not None else None
 
     def _shuffled(self, tilings: Sequence[Tiling]) -> list[Tiling]:
         return [tilings[i] for i in self._random.permutation(len(tilings))]
-
-
-def _spread_and_best(ranked: Iterator[Trial], count: int) -> list[Trial]:
-    """Of trials, best first, the best of each class (half of them), then the best of the rest."""
-    spread: dict[int, Trial] = {}
-    others: list[Trial] = []
-    for trial in ranked:
-        kind = math.frexp(trial.tiling.num_rtasks)[1]
-        if kind not in spread and len(spread) < count // 2:
-            spread[kind] = trial
-        elif len(others) < count:
-            others.append(trial)
-        if len(spread) >= count // 2 and len(spread) + len(others) >= count:
-            break
-    return [*spread.values(), *others][:count]

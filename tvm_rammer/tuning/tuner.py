@@ -71,15 +71,14 @@ def tune(
         model = CostModel()
         quotas = dict(zip((t.function.key for t in tasks), share_trials(tasks, trials), strict=True))
         searches = [Search(task, seed) for task in tasks]
-        known = [search.restore(log.tried(search.task.function)) for search in searches]
-        tried = {s.task.function.key: len(k[0]) for s, k in zip(searches, known, strict=True)}
-        progress = Progress(sys.stderr, quotas, tried)
-        for search, (old, outcomes) in zip(searches, known, strict=True):
-            if old and tried[search.task.function.key] < quotas[search.task.function.key]:
-                model.learn(search.task, old, outcomes)
+        known = {s.task.function.key: s.restore(log.tried(s.task.function)) for s in searches}
+        progress = Progress(sys.stderr, quotas, {key: len(old) for key, (old, _) in known.items()})
+        left = {key: max(0, quota - len(known[key][0])) for key, quota in quotas.items()}
+        for old, outcomes in known.values():
             for trial, outcome in zip(old, outcomes, strict=True):
                 progress.known(trial, outcome)
-        left = {key: max(0, quota - tried[key]) for key, quota in quotas.items()}
+            if old and left[old[0].task.function.key]:
+                model.learn(old[0].task, old, outcomes)
         before = progress.done
         while batch := _next_batch(searches, left, model, log, progress):
             _measure(batch, bench, log, model, progress)

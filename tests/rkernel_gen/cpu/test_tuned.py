@@ -113,6 +113,12 @@ def test_what_failed_was_not_measured(tmp_path, function):
     assert TuningLog(tmp_path).measured(function) == {}
 
 
+def test_json_that_is_no_record_is_left_out(tmp_path, function):
+    write_lines(tmp_path, 1, {"function": function.key}, a_line(function))
+    with pytest.warns(TuningLogWarning, match="is no record; it is left out"):
+        assert len(TuningLog(tmp_path).measured(function)) == 1
+
+
 def test_records_of_another_device_are_reported_once_and_not_used(tmp_path, function):
     other = dataclasses.replace(CPU, units=CPU.units + 62)
     line = a_line(function, device=identity(other))
