@@ -24,7 +24,7 @@ from .cpu_contraction_code import Tile, contraction_schedule, extent_of, outer_a
 from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, divisors, finish, pick, useful
 from .tiling import Function, Tiling
 
-REGISTERS = 28
+REGISTERS = 24
 """Vector registers that the accumulators may take, of 32 (AVX-512); half of that on AVX2, which has 16."""
 MOST_VECTORS = 8
 

@@ -81,9 +81,11 @@ class _Writer:
 
             def group(i: Expr) -> tirx.Stmt:
                 g = group_part * groups + i
-                fill = [] if window.flat else [self.fill(image, n, g, row_part * layout.rows)]
+                if window.flat:
+                    return self.flat_tiles(acc, n, g, filter_part * blocks, row_part)
+                fill = self.fill(image, n, g, row_part * layout.rows)
                 work = _loop(blocks, lambda b: self.block(acc, image, result, n, g, filter_part * blocks + b, row_part))
-                return _seq([*fill, work])
+                return _seq([fill, work])
 
             return tirx.SeqStmt([*(tirx.AllocBuffer(a) for a in arrays), _loop(groups, group)])
 
@@ -123,27 +125,33 @@ class _Writer:
 
         return _loop(window.channels, channel)
 
+    def flat_tiles(self, acc: tirx.Buffer, n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
+        """All pixels of an rTask, for all its blocks of filters, where the image is read as it lies."""
+        window, tile, layout = self.window, self.tile, self.layout
+        total, blocks = window.rows * window.columns, layout.blocks // tile.filter_parts
+
+        def one(b: Expr, i: Expr) -> tirx.Stmt:
+            start = (row_part * layout.steps + i) * tile.pixels
+            q = tirx.min(start, _int(total - tile.pixels))
+            first = g * window.filters + b * tile.filters
+            pixels = self.reduce(
+                acc,
+                lambda c, ry, rx, p: self.pixel_of(n, g * window.channels + c, _int(0), q + p),
+                g * layout.blocks + b,
+            )
+            done = _seq([*pixels, self.store_flat(acc, n, first, q)])
+            return tirx.IfThenElse(start < total, done, None)
+
+        # The pixels of a tile stay in the first-level cache while all filters pass over them: a filter's weights
+        # are fewer than the pixels.
+        return _loop(layout.steps, lambda i: _loop(blocks, lambda b: one(first_block + b, i)))
+
     def block(
         self, acc: tirx.Buffer, image: tirx.Buffer, result: tirx.Buffer, n: Expr, g: Expr, b: Expr, row_part: Expr
     ) -> tirx.Stmt:
         """All pixels of an rTask, for one block of filters."""
         window, tile, layout = self.window, self.tile, self.layout
         first = g * window.filters + b * tile.filters
-        if window.flat:
-            total = window.rows * window.columns
-
-            def step(i: Expr) -> tirx.Stmt:
-                start = (row_part * layout.steps + i) * tile.pixels
-                q = tirx.min(start, _int(total - tile.pixels))
-                pixels = self.reduce(
-                    acc,
-                    lambda c, ry, rx, p: self.pixel_of(n, g * window.channels + c, _int(0), q + p),
-                    g * layout.blocks + b,
-                )
-                done = _seq([*pixels, self.store_flat(acc, n, first, q)])
-                return tirx.IfThenElse(start < total, done, None)
-
-            return _loop(layout.steps, step)
 
         def phase(py: int, px: int) -> tirx.Stmt:
             def step(i: Expr) -> tirx.Stmt:

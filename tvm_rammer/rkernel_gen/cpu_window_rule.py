@@ -24,6 +24,7 @@ MOST_ACCUMULATORS = {64: 24}
 FEW_ACCUMULATORS = 12
 MOST_VECTORS = 8
 """Length of the register tile."""
+FEWEST_ACCUMULATORS = 10
 ROW_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 EFFICIENCY = 0.97
 """Share of the multiply-add units' peak that the inner loop reaches."""
@@ -118,10 +119,10 @@ def rtask_us(window: Window, tile: Tile, device: DeviceSpec) -> float:
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, and of the copies around it."""
     layout = Layout.of(window, tile)
     parts = tile.group_parts * tile.filter_parts
-    aligned = 1 if window.flat else UNALIGNED
-    # Two multiply-adds or two loads a cycle; with too few accumulators, one round in four cycles.
+    aligned = 1 if window.flat and window.rows * window.columns % tile.lanes == 0 else UNALIGNED
+    # Two multiply-adds or two loads a cycle; too few accumulators wait for each other.
     loads = tile.filters + aligned * tile.vectors
-    tap = max(tile.filters * tile.vectors, loads, 8) / 2 / EFFICIENCY
+    tap = max(tile.filters * tile.vectors, loads, FEWEST_ACCUMULATORS) / 2 / EFFICIENCY
     tap += _line_cycles(window, tile, layout, device) * tile.vectors
     phases = math.prod(window.phases.stride) if window.phases else 1
     blocks = phases * window.groups * layout.blocks / parts
