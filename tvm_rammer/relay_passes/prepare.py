@@ -4,6 +4,7 @@ import tvm
 from tvm import relax
 
 from .bindings import body_blocks, is_call
+from .drop_dead_blocks import DropDeadBlocks
 from .fold_batchnorm import FoldBatchNorm
 from .fold_constants import FoldConstants
 from .pipeline import backend
@@ -46,6 +47,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             _fuse(),
             relax.transform.FuseTIR(),
             relax.transform.DeadCodeElimination(),
+            DropDeadBlocks(),
         ]
         with target:
             return tvm.transform.Sequential(stages)(mod)

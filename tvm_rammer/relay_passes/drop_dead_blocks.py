@@ -1,0 +1,65 @@
+"""Drop what a fused function computes and nobody reads, such as the unused part of a split.
+
+TVM leaves such blocks in. A schedule would take them for outputs, and a GPU would need a kernel of their own.
+"""
+
+from collections import Counter
+
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import TensorLoad
+
+
+def DropDeadBlocks() -> tvm.transform.Pass:
+    """Make the pass; it leaves functions alone that are scheduled or not written in blocks."""
+    return _drop_dead_blocks
+
+
+@tvm.transform.module_pass(opt_level=0, name="RammerDropDeadBlocks")
+def _drop_dead_blocks(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    changed = {}
+    for var, func in mod.functions.items():
+        if isinstance(func, tirx.PrimFunc) and isinstance(func.body, s_tir.SBlockRealize):
+            without = _without_dead_blocks(func)
+            if without is not None:
+                changed[var] = without
+    if changed:
+        mod = mod.clone()
+        for var, func in changed.items():
+            mod.update_func(var, func)
+    return mod
+
+
+def _without_dead_blocks(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
+    """The function without nests that only write local tensors which nobody loads; None where there is no such nest."""
+    root = func.body.block
+    if not isinstance(root.body, tirx.SeqStmt):
+        return None
+    local, kept, dropped = set(root.alloc_buffers), list(root.body.seq), True
+    while dropped:
+        reads = Counter(b for stmt in kept for b in _loaded(stmt))
+        dead = [s for s in kept if (made := _stored(s)) and made <= local and not any(reads[b] for b in made)]
+        kept, dropped = [s for s in kept if s not in dead], bool(dead)
+    if len(kept) == len(root.body.seq):
+        return None
+    used = {b for stmt in kept for b in _loaded(stmt) | _stored(stmt)}
+    block = s_tir.SBlock(
+        root.iter_vars, root.reads, root.writes, root.name_hint,
+        kept[0] if len(kept) == 1 else tirx.SeqStmt(kept), root.init,
+        [b for b in root.alloc_buffers if b in used], root.match_buffers, root.annotations,
+    )  # fmt: skip
+    return func.with_body(s_tir.SBlockRealize(func.body.iter_values, func.body.predicate, block))
+
+
+def _loaded(stmt: tirx.Stmt) -> set[tirx.Var]:
+    """What a statement loads, save what it only adds to: a sum reads its own result."""
+    found: set[tirx.Var] = set()
+    tvm_ffi.structural_walk(stmt, [(TensorLoad, lambda load: found.add(load.source))], order="pre")
+    return found - _stored(stmt)
+
+
+def _stored(stmt: tirx.Stmt) -> set[tirx.Var]:
+    found: set[tirx.Var] = set()
+    tvm_ffi.structural_walk(stmt, [(tirx.BufferStore, lambda store: found.add(store.buffer))], order="pre")
+    return found
