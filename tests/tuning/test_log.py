@@ -53,7 +53,7 @@ def test_nobody_tries_what_another_is_trying_or_has_tried(tmp_path):
 
 def test_other_code_of_the_same_tiling_is_tried_again(tmp_path):
     trial = trial_of(relu_task())
-    changed = dataclasses.replace(trial, kernel=trial_of(relu_task(), 1).kernel)
+    changed = dataclasses.replace(trial, kernel=trial_of(relu_task(), -1).kernel)
     with LogWriter(tmp_path, CPU) as log:
         log.add(trial, outcome())
         assert log.claim([trial, changed]) == [changed]

@@ -84,6 +84,8 @@ class Search:
         self.task = task
         self._random = np.random.default_rng([seed, int(task.function.key.split("-")[0], 16)])
         self._left = list(task.space)
+        self._codes: set[str] = set()
+        self._useless: set[Tiling] = set()
 
     def restore(self, tried: dict[Tiling, tuple[str, Outcome]]) -> tuple[list[Trial], list[Outcome]]:
         """Take over what a log knows, as far as the rules still make the same code."""
@@ -93,6 +95,7 @@ class Search:
             kernel = build(self.task.function, tiling)
             if kernel is not None and code_hash(kernel) == code:
                 self._left.remove(tiling)
+                self._codes.add(code)
                 trials.append(Trial(self.task, tiling, kernel))
                 outcomes.append(outcome)
         return trials, outcomes
@@ -106,13 +109,24 @@ class Search:
         taught = model.knows(self.task)
         ranked = self._ranked(model) if taught else self._left
         explored = round(EXPLORE * count) if taught else 0
-        chosen = self._spread_and_best(ranked, count - explored)
-        tilings = {t.tiling for t in chosen}
-        others = (self._built(t) for t in self._shuffled(self._left) if t not in tilings)
-        chosen += itertools.islice(filter(None, others), count - len(chosen))
-        tilings = {t.tiling for t in chosen}
-        self._left = [t for t in self._left if t not in tilings]
+        chosen = self._best_of_classes(ranked, (count - explored) // 2)
+        chosen += self._first(ranked, count - explored - len(chosen))
+        chosen += self._first(self._shuffled(self._left), count - len(chosen))
+        self._useless |= {t.tiling for t in chosen}
+        self._left = [t for t in self._left if t not in self._useless]
         return chosen
+
+    def _best_of_classes(self, ranked: Sequence[Tiling], count: int) -> list[Trial]:
+        """Of tilings, best first, the best one of each class."""
+        found: dict[int, Trial] = {}
+        for tiling in ranked:
+            kind = math.frexp(tiling.num_rtasks)[1]
+            if len(found) < count and kind not in found and (trial := self._taken(tiling)):
+                found[kind] = trial
+        return list(found.values())
+
+    def _first(self, tilings: Sequence[Tiling], count: int) -> list[Trial]:
+        return list(itertools.islice(filter(None, map(self._taken, tilings)), count))
 
     def _ranked(self, model: CostModel) -> list[Tiling]:
         """A pool, best first: most of it what the rules like, the rest drawn."""
@@ -122,25 +136,19 @@ class Search:
         scores = model.scores(self.task, pool) if pool else []
         return [pool[i].tiling for i in sorted(range(len(pool)), key=lambda i: -scores[i])]
 
-    def _spread_and_best(self, ranked: Sequence[Tiling], count: int) -> list[Trial]:
-        """Of tilings, best first, the best of each class (half of them), then the best of the rest."""
-        spread: dict[int, Trial] = {}
-        others: list[Trial] = []
-        for tiling in ranked:
-            kind = math.frexp(tiling.num_rtasks)[1]
-            leads = kind not in spread and len(spread) < count // 2
-            if not leads and len(others) == count:
-                continue
-            if trial := self._built(tiling):
-                if leads:
-                    spread[kind] = trial
-                else:
-                    others.append(trial)
-        return [*spread.values(), *others][:count]
+    def _taken(self, tiling: Tiling) -> Trial | None:
+        trial = self._built(tiling)
+        if trial:
+            self._codes.add(code_hash(trial.kernel))
+        return trial
 
     def _built(self, tiling: Tiling) -> Trial | None:
+        """None also where this tiling, or another one, has given the same code already."""
         kernel = build(self.task.function, tiling)
-        return Trial(self.task, tiling, kernel) if kernel is not None else None
+        if kernel is None or code_hash(kernel) in self._codes:
+            self._useless.add(tiling)
+            return None
+        return Trial(self.task, tiling, kernel)
 
     def _shuffled(self, tilings: Sequence[Tiling]) -> list[Tiling]:
         return [tilings[i] for i in self._random.permutation(len(tilings))]

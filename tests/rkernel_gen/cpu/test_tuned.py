@@ -141,11 +141,10 @@ def test_a_database_is_asked_only_where_no_constructed_kernel_was_measured(tmp_p
 
 
 def test_the_code_hash_knows_code_and_packs_but_no_names(function):
-    one, two = (
-        construct.build(dataclasses.replace(function, name=name), construct.space(function)[0]) for name in "ab"
-    )
+    first, *_, last = construct.space(function)
+    one, two = (construct.build(dataclasses.replace(function, name=name), first) for name in "ab")
     assert code_hash(one) == code_hash(two)
-    assert code_hash(one) != code_hash(construct.build(function, construct.space(function)[1]))
+    assert code_hash(one) != code_hash(construct.build(function, last))
     assert code_hash(one) != code_hash(dataclasses.replace(one, packs={1: Pack((4,), (2, 2), (1, 0))}))
 
 
