@@ -239,3 +239,11 @@ def test_unknown_code_proves_nothing() -> None:
                 x[t] = x[t] - T.float32(1)
 
     assert footprint(func, 8) == (None,)
+
+
+def test_what_nobody_asks_about_is_left_out() -> None:
+    kernel = kernels_of("conv 1x1, bias", "cpu")[0]
+    data, weight, bias, result = footprint(kernel.func, kernel.spec.num_rtasks)
+    assert weight is not None and bias is not None
+    assert footprint(kernel.func, kernel.spec.num_rtasks, skip={1, 2}) == (data, None, None, result)
+    assert kernel.spec.regions == (data, None, None, result)

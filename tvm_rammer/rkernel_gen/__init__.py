@@ -65,14 +65,16 @@ def make_kernels(
         from .ptxas import without_spills
 
         found.kernels = without_spills(found.kernels, device, found.dropped)
-    for name, made in found.kernels.items():
-        found.kernels[name] = tuple(_with_regions(k) for k in pareto(made))
+    for name, constants in constant_parameters(graphs).items():
+        made = found.kernels[name]
+        found.kernels[name] = tuple(_with_regions(k, constants) for k in pareto(made))
         found.dropped["beaten in all respects"] += len(made) - len(found.kernels[name])
     return found
 
 
-def _with_regions(kernel: ScheduledKernel) -> ScheduledKernel:
-    return replace(kernel, spec=replace(kernel.spec, regions=footprint(kernel.func, kernel.spec.num_rtasks)))
+def _with_regions(kernel: ScheduledKernel, constants: frozenset[int]) -> ScheduledKernel:
+    regions = footprint(kernel.func, kernel.spec.num_rtasks, skip=constants)
+    return replace(kernel, spec=replace(kernel.spec, regions=regions))
 
 
 def constant_parameters(graphs: Sequence[RGraph]) -> dict[str, frozenset[int]]:

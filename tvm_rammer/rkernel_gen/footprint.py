@@ -6,7 +6,7 @@ read an image as one long row: then it goes on in the next row.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import tvm_ffi
@@ -19,7 +19,7 @@ from .footprint_fit import Boxes, fit, volume
 from .footprint_walk import UnknownCodeError, Walk
 
 
-def footprint(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Region | None, ...]:
+def footprint(func: tirx.PrimFunc, num_rtasks: int, skip: Collection[int] = ()) -> tuple[Region | None, ...]:
     """Find the box of each buffer that an rTask reads or writes.
 
     Parameters
@@ -27,6 +27,8 @@ def footprint(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Region | None, ...]
     func : tirx.PrimFunc
         A scheduled kernel, as in `kernel.ScheduledKernel`.
     num_rtasks : int
+    skip : collection of int
+        Parameters that nobody asks about, as constants, which no rTask waits for: None for them.
 
     Returns
     -------
@@ -34,13 +36,14 @@ def footprint(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Region | None, ...]
         For each parameter; None where an rTask may touch all of it. A box may be larger than what is touched,
         never smaller.
     """
-    walk = Walk(func, num_rtasks)
+    wanted = [p for i, p in enumerate(func.params) if i not in skip]
+    walk = Walk(func, num_rtasks, wanted)
     try:
         walk.statement(func.body)
     except UnknownCodeError:
         return (None,) * len(func.params)
-    opaque = _opaque(func)
-    return tuple(None if p in opaque else _region(walk.touched[p], walk.shapes[p]) for p in func.params)
+    known = set(wanted) - _opaque(func)
+    return tuple(_region(walk.touched[p], walk.shapes[p]) if p in known else None for p in func.params)
 
 
 def _region(views: Sequence[Boxes], shape: tuple[int, ...]) -> Region:

@@ -25,16 +25,18 @@ class Walk:
     func : tirx.PrimFunc
         A scheduled kernel of static shapes.
     num_rtasks : int
+    params : sequence of tirx.Var
+        Those of its parameters whose boxes are wanted.
 
     Attributes
     ----------
     touched : dict of tirx.Var to list of Boxes
-        For each parameter, seen with its last 1, 2, ... dimensions as one.
+        For each of these, seen with its last 1, 2, ... dimensions as one.
     """
 
-    def __init__(self, func: tirx.PrimFunc, num_rtasks: int) -> None:
+    def __init__(self, func: tirx.PrimFunc, num_rtasks: int, params: Sequence[tirx.Var]) -> None:
         self.num_rtasks = num_rtasks
-        self.shapes = {p: tuple(int(s) for s in p.shape) for p in func.params}
+        self.shapes = {p: tuple(int(s) for s in p.shape) for p in params}
         self.touched = {
             p: [Boxes.nothing(len(s) - n, num_rtasks) for n in range(max(1, len(s)))] for p, s in self.shapes.items()
         }
