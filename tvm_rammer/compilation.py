@@ -7,6 +7,7 @@ from typing import Any
 
 from .device import DeviceSpec
 from .ir import RGraph, RKernel, RProgram
+from .wavefront import PolicyOptions
 
 
 @dataclass(slots=True)
@@ -17,6 +18,7 @@ class Compilation:
     ----------
     device : DeviceSpec
     policy, sync : str
+    options : PolicyOptions or None
     num_params : tuple of int
         How many inputs each of several joined models has; empty for a single model.
     shares : tuple of float or None
@@ -43,6 +45,7 @@ class Compilation:
     device: DeviceSpec
     policy: str = "wavefront"
     sync: str = "auto"
+    options: PolicyOptions | None = None
     num_params: tuple[int, ...] = ()
     shares: tuple[float, ...] | None = None
     operators: int = 0

@@ -16,6 +16,7 @@ from .explore_log import model_key, recall, remember
 from .module import RammerModule, TensorSpec, tensor_specs
 from .pipeline import finish, resolve_device
 from .regions import Regions, find_regions, launch_regions, plan_regions
+from .wavefront import PolicyOptions
 
 
 def compile(
@@ -25,6 +26,7 @@ def compile(
     shapes: Mapping[str, Sequence[int]] | None = None,
     policy: str = "wavefront",
     sync: str = "auto",
+    options: PolicyOptions | None = None,
     tuning_logs: str | os.PathLike[str] | None = None,
     explore: int = 0,
 ) -> RammerModule:
@@ -41,6 +43,8 @@ def compile(
         A scheduling policy (`tvm_rammer.wavefront.POLICIES`).
     sync : {"auto", "global"}
         Waits only where there are dependences, or a barrier between waves.
+    options : PolicyOptions, optional
+        What the policies `ios` and `search` may be told (`tvm_rammer.wavefront.PolicyOptions`).
     tuning_logs : path, optional
         What `tvm-rammer tune` wrote, or a MetaSchedule database: its records compete as rKernels.
     explore : int
@@ -58,7 +62,7 @@ def compile(
         See `tvm_rammer.errors`.
     """
     mod = relay_passes.load_model(model, shapes)
-    record = Compilation(resolve_device(target), policy, sync)
+    record = Compilation(resolve_device(target), policy, sync, options)
     return _compile(mod, tensor_specs(mod), record, tuning_logs, explore)
 
 
@@ -70,6 +74,7 @@ def compile_together(
     shapes: Sequence[Mapping[str, Sequence[int]] | None] | None = None,
     policy: str = "wavefront",
     sync: str = "auto",
+    options: PolicyOptions | None = None,
     tuning_logs: str | os.PathLike[str] | None = None,
     explore: int = 0,
 ) -> RammerModule:
@@ -84,7 +89,7 @@ def compile_together(
         all vEUs; of operators that the policy holds equal, those of earlier models come first.
     shapes : sequence of (mapping or None), optional
         For each model, as `compile` takes them.
-    target, policy, sync, tuning_logs, explore
+    target, policy, sync, options, tuning_logs, explore
         As in `compile`.
 
     Returns
@@ -105,7 +110,7 @@ def compile_together(
         )
     mods = [relay_passes.load_model(m, s) for m, s in zip(models, shapes or [None] * len(models), strict=True)]
     inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
-    record = Compilation(resolve_device(target), policy, sync)
+    record = Compilation(resolve_device(target), policy, sync, options)
     record.num_params = tuple(len(specs) for specs in inputs)
     record.shares = tuple(shares) if shares is not None else None
     joined = relay_passes.join_models(mods)

@@ -103,8 +103,8 @@ def _plan(region: relay_passes.Region, regions: Regions, record: Compilation) ->
         graphs = [region.graph.subgraph(operators, region.graph.name) for operators in owned]
     while True:
         programs = wavefront.schedule_together(
-            graphs, record.kernels, record.device, name=region.graph.name,
-            veus=record.device.units, shares=record.shares, policy=record.policy, sync=record.sync,
+            graphs, record.kernels, record.device, name=region.graph.name, veus=record.device.units,
+            shares=record.shares, policy=record.policy, sync=record.sync, options=record.options,
         )  # fmt: skip
         by_name = {k.spec.name: k for name in record.kernels for k in regions.kernels[name]}
         for spec in dict.fromkeys(k for program in programs for k in program.kernels):

@@ -16,6 +16,7 @@ from tvm import relax
 import tvm_rammer
 from tvm_rammer.device import PRESETS, host_cpu
 from tvm_rammer.errors import ModelError, ScheduleError, ShapeError, TargetError, ToolError, TuningLogError
+from tvm_rammer.wavefront import POLICIES, PolicyOptions
 
 
 def two_inputs(batch=2):
@@ -159,6 +160,13 @@ def test_the_source_of_a_cpu_module_is_an_error(module):
 @pytest.mark.parametrize("target", ["cpu", host_cpu(), tvm.target.Target({"kind": "llvm", "num-cores": 2})])
 def test_targets(target, arrays, want):
     agrees(tvm_rammer.compile(two_inputs(), target=target)(*arrays), want)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_policies_with_options(policy, arrays, want):
+    module = tvm_rammer.compile(two_inputs(), policy=policy, options=PolicyOptions(budget=3, r=2))
+    assert module.report()["policy"] == policy
+    agrees(module(*arrays), want)
 
 
 @pytest.mark.parametrize(
