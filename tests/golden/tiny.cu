@@ -1,12 +1,18 @@
-extern "C" __device__ void double_exp_elements_turns1_threads128(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid);
-extern "C" __global__ void __launch_bounds__(128) tiny_kernel(int* arguments_ptr, int* begin_ptr, int* code_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr);
-extern "C" __device__ void double_exp_elements_turns1_threads128(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid) {
-  int cse_v1 = ((rtask * 128) + tid);
-  int cse_v1_1 = ((rtask * 128) + tid);
-  p1_compute_ptr[((rtask * 128) + tid)] = expf(p0_x0_ptr[((rtask * 128) + tid)]);
+extern "C" __device__ void double_exp_elements_turns1_threads32_lanes4(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid);
+extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr, int* begin_ptr, int* code_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr);
+extern "C" __device__ void double_exp_elements_turns1_threads32_lanes4(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid) {
+  int cse_v1 = ((rtask * 128) + (tid * 4));
+  int cse_v1_1 = ((rtask * 128) + (tid * 4));
+  float4 __1;
+  float4 v_ = *(float4*)(p0_x0_ptr + ((rtask * 128) + (tid * 4)));
+  __1.x = expf(v_.x);
+  __1.y = expf(v_.y);
+  __1.z = expf(v_.z);
+  __1.w = expf(v_.w);
+  *(float4*)(p1_compute_ptr + ((rtask * 128) + (tid * 4))) = __1;
 }
 
-extern "C" __global__ void __launch_bounds__(128) tiny_kernel(int* arguments_ptr, int* begin_ptr, int* code_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr) {
+extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr, int* begin_ptr, int* code_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr) {
   int run = rammer_run_number((&(state_ptr[32])));
   int first = begin_ptr[((int)blockIdx.x)];
   int last = begin_ptr[(((int)blockIdx.x) + 1)];
@@ -39,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(128) tiny_kernel(int* arguments_ptr
           int step = code_ptr[(((v * 8) + (first * 8)) + 4)];
           for (int v_1 = 0; v_1 < count; ++v_1) {
             int cse_v3 = (operator_ * 2);
-            double_exp_elements_turns1_threads128((&(segment0_ptr[arguments_ptr[(operator_ * 2)]])), (&(((float*)workspace_ptr)[arguments_ptr[((operator_ * 2) + 1)]])), (start + (v_1 * step)), ((int)threadIdx.x));
+            double_exp_elements_turns1_threads32_lanes4((&(segment0_ptr[arguments_ptr[(operator_ * 2)]])), (&(((float*)workspace_ptr)[arguments_ptr[((operator_ * 2) + 1)]])), (start + (v_1 * step)), ((int)threadIdx.x));
           }
         } else {
           int operator__1 = code_ptr[(((v * 8) + (first * 8)) + 1)];
@@ -48,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(128) tiny_kernel(int* arguments_ptr
           int step_1 = code_ptr[(((v * 8) + (first * 8)) + 4)];
           for (int v_2 = 0; v_2 < count_1; ++v_2) {
             int cse_v4 = (operator__1 * 2);
-            double_exp_elements_turns1_threads128((&(((float*)workspace_ptr)[arguments_ptr[(operator__1 * 2)]])), (&(segment1_ptr[arguments_ptr[((operator__1 * 2) + 1)]])), (start_1 + (v_2 * step_1)), ((int)threadIdx.x));
+            double_exp_elements_turns1_threads32_lanes4((&(((float*)workspace_ptr)[arguments_ptr[(operator__1 * 2)]])), (&(segment1_ptr[arguments_ptr[((operator__1 * 2) + 1)]])), (start_1 + (v_2 * step_1)), ((int)threadIdx.x));
           }
         }
       }

@@ -4,12 +4,14 @@ What an output needs before it (padding, the sum of an average) is computed by i
 of a function become one kernel: the loop nests are laid into one another.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import tvm_ffi
 from tvm import s_tir, tirx
+from tvm.ir import Expr, TensorLoad
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
 from ..device import DeviceSpec
@@ -25,24 +27,46 @@ MAX_TURNS = 64
 MAX_TERMS = 4096
 """Terms of sums that a thread adds up at most, all its elements together, where there is another way."""
 
+VECTOR = 4
+"""Elements that a thread loads at once, where they lie side by side."""
+
 IN_A_TRIP = 4
 """Elements, or terms, of a thread that are under way together."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElementsTile:
-    """Each of `threads` threads of an rTask makes `turns` elements."""
+    """Each of `threads` threads of an rTask makes `turns` vectors of `lanes` elements."""
 
     turns: int
     threads: int
+    lanes: int
+
+    @property
+    def elements(self) -> int:
+        """Of an rTask."""
+        return self.turns * self.threads * self.lanes
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Elements of the largest output, terms of the sums behind one of them, and the work of the whole function."""
+    """What the rule has to know of a function.
+
+    Parameters
+    ----------
+    elements : int
+        Of the largest output.
+    terms : int
+        Of the sums behind one element; 1 where there is none.
+    vectors : bool
+        Every output's rows are single precision, and whole vectors.
+    work : Work
+        Of the whole function.
+    """
 
     elements: int
     terms: int
+    vectors: bool
     work: Work
 
 
@@ -56,21 +80,22 @@ def find_elements(function: Function) -> Elements | None:
     outputs = outputs_of(sch)
     sums = [b for b in blocks_of(sch) if is_reduction(sch, b)]
     terms = sum(_terms(sch, block) for block in sums)
-    return Elements(max(count_spatial(sch, o) for o in outputs), max(1, terms), Work.of(function.func))
+    vectors = not sums and all(_in_vectors(sch, o) for o in outputs)
+    return Elements(max(count_spatial(sch, o) for o in outputs), max(1, terms), vectors, Work.of(function.func))
 
 
 def elements_tiles(form: Elements, device: DeviceSpec) -> Iterator[ElementsTile]:
     """From one element a thread, to as many as one rTask would need."""
-    for threads in (32, 64, 128, MAX_THREADS):
-        for turns in (1, 2, 4, 8, 16, 32, MAX_TURNS):
-            covered = (turns - 1) * threads >= form.elements
-            if not covered and (turns == 1 or turns * form.terms <= MAX_TERMS):
-                yield ElementsTile(turns, threads)
+    sizes = itertools.product((VECTOR, 1) if form.vectors else (1,), (32, 64, 128, MAX_THREADS))
+    for (lanes, threads), turns in itertools.product(sizes, (1, 2, 4, 8, 16, 32, MAX_TURNS)):
+        covered = (turns - 1) * threads * lanes >= form.elements
+        if not covered and (turns == 1 or turns * form.terms <= MAX_TERMS):
+            yield ElementsTile(turns, threads, lanes)
 
 
 def elements_cost(form: Elements, tile: ElementsTile) -> Cost:
     """What an rTask does; what neighbours read together comes from the cache."""
-    num_rtasks = -(-form.elements // (tile.turns * tile.threads))
+    num_rtasks = -(-form.elements // tile.elements)
     return Cost(
         num_rtasks,
         tile.threads,
@@ -94,9 +119,9 @@ def schedule_elements(func: tirx.PrimFunc, form: Elements, tile: ElementsTile) -
         if is_reduction(sch, output):
             sch.cache_write(output, 0, "local")  # or every term would go through global memory
     outputs = outputs_of(sch)
-    blocks = -(-form.elements // (tile.turns * tile.threads))
+    blocks = -(-form.elements // tile.elements)
     for output in outputs:
-        block_loop, thread_loop, element_loop = _spread(sch, output, blocks, tile.threads)
+        block_loop, thread_loop, element_loop = _spread(sch, output, blocks, tile)
         sch.bind(block_loop, "blockIdx.x")
         sch.bind(thread_loop, "threadIdx.x")
         for producer in reversed(producers_of(sch, output)):
@@ -152,13 +177,34 @@ def count_spatial(sch: s_tir.Schedule, block: SBlockRV) -> int:
     return count
 
 
-def _spread(sch: s_tir.Schedule, block: SBlockRV, blocks: int, threads: int) -> tuple[LoopRV, LoopRV, LoopRV]:
+def _in_vectors(sch: s_tir.Schedule, output: SBlockRV) -> bool:
+    """Whether the rows of an output are whole vectors, and what it reads for one lies side by side or is one value."""
+    block = sch.get(output)
+    rows = [axis for axis in block.iter_vars if int(axis.dom.extent) > 1]
+    if not rows or int(rows[-1].dom.extent) % VECTOR or str(block.writes[0].source.dtype) != "float32":
+        return False
+    column = rows[-1].var
+    loads: list[TensorLoad] = []
+    tvm_ffi.structural_walk(block.body, [(TensorLoad, loads.append)], order="pre")
+
+    def moves(index: Expr) -> bool:
+        return any(column.same_as(v) for v in tirx.analysis.undefined_vars(index))
+
+    def side_by_side(last: Expr) -> bool:
+        shifted = isinstance(last, tirx.Add | tirx.Sub) and isinstance(last.b, tirx.IntImm)
+        return column.same_as(last.a if shifted else last)
+
+    indices = [list(load.indices) for load in loads if len(load.indices)]
+    return all(not any(moves(i) for i in rest) and (not moves(last) or side_by_side(last)) for *rest, last in indices)
+
+
+def _spread(sch: s_tir.Schedule, block: SBlockRV, blocks: int, tile: ElementsTile) -> tuple[LoopRV, LoopRV, LoopRV]:
     """Deal the elements out, consecutive ones to consecutive threads; return block, thread and element loop."""
-    loops = spatial_loops(sch, block)
-    if not loops:
-        loops = [sch.add_unit_loop(block)]
-    fused = sch.fuse(*loops)
-    outer, serial, thread = sch.split(fused, [blocks, None, threads])
+    fused = sch.fuse(*(spatial_loops(sch, block) or [sch.add_unit_loop(block)]))
+    if tile.lanes > 1:  # first, so that the guard of the last rTask asks for a vector, not for its lanes
+        fused, lane = sch.split(fused, [None, tile.lanes])
+        sch.vectorize(lane)
+    outer, serial, thread = sch.split(fused, [blocks, None, tile.threads])
     sch.reorder(outer, thread, serial)
     return outer, thread, serial
 

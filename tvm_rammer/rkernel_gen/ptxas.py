@@ -8,7 +8,7 @@ import json
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -55,7 +55,7 @@ def resources(
     keys = [_key(kernel) for kernel in kernels]
     known = {key: found for key in set(keys) if (found := _load(folder, key)) is not None}
     new = {key: kernel for key, kernel in zip(keys, kernels, strict=True) if key not in known}
-    for key, found in (_compile_all(new, device) if compile_new else {}).items():
+    for key, found in _compile_all(new, device) if compile_new else ():
         known[key] = found
         _save(folder, key, found)
     return [known.get(key) for key in keys]
@@ -94,26 +94,27 @@ def _key(kernel: ScheduledKernel) -> str:
     return f"{tvm_ffi.structural_hash(bare, map_free_vars=True) & (2**64 - 1):016x}"
 
 
-def _compile_all(new: dict[str, ScheduledKernel], device: DeviceSpec) -> dict[str, Resources]:
-    """Compile in files of some kernels, as many at once as there are cores."""
+def _compile_all(new: dict[str, ScheduledKernel], device: DeviceSpec) -> Iterator[tuple[str, Resources]]:
+    """Compile in files of some kernels, as many at once as there are cores; yield what is known as soon as it is."""
     names = list(new)
     batches = [names[i : i + KERNELS_A_FILE] for i in range(0, len(names), KERNELS_A_FILE)]
     # TVM's code generators are not asked from several threads at once; nvcc is another process.
     texts = [_source([new[key] for key in batch], device) for batch in batches]
-    found: dict[str, Resources] = {}
+    missing: list[str] = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         reports = pool.map(lambda text: _reports(text, device.arch, FILE_LIMIT_S), texts)
         for batch, report in zip(batches, reports, strict=True):
-            found |= {key: report[f"k{i}_kernel"] for i, key in enumerate(batch) if f"k{i}_kernel" in report}
-    for key in [key for key in names if key not in found]:
+            for i, key in enumerate(batch):
+                if f"k{i}_kernel" in report:
+                    yield key, report[f"k{i}_kernel"]
+                else:
+                    missing.append(key)
+    for key in missing:
         report = _reports(_source([new[key]], device), device.arch, KERNEL_LIMIT_S)
         if "k0_kernel" in report:
-            found[key] = report["k0_kernel"]
+            yield key, report["k0_kernel"]
         else:
-            debug.say(
-                1, f"{new[key].spec.name}: nvcc does not compile it within {KERNEL_LIMIT_S:g} s for {device.arch}"
-            )
-    return found
+            debug.say(1, f"{new[key].spec.name}: nvcc does not compile it for {device.arch} in time")
 
 
 def _source(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> str:

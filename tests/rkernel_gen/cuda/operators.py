@@ -56,6 +56,9 @@ OPERATORS = {
     "take": (lambda x: op.take(x, relax.const([3, 0, 5], "int64"), axis=0, mode="clip"), [(7, 30)]),
     "broadcast": (lambda x, y: op.subtract(x, y), [(6, 1, 20), (1, 9, 20)]),
     "elementwise": (lambda x, y: op.sigmoid(op.multiply(x, y)), [(40, 50), (40, 50)]),
+    "vectors": (lambda x, y: op.add(op.tanh(op.multiply(x, y)), op.exp(op.maximum(x, y))), [(9, 52), (9, 52)]),
+    "vectors_of_choices": (lambda a, b: nn.relu(op.concat([a, b], axis=2)), [(3, 5, 6), (3, 5, 10)]),
+    "vectors_compared": (lambda x, y: op.where(op.greater(x, y), op.erf(x), op.sqrt(op.abs(y))), [(5, 64), (5, 64)]),
     "one_element": (lambda x: op.exp(x), [(1,)]),
 }  # fmt: skip
 

@@ -10,11 +10,13 @@ from tests.rkernel_gen.cuda.operators import function_of
 from tvm_rammer.device import preset
 from tvm_rammer.rkernel_gen.cuda_contraction import GEMM_RULE, GemmTile
 from tvm_rammer.rkernel_gen.cuda_cost import Cost, rtask_us
+from tvm_rammer.rkernel_gen.cuda_elementwise import ELEMENTS_RULE, find_elements
 from tvm_rammer.rkernel_gen.cuda_product import find_gemm
 from tvm_rammer.rkernel_gen.cuda_reduction import find_sums
 from tvm_rammer.rkernel_gen.cuda_rows import find_rows
 from tvm_rammer.rkernel_gen.cuda_window import WINDOW_RULE, WindowTile, find_window, window_cost
 from tvm_rammer.rkernel_gen.cuda_wmma import find_wmma
+from tvm_rammer.rkernel_gen.ptxas import _source
 from tvm_rammer.rkernel_gen.tiling import Function
 
 A_MICROSECOND = Cost(num_rtasks=132, threads=256, flops=4e5, nbytes=4e3, shared_bytes=1e4, outputs=16)
@@ -120,3 +122,18 @@ def test_choices_that_do_not_fit_make_no_kernel():
     assert WINDOW_RULE.build(function, box | {"channels": 8}) is not None
     assert WINDOW_RULE.build(function, {"i": 16, "j": 16}) is None  # from a log that another version wrote
     assert GEMM_RULE.build(function, {"i": 16, "j": 16, "k": 8, "mi": 2, "mj": 2}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [("vectors", True), ("broadcast", True), ("elementwise", False), ("transpose", False), ("resize", False)],
+)
+def test_vectors_are_made_of_what_lies_side_by_side(name, whole):
+    assert form(find_elements, name).vectors is whole
+
+
+def test_a_vector_is_one_load():
+    function = Function("vectors", function_of("vectors"), H200)
+    kernels = [ELEMENTS_RULE.build(function, {"turns": 2, "threads": 32, "lanes": lanes}) for lanes in (1, 4)]
+    assert [("*(float4*)" in _source([kernel], H200)) for kernel in kernels] == [False, True]
+    assert kernels[0].spec.num_rtasks > kernels[1].spec.num_rtasks
