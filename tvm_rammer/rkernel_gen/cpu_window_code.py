@@ -11,53 +11,29 @@ from dataclasses import dataclass
 from tvm import tirx
 from tvm.ir import Expr
 
+from .cpu_loops import loop, number, sequence, vectors
 from .cpu_window import Window
 from .cpu_window_layout import Layout, Tile, pack_of
 
-INDEX = "int64"
 MOST_UNROLLED = 500
 """Multiply-adds of vectors that may be written out one after the other."""
 
 
-def window_code(func: tirx.PrimFunc, window: Window, tile: Tile) -> tirx.PrimFunc:
+def window_code(func: tirx.PrimFunc, window: Window, tile: Tile, writer: "type[Writer] | None" = None) -> tirx.PrimFunc:
     """Write the function of a tiling; its outermost loop is parallel."""
     layout = Layout.of(window, tile)
     weight = None
     if window.weight is not None:
         weight = tirx.decl_buffer(pack_of(window, tile, layout).shape, "float32", window.weight.name)
-    body = _Writer(window, tile, layout, weight).rtasks()
+    body = (writer or Writer)(window, tile, layout, weight).rtasks()
     params = [weight if weight is not None and p.same_as(window.weight) else p for p in func.params]
     return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True)
 
 
-def _int(value: int) -> Expr:
-    return tirx.IntImm(INDEX, value)
-
-
-def _loop(extent: int, body: Callable[[Expr], tirx.Stmt], kind: str = "SERIAL") -> tirx.Stmt:
-    if extent == 1 and kind != "PARALLEL":
-        return body(_int(0))
-    var = tirx.Var("i", INDEX)
-    return tirx.For(var, _int(0), _int(extent), getattr(tirx.ForKind, kind), body(var))
-
-
-def _seq(statements: Sequence[tirx.Stmt]) -> tirx.Stmt:
-    return statements[0] if len(statements) == 1 else tirx.SeqStmt(list(statements))
-
-
-def _vectors(extent: int, lanes: int, body: Callable[[Expr], tirx.Stmt]) -> list[tirx.Stmt]:
-    """Do `body` for each of `extent` elements: whole vectors, then the rest as one shorter vector."""
-    whole, rest = divmod(extent, lanes)
-    made = []
-    if whole:
-        made.append(_loop(whole, lambda v: _loop(lanes, lambda lane: body(v * lanes + lane), "VECTORIZED")))
-    if rest:
-        made.append(_loop(rest, lambda lane: body(whole * lanes + lane), "VECTORIZED"))
-    return made
-
-
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class Writer:
+    """Writes the loops of one tiling."""
+
     window: Window
     tile: Tile
     layout: Layout
@@ -84,13 +60,13 @@ class _Writer:
                 if window.flat:
                     return self.flat_tiles(acc, n, g, filter_part * blocks, row_part)
                 fill = self.fill(image, n, g, row_part * layout.rows)
-                work = _loop(blocks, lambda b: self.block(acc, image, result, n, g, filter_part * blocks + b, row_part))
-                return _seq([fill, work])
+                work = loop(blocks, lambda b: self.block(acc, image, result, n, g, filter_part * blocks + b, row_part))
+                return sequence([fill, work])
 
-            return tirx.SeqStmt([*(tirx.AllocBuffer(a) for a in arrays), _loop(groups, group)])
+            return tirx.SeqStmt([*(tirx.AllocBuffer(a) for a in arrays), loop(groups, group)])
 
         count = window.batch * tile.group_parts * tile.filter_parts * tile.row_parts
-        return _loop(count, rtask, "PARALLEL")
+        return loop(count, rtask, "PARALLEL")
 
     def fill(self, image: tirx.Buffer, n: Expr, g: Expr, first_row: Expr) -> tirx.Stmt:
         """Copy the rows of a group that an rTask needs, in phases."""
@@ -111,19 +87,19 @@ class _Writer:
                 return tirx.BufferStore(image, value, [at + low + w])
 
             def clear(start: int, end: int) -> list[tirx.Stmt]:
-                return _vectors(end - start, lanes, lambda w: tirx.BufferStore(image, blank, [at + start + w]))
+                return vectors(end - start, lanes, lambda w: tirx.BufferStore(image, blank, [at + start + w]))
 
-            copied = _vectors(high - low, lanes, copy) if sx == 1 else [_loop(high - low, copy)]
+            copied = vectors(high - low, lanes, copy) if sx == 1 else [loop(high - low, copy)]
             if high == low:
                 copied = []
-            inside = _seq([*clear(0, low), *copied, *clear(high, layout.width)])
-            return tirx.IfThenElse(tirx.all(y >= 0, y < height), inside, _seq(clear(0, layout.width)))
+            inside = sequence([*clear(0, low), *copied, *clear(high, layout.width)])
+            return tirx.IfThenElse(tirx.all(y >= 0, y < height), inside, sequence(clear(0, layout.width)))
 
         def channel(c: Expr) -> tirx.Stmt:
             phases = [(py, px) for py in range(py_count) for px in range(px_count)]
-            return _seq([_loop(layout.height, lambda h, p=p: row(c, *p, h)) for p in phases])
+            return sequence([loop(layout.height, lambda h, p=p: row(c, *p, h)) for p in phases])
 
-        return _loop(window.channels, channel)
+        return loop(window.channels, channel)
 
     def flat_tiles(self, acc: tirx.Buffer, n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
         """All pixels of an rTask, for all its blocks of filters, where the image is read as it lies."""
@@ -132,19 +108,19 @@ class _Writer:
 
         def one(b: Expr, i: Expr) -> tirx.Stmt:
             start = (row_part * layout.steps + i) * tile.pixels
-            q = tirx.min(start, _int(total - tile.pixels))
+            q = tirx.min(start, number(total - tile.pixels))
             first = g * window.filters + b * tile.filters
             pixels = self.reduce(
                 acc,
-                lambda c, ry, rx, p: self.pixel_of(n, g * window.channels + c, _int(0), q + p),
+                lambda c, ry, rx, p: self.pixel_of(n, g * window.channels + c, number(0), q + p),
                 g * layout.blocks + b,
             )
-            done = _seq([*pixels, self.store_flat(acc, n, first, q)])
+            done = sequence([*pixels, self.store_flat(acc, n, first, q)])
             return tirx.IfThenElse(start < total, done, None)
 
         # The pixels of a tile stay in the first-level cache while all filters pass over them: a filter's weights
         # are fewer than the pixels.
-        return _loop(layout.steps, lambda i: _loop(blocks, lambda b: one(first_block + b, i)))
+        return loop(layout.steps, lambda i: loop(blocks, lambda b: one(first_block + b, i)))
 
     def block(
         self, acc: tirx.Buffer, image: tirx.Buffer, result: tirx.Buffer, n: Expr, g: Expr, b: Expr, row_part: Expr
@@ -162,13 +138,13 @@ class _Writer:
                 keep = self.tiles(
                     lambda f, p, v, lane: tirx.BufferStore(result, acc[f, v, lane], [px, f, i * tile.pixels + p])
                 )
-                return _seq([*pixels, keep])
+                return sequence([*pixels, keep])
 
-            return _loop(layout.steps, step)
+            return loop(layout.steps, step)
 
         down, across = window.phases.stride if window.phases else (1, 1)
         first_row = row_part * layout.rows
-        return _seq(
+        return sequence(
             [
                 part
                 for py in range(down)
@@ -185,7 +161,7 @@ class _Writer:
         phases = self.window.phases
         if phases is None:
             return []
-        return [_int(phases.first_tap(0, py)), _int(phases.first_tap(1, px))][-self.window.rank :]
+        return [number(phases.first_tap(0, py)), number(phases.first_tap(1, px))][-self.window.rank :]
 
     def place(self, c: Expr, ry: Expr, rx: Expr, py: int, px: int) -> Expr:
         """Where in scratch the first pixel of a tap lies."""
@@ -203,10 +179,10 @@ class _Writer:
         lanes = self.tile.lanes
 
         def vector(f: Expr, v: Expr) -> tirx.Stmt:
-            return _loop(lanes, lambda lane: body(f, v * lanes + lane, v, lane), "VECTORIZED")
+            return loop(lanes, lambda lane: body(f, v * lanes + lane, v, lane), "VECTORIZED")
 
-        return _loop(
-            self.tile.filters, lambda f: _loop(self.tile.vectors, lambda v: vector(f, v), "UNROLLED"), "UNROLLED"
+        return loop(
+            self.tile.filters, lambda f: loop(self.tile.vectors, lambda v: vector(f, v), "UNROLLED"), "UNROLLED"
         )
 
     def reduce(
@@ -232,8 +208,8 @@ class _Writer:
         rows = "UNROLLED" if layout.inner == 1 and code * window.kernel[0] <= MOST_UNROLLED else "SERIAL"
         return [
             self.tiles(lambda f, p, v, lane: tirx.BufferStore(acc, start, [f, v, lane])),
-            _loop(window.channels // layout.inner, lambda outer: _loop(window.kernel[0], lambda ry: _loop(
-                window.kernel[1], lambda rx: _loop(layout.inner, lambda c: term(outer, ry, rx, c)), columns,
+            loop(window.channels // layout.inner, lambda outer: loop(window.kernel[0], lambda ry: loop(
+                window.kernel[1], lambda rx: loop(layout.inner, lambda c: term(outer, ry, rx, c)), columns,
             ), rows)),
         ]  # fmt: skip
 
@@ -241,7 +217,7 @@ class _Writer:
         """Store the register tile, which is contiguous in the output too."""
 
         def one(f: Expr, p: Expr, v: Expr, lane: Expr) -> tirx.Stmt:
-            return self.store((n, first + f, _int(0), q + p), acc[f, v, lane])
+            return self.store((n, first + f, number(0), q + p), acc[f, v, lane])
 
         if self.window.filters % self.tile.filters == 0:
             return self.tiles(one)
@@ -249,11 +225,11 @@ class _Writer:
 
         def filt(f: int) -> tirx.Stmt:
             lanes, vectors = self.tile.lanes, self.tile.vectors
-            row = _loop(vectors, lambda v: _loop(
-                lanes, lambda lane: one(_int(f), v * lanes + lane, v, lane), "VECTORIZED"), "UNROLLED")  # fmt: skip
+            row = loop(vectors, lambda v: loop(
+                lanes, lambda lane: one(number(f), v * lanes + lane, v, lane), "VECTORIZED"), "UNROLLED")  # fmt: skip
             return tirx.IfThenElse(first + f < last, row, None)
 
-        return _seq([filt(f) for f in range(self.tile.filters)])
+        return sequence([filt(f) for f in range(self.tile.filters)])
 
     def store_rows(self, result: tirx.Buffer, n: Expr, first: Expr, first_row: Expr, py: int) -> tirx.Stmt:
         """Store what lies within the rows."""
@@ -269,28 +245,28 @@ class _Writer:
                 inside.append(at[2] < rows)
             if window.filters % tile.filters:
                 inside.append(first + f < window.filters * window.groups)
-            return tirx.IfThenElse(tirx.all(*inside), _seq(stored), None) if inside else _seq(stored)
+            return tirx.IfThenElse(tirx.all(*inside), sequence(stored), None) if inside else sequence(stored)
 
-        return _loop(tile.filters, lambda f: _loop(layout.rows, lambda y: row(f, y)))
+        return loop(tile.filters, lambda f: loop(layout.rows, lambda y: row(f, y)))
 
     def one_row(self, at: tuple[Expr, Expr, Expr], value: Callable[[int, Expr], Expr]) -> list[tirx.Stmt]:
         """Store a row of the output; its phases take turns."""
         window = self.window
         if window.phases is None:
-            return _vectors(window.columns, self.tile.lanes, lambda x: self.store((*at, x), value(0, x)))
+            return vectors(window.columns, self.tile.lanes, lambda x: self.store((*at, x), value(0, x)))
         across, columns = window.phases.stride[1], window.phases.columns
 
         def turn(x: Expr, count: int) -> tirx.Stmt:
-            return _seq([self.store((*at, x * across + px), value(px, x)) for px in range(count)])
+            return sequence([self.store((*at, x * across + px), value(px, x)) for px in range(count)])
 
         whole, rest = divmod(columns, across)
-        stored = [_loop(whole, lambda x: turn(x, across))] if whole else []
-        return [*stored, turn(_int(whole), rest)] if rest else stored
+        stored = [loop(whole, lambda x: turn(x, across))] if whole else []
+        return [*stored, turn(number(whole), rest)] if rest else stored
 
     def store(self, index: tuple[Expr, Expr, Expr, Expr], value: Expr) -> tirx.Stmt:
         """Store one result, after the epilogue."""
         epilogue = self.window.epilogue
-        place = [_int(i) if isinstance(i, int) else i for i in index]
+        place = [number(i) if isinstance(i, int) else i for i in index]
         if self.window.rank == 1:
             del place[2]
         return tirx.BufferStore(self.window.out, epilogue.at(place, value) if epilogue else value, place)

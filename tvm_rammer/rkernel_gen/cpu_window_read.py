@@ -1,6 +1,6 @@
 """Reading a fused function as a sliding window."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import tvm
@@ -11,6 +11,7 @@ from tvm.s_tir.schedule import SBlockRV, ScheduleError
 
 from .anchor import SPATIAL, blocks_of, has_branch, is_reduction, outputs_of
 from .cpu_window import Epilogue, Phases, Window
+from .cpu_window_index import are, evaluate, groups_of, linear
 
 LOWEST = -3.4028234663852886e38
 """What a maximum starts from."""
@@ -85,13 +86,13 @@ def _read(block: s_tir.SBlock, before: Sequence[s_tir.SBlock], last: s_tir.SBloc
     if (
         SPATIAL in types[spatial:]
         or not data.indices[0].same_as(axes[0])
-        or not _is(block.body.indices, axes[:spatial])
+        or not are(block.body.indices, axes[:spatial])
     ):
         return None
     channel = axes[spatial] if weight is not None else None
     channels = extents[spatial] if weight is not None else 1
-    groups = _groups(data.indices[1], axes[1], channel, extents[1], channels)
-    lines = [_linear(data.indices[2 + d], axes[2 + d], axes[d - rank]) for d in range(rank)]
+    groups = groups_of(data.indices[1], axes[1], channel, extents[1], channels)
+    lines = [linear(data.indices[2 + d], axes[2 + d], axes[d - rank]) for d in range(rank)]
     image = _image(before, data.source, rank)
     if groups is None or None in lines or image is None:
         return None
@@ -99,7 +100,7 @@ def _read(block: s_tir.SBlock, before: Sequence[s_tir.SBlock], last: s_tir.SBloc
     if last is not None and epilogue is None:
         return None
     flipped = weight is not None and _is_flipped(weight, axes[1], axes[spatial], axes[-rank:], extents[-rank:])
-    if weight is not None and not flipped and not _is(weight.indices, [axes[1], *axes[spatial:]]):
+    if weight is not None and not flipped and not are(weight.indices, [axes[1], *axes[spatial:]]):
         return None
     window = Window(
         data=image.data, weight=weight.source if weight is not None else None,
@@ -138,17 +139,17 @@ def _transposed(window: Window, stride: tuple[int, int]) -> Window | None:
 
 def _is_flipped(weight: TensorLoad, f: tirx.Var, c: tirx.Var, taps: Sequence[tirx.Var], extents: Sequence[int]) -> bool:
     """Whether the weight is read as `weight[c, f, last - ry, last - rx]`, as a transposed convolution does."""
-    if len(weight.indices) != 2 + len(taps) or not _is(weight.indices[:2], [c, f]):
+    if len(weight.indices) != 2 + len(taps) or not are(weight.indices[:2], [c, f]):
         return False
     places = [
-        [_evaluate(index, {tap: at}) for at in range(extent)]
+        [evaluate(index, {tap: at}) for at in range(extent)]
         for index, tap, extent in zip(weight.indices[2:], taps, extents, strict=True)
     ]
     return all(place == list(reversed(range(extent))) for place, extent in zip(places, extents, strict=True))
 
 
 def _epilogue(last: s_tir.SBlock, block: s_tir.SBlock, extents: Sequence[int]) -> Epilogue | None:
-    if not _is(last.body.indices, [axis.var for axis in last.iter_vars]):
+    if not are(last.body.indices, [axis.var for axis in last.iter_vars]):
         return None
     if [int(axis.dom.extent) for axis in last.iter_vars] != extents:  # as where the result is padded
         return None
@@ -190,50 +191,6 @@ def _terms(store: tirx.Stmt) -> tuple[bool, TensorLoad, TensorLoad | None] | Non
     return (maximum, term, None) if isinstance(term, TensorLoad) else None
 
 
-def _is(indices: list[Expr], axes: list[tirx.Var]) -> bool:
-    return len(indices) == len(axes) and all(i.same_as(a) for i, a in zip(indices, axes, strict=True))
-
-
-def _evaluate(expr: Expr, values: Mapping[tirx.Var, int]) -> int | None:
-    """An index with numbers for its axes; None where something is left."""
-    found = tvm.sym.Analyzer().simplify(
-        tvm_ffi.structural_map(
-            expr, [(tirx.Var, lambda v: tirx.IntImm(str(v.ty.dtype), values[v]) if v in values else v)], order="post"
-        )
-    )
-    return int(found) if isinstance(found, tirx.IntImm) else None
-
-
-def _linear(expr: Expr, axis: tirx.Var, tap: tirx.Var) -> tuple[int, int, int] | None:
-    """Stride, dilation and offset of `axis * stride + tap * dilation + offset`, checked at several places."""
-    at: Callable[[int, int], int | None] = lambda a, t: _evaluate(expr, {axis: a, tap: t})  # noqa: E731
-    offset, stride, dilation = at(0, 0), at(1, 0), at(0, 1)
-    if offset is None or stride is None or dilation is None:
-        return None
-    stride, dilation = stride - offset, dilation - offset
-    if any(at(a, t) != a * stride + t * dilation + offset for a, t in ((5, 0), (0, 3), (7, 2), (3, 5))):
-        return None
-    return (stride, dilation, offset) if stride > 0 and dilation > 0 else None
-
-
-def _groups(expr: Expr, f: tirx.Var, c: tirx.Var | None, filters: int, channels: int) -> int | None:
-    """Into how many groups the channels are cut; None where the data's channel is anything else."""
-    if c is None:
-        return filters if expr.same_as(f) else None
-    if expr.same_as(c):
-        return 1
-    last = _evaluate(expr, {f: filters - 1, c: 0})
-    if last is None or last % channels:
-        return None
-    groups = last // channels + 1
-    if filters % groups:
-        return None
-    for filt in {0, filters // groups - 1, filters // groups, filters // 2, filters - 1} - {filters}:
-        if _evaluate(expr, {f: filt, c: channels - 1}) != filt // (filters // groups) * channels + channels - 1:
-            return None
-    return groups
-
-
 def _choice(block: s_tir.SBlock, rank: int) -> tuple[Expr, TensorLoad, float] | None:
     """The condition, the element and the number of a block that chooses between an element and a number."""
     value, axes = block.body.value, [axis.var for axis in block.iter_vars]
@@ -242,7 +199,7 @@ def _choice(block: s_tir.SBlock, rank: int) -> tuple[Expr, TensorLoad, float] | 
     condition, inside, fill = value.args
     if not isinstance(inside, TensorLoad) or not isinstance(fill, tirx.FloatImm) or len(inside.indices) != 2 + rank:
         return None
-    return (condition, inside, float(fill.value)) if _is(inside.indices[:2], axes[:2]) else None
+    return (condition, inside, float(fill.value)) if are(inside.indices[:2], axes[:2]) else None
 
 
 def _padding(pad: s_tir.SBlock, rank: int) -> tuple[tirx.Buffer, tuple[int, ...], float] | None:
@@ -253,8 +210,8 @@ def _padding(pad: s_tir.SBlock, rank: int) -> tuple[tirx.Buffer, tuple[int, ...]
     _, inside, fill = choice
     padding = []
     for axis, index in zip(axes[2:], inside.indices[2:], strict=True):
-        shift = _evaluate(index, {axis: 0})
-        if shift is None or _evaluate(index, {axis: 9}) != shift + 9:
+        shift = evaluate(index, {axis: 0})
+        if shift is None or evaluate(index, {axis: 9}) != shift + 9:
             return None
         padding.append(-shift)
     return inside.source, tuple(padding), fill
@@ -268,10 +225,10 @@ def _upsampled(block: s_tir.SBlock, rank: int) -> tuple[tirx.Buffer, tuple[int, 
     condition, inside, _ = choice
     factors = []
     for axis, index in zip(axes, inside.indices[2:], strict=True):
-        places = [_evaluate(index, {axis: at}) for at in range(2 * MOST_UPSAMPLED)]
+        places = [evaluate(index, {axis: at}) for at in range(2 * MOST_UPSAMPLED)]
         factor = places.count(0)
         rest = dict.fromkeys(axes, 0)
-        taken = [_evaluate(condition, {**rest, axis: at}) for at in range(2 * MOST_UPSAMPLED)]
+        taken = [evaluate(condition, {**rest, axis: at}) for at in range(2 * MOST_UPSAMPLED)]
         if not factor or any(
             p != at // factor or t != (at % factor == 0) for at, (p, t) in enumerate(zip(places, taken, strict=True))
         ):
@@ -286,7 +243,7 @@ def _reads_in_place(epilogue: Epilogue) -> bool:
 
     def load(node: TensorLoad) -> None:
         if node.source.same_as(epilogue.source):
-            good.append(_is(node.indices, list(epilogue.axes)))
+            good.append(are(node.indices, list(epilogue.axes)))
 
     tvm_ffi.structural_walk(epilogue.value, [(TensorLoad, load)], order="pre")
     return all(good)
