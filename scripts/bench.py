@@ -14,6 +14,7 @@ from tvm_rammer.zoo.alexnet import alexnet
 from tvm_rammer.zoo.before_softmax import before_softmax
 from tvm_rammer.zoo.deepspeech2 import deepspeech2
 from tvm_rammer.zoo.inception_module import inception_module
+from tvm_rammer.zoo.inception_v3 import inception_v3
 from tvm_rammer.zoo.lstm_stack import lstm_stack
 from tvm_rammer.zoo.nasnet import nasnet
 from tvm_rammer.zoo.random_weights import random_weights
@@ -31,6 +32,7 @@ def light(name: str) -> onnx.ModelProto:
 MODELS = {
     "SqueezeNet": lambda: light("squeezenet"),
     "Inception v1": lambda: light("inception_v1"),
+    "Inception v3": inception_v3,
     "ResNet-50": lambda: light("resnet50"),
     "DenseNet-121": lambda: light("densenet121"),
     "ShuffleNet": lambda: light("shufflenet"),

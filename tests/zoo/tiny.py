@@ -2,6 +2,7 @@
 
 from tvm_rammer.zoo.alexnet import alexnet
 from tvm_rammer.zoo.deepspeech2 import deepspeech2
+from tvm_rammer.zoo.inception_v3 import inception_v3
 from tvm_rammer.zoo.lstm_stack import lstm_stack
 from tvm_rammer.zoo.nasnet import nasnet
 from tvm_rammer.zoo.resnext import resnext
@@ -15,6 +16,7 @@ TINY = {
     "seq2seq": lambda **how: seq2seq((2, 3), (2, 2), 8, **how),
     "deepspeech2": lambda **how: deepspeech2(frames=11, bins=9, layers=2, hidden=8, **how),
     "nasnet": lambda **how: nasnet(cells=3, filters=4, size=8, **how),
+    "inception_v3": lambda **how: inception_v3(size=75, width=0.05, classes=7, **how),
     "alexnet": lambda **how: alexnet(size=67, filters=4, hidden=16, **how),
 }
 FORMS = {
