@@ -79,7 +79,7 @@ def find_elements(function: Function) -> Elements | None:
         return None
     outputs = outputs_of(sch)
     sums = [b for b in blocks_of(sch) if is_reduction(sch, b)]
-    terms = sum(_terms(sch, block) for block in sums)
+    terms = sum(terms_of(sch, block) for block in sums)
     vectors = not sums and all(_in_vectors(sch, o) for o in outputs)
     return Elements(max(count_spatial(sch, o) for o in outputs), max(1, terms), vectors, Work.of(function.func))
 
@@ -130,7 +130,8 @@ def schedule_elements(func: tirx.PrimFunc, form: Elements, tile: ElementsTile) -
     return _merge(sch.mod["main"]) if len(outputs) > 1 else sch
 
 
-def _terms(sch: s_tir.Schedule, block: SBlockRV) -> int:
+def terms_of(sch: s_tir.Schedule, block: SBlockRV) -> int:
+    """Terms of each sum that a block makes."""
     axes = sch.get(block).iter_vars
     return math.prod(int(axis.dom.extent) for axis in axes if axis.iter_type == REDUCTION)
 

@@ -1,6 +1,7 @@
 """CUDA tilings of functions that reduce whole rows before they write them, as softmax and the norms.
 
-A row is all elements of the output that need the same sums. The sums are made by all threads of the rTask together.
+A row is all elements of the output that need the same sums; also a single one that needs sums of sums, as a variance.
+The sums are made by all threads of the rTask together.
 An rTask makes several rows one after another, or a long row is cut into several rTasks, each of which makes the sums
 again: rTasks of one operator are independent (Rammer, 3.1).
 """
@@ -16,13 +17,16 @@ from tvm.s_tir.schedule import SBlockRV
 from ..device import DeviceSpec
 from .anchor import REDUCTION, is_reduction, outputs_of
 from .cuda_cost import Cost, Work
-from .cuda_elementwise import count_spatial, inline_spatial, producers_of, set_scopes, spatial_loops
+from .cuda_elementwise import count_spatial, inline_spatial, producers_of, set_scopes, spatial_loops, terms_of
 from .cuda_measure import MAX_THREADS
 from .cuda_rule import CudaRule, start
 from .tiling import Function
 
 LEAST_COLUMNS = 8
 """Elements of the output that share one sum, from which on it pays to make the sum together."""
+
+LONG_SUM = 32
+"""Terms of a sum from which on it pays to make it together for a single element."""
 
 IN_A_TRIP = 4
 """Elements of a thread that are under way together."""
@@ -39,11 +43,12 @@ class RowsTile:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Number of rows, elements of a row, number of sums that a row needs, and the work of the whole function."""
+    """Rows, elements of a row, number and length of the sums that a row needs, and the work of the whole function."""
 
     rows: int
     columns: int
     sums: int
+    terms: int
     work: Work
 
 
@@ -56,11 +61,16 @@ def find_rows(function: Function) -> Rows | None:
     if others or not producers or is_reduction(sch, output):
         return None
     elements = count_spatial(sch, output)
-    if not all(count_spatial(sch, p) * LEAST_COLUMNS <= elements for p in producers):
+    sums = [p for p in producers if is_reduction(sch, p)]
+    terms = max((terms_of(sch, p) for p in sums), default=1)
+    least = LEAST_COLUMNS if terms < LONG_SUM or len(sums) < 2 else 1
+    if not sums or not all(count_spatial(sch, p) * least <= elements for p in producers):
         return None
     axes = sch.get(output).iter_vars
     rows = math.prod(int(axes[a].dom.extent) for a in _row_axes(sch, output, producers))
-    return Rows(rows, elements // rows, len(producers), Work.of(function.func)) if elements > rows else None
+    if elements < least * rows:
+        return None
+    return Rows(rows, elements // rows, len(producers), terms, Work.of(function.func))
 
 
 def _row_axes(sch: s_tir.Schedule, output: SBlockRV, producers: list[SBlockRV]) -> list[int]:
@@ -78,10 +88,10 @@ def _row_axes(sch: s_tir.Schedule, output: SBlockRV, producers: list[SBlockRV]) 
 def rows_tiles(form: Rows, device: DeviceSpec) -> Iterator[RowsTile]:
     """From a quarter of a row to an eighth of all rows in an rTask."""
     for threads in (32, 64, 128, MAX_THREADS):
-        if threads > max(device.warp, form.columns):
+        if threads > max(device.warp, form.columns, form.terms):
             continue
         for chunks in (1, 2, 4, 8, 16):
-            if form.columns % chunks == 0 and form.columns // chunks >= threads:
+            if chunks == 1 or (form.columns % chunks == 0 and form.columns // chunks >= threads):
                 yield RowsTile(1, chunks, threads)
         for rows in (2, 4, 8, 16, 32):
             if form.rows % rows == 0:
@@ -91,8 +101,8 @@ def rows_tiles(form: Rows, device: DeviceSpec) -> Iterator[RowsTile]:
 def rows_cost(form: Rows, tile: RowsTile) -> Cost:
     """What an rTask does: every chunk of a row repeats the row's sums."""
     num_rtasks = form.rows // tile.rows * tile.chunks
-    terms = form.columns / tile.threads
-    passes = form.sums * (1 + terms / IN_A_TRIP) + 1 + terms / tile.chunks / IN_A_TRIP
+    sums = form.sums * (1 + form.terms / tile.threads / IN_A_TRIP)
+    passes = sums + 1 + form.columns / tile.threads / tile.chunks / IN_A_TRIP
     return Cost(
         num_rtasks,
         tile.threads,
@@ -117,7 +127,7 @@ def schedule_rows(func: tirx.PrimFunc, form: Rows, tile: RowsTile) -> s_tir.Sche
     chosen = _row_axes(sch, output, producers)
     loops = spatial_loops(sch, output)
     rows = [loops[a] for a in chosen] or [sch.add_unit_loop(output)]
-    columns = [loop for a, loop in enumerate(loops) if a not in chosen]
+    columns = [loop for a, loop in enumerate(loops) if a not in chosen] or [sch.add_unit_loop(output)]
     sch.reorder(*rows, *columns)
     block_loop, row = sch.split(sch.fuse(*rows), [None, tile.rows])
     chunk, serial, thread = sch.split(sch.fuse(*columns), [tile.chunks, None, tile.threads])

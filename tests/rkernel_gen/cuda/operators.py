@@ -46,6 +46,7 @@ OPERATORS = {
     "instance_norm": (
         lambda x, g, b: nn.instance_norm(x, g, b, channel_axis=1, axes=[2, 3]), [(1, 6, 9, 9), (6,), (6,)],
     ),
+    "variance": (lambda x: op.sqrt(op.variance(x, axis=[2, 3], keepdims=True)), [(1, 12, 9, 9)]),
     "concat": (lambda a, b: op.concat([a, b], axis=1), [(1, 5, 9, 9), (1, 7, 9, 9)]),
     "split": (lambda x: op.split(x, 4, axis=1), [(2, 256)]),
     "split_unlike": (lambda x: op.split(x, [100, 300], axis=1), [(2, 512)]),

@@ -78,6 +78,8 @@ def test_sums_and_rows_are_read():
     assert form(find_sums, "matmul") is None and form(find_sums, "instance_norm") is None
     rows = form(find_rows, "instance_norm")
     assert (rows.rows, rows.columns) == (6, 81)
+    single = form(find_rows, "variance")
+    assert (single.rows, single.columns, single.sums, single.terms) == (12, 1, 2, 81)
     assert form(find_rows, "elementwise") is None and form(find_rows, "max_pool") is None
 
 
