@@ -23,6 +23,9 @@ from .tuned import DATABASE, DatabaseReader
 
 RKERNELS = "rkernels.jsonl"
 
+LONG = 10
+"""An operator that takes so many launches is long."""
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTime:
@@ -43,10 +46,12 @@ class MeasuredTime:
     def alone_us(self, tiling: Tiling, device: DeviceSpec) -> float:
         """Time of one rTask while others like it keep all units busy, in microseconds.
 
-        That is at least its time alone. The operator's time says more where rTasks share caches and bandwidth, but a
-        launch is in it.
+        That is at least its time alone. The operator's time says more where rTasks share caches and bandwidth; but a
+        launch is in it, whose own time varies by as much as small operators take.
         """
         rounds = -(-tiling.num_rtasks // device.units)
+        if self.operator_us < LONG * device.launch_us:
+            return self.rtask_us
         return max(self.rtask_us, (self.operator_us - device.launch_us) / rounds)
 
 
