@@ -78,7 +78,7 @@ class Writer:
 
         def row(c: Expr, py: int, px: int, h: Expr) -> tirx.Stmt:
             y = (first_row + h) * sy + (py - top)
-            at = ((c * py_count + py) * px_count + px) * (layout.height * layout.width) + h * layout.width
+            at = ((c * py_count + py) * px_count + px) * layout.phase + h * layout.width
             low = min(layout.width, max(0, -(-(left - px) // sx)))
             high = max(low, min(layout.width, (width - 1 + left - px) // sx + 1))
 
@@ -172,7 +172,7 @@ class Writer:
             # The taps of a transposed convolution go backwards.
             ry, rx = kernel[0] - 1 + phases.offset(0, py) - ry, kernel[1] - 1 + phases.offset(1, px) - rx
         plane = (c * layout.phases[0] + ry * dy % sy) * layout.phases[1] + rx * dx % sx
-        return (plane * layout.height + ry * dy // sy) * layout.width + rx * dx // sx
+        return plane * layout.phase + ry * dy // sy * layout.width + rx * dx // sx
 
     def tiles(self, body: Callable[[Expr, Expr, Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
         """Do `body(filter, pixel, vector, lane)` for the register tile."""

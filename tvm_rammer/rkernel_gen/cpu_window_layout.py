@@ -9,6 +9,9 @@ from .cpu_window import Window
 CHANNELS_AT_ONCE = 32
 """Channels whose pixels stay in the first-level cache while all taps of the kernel pass over them."""
 
+SAME_LINES, APART = 256, 80
+"""Channels at multiples of 1 KB share few lines of the first-level cache; with five lines in between they do not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tile:
@@ -83,9 +86,15 @@ class Layout:
         return Layout(rows, phases, rows + (kh - 1) * dy // sy + more[0], width, steps, blocks, inner)
 
     @property
+    def phase(self) -> int:
+        """Elements from one phase of a channel to the next."""
+        size = self.height * self.width
+        return size + APART if size % SAME_LINES == 0 else size
+
+    @property
     def plane(self) -> int:
         """Elements of a channel in scratch, all phases."""
-        return math.prod(self.phases) * self.height * self.width
+        return math.prod(self.phases) * self.phase
 
     def scratch(self, window: Window, tile: Tile) -> int:
         """Elements of the scratch image; the last tile reads past the image's end."""

@@ -10,6 +10,7 @@ from tvm.relax import op
 from tests.functions import fused, random_arrays, run
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu_space import spread
+from tvm_rammer.rkernel_gen.cpu_window_layout import Layout, Tile
 from tvm_rammer.rkernel_gen.cpu_window_read import find_window
 from tvm_rammer.rkernel_gen.cpu_window_rule import WindowRule
 from tvm_rammer.rkernel_gen.tiling import Function
@@ -39,6 +40,7 @@ def hard_swish(x):
 
 WINDOWS = {
     "padded": ([(1, 8, 14, 14), (32, 8, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+    "planes of 4 KB": ([(1, 6, 30, 30), (8, 6, 3, 3)], lambda x, w: conv(x, w, padding=1)),
     "odd extents": ([(1, 3, 11, 17), (10, 3, 5, 2)], lambda x, w: conv(x, w, padding=(2, 1, 2, 0))),
     "asymmetric padding": ([(1, 5, 9, 12), (7, 5, 3, 4)], lambda x, w: conv(x, w, padding=(0, 2, 1, 3))),
     "more padding than image": ([(1, 2, 3, 3), (4, 2, 7, 7)], lambda x, w: conv(x, w, padding=3)),
@@ -173,3 +175,10 @@ def test_what_is_no_window_is_left_alone(name):
 
 def test_a_weight_that_is_no_constant_is_not_packed():
     assert window_kernels(fused(*WINDOWS["2 groups"]), DEVICES["avx2"], []) == []
+
+
+def test_channels_in_scratch_do_not_share_the_lines_of_the_cache():
+    window = find_window(fused(*WINDOWS["planes of 4 KB"]))
+    layout = Layout.of(window, Tile(16, 4, 4, 1, 1, 1))
+    assert layout.height * layout.width * 4 == 4096
+    assert layout.phase * 4 % 4096 >= 256
