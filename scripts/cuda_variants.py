@@ -22,6 +22,7 @@ from tvm_rammer.ptxas import Resources
 from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.ptxas import resources
 from tvm_rammer.rkernel_gen.tiling import Function
+from tvm_rammer.tensor_intrinsics import import_tensor_intrinsics
 
 PRODUCTS = ("Conv", "MatMul", "Gemm")
 """Operators that are listed in half precision too: those that tensor cores can compute."""
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="operators whose names contain this")
     parser.add_argument("-o", "--output", type=pathlib.Path, metavar="FILE", help="write the table there")
     options = parser.parse_args()
+    import_tensor_intrinsics()  # once a process, some seconds: not the price of a function
     devices = [next(d for d in PRESETS.values() if d.arch == arch) for arch in options.arch.split(",")]
     rows = list(_rows(options.only, devices))
     if not rows:
