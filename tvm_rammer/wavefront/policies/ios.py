@@ -18,6 +18,9 @@ _MOST_STATES = 300
 _MOST_PLANS = 30
 """So is one that needs more plans of stages for each of its operators."""
 
+_SMALL = 12
+"""In blocks of more operators only the stage that looks best by its bound is planned for each state."""
+
 
 def ios(problem: Problem) -> list[ProgramBuilder]:
     """Plan stage after stage: those for which the sum of the stages' times is least.
@@ -70,10 +73,26 @@ class StageLatency:
         end_us = cost.released_us(0.0) if problem.sync == "global" else cost.signal_us
         self._end_us = end_us if problem.veus > 1 else 0.0
         self._known: dict[tuple[GroupKey, ...], float] = {}
+        self._bounds: dict[str, tuple[float, float]] = {}
 
     @property
     def planned(self) -> int:
         return len(self._known)
+
+    def bound(self, stage: Sequence[int]) -> float:
+        """What no plan of a stage can beat, without planning it: the longest operator, and all work shared evenly."""
+        longest = work = 0.0
+        for operator in stage:
+            alone_us, work_us = self._least(self.problem.graph.operators[operator].function, operator)
+            longest, work = max(longest, alone_us), work + work_us
+        return max(longest, work / self.problem.veus) + self._end_us
+
+    def _least(self, function: str, operator: int) -> tuple[float, float]:
+        if function not in self._bounds:
+            cost, made = self.problem.cost, self.problem.candidates(operator)
+            alone_us = min(cost.operator_us(k, self.problem.veus) for k in made)
+            self._bounds[function] = alone_us, min(cost.rtask_us(k) * k.num_rtasks for k in made)
+        return self._bounds[function]
 
     def __call__(self, stage: Sequence[int]) -> float:
         """Time in microseconds from all vEUs being free to the next stage's start."""
@@ -149,6 +168,7 @@ class _Search:
         self.most_planned = latency.planned + _MOST_PLANS * len(block)
         self.best: dict[int, tuple[float, int]] = {0: (0.0, 0)}
         self.times: dict[int, float] = {}
+        self.bounds: dict[int, float] = {}
 
     def stages(self) -> list[tuple[int, ...]] | None:
         """Stages in order; None if the block is too wide. A block of one operator never is."""
@@ -174,12 +194,27 @@ class _Search:
         if state in self.best:
             return self.best[state][0]
         options = self.latency.problem.options
+        # The most promising first: then most stages need no plan, since even their bound is too long.
+        promising = sorted(
+            (self._solve(state & ~ending) + self._bound(ending), ending)
+            for ending in endings(state, self.successors, options.r, options.s)
+        )
         best = float("inf"), 0
-        for ending in endings(state, self.successors, options.r, options.s):
-            if ending not in self.times:
-                self.times[ending] = self.latency(self._members(ending))
-                if self.latency.planned > self.most_planned:
-                    raise _TooManyPlans
-            best = min(best, (self._solve(state & ~ending) + self.times[ending], ending))
+        for least_us, ending in promising if len(self.block) <= _SMALL else promising[:1]:
+            if least_us >= best[0]:
+                break
+            best = min(best, (self._solve(state & ~ending) + self._time(ending), ending))
         self.best[state] = best
         return best[0]
+
+    def _bound(self, ending: int) -> float:
+        if ending not in self.bounds:
+            self.bounds[ending] = self.latency.bound(self._members(ending))
+        return self.times.get(ending, self.bounds[ending])
+
+    def _time(self, ending: int) -> float:
+        if ending not in self.times:
+            self.times[ending] = self.latency(self._members(ending))
+            if self.latency.planned > self.most_planned:
+                raise _TooManyPlans
+        return self.times[ending]
