@@ -29,7 +29,7 @@ _HOMES = {
     "unregister_rkernel": "rkernel_gen.registered",
 }
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "CudaSource",
     "DeviceSpec",
