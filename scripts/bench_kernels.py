@@ -14,8 +14,14 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="operators whose names contain this")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the figures there")
     parser.add_argument("--seconds", type=float, default=0.6, help="for each operator and contender")
+    parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
     options = parser.parse_args()
-    rows = bench_kernels(options.only, seconds=options.seconds, progress=lambda name: print(name, file=sys.stderr))
+    rows = bench_kernels(
+        options.only,
+        seconds=options.seconds,
+        tuning_logs=options.logs,
+        progress=lambda name: print(name, file=sys.stderr),
+    )
     if not rows:
         parser.error(f"no operator's name contains {options.only!r}")
     print(as_table(rows))

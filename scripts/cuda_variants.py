@@ -15,7 +15,7 @@ from onnx import TensorProto, numpy_helper
 from tvm import tirx
 
 from tvm_rammer import relay_passes
-from tvm_rammer.bench_kernels import OPERATORS, Operator
+from tvm_rammer.bench_operators import OPERATORS, Operator
 from tvm_rammer.device import PRESETS, DeviceSpec
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.ptxas import Resources

@@ -7,7 +7,7 @@ import tempfile
 import onnx
 
 from tvm_rammer import cli
-from tvm_rammer.bench_kernels import OPERATORS
+from tvm_rammer.bench_operators import OPERATORS
 from tvm_rammer.zoo.before_softmax import before_softmax
 from tvm_rammer.zoo.random_weights import random_weights
 

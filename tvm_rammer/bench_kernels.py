@@ -1,178 +1,27 @@
-"""Single operators against ONNX Runtime: each as a model of one node, on the same number of threads.
-
-The operators are instances from models that Rammer's paper measures, and from mobile networks.
-"""
+"""Single operators against ONNX Runtime: each as a model of one node, on the same number of threads."""
 
 import math
+import os
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
 
 from . import driver
 from .bench import random_inputs, relative_error
+from .bench_operators import OPERATORS, Operator
 from .errors import ModelError
 from .module import RammerModule
 
-OPSET, IR_VERSION = 17, 8
 TURN_S, PAUSE_S = 0.1, 0.05
 """How long a contender runs before it is the other's turn; and how long nobody runs in between, so that the
 threads of the one, which spin for a while when they have no work, do not take the other's cores."""
 WARM_UP = 3
 TOLERANCE = 1e-4
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """One node.
-
-    Parameters
-    ----------
-    kind : str
-        ONNX's name of the operator.
-    inputs : tuple of shape
-        Given at run time.
-    weights : tuple of shape
-        Constants, after the inputs.
-    attributes : mapping
-    numbers : tuple of (tuple of number)
-        Further constants after these, with their values: integers are int64, others float32; an empty one is an
-        optional input left out.
-    outputs : int
-    """
-
-    kind: str
-    inputs: tuple[Shape, ...]
-    weights: tuple[Shape, ...] = ()
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    numbers: tuple[tuple[float, ...], ...] = ()
-    outputs: int = 1
-
-    def model(self, seed: int = 0) -> onnx.ModelProto:
-        """Build the model: the node, and seeded normal weights."""
-        rng = np.random.default_rng(seed)
-        made = []
-        for i, shape in enumerate(self.weights):
-            values = rng.standard_normal(shape) / math.sqrt(max(1, math.prod(shape[1:])))
-            made.append(numpy_helper.from_array(values.astype(np.float32), f"w{i}"))
-        for i, numbers in enumerate(self.numbers):
-            if numbers:
-                integers = all(isinstance(n, int) for n in numbers)
-                made.append(numpy_helper.from_array(np.array(numbers, np.int64 if integers else np.float32), f"n{i}"))
-        names, results = [f"x{i}" for i in range(len(self.inputs))], [f"y{i}" for i in range(self.outputs)]
-        weights = [f"w{i}" for i in range(len(self.weights))]
-        given = [*names, *weights, *(f"n{i}" if numbers else "" for i, numbers in enumerate(self.numbers))]
-        graph = helper.make_graph(
-            [helper.make_node(self.kind, given, results, **self.attributes)],
-            "operator",
-            [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in zip(names, self.inputs, strict=True)],
-            [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in results],
-            made,
-        )
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-        return onnx.shape_inference.infer_shapes(model)
-
-
-def _conv(
-    channels: int, size: int, filters: int, kernel: int, *, stride: int = 1, groups: int = 1, pad: int = -1
-) -> Operator:
-    pads = kernel // 2 if pad < 0 else pad
-    attributes = {"pads": [pads] * 4, "strides": [stride] * 2, "group": groups}
-    weights = ((filters, channels // groups, kernel, kernel), (filters,))
-    return Operator("Conv", ((1, channels, size, size),), weights, attributes)
-
-
-def _pool(kind: str, channels: int, size: int, kernel: int, stride: int, pad: int = 0) -> Operator:
-    attributes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
-    return Operator(kind, ((1, channels, size, size),), (), attributes)
-
-
-OPERATORS = {
-    "squeezenet conv1 7x7/2": _conv(3, 224, 96, 7, stride=2, pad=0),
-    "squeezenet squeeze 1x1 128-16": _conv(128, 55, 16, 1),
-    "squeezenet expand 1x1 16-64": _conv(16, 55, 64, 1),
-    "squeezenet expand 3x3 16-64": _conv(16, 55, 64, 3),
-    "squeezenet conv10 512-1000": _conv(512, 13, 1000, 1),
-    "inception_v1 3x3 96-128": _conv(96, 28, 128, 3),
-    "inception_v1 5x5 16-32": _conv(16, 28, 32, 5),
-    "inception_v1 1x1 192-64": _conv(192, 28, 64, 1),
-    "inception_v3 3x3/2 288-384": _conv(288, 35, 384, 3, stride=2, pad=0),
-    "inception_v3 1x7 128": Operator(
-        "Conv", ((1, 128, 17, 17),), ((128, 128, 1, 7), (128,)), {"pads": [0, 3, 0, 3]}
-    ),
-    "densenet 3x3 128-32": _conv(128, 28, 32, 3),
-    "densenet 1x1 256-128": _conv(256, 28, 128, 1),
-    "deepspeech2 conv 41x11": Operator(
-        "Conv", ((1, 1, 161, 200),), ((32, 1, 41, 11), (32,)), {"strides": [2, 2], "pads": [20, 5, 20, 5]}
-    ),
-    "alexnet conv2 groups 2": _conv(96, 26, 256, 5, groups=2),
-    "alexnet conv4 groups 2": _conv(384, 12, 384, 3, groups=2),
-    "resnext 16x64d, first": _conv(1024, 32, 1024, 3, groups=16),
-    "resnext 64x4d, first": _conv(256, 32, 256, 3, groups=64),
-    "shufflenet 1x1 groups 4": _conv(272, 28, 68, 1, groups=4),
-    "shufflenet 1x1 groups 4, up": _conv(68, 28, 272, 1, groups=4),
-    "shufflenet 1x1 24 channels": _conv(24, 56, 68, 1),
-    "mobilenet depthwise 3x3": _conv(32, 112, 32, 3, groups=32),
-    "mobilenet depthwise 3x3/2": _conv(96, 112, 96, 3, groups=96, stride=2),
-    "mobilenet depthwise 3x3, deep": _conv(576, 14, 576, 3, groups=576),
-    "nasnet depthwise 5x5": _conv(88, 28, 88, 5, groups=88),
-    "nasnet depthwise 5x5/2": _conv(88, 55, 88, 5, groups=88, stride=2),
-    "nasnet depthwise 7x7": _conv(44, 56, 44, 7, groups=44),
-    "nasnet pointwise 44": _conv(44, 28, 44, 1),
-    "lstm gemv 256": Operator("MatMul", ((1, 256),), ((256, 1024),)),
-    "lstm gemv 1024": Operator("MatMul", ((1, 1024),), ((1024, 4096),)),
-    "dense 4096-1000": Operator("Gemm", ((1, 4096),), ((4096, 1000), (1000,))),
-    "matmul 128x768x768": Operator("MatMul", ((128, 768),), ((768, 768),)),
-    "attention scores": Operator("MatMul", ((12, 128, 64), (12, 64, 128))),
-    "batched matmul": Operator("MatMul", ((16, 64, 96), (16, 96, 64))),
-    "conv1d": Operator("Conv", ((1, 64, 400),), ((128, 64, 5), (128,)), {"pads": [2, 2]}),
-    "conv 3x3, dilated": Operator(
-        "Conv", ((1, 64, 28, 28),), ((64, 64, 3, 3), (64,)), {"pads": [2] * 4, "dilations": [2, 2]}
-    ),
-    "transposed conv 4x4/2": Operator(
-        "ConvTranspose", ((1, 64, 14, 14),), ((64, 32, 4, 4), (32,)), {"pads": [1] * 4, "strides": [2, 2]}
-    ),
-    "transposed conv1d 4/2": Operator(
-        "ConvTranspose", ((1, 64, 100),), ((64, 32, 4), (32,)), {"pads": [1, 1], "strides": [2]}
-    ),
-    "max pool 3x3/2": _pool("MaxPool", 96, 109, 3, 2),
-    "max pool 3x3, padded": _pool("MaxPool", 192, 28, 3, 1, 1),
-    "average pool 3x3": _pool("AveragePool", 288, 35, 3, 1, 1),
-    "global average pool": Operator("GlobalAveragePool", ((1, 1000, 13, 13),)),
-    "softmax of a row": Operator("Softmax", ((1, 1000),)),
-    "softmax of rows": Operator("Softmax", ((12, 128, 128),)),
-    "layer norm": Operator("LayerNormalization", ((128, 768),), ((768,), (768,))),
-    "instance norm": Operator("InstanceNormalization", ((1, 32, 56, 56),), ((32,), (32,))),
-    "mean of rows": Operator("ReduceMean", ((64, 1000),), (), {"axes": [1], "keepdims": 0}),
-    "lrn": Operator("LRN", ((1, 96, 54, 54),), (), {"size": 5}),
-    "concat": Operator("Concat", ((1, 64, 55, 55), (1, 64, 55, 55)), (), {"axis": 1}),
-    "transpose": Operator("Transpose", ((1, 12, 128, 64),), (), {"perm": [0, 2, 1, 3]}),
-    "transpose to channels last": Operator("Transpose", ((1, 64, 28, 28),), (), {"perm": [0, 2, 3, 1]}),
-    "channel shuffle": Operator("Transpose", ((1, 4, 68, 28, 28),), (), {"perm": [0, 2, 1, 3, 4]}),
-    "resize nearest": Operator(
-        "Resize", ((1, 64, 28, 28),), (), {"mode": "nearest", "coordinate_transformation_mode": "asymmetric",
-                                           "nearest_mode": "floor"},
-        numbers=((), (1.0, 1.0, 2.0, 2.0)),
-    ),
-    "resize linear": Operator(
-        "Resize", ((1, 64, 28, 28),), (), {"mode": "linear"}, numbers=((), (1.0, 1.0, 2.0, 2.0)),
-    ),
-    "gather": Operator("Gather", ((1000, 256),), (), {"axis": 0}, numbers=(tuple(range(0, 640, 5)),)),
-    "slice": Operator("Slice", ((1, 64, 56, 56),), (), {}, numbers=((0, 0, 3, 5), (1, 64, 51, 53), (0, 1, 2, 3))),
-    "pad": Operator("Pad", ((1, 64, 28, 28),), (), {}, numbers=((0, 0, 2, 2, 0, 0, 3, 3),)),
-    "split": Operator("Split", ((1, 96, 28, 28),), (), {"axis": 1}, numbers=((32, 32, 32),), outputs=3),
-    "add with broadcast": Operator("Add", ((1, 96, 56, 56), (1, 96, 1, 1))),
-    "tanh": Operator("Tanh", ((1, 256, 28, 28),)),
-    "sigmoid": Operator("Sigmoid", ((1, 4096),)),
-    "hard swish": Operator("HardSwish", ((1, 96, 56, 56),)),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +46,11 @@ class Row:
 
 
 def bench_kernels(
-    only: str = "", *, seconds: float = 0.6, progress: Callable[[str], None] = lambda message: None
+    only: str = "",
+    *,
+    seconds: float = 0.6,
+    tuning_logs: str | os.PathLike[str] | None = None,
+    progress: Callable[[str], None] = lambda message: None,
 ) -> list[Row]:
     """Time every operator whose name contains `only`.
 
@@ -205,6 +58,7 @@ def bench_kernels(
     ----------
     seconds : float
         For each operator and contender.
+    tuning_logs : path, optional
     progress : callable
         Is told each operator's name before its turn.
 
@@ -217,13 +71,13 @@ def bench_kernels(
     for name, operator in OPERATORS.items():
         if only in name:
             progress(name)
-            rows.append(_row(name, operator, seconds))
+            rows.append(_row(name, operator, seconds, tuning_logs))
     return rows
 
 
-def _row(name: str, operator: Operator, seconds: float) -> Row:
+def _row(name: str, operator: Operator, seconds: float, tuning_logs: str | os.PathLike[str] | None) -> Row:
     model = operator.model()
-    module = driver.compile(model)
+    module = driver.compile(model, tuning_logs=tuning_logs)
     inputs = random_inputs(module.inputs, seed=1)
     ours, theirs = _ours(module, inputs), _onnxruntime(model, module, inputs)
     results = ours()
