@@ -11,8 +11,8 @@ from .registered import registered_rules
 from .tiling import Function, Rule, Tiling
 from .tuning_log import MeasuredTime, code_hash
 
-MOST = 6
-"""Kernels of a function at most."""
+MOST = {"cpu": 4, "cuda": 6}
+"""Kernels of a function at most; few vEUs are well filled by few kinds."""
 
 TRIES = 3
 """Measured tilings of a class that are built until one fits; and then, of those that are only predicted, too."""
@@ -80,7 +80,7 @@ def choose(
         classes.append((known or members, known, members))
     classes.sort(key=lambda c: c[0][0].operator_us(units))
     made = []
-    for _, known, members in _fast_and_thrifty(classes):
+    for _, known, members in _fast_and_thrifty(classes, MOST[function.device.kind]):
         kernel = _first_measured(function, known, measured or {}, lost) or _first_built(function, members, lost)
         if kernel is not None:
             made.append(kernel)
@@ -114,10 +114,10 @@ def _classes(tilings: Sequence[Tiling]) -> list[list[Tiling]]:
     return list(found.values())
 
 
-def _fast_and_thrifty(ranked: Sequence[_Class]) -> list[_Class]:
-    """The first `MOST` classes, the one of least time x rTasks among them."""
-    if len(ranked) <= MOST:
+def _fast_and_thrifty(ranked: Sequence[_Class], most: int) -> list[_Class]:
+    """The first `most` classes, the one of least time x rTasks among them."""
+    if len(ranked) <= most:
         return list(ranked)
     thrifty = min(ranked, key=lambda c: c[0][0].rtask_us * c[0][0].num_rtasks)
     fast = [c for c in ranked if c is not thrifty]
-    return [*fast[: MOST - 1], thrifty]
+    return [*fast[: most - 1], thrifty]
