@@ -6,7 +6,10 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 
-from tvm_rammer.device import host_cpu
+from tvm_rammer.device import DeviceSpec, host_cpu
+from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.rkernel_gen.construct import choose
+from tvm_rammer.rkernel_gen.tiling import Function, Tiling
 
 TARGET = tvm.target.Target(host_cpu().target_config())
 
@@ -57,3 +60,18 @@ def run(func: tirx.PrimFunc, arrays: Sequence[np.ndarray]) -> np.ndarray:
     tensors = [tvm.runtime.tensor(a) for a in arrays]
     built["main"](*tensors)
     return tensors[-1].numpy()
+
+
+def chosen(
+    name: str, func: tirx.PrimFunc, device: DeviceSpec, constants: frozenset[int] = frozenset()
+) -> tuple[ScheduledKernel, ...]:
+    """The kernels that a compilation would build of a function."""
+    return choose(Function(name, func, device, constants))
+
+
+def best_of_each_size(tilings: Sequence[Tiling]) -> list[Tiling]:
+    """For each power of two of rTasks the tiling of a rule that is predicted to be best."""
+    found: dict[int, Tiling] = {}
+    for tiling in sorted(tilings, key=lambda t: t.rtask_us * t.num_rtasks):
+        found.setdefault(tiling.num_rtasks.bit_length(), tiling)
+    return [found[size] for size in sorted(found)]

@@ -8,6 +8,7 @@ import tvm
 from tvm import relax, tirx
 
 from tests.emulation.emulate import run_emulated
+from tests.functions import chosen
 from tvm_rammer import relay_passes
 from tvm_rammer.device import DeviceSpec, preset
 from tvm_rammer.ir import RKernel, RProgram
@@ -17,7 +18,6 @@ from tvm_rammer.persistent_codegen.cuda_program import CudaProgram, assemble_cud
 from tvm_rammer.persistent_codegen.cuda_rtask import extract_cuda
 from tvm_rammer.persistent_codegen.cuda_source import cuda_source, kernel_name
 from tvm_rammer.persistent_codegen.layout import Layout, lay_out
-from tvm_rammer.rkernel_gen.cuda import cuda_kernels
 from tvm_rammer.wavefront import schedule
 
 H200 = preset("cuda:h200")
@@ -79,7 +79,7 @@ def plan(
     built = []
     for region in relay_passes.partition(module).regions:
         used = {op.function for op in region.graph.operators}
-        kernels = {name: tuple(choose(cuda_kernels(name, functions[name], device))) for name in sorted(used)}
+        kernels = {name: tuple(choose(chosen(name, functions[name], device))) for name in sorted(used)}
         specs: dict[str, tuple[RKernel, ...]] = {name: tuple(k.spec for k in ks) for name, ks in kernels.items()}
         by_name = {k.spec.name: k for ks in kernels.values() for k in ks}
         exprs = {b.name: e for b, e in zip(region.graph.buffers, region.buffer_exprs, strict=True)}

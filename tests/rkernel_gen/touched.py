@@ -83,7 +83,7 @@ class _Code:
                 return self.statement(stmt.body, depth, outermost)
             case tirx.AllocBuffer():
                 return []
-        raise NotImplementedError(type(stmt))
+        raise AssertionError(f"no kernel holds a {type(stmt).__name__}")
 
     def loop(self, loop: tirx.For, depth: int, outermost: bool) -> list[str]:
         pad, var = "    " * depth, self.name(loop.loop_var)

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from tvm import tirx
 from tvm.s_tir.schedule import Trace
 
-from ..device import DeviceSpec
 from ..ir import RKernel
 from ..kernel import Pack, ScheduledKernel
 from .branches import branch_stores
@@ -45,20 +44,6 @@ def useful(tilings: Sequence[Tiling]) -> list[Tiling]:
         best[tiling.num_rtasks] = min(tiling.rtask_us, best.get(tiling.num_rtasks, tiling.rtask_us))
     kept = [t for t in tilings if t.rtask_us <= WORST * best[t.num_rtasks]]
     return sorted(kept, key=lambda t: (t.num_rtasks, t.rtask_us))
-
-
-def spread(tilings: Sequence[Tiling], device: DeviceSpec) -> list[Tiling]:
-    """For some 1, 4 and 16 rTasks a unit the tiling of least predicted time, coarse to fine."""
-    chosen: dict[int, Tiling] = {}
-    for target in (device.units, 4 * device.units, 16 * device.units):
-        near = [t for t in tilings if target <= t.num_rtasks * 1.5 and t.num_rtasks <= target * 1.5]
-        if near:
-            best = min(near, key=lambda t: t.operator_us(device.units))
-            chosen.setdefault(best.num_rtasks, best)
-    for tiling in sorted(tilings, key=lambda t: (t.num_rtasks, t.rtask_us)):
-        if len(chosen) < 2:
-            chosen.setdefault(tiling.num_rtasks, tiling)
-    return [chosen[n] for n in sorted(chosen)]
 
 
 def finish(

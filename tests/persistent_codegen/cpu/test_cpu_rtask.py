@@ -8,18 +8,17 @@ import tvm_ffi
 from tvm import tirx
 from tvm.relax import op
 
-from tests.functions import fused
+from tests.functions import chosen, fused
 from tvm_rammer.device import host_cpu
 from tvm_rammer.errors import CodegenError
 from tvm_rammer.ir import RKernel
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.persistent_codegen.cpu_rtask import extract_cpu
-from tvm_rammer.rkernel_gen.cpu import cpu_kernels
 
 
 def conv_kernels():
     func = fused([(1, 8, 14, 14), (32, 8, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1))
-    return cpu_kernels("conv", func, host_cpu(), frozenset([1]))
+    return chosen("conv", func, host_cpu(), frozenset([1]))
 
 
 def statements(func, kind):

@@ -6,10 +6,9 @@ import numpy as np
 from tvm import relax
 
 from tests.emulation.programs import H200, build, plan
-from tests.functions import relax_module
+from tests.functions import chosen, relax_module
 from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run, Signal, Wait
 from tvm_rammer.relay_passes import prepare
-from tvm_rammer.rkernel_gen.cuda import cuda_kernels
 
 
 def two_matmuls(a, b, c):
@@ -69,7 +68,7 @@ def tiny():
     builder = relax_module([(256,)], lambda x: relax.op.exp(x))
     mod = prepare(tvm.target.Target(H200.target_config()))(builder)
     (func,) = [f for f in mod.functions.values() if isinstance(f, tvm.tirx.PrimFunc)]
-    kernel = next(k for k in cuda_kernels("double_exp", func, H200) if k.spec.num_rtasks == 2)
+    kernel = next(k for k in chosen("double_exp", func, H200) if k.spec.num_rtasks == 2)
     graph = RGraph(
         "tiny",
         (

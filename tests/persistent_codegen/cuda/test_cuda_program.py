@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from tests.emulation.programs import H200
+from tests.functions import chosen
 from tests.persistent_codegen.cuda.programs import GRAPHS, module, planned, tiny
 from tvm_rammer import relay_passes
 from tvm_rammer.errors import CodegenError
@@ -16,7 +17,6 @@ from tvm_rammer.persistent_codegen.cuda_program import module_of
 from tvm_rammer.persistent_codegen.cuda_resources import measure_resources
 from tvm_rammer.persistent_codegen.cuda_rtask import extract_cuda
 from tvm_rammer.persistent_codegen.cuda_sync import source as sync_text
-from tvm_rammer.rkernel_gen.cuda import cuda_kernels
 
 GOLDEN = pathlib.Path(__file__).parents[2] / "golden" / "tiny.cu"
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
@@ -98,10 +98,7 @@ def kernels_of(name):
 
     mod = relay_passes.prepare(tvm.target.Target(H200.target_config()))(module(name))
     return [
-        k
-        for gv, f in mod.functions.items()
-        if isinstance(f, tvm.tirx.PrimFunc)
-        for k in cuda_kernels(gv.name_hint, f, H200)
+        k for gv, f in mod.functions.items() if isinstance(f, tvm.tirx.PrimFunc) for k in chosen(gv.name_hint, f, H200)
     ]
 
 

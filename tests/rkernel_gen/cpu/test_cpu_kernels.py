@@ -7,12 +7,10 @@ from tvm import relax, s_tir, tirx
 from tvm.relax import op
 from tvm.s_tir.schedule import Trace
 
-from tests.functions import fused, random_arrays, run
+from tests.functions import best_of_each_size, chosen, fused, random_arrays, run
 from tvm_rammer.device import host_cpu
-from tvm_rammer.rkernel_gen.cpu import cpu_kernels
 from tvm_rammer.rkernel_gen.cpu_contraction import ContractionRule
 from tvm_rammer.rkernel_gen.cpu_generic import GenericRule
-from tvm_rammer.rkernel_gen.cpu_space import spread
 from tvm_rammer.rkernel_gen.tiling import Function
 
 CPU = host_cpu()
@@ -59,7 +57,7 @@ def test_every_kernel_is_right_and_their_numbers_of_rtasks_differ(name):
     arrays = random_arrays(func)
     want = run(func, arrays)
     weights = frozenset(range(1, len(arrays) - 1))
-    kernels = cpu_kernels("op", func, CPU, weights)
+    kernels = chosen("op", func, CPU, weights)
 
     counts = [k.spec.num_rtasks for k in kernels]
     assert len(set(counts)) == len(counts) >= 2
@@ -79,7 +77,7 @@ def test_the_trace_of_a_schedule_repeats_it_on_the_original_function(name):
     want = run(func, arrays)
     function = Function("op", func, CPU, frozenset(range(1, len(arrays) - 1)))
     for rule in (ContractionRule(), GenericRule()):
-        for tiling in spread(rule.tilings(function), CPU)[:1]:
+        for tiling in best_of_each_size(rule.tilings(function))[:1]:
             kernel = rule.build(function, dict(tiling.choices))
             sch = s_tir.Schedule(tvm.IRModule({"main": func}))
             Trace.apply_json_to_schedule(kernel.trace.as_json(), sch)
@@ -116,7 +114,7 @@ def test_a_function_with_two_outputs_becomes_one_operator():
     (func,) = [f for f in module.functions.values() if isinstance(f, tirx.PrimFunc)]
     value = np.arange(48, dtype="float32").reshape(4, 12)
     counts = set()
-    for kernel in cpu_kernels("split", func, CPU):
+    for kernel in chosen("split", func, CPU):
         built = tvm.compile(kernel.func.with_attr("global_symbol", "main"), target=tvm.target.Target("llvm"))
         tensors = [tvm.runtime.tensor(a) for a in (value, np.zeros((4, 6), "f4"), np.zeros((4, 6), "f4"))]
         built["main"](*tensors)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from tvm.relax import op
 
-from tests.functions import fused, random_arrays, run
+from tests.functions import chosen, fused, random_arrays, run
 from tvm_rammer.device import host_cpu
 from tvm_rammer.persistent_codegen.cpu_rtask import extract_cpu, lower
-from tvm_rammer.rkernel_gen.cpu import cpu_kernels
 
 WIDTHS = [b for b in (32, 64) if b <= host_cpu().vector_bytes]
 
@@ -39,7 +38,7 @@ def test_every_tiling_is_right(name, vector_bytes):
     func = fused(*FUNCTIONS[name])
     arrays = random_arrays(func)
     want = run(func, arrays)
-    kernels = cpu_kernels("op", func, replace(host_cpu(), vector_bytes=vector_bytes))
+    kernels = chosen("op", func, replace(host_cpu(), vector_bytes=vector_bytes))
     assert len({k.spec.num_rtasks for k in kernels}) == len(kernels) >= 2
     for kernel in kernels:
         np.testing.assert_allclose(run(kernel.func, arrays), want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
@@ -47,12 +46,12 @@ def test_every_tiling_is_right(name, vector_bytes):
 
 @pytest.mark.parametrize("name", ["softmax", "global mean 13x13", "layer norm", "softmax along columns"])
 def test_the_inner_loop_is_a_vector(name):
-    for kernel in cpu_kernels("op", fused(*FUNCTIONS[name]), host_cpu()):
+    for kernel in chosen("op", fused(*FUNCTIONS[name]), host_cpu()):
         assert "T.vectorized" in kernel.func.script()
 
 
 def test_elements_that_lie_flat_are_one_loop():
-    for kernel in cpu_kernels("op", fused(*FUNCTIONS["tanh of rows of 28"]), host_cpu()):
+    for kernel in chosen("op", fused(*FUNCTIONS["tanh of rows of 28"]), host_cpu()):
         lowered = lower(kernel.func).script()
         assert "%" not in lowered
         assert "//" not in lowered
@@ -60,13 +59,13 @@ def test_elements_that_lie_flat_are_one_loop():
 
 def test_each_row_is_finished_before_the_next_begins():
     """What a row needs is computed inside the rows' loop, so that it is still in the cache."""
-    (kernel,) = [k for k in cpu_kernels("op", fused(*FUNCTIONS["layer norm"]), host_cpu()) if k.spec.num_rtasks == 2]
+    (kernel,) = [k for k in chosen("op", fused(*FUNCTIONS["layer norm"]), host_cpu()) if k.spec.num_rtasks == 2]
     arrays = extract_cpu(kernel).scratch
     assert max(nbytes for nbytes, _ in arrays) <= host_cpu().vector_bytes
 
 
 def test_a_row_is_divided_by_one_reciprocal():
-    for kernel in cpu_kernels("op", fused(*FUNCTIONS["softmax"]), host_cpu()):
+    for kernel in chosen("op", fused(*FUNCTIONS["softmax"]), host_cpu()):
         assert "T.float32(1.0) / T_softmax_expsum" in kernel.func.script()
 
 
@@ -74,7 +73,7 @@ def test_copies_of_an_element_are_written_together():
     func = fused([(1, 2, 5, 7)], lambda x: op.image.resize2d(x, (10, 14), layout="NCHW", method="nearest_neighbor",
                  coordinate_transformation_mode="asymmetric", rounding_method="floor"))  # fmt: skip
     arrays = random_arrays(func)
-    kernels = cpu_kernels("op", func, host_cpu())
+    kernels = chosen("op", func, host_cpu())
     assert "T.unroll(T.int64(2))" in kernels[0].func.script()
     for kernel in kernels:
         np.testing.assert_array_equal(run(kernel.func, arrays), run(func, arrays))

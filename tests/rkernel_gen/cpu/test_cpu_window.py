@@ -7,9 +7,8 @@ import pytest
 import tvm
 from tvm.relax import op
 
-from tests.functions import fused, random_arrays, run
+from tests.functions import best_of_each_size, fused, random_arrays, run
 from tvm_rammer.device import host_cpu
-from tvm_rammer.rkernel_gen.cpu_space import spread
 from tvm_rammer.rkernel_gen.cpu_window_layout import Layout, Tile
 from tvm_rammer.rkernel_gen.cpu_window_read import find_window
 from tvm_rammer.rkernel_gen.cpu_window_rule import WindowRule
@@ -26,7 +25,7 @@ HOST_BYTES = host_cpu().vector_bytes
 def window_kernels(func, device, constants):
     """The kernels of a few tilings: the best of some 1, 4 and 16 rTasks a unit."""
     rule, function = WindowRule(), Function("op", func, device, frozenset(constants))
-    return [rule.build(function, dict(t.choices)) for t in spread(rule.tilings(function), device)]
+    return [rule.build(function, dict(t.choices)) for t in best_of_each_size(rule.tilings(function))]
 
 
 def conv(x, w, **options):

@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from tests.emulation.programs import H200
+from tests.functions import chosen
 from tests.rkernel_gen.cuda.operators import function_of
 from tvm_rammer import ptxas as tool
 from tvm_rammer.rkernel_gen import ptxas
-from tvm_rammer.rkernel_gen.cuda import cuda_kernels
 from tvm_rammer.rkernel_gen.ptxas import resources, without_spills
 
 SMALL = tool.Resources(registers=32, static_shared_bytes=0, spill_bytes=0, stack_bytes=0, barriers=0)
@@ -28,7 +28,7 @@ ptxas info    : Used 32 registers, used 0 barriers
 
 @pytest.fixture
 def kernels():
-    return cuda_kernels("elementwise", function_of("elementwise"), H200)[:3]
+    return chosen("elementwise", function_of("elementwise"), H200)[:3]
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_without_nvcc_nothing_is_known(kernels, monkeypatch):
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_ptxas_itself_is_asked(monkeypatch, tmp_path):
     monkeypatch.setenv("RAMMER_CACHE", str(tmp_path))
-    kernels = cuda_kernels("matmul", function_of("matmul"), H200)[:2]
+    kernels = chosen("matmul", function_of("matmul"), H200)[:2]
     for kernel, found in zip(kernels, resources(kernels, H200), strict=True):
         assert 16 <= found.registers <= 255 and found.spill_bytes == 0
         assert found.static_shared_bytes == kernel.spec.shared_bytes
