@@ -1,7 +1,7 @@
 """Contenders take turns: who computes the same in less time, on a machine that others use too.
 
-A turn is a block of about 0.3 s. A block during which other processes took the cores is measured again. Results are
-checked before anything is timed.
+Each contender has several turns, blocks of 0.1 to 0.3 s. A block during which other processes took the cores is
+measured again. Results are checked before anything is timed.
 """
 
 import os
@@ -18,7 +18,10 @@ from tvm import relax
 
 from .errors import ModelError
 
-BLOCK_S = 0.3
+TURNS = 5
+"""Of each contender at least: what disturbs the machine for a while meets them all."""
+LEAST_S, MOST_S = 0.1, 0.3
+"""A block of short runs lasts so long at least, one of long runs at most; it holds one run in any case."""
 DISTURBED = 0.1
 """A block is measured again if other processes used more than this share of a core meanwhile."""
 RETRIES = 3
@@ -63,7 +66,7 @@ def race(
         At least one, by name; the last one is the reference for errors.
     inputs : sequence of numpy.ndarray
     repeat : int
-        Runs of each contender.
+        Runs of each contender, at least.
     progress : callable
         Is told what happens next.
 
@@ -124,24 +127,26 @@ def _measure(
 ) -> None:
     for run in runners.values():
         run(inputs)
-    while any(len(s.times) < repeat for s in samples.values()):
-        done = min(len(s.times) for s in samples.values())
-        progress(f"measuring: {done} of {repeat} runs each")
+    turns = 0
+    while turns < TURNS or any(len(s.times) < repeat for s in samples.values()):
+        progress(f"measuring: turn {turns + 1}")
         for name, run in runners.items():
-            if len(samples[name].times) < repeat:
-                samples[name].times += _block(run, inputs, repeat - len(samples[name].times), samples[name])
+            samples[name].times += _block(run, inputs, -(-repeat // TURNS), samples[name])
+        turns += 1
 
 
-def _block(run: Runner, inputs: Sequence[np.ndarray], limit: int, samples: Samples) -> list[float]:
+def _block(run: Runner, inputs: Sequence[np.ndarray], wanted: int, samples: Samples) -> list[float]:
     for _ in range(RETRIES):
         time.sleep(PAUSE_S)
-        others, started, times = _others_seconds(), time.perf_counter(), []
-        while len(times) < limit and (not times or time.perf_counter() - started < BLOCK_S):
+        others, started, passed = _others_seconds(), time.perf_counter(), 0.0
+        times: list[float] = []
+        while not times or passed < (LEAST_S if len(times) >= wanted else MOST_S):
             begin = time.perf_counter()
             run(inputs)
-            times.append((time.perf_counter() - begin) * 1e3)
-        stolen = (_others_seconds() - others) / (time.perf_counter() - started)
-        if stolen <= DISTURBED:
+            end = time.perf_counter()
+            times.append((end - begin) * 1e3)
+            passed = end - started
+        if (_others_seconds() - others) / passed <= DISTURBED:
             break
         samples.disturbed += 1
     return times

@@ -62,7 +62,7 @@ def test_bench_writes_all_figures(model, tmp_path, capsys):
     assert found["results"].keys() == {"rammer", *CONTENDERS}
     ours = found["results"]["rammer"]["median_ms"]
     for name, result in found["results"].items():
-        assert result["n"] == 3
+        assert result["n"] >= 3
         assert 0 < result["median_ms"] <= result["p90_ms"]
         assert result["max_rel_err"] <= 1e-4
         if name != "rammer":

@@ -70,8 +70,8 @@ def test_the_search_is_best_too_where_rtasks_share_bandwidth(case: RandomCase) -
 
 
 def test_the_search_mends_what_the_others_miss() -> None:
-    reads = {"a": "", "b": "", "c": "", "d": "b", "e": "b"}
-    tilings = {"a": [(2, 3.0)], "b": [(2, 1.0), (3, 3.0)], "c": [(1, 2.0)], "d": [(2, 2.0), (3, 2.0)], "e": [(2, 2.0)]}
+    reads = {"a": "", "b": "", "c": "", "d": "", "e": "a"}
+    tilings = {"a": [(1, 1.0)], "b": [(1, 2.0)], "c": [(3, 2.0)], "d": [(3, 3.0), (3, 2.0)], "e": [(3, 2.0), (1, 3.0)]}
     case = RandomCase(reads, tilings, {}, FREE, 3)
     others = min(makespan(case, policy) for policy in POLICIES if policy != "search")
     assert makespan(case, "search", options=PolicyOptions(budget=0)) == others == 7

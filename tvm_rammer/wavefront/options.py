@@ -12,8 +12,9 @@ class PolicyOptions:
 
     Parameters
     ----------
-    r, s : int
-        `ios`: at most so many operators a group, and groups a stage (IOS, 4.3).
+    r, s : int, optional
+        `ios`: at most so many operators a group, and groups a stage (IOS, 4.3). Without them 3 and 8, and no limit in
+        parts of the graph that are small enough to try all.
     seed : int
         `search`: plans depend on nothing else that is random.
     budget : int
@@ -29,15 +30,15 @@ class PolicyOptions:
         A limit below 1, a negative budget, or `seconds` without a `clock`.
     """
 
-    r: int = 3
-    s: int = 8
+    r: int | None = None
+    s: int | None = None
     seed: int = 0
     budget: int = 100
     seconds: float | None = None
     clock: Callable[[], float] | None = None
 
     def __post_init__(self) -> None:
-        if self.r < 1 or self.s < 1:
+        if any(limit is not None and limit < 1 for limit in (self.r, self.s)):
             raise ScheduleError(f"r={self.r}, s={self.s}: a stage needs room for at least one group of one operator")
         if self.budget < 0:
             raise ScheduleError(f"budget={self.budget}: give the number of plans that may be tried, 0 for none")

@@ -32,25 +32,40 @@ def place_selected(wave: Sequence[int], builder: ProgramBuilder) -> None:
     builder : ProgramBuilder
         Its program is continued.
     """
-    problem = builder.problem
-    fast = [fastest(problem, o) for o in wave]
-    thrifty = [efficient(problem, o) for o in wave]
     mark = builder.mark()
+    fast, *thrifty = _alternatives(wave, builder.problem)
     place_all(wave, fast, builder)
-    if thrifty == fast or sum(k.num_rtasks for k in fast) < problem.veus:
-        return
-    fast_us = builder.time_us
-    builder.rollback(mark)
-    place_all(wave, thrifty, builder)
-    if builder.time_us >= fast_us:
+    for kernels in thrifty:
+        fast_us = builder.time_us
         builder.rollback(mark)
-        place_all(wave, fast, builder)
+        place_all(wave, kernels, builder)
+        if builder.time_us >= fast_us:
+            builder.rollback(mark)
+            place_all(wave, fast, builder)
+
+
+def selected_us(wave: Sequence[int], problem: Problem) -> float:
+    """Time until the last vEU is done with a wave that `place_selected` plans on free vEUs."""
+    found = []
+    for kernels in _alternatives(wave, problem):
+        alone = ProgramBuilder(problem)
+        place_all(wave, kernels, alone)
+        found.append(max(alone.ready_us))
+    return min(found)
 
 
 def place_all(operators: Sequence[int], kernels: Sequence[RKernel], builder: ProgramBuilder) -> None:
     """Append operators one after another, each with its kernel."""
     for operator, kernel in zip(operators, kernels, strict=True):
         place(operator, kernel, builder)
+
+
+def _alternatives(wave: Sequence[int], problem: Problem) -> list[list[RKernel]]:
+    """The fastest kernels; then the efficient ones, if they are others and the fastest would fill all vEUs."""
+    fast = [fastest(problem, o) for o in wave]
+    thrifty = [efficient(problem, o) for o in wave]
+    fills = sum(k.num_rtasks for k in fast) >= problem.veus
+    return [fast, thrifty] if fills and thrifty != fast else [fast]
 
 
 def _work_us(problem: Problem, kernel: RKernel) -> float:

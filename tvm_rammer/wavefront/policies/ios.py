@@ -1,13 +1,14 @@
 """The inter-operator scheduler's dynamic program over stages (IOS, MLSys 2021, Algorithm 1)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..blocks import blocks
 from ..builder import ProgramBuilder
-from ..endings import count_states, endings
+from ..endings import count_states
 from ..problem import Problem
 from ..select_rkernels import place_selected
-from ..waves import waves
+from ..stage_graph import StageGraph
+from ..stage_latency import StageLatency, groups_of, in_order
 
 _BLOCK = 32
 """Operators of a block, where the graph can be cut."""
@@ -15,11 +16,17 @@ _BLOCK = 32
 _MOST_STATES = 300
 """A block with more sets of operators that may be done is too wide: it is halved, wave from wave."""
 
-_MOST_PLANS = 30
-"""So is one that needs more plans of stages for each of its operators."""
+_SMALL = 8
+"""Blocks of so few operators are searched without limits to groups and stages, unless the options set some."""
 
-_SMALL = 12
-"""In blocks of more operators only the stage that looks best by its bound is planned for each state."""
+_R, _S = 3, 8
+"""The paper's limits for all other blocks."""
+
+_PLANS, _LEAST_PLANS = 4, 64
+"""How many stages of a block may be planned: so many for each operator, and this many in any case."""
+
+_COMPARED, _COMPARED_SMALL = 128, 512
+"""The best lists of stages of a block, so many operators in all, are planned in full: their sums only estimate that."""
 
 
 def ios(problem: Problem) -> list[ProgramBuilder]:
@@ -41,9 +48,29 @@ def ios(problem: Problem) -> list[ProgramBuilder]:
     latency = StageLatency(problem)
     builder = ProgramBuilder(problem)
     for block in blocks(problem.predecessors, _BLOCK):
-        for stage in _stages(_in_order([block], problem), latency):
-            place_stage(stage, builder)
+        _continue(builder, in_order([block], problem), latency)
     return [builder] if builder.kernels else []
+
+
+def _continue(builder: ProgramBuilder, block: Sequence[int], latency: StageLatency) -> None:
+    """Continue a program by the best stages of a block, or of its halves where it is too wide."""
+    found = _best_lists(block, latency)
+    if not found:
+        half = len(block) // 2
+        _continue(builder, block[:half], latency)
+        _continue(builder, block[half:], latency)
+        return
+    mark, times = builder.mark(), []
+    for stages in found if len(found) > 1 else ():
+        _place_stages(stages, builder)
+        times.append(builder.time_us)
+        builder.rollback(mark)
+    _place_stages(found[times.index(min(times))] if times else found[0], builder)
+
+
+def _place_stages(stages: Sequence[Sequence[int]], builder: ProgramBuilder) -> None:
+    for stage in stages:
+        place_stage(stage, builder)
 
 
 def place_stage(stage: Sequence[int], builder: ProgramBuilder) -> None:
@@ -51,170 +78,32 @@ def place_stage(stage: Sequence[int], builder: ProgramBuilder) -> None:
     problem = builder.problem
     if problem.sync == "global":
         builder.barrier()
-    place_selected(_in_order(_groups(stage, problem), problem), builder)
+    place_selected(in_order(groups_of(stage, problem), problem), builder)
 
 
-class StageLatency:
-    """Predicts what a stage costs; equal stages, as in repeated blocks of a network, are planned once.
+def _best_lists(block: Sequence[int], latency: StageLatency) -> list[list[tuple[int, ...]]]:
+    """The lists of stages of a block with the least sums of times; none if it is too wide. One operator never is."""
+    problem = latency.problem
+    position = {o: n for n, o in enumerate(block)}
+    successors = [0] * len(block)
+    for n, operator in enumerate(block):
+        for p in problem.predecessors[operator]:
+            if p in position:
+                successors[position[p]] |= 1 << n
+    if not count_states(successors, _MOST_STATES):
+        return []
 
-    Parameters
-    ----------
-    problem : Problem
+    def members(ending: int) -> tuple[int, ...]:
+        return tuple(o for n, o in enumerate(block) if ending >> n & 1)
 
-    Attributes
-    ----------
-    planned : int
-        How many stages had to be planned.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        cost = problem.cost
-        end_us = cost.released_us(0.0) if problem.sync == "global" else cost.signal_us
-        self._end_us = end_us if problem.veus > 1 else 0.0
-        self._known: dict[tuple[GroupKey, ...], float] = {}
-        self._bounds: dict[str, tuple[float, float]] = {}
-
-    @property
-    def planned(self) -> int:
-        return len(self._known)
-
-    def bound(self, stage: Sequence[int]) -> float:
-        """What no plan of a stage can beat, without planning it: the longest operator, and all work shared evenly."""
-        longest = work = 0.0
-        for operator in stage:
-            alone_us, work_us = self._least(self.problem.graph.operators[operator].function, operator)
-            longest, work = max(longest, alone_us), work + work_us
-        return max(longest, work / self.problem.veus) + self._end_us
-
-    def _least(self, function: str, operator: int) -> tuple[float, float]:
-        if function not in self._bounds:
-            cost, made = self.problem.cost, self.problem.candidates(operator)
-            alone_us = min(cost.operator_us(k, self.problem.veus) for k in made)
-            self._bounds[function] = alone_us, min(cost.rtask_us(k) * k.num_rtasks for k in made)
-        return self._bounds[function]
-
-    def __call__(self, stage: Sequence[int]) -> float:
-        """Time in microseconds from all vEUs being free to the next stage's start."""
-        groups = _groups(stage, self.problem)
-        key = tuple(_group_key(group, self.problem) for group in groups)
-        if key not in self._known:
-            alone = ProgramBuilder(self.problem)
-            place_selected(_in_order(groups, self.problem), alone)
-            self._known[key] = max(alone.ready_us) + self._end_us
-        return self._known[key]
-
-
-GroupKey = tuple[tuple[str, tuple[int, ...]], ...]
-"""What equal groups have in common: for each operator its function, and whom in the group it depends on."""
-
-
-def _groups(stage: Sequence[int], problem: Problem) -> list[list[int]]:
-    """What dependences hold together in a stage; equal stages list equal groups in the same order."""
-    group_of: dict[int, list[int]] = {}
-    for operator in stage:
-        group = [operator]
-        for before in problem.predecessors[operator]:
-            if before in group_of and group_of[before] is not group:
-                group = sorted([*group_of[before], *group])
-                group_of.update((o, group) for o in group)
-        group_of[operator] = group
-    groups = {id(group): group for group in group_of.values()}
-    return sorted(groups.values(), key=lambda group: (_group_key(group, problem), group))
-
-
-def _group_key(group: Sequence[int], problem: Problem) -> GroupKey:
-    position = {o: n for n, o in enumerate(group)}
-    return tuple(
-        (problem.graph.operators[o].function, tuple(position[p] for p in problem.predecessors[o] if p in position))
-        for o in group
+    small = len(block) <= _SMALL
+    graph = StageGraph(
+        successors,
+        problem.options.r or (len(block) if small else _R),
+        problem.options.s or (len(block) if small else _S),
+        lambda ending: latency.bound(members(ending)),
     )
-
-
-def _in_order(groups: Sequence[Sequence[int]], problem: Problem) -> list[int]:
-    """Wave after wave: no group keeps the vEUs from the others by coming first as a whole."""
-    members = [o for group in groups for o in group]
-    position = {o: n for n, o in enumerate(members)}
-    inside = [[position[p] for p in problem.predecessors[o] if p in position] for o in members]
-    return [members[n] for wave in waves(inside) for n in wave]
-
-
-def _stages(block: Sequence[int], latency: StageLatency) -> Iterator[tuple[int, ...]]:
-    """The best stages of a block, or of its halves where it is too wide."""
-    found = _Search(block, latency).stages()
-    if found is not None:
-        yield from found
-        return
-    half = len(block) // 2
-    yield from _stages(block[:half], latency)
-    yield from _stages(block[half:], latency)
-
-
-class _TooManyPlans(Exception):
-    """The search must be given up."""
-
-
-class _Search:
-    """The dynamic program of one block; sets of its operators are bits."""
-
-    def __init__(self, block: Sequence[int], latency: StageLatency) -> None:
-        self.block, self.latency = block, latency
-        self.successors = [0] * len(block)
-        position = {o: n for n, o in enumerate(block)}
-        for n, operator in enumerate(block):
-            for p in latency.problem.predecessors[operator]:
-                if p in position:
-                    self.successors[position[p]] |= 1 << n
-        self.most_planned = latency.planned + _MOST_PLANS * len(block)
-        self.best: dict[int, tuple[float, int]] = {0: (0.0, 0)}
-        self.times: dict[int, float] = {}
-        self.bounds: dict[int, float] = {}
-
-    def stages(self) -> list[tuple[int, ...]] | None:
-        """Stages in order; None if the block is too wide. A block of one operator never is."""
-        state = (1 << len(self.block)) - 1
-        if not count_states(self.successors, _MOST_STATES):
-            return None
-        try:
-            self._solve(state)
-        except _TooManyPlans:
-            return None
-        found = []
-        while state:
-            ending = self.best[state][1]
-            found.append(self._members(ending))
-            state &= ~ending
-        return found[::-1]
-
-    def _members(self, ending: int) -> tuple[int, ...]:
-        return tuple(o for n, o in enumerate(self.block) if ending >> n & 1)
-
-    def _solve(self, state: int) -> float:
-        """dp[S] = min over endings S' of dp[S - S'] + latency(S')."""
-        if state in self.best:
-            return self.best[state][0]
-        options = self.latency.problem.options
-        # The most promising first: then most stages need no plan, since even their bound is too long.
-        promising = sorted(
-            (self._solve(state & ~ending) + self._bound(ending), ending)
-            for ending in endings(state, self.successors, options.r, options.s)
-        )
-        best = float("inf"), 0
-        for least_us, ending in promising if len(self.block) <= _SMALL else promising[:1]:
-            if least_us >= best[0]:
-                break
-            best = min(best, (self._solve(state & ~ending) + self._time(ending), ending))
-        self.best[state] = best
-        return best[0]
-
-    def _bound(self, ending: int) -> float:
-        if ending not in self.bounds:
-            self.bounds[ending] = self.latency.bound(self._members(ending))
-        return self.times.get(ending, self.bounds[ending])
-
-    def _time(self, ending: int) -> float:
-        if ending not in self.times:
-            self.times[ending] = self.latency(self._members(ending))
-            if self.latency.planned > self.most_planned:
-                raise _TooManyPlans
-        return self.times[ending]
+    most = latency.planned + max(_LEAST_PLANS, _PLANS * len(block))
+    graph.learn(lambda ending: latency(members(ending)), lambda: latency.planned >= most)
+    lists = (_COMPARED_SMALL if small else _COMPARED) // len(block)
+    return [[members(ending) for ending in stages] for stages in graph.best(max(1, lists))]
