@@ -5,11 +5,12 @@ import pathlib
 import statistics
 import sys
 import tempfile
+from collections.abc import Sequence
 
 import onnx
 from bench import MODELS, say
 
-from tvm_rammer.ablations.prediction import Prediction, order_right, predict_and_measure
+from tvm_rammer.ablations.prediction import APART, Prediction, off_by, order_right, predict_and_measure
 from tvm_rammer.ablations.variants import Variants
 from tvm_rammer.bench import random_inputs
 from tvm_rammer.device import preset
@@ -36,8 +37,17 @@ def measure(name: str, logs: str | None, repeat: int) -> list[Prediction]:
 
 def row(name: str, p: Prediction) -> str:
     """A line of the table."""
-    cells = (name, f"{p.policy} {p.sync}", f"{p.predicted_us / 1e3:.3f}", f"{p.measured_us / 1e3:.3f}")
-    return "| " + " | ".join((*cells, f"{p.predicted_us / p.measured_us - 1.0:+.0%}")) + " |"
+    cells = [name, f"{p.policy} {p.sync}", f"{p.measured_us / 1e3:.3f}"]
+    for predicted_us in (p.predicted_us, p.profiled_us):
+        cells += [f"{predicted_us / 1e3:.3f}", f"{off_by(predicted_us, p.measured_us):+.0%}"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def summary(what: str, models: Sequence[Sequence[tuple[float, float]]]) -> str:
+    """Median error and order of one kind of prediction; for each model its plans' predicted and measured times."""
+    error = statistics.median(abs(off_by(*plan)) for plans in models for plan in plans)
+    right, pairs = (sum(counts) for counts in zip(*map(order_right, models), strict=True))
+    return f"{what}: median error {error:.0%}; {right} of {pairs} pairs of plans in the right order."
 
 
 def main() -> int:
@@ -50,17 +60,16 @@ def main() -> int:
     wanted = options.models.split(",")
     if unknown := [name for name in wanted if name not in MODELS]:
         parser.error(f"unknown models {', '.join(unknown)}; choose from {', '.join(MODELS)}")
-    print("| model | policy, sync | predicted, ms | measured, ms | off by |")
-    print("|---|---|---|---|---|", flush=True)
-    errors, right, pairs = [], 0, 0
+    print("| model | policy, sync | measured, ms | predicted, ms | off by | profiled, ms | off by |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    found = []
     for name in wanted:
-        found = measure(name, options.logs, options.repeat)
-        print("\n".join(row(name, p) for p in found), flush=True)
-        errors += [p.error for p in found]
-        ordered = order_right(found)
-        right, pairs = right + ordered[0], pairs + ordered[1]
-    print(f"\nMedian error {statistics.median(errors):.0%} over {len(errors)} plans of {len(wanted)} models; ", end="")
-    print(f"{right} of {pairs} pairs of plans that differ by more than 10 % are in the right order.")
+        found.append(measure(name, options.logs, options.repeat))
+        print("\n".join(row(name, p) for p in found[-1]), flush=True)
+    plans = sum(map(len, found))
+    print(f"\n{plans} plans of {len(wanted)} models; pairs are those that differ by more than {APART - 1:.0%}.")
+    print(summary("Predicted", [[(p.predicted_us, p.measured_us) for p in ps] for ps in found]))
+    print(summary("Profiled", [[(p.profiled_us, p.measured_us) for p in ps] for ps in found]))
     return 0
 
 

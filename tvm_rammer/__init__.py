@@ -20,6 +20,7 @@ _HOMES = {
     "compile": "driver",
     "compile_together": "driver",
     "RammerModule": "module",
+    "profile": "profiler",
     "DeviceSpec": "device",
     "RProgram": "ir",
     "RammerError": "errors",
@@ -29,7 +30,7 @@ _HOMES = {
     "unregister_rkernel": "rkernel_gen.registered",
 }
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = [
     "CudaSource",
     "DeviceSpec",
@@ -39,6 +40,7 @@ __all__ = [
     "TirKernel",
     "compile",
     "compile_together",
+    "profile",
     "register_rkernel",
     "unregister_rkernel",
 ]

@@ -72,6 +72,12 @@ def _parser() -> argparse.ArgumentParser:
     timing.add_argument("--json", metavar="FILE", help="where to write all figures")
     timing.set_defaults(run=_bench)
 
+    profiling = commands.add_parser(
+        "profile", parents=[common, drawing], help="run a model, and tell what each kernel took in its rPrograms"
+    )
+    profiling.add_argument("--runs", type=int, default=30, metavar="N", help="how often to run it")
+    profiling.set_defaults(run=_profile)
+
     tuning.add_parser(commands, _shapes)
     return parser
 
@@ -90,7 +96,7 @@ def _shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
 
 
 def _how(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments that `compile` and `bench` share."""
+    """The keyword arguments that `compile`, `bench` and `profile` share."""
     return {
         "target": arguments.target,
         "shapes": _shapes(arguments.shape),
@@ -108,6 +114,7 @@ def _compiled(arguments: argparse.Namespace) -> Any:
 
 
 def _draw(arguments: argparse.Namespace, module: Any) -> None:
+    """Write the pictures of a compiled module, or of a profile, that were asked for."""
     if arguments.svg:
         _write(arguments.svg, module.schedule_svg())
     if arguments.trace:
@@ -153,6 +160,15 @@ def _explain(arguments: argparse.Namespace) -> None:
     module = _compiled(arguments)
     _draw(arguments, module)
     print(module.explain())
+
+
+def _profile(arguments: argparse.Namespace) -> None:
+    from .profiler import profile
+
+    _progress(f"compiling and running {arguments.model}")
+    found = profile(arguments.model, runs=arguments.runs, **_how(arguments))
+    _draw(arguments, found)
+    print(found.text())
 
 
 def _bench(arguments: argparse.Namespace) -> None:

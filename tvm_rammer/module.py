@@ -68,7 +68,7 @@ class RammerModule:
         """
         given = self._bind(args, kwargs)
         device = self.runtime_device()
-        tensors = [_to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]
+        tensors = [to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]
         result = self.exploration.call(lambda alternative: self._run(alternative, tensors, device))
         return _to_numpy(result) if all(isinstance(v, np.ndarray) for v in given) else result
 
@@ -194,7 +194,8 @@ def _imports(module: Any) -> list[Any]:
     return [module, *(m for child in module.imports for m in _imports(child))]
 
 
-def _to_tensor(value: Any, spec: TensorSpec, device: tvm.runtime.Device) -> Any:
+def to_tensor(value: Any, spec: TensorSpec, device: tvm.runtime.Device) -> Any:
+    """What a model takes as an input, on its device; raises a ModelError where `value` is something else."""
     if not isinstance(value, tvm.runtime.Tensor):
         speaks_dlpack = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
         if speaks_dlpack and value.__dlpack_device__()[0] != tvm.cpu().dlpack_device_type():

@@ -122,8 +122,21 @@ def _plan(region: relay_passes.Region, regions: Regions, record: Compilation) ->
             return programs
 
 
-def launch_regions(regions: Regions, record: Compilation, *, single_calls: bool = False) -> tvm.IRModule:
-    """Generate the code of the planned programs, and put the launches into the module."""
+def launch_regions(
+    regions: Regions, record: Compilation, *, single_calls: bool = False, stamped: bool = False
+) -> tvm.IRModule:
+    """Generate the code of the planned programs, and put the launches into the module.
+
+    Parameters
+    ----------
+    regions : Regions
+    record : Compilation
+        With the plans.
+    single_calls : bool
+        Whether to launch each operator by itself, with the kernel that its program chose.
+    stamped : bool
+        Whether programs report when their instructions ended (`persistent_codegen.collect_stamps`).
+    """
     by_name = {k.spec.name: k for made in regions.kernels.values() for k in made}
     mod, programs = regions.mod, iter(record.programs)
     for region, count in zip(regions.partition.regions, record.programs_of, strict=True):
@@ -132,7 +145,7 @@ def launch_regions(regions: Regions, record: Compilation, *, single_calls: bool 
             if single_calls:
                 launches += _single_launches(program, region, by_name)
             else:
-                launches.append(_launch(program, region, by_name, record, regions.library))
+                launches.append(_launch(program, region, by_name, record, regions.library, stamped))
         mod = relay_passes.replace_region(mod, region, launches)
     return mod
 
@@ -155,11 +168,13 @@ def _launch(
     by_name: Mapping[str, ScheduledKernel],
     record: Compilation,
     library: codegen.RTaskLibrary,
+    stamped: bool,
 ) -> relay_passes.Launch:
     """Generate the function of a program, and say how the Relax module calls it."""
     places = _Places(program, region)
     values = {i: places.value(i) for i, b in enumerate(program.graph.buffers) if b.kind == "constant"}
-    built = codegen.assemble(program, values, [by_name[k.name] for k in program.kernels], record.device, library)
+    kernels = [by_name[k.name] for k in program.kernels]
+    built = codegen.assemble(program, values, kernels, record.device, library, stamped=stamped)
     prices = wavefront.CostModel.of(record.device)
     debug.dump(f"{program.name}.svg", lambda: wavefront.schedule_svg([program], prices))
     debug.dump(f"{program.name}.py", lambda: tvm.IRModule({program.name: built.func, **built.helpers}).script())

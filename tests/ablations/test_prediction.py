@@ -4,24 +4,20 @@ import numpy as np
 from tvm import relax
 
 from tests.functions import relax_module
-from tvm_rammer.ablations.prediction import Prediction, order_right, predict_and_measure
+from tvm_rammer.ablations.prediction import off_by, order_right, predict_and_measure
 from tvm_rammer.ablations.variants import Variants
 from tvm_rammer.device import host_cpu
 
 
-def prediction(predicted, measured):
-    return Prediction("p", "auto", predicted, measured)
-
-
 def test_an_error_is_a_part_of_the_measured_time():
-    assert prediction(150.0, 100.0).error == 0.5 and prediction(50.0, 100.0).error == 0.5
+    assert off_by(150.0, 100.0) == 0.5 and off_by(50.0, 100.0) == -0.5
 
 
 def test_only_pairs_that_are_apart_are_judged():
-    same = [prediction(1.0, 100.0), prediction(2.0, 109.0)]
+    same = [(1.0, 100.0), (2.0, 109.0)]
     assert order_right(same) == (0, 0)
-    assert order_right([*same, prediction(3.0, 200.0)]) == (2, 2)
-    assert order_right([*same, prediction(1.5, 200.0)]) == (1, 2)
+    assert order_right([*same, (3.0, 200.0)]) == (2, 2)
+    assert order_right([*same, (1.5, 200.0)]) == (1, 2)
 
 
 def test_plans_that_differ_are_run():
@@ -30,4 +26,4 @@ def test_plans_that_differ_are_run():
     ways = [("wavefront", "auto"), ("wavefront", "auto"), ("global", "auto")]
     found = predict_and_measure(Variants(mod, host_cpu()), inputs, ways, 2)
     assert found[0].policy == "wavefront" and 1 <= len(found) <= 2
-    assert all(p.predicted_us > 0 and p.measured_us > 0 for p in found)
+    assert all(p.predicted_us > 0 and p.profiled_us > 0 and p.measured_us > 0 for p in found)

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from ..race import race
+from ..wavefront import simulate
 from .variants import Variants
 
 APART = 1.1
@@ -21,19 +22,18 @@ class Prediction:
     Parameters
     ----------
     policy, sync : str
-    predicted_us, measured_us : float
-        Of a whole call, launches included.
+    predicted_us : float
+        Of a whole call, launches included: with the times that construction predicts, or a tuning log knows.
+    profiled_us : float
+        The same prediction with times of rTasks that were measured in runs of the first plan.
+    measured_us : float
     """
 
     policy: str
     sync: str
     predicted_us: float
+    profiled_us: float
     measured_us: float
-
-    @property
-    def error(self) -> float:
-        """How far the prediction is off, as a part of the measured time."""
-        return abs(self.predicted_us / self.measured_us - 1.0)
 
 
 def predict_and_measure(
@@ -68,18 +68,37 @@ def predict_and_measure(
         plans.setdefault(tuple((p.kernels, p.lanes) for p in programs), (policy, sync, programs))
     runners = {f"{policy} {sync}": variants.runner(policy, sync) for policy, sync, _ in plans.values()}
     found = race(runners, inputs, repeat, progress)
+    first, sync, _ = next(iter(plans.values()))
+    progress(f"profiling {first} {sync}")
+    prices = variants.profile(first, sync, inputs, repeat).cost()
     return [
-        Prediction(policy, sync, sum(p.makespan_us for p in programs), statistics.median(samples.times) * 1e3)
+        Prediction(
+            policy, sync,
+            sum(p.makespan_us for p in programs),
+            sum(prices.launch_us + simulate(p, prices).makespan_us for p in programs),
+            statistics.median(samples.times) * 1e3,
+        )
         for (policy, sync, programs), samples in zip(plans.values(), found.values(), strict=True)
-    ]
+    ]  # fmt: skip
 
 
-def order_right(predictions: Sequence[Prediction]) -> tuple[int, int]:
-    """Among the pairs of plans that are measured to be `APART`: how many are predicted in the right order, and all."""
+def off_by(predicted_us: float, measured_us: float) -> float:
+    """How far a prediction is off, as a part of the measured time; negative where it is too short."""
+    return predicted_us / measured_us - 1.0
+
+
+def order_right(pairs_us: Sequence[tuple[float, float]]) -> tuple[int, int]:
+    """Among the pairs of plans that are measured to be `APART`: how many are predicted in the right order, and all.
+
+    Parameters
+    ----------
+    pairs_us : sequence of (float, float)
+        For each plan of a model its predicted and its measured time.
+    """
     right = pairs = 0
-    for one, other in combinations(predictions, 2):
-        slow, fast = sorted((one, other), key=lambda p: -p.measured_us)
-        if slow.measured_us > APART * fast.measured_us:
+    for one, other in combinations(pairs_us, 2):
+        slow, fast = sorted((one, other), key=lambda plan: -plan[1])
+        if slow[1] > APART * fast[1]:
             pairs += 1
-            right += slow.predicted_us > fast.predicted_us
+            right += slow[0] > fast[0]
     return right, pairs

@@ -14,6 +14,7 @@ from ..ptxas import Resources
 from .assembled import AssembledProgram
 from .cpu_program import assemble_cpu
 from .cpu_rtask import extract_cpu
+from .cpu_stamps import Stamps, collect_stamps, read_stamps
 from .cuda_pipeline import PIPELINE as CUDA_PIPELINE
 from .cuda_program import assemble_cuda
 from .cuda_resources import check_residency, measure_resources
@@ -28,6 +29,8 @@ def assemble(
     kernels: Sequence[ScheduledKernel],
     device: DeviceSpec,
     library: RTaskLibrary,
+    *,
+    stamped: bool = False,
 ) -> AssembledProgram:
     """Generate the function of a verified program.
 
@@ -41,11 +44,13 @@ def assemble(
     device : DeviceSpec
     library : RTaskLibrary
         The rTask functions of the module that the program becomes part of.
+    stamped : bool
+        On a CPU: whether the program reports when each of its instructions ended (`collect_stamps`).
     """
     packs = [k.packs for k in kernels]
     functions = [library.function(k) for k in kernels]
     if device.kind == "cpu":
-        return assemble_cpu(program, values, packs, functions, library.variables)
+        return assemble_cpu(program, values, packs, functions, library.variables, stamped=stamped)
     layout = lay_out(program, values, packs)
     made = assemble_cuda(program, layout, functions, device, library.variables)
     return AssembledProgram(
@@ -79,9 +84,12 @@ __all__ = [
     "AssembledProgram",
     "RTaskLibrary",
     "Resources",
+    "Stamps",
     "assemble",
     "check_residency",
+    "collect_stamps",
     "measure_resources",
+    "read_stamps",
     "rtask_library",
     "source_of",
 ]

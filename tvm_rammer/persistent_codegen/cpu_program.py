@@ -16,6 +16,7 @@ from tvm.script import tirx as T
 from ..ir import ITEM_BYTES, RProgram
 from ..kernel import Pack, RTaskFunction
 from .assembled import AssembledProgram
+from .cpu_stamps import CLOCK, STAMPED
 from .layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
 from .tables import ROW, RUN, SIGNAL, WAIT, CallForm, Tables, build_tables
 
@@ -29,6 +30,8 @@ def assemble_cpu(
     packs: Sequence[Mapping[int, Pack]],
     functions: Sequence[RTaskFunction],
     shared: Mapping[str, GlobalVar],
+    *,
+    stamped: bool = False,
 ) -> AssembledProgram:
     """Make the function of an rProgram.
 
@@ -44,13 +47,18 @@ def assemble_cpu(
         For each operator, the function of its kernel.
     shared : mapping of str to GlobalVar
         The name under which the module holds each rTask function.
+    stamped : bool
+        Whether to note when each instruction of each lane ends, for `cpu_stamps`.
     """
     lanes = len(program.lanes)
     arena = max((f.scratch_bytes for f in functions), default=0)
     layout = lay_out(program, values, packs, arenas=lanes + 1, arena_bytes=arena)
     tables = build_tables(program, layout, functions, serial_lane=True)
     counters_at = layout.workspace_bytes
-    workspace_bytes = counters_at + max(1, program.num_events) * COUNTER_WORDS * 4
+    stamps_at = counters_at + max(1, program.num_events) * COUNTER_WORDS * 4
+    # One for each instruction of each lane, the serial one too; then one for each lane's beginning.
+    num_stamps = len(tables.code) + lanes + 1 if stamped else 0
+    workspace_bytes = stamps_at + num_stamps * 8
     embedded = (layout.constants, tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1))
 
     segments = [_buffer("constants", embedded[0]), tirx.decl_buffer((workspace_bytes,), "uint8", "workspace")]
@@ -58,9 +66,10 @@ def assemble_cpu(
         buffer = program.graph.buffers[b]
         segments.append(tirx.decl_buffer(buffer.shape, buffer.dtype, f"arg{i}"))
     plan = [_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), embedded[1:], strict=True)]
-    lane_func = _lane(layout, tables, segments, plan, shared, counters_at)
+    lane_func = _lane(layout, tables, segments, plan, shared, counters_at, stamps_at if stamped else None)
     lane_var = _global(f"{program.name}_lane", lane_func)
-    main = _main(program, layout, segments, plan, lane_var, counters_at)
+    report = _report(program, segments[WORKSPACE], stamps_at, num_stamps) if stamped else []
+    main = _main(program, layout, segments, plan, lane_var, counters_at, report)
     used = {shared[f.name]: f.func for f in functions}
     return AssembledProgram(
         name=program.name,
@@ -92,6 +101,7 @@ def _main(
     plan: Sequence[tirx.Buffer],
     lane_var: GlobalVar,
     counters_at: int,
+    afterwards: Sequence[tirx.Stmt],
 ) -> tirx.PrimFunc:
     lanes = len(program.lanes)
     pointers = [b.data for b in (*segments, *plan)]
@@ -108,6 +118,7 @@ def _main(
             reset,
             tirx.Bind(workers, T.call_packed("runtime.NumThreads", dtype="int32")),
             tirx.IfThenElse(workers >= lanes, launch, alone),
+            *afterwards,
         ]
     )
     external = segments[FIRST_EXTERNAL:]
@@ -119,6 +130,12 @@ def _main(
     return func
 
 
+def _report(program: RProgram, workspace: tirx.Buffer, stamps_at: int, count: int) -> list[tirx.Stmt]:
+    """Tell whoever wants to know where the stamps are."""
+    where = T.address_of(workspace[stamps_at])
+    return [tirx.Evaluate(T.call_packed(STAMPED, program.name, where, tirx.IntImm("int64", count)))]
+
+
 def _lane(
     layout: Layout,
     tables: Tables,
@@ -126,6 +143,7 @@ def _lane(
     plan: Sequence[tirx.Buffer],
     shared: Mapping[str, GlobalVar],
     counters_at: int,
+    stamps_at: int | None,
 ) -> tirx.PrimFunc:
     """The interpreter: one call walks through one lane."""
     pointers = [_pointer(b) for b in (*segments, *plan)]
@@ -168,12 +186,21 @@ def _lane(
         *((RUN + f, run(form)) for f, form in enumerate(tables.forms)),
     ]
     first = tirx.Var("first", "int32")
-    walk = tirx.For(row, first, begin[lane + 1] - first, tirx.ForKind.SERIAL, _switch(word(0), branches))
+    text = importlib.resources.files(__package__).joinpath("sync.ll").read_text(encoding="utf-8")
+    step, begun = _switch(word(0), branches), []
+    if stamps_at is not None:
+        text += CLOCK
+        stamps = view(WORKSPACE, "int64")
+
+        def stamp(at: ir.Expr) -> tirx.Stmt:
+            return tirx.BufferStore(stamps, T.call_extern("int64", "rammer_now"), [stamps_at // 8 + at])
+
+        step, begun = tirx.SeqStmt([step, stamp(row)]), [stamp(len(tables.code) + lane)]
+    walk = tirx.For(row, first, begin[lane + 1] - first, tirx.ForKind.SERIAL, step)
     declared = [tirx.DeclBuffer(b, data=p) for b, p in zip((*segments, *plan), pointers, strict=True)]
     declared += [tirx.DeclBuffer(b, data=pointers[s]) for (s, _), b in views.items()]
     declared.append(tirx.DeclBuffer(counters, data=workspace))
-    text = importlib.resources.files(__package__).joinpath("sync.ll").read_text(encoding="utf-8")
-    interpreter = tirx.SeqStmt([*declared, tirx.Bind(first, begin[lane]), walk])
+    interpreter = tirx.SeqStmt([*declared, tirx.Bind(first, begin[lane]), *begun, walk])
     body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", ir.StringImm(text), interpreter)
     func = tirx.PrimFunc([*pointers, lane], body)
     for key in ("s_tir", "tirx.is_scheduled", "rammer.rtask"):

@@ -6,6 +6,7 @@ The scheduler is a pure function: no TVM, no I/O, no clock, no randomness.
     verify     proves that a program may run; shares no code with the scheduler
     lower_bound   what no plan can beat
     simulate   predicts what it does in time; critical_path says why it takes so long
+    measured_timeline   what a real run did in time
     schedule_svg, trace_json   show that
     schedule_together   several models on one vDevice
 """
@@ -15,6 +16,7 @@ from .cost import CostModel
 from .critical_path import PathStep, critical_path
 from .draw import schedule_svg
 from .lower_bound import LowerBound, lower_bound
+from .measured import measured_timeline
 from .merge_graphs import MergedGraph, merge_graphs, with_prefix
 from .options import PolicyOptions
 from .policies import POLICIES
@@ -39,6 +41,7 @@ __all__ = [
     "Timeline",
     "critical_path",
     "lower_bound",
+    "measured_timeline",
     "merge_graphs",
     "schedule",
     "schedule_svg",

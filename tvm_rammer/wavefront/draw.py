@@ -27,7 +27,9 @@ _HATCH = (
 )
 
 
-def schedule_svg(programs: Sequence[RProgram], cost: CostModel | None = None) -> str:
+def schedule_svg(
+    programs: Sequence[RProgram], cost: CostModel | None = None, timelines: Sequence[Timeline] | None = None
+) -> str:
     """Draw programs one after the other on one axis of time.
 
     Parameters
@@ -36,19 +38,22 @@ def schedule_svg(programs: Sequence[RProgram], cost: CostModel | None = None) ->
         In launch order.
     cost : CostModel, optional
         The prices of the simulation behind the picture; without it synchronisation costs nothing.
+    timelines : sequence of Timeline, optional
+        What was measured of each program; without it they are simulated.
 
     Returns
     -------
     str
         An SVG document of at most some 4 MB: of large plans, neighbouring boxes are drawn as one.
     """
-    return "\n".join(_Picture(programs, cost or CostModel()).lines()) + "\n"
+    prices = cost or CostModel()
+    executions = timelines or [simulate(program, prices) for program in programs]
+    return "\n".join(_Picture(programs, prices, executions).lines()) + "\n"
 
 
 class _Picture:
-    def __init__(self, programs: Sequence[RProgram], cost: CostModel) -> None:
-        self.programs, self.cost = programs, cost
-        self.timelines = [simulate(program, cost) for program in programs]
+    def __init__(self, programs: Sequence[RProgram], cost: CostModel, timelines: Sequence[Timeline]) -> None:
+        self.programs, self.cost, self.timelines = programs, cost, timelines
         self.begins: list[float] = [0.0]
         for timeline in self.timelines:
             self.begins.append(self.begins[-1] + cost.launch_us + timeline.makespan_us)

@@ -1,6 +1,5 @@
 """What a plan would do, in time: a simulation of discrete events."""
 
-from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Literal
 
@@ -8,7 +7,7 @@ from ..errors import ScheduleError
 from ..ir import RProgram, Run, Signal, Wait
 from .bandwidth import SharedRuns, demands
 from .cost import CostModel
-from .timeline import Span, Timeline
+from .timeline import Span, Timeline, next_operators
 
 
 def simulate(program: RProgram, cost: CostModel) -> Timeline:
@@ -40,7 +39,7 @@ class _Simulation:
         self.waiting: dict[tuple[int, int], list[tuple[float, int]]] = {}
         # Lanes by the time of their next instruction, so that signals come in order of time.
         self.agenda = [(0.0, v) for v in range(len(program.lanes))]
-        self.next_operators = [_next_operators(lane) for lane in program.lanes]
+        self.next_operators = [next_operators(lane) for lane in program.lanes]
         self.demands = demands(program, cost)
         self.shared = SharedRuns()
         self.begun_us = [0.0] * len(program.lanes)
@@ -63,10 +62,9 @@ class _Simulation:
     def _timeline(self) -> Timeline:
         spans = tuple(span for lane in self.spans for span in lane)
         makespan = max((lane[-1].end_us for lane in self.spans if lane), default=0.0)
-        busy = sum(s.end_us - s.start_us for s in spans if s.kind == "run")
         waits = tuple(sum(s.end_us - s.start_us for s in lane if s.kind == "wait") for lane in self.spans)
         signals = {event: tuple(given) for event, given in sorted(self.signals.items())}
-        return Timeline(spans, makespan, busy / (makespan * len(self.at)) if makespan else 0.0, signals, waits)
+        return Timeline.of(spans, makespan, signals, waits)
 
     def _advance(self, now: float, v: int) -> None:
         lane = self.program.lanes[v]
@@ -116,12 +114,3 @@ class _Simulation:
         if wait.event >= self.program.num_events - self.program.barriers:
             return self.cost.released_us(last)
         return self.cost.passed_us(start, last)
-
-
-def _next_operators(lane: Sequence[Run | Signal | Wait]) -> list[int]:
-    """For each instruction of a lane the operator of the next `Run` from there on, or -1."""
-    operators, operator = [], -1
-    for instruction in reversed(lane):
-        operator = instruction.operator if isinstance(instruction, Run) else operator
-        operators.append(operator)
-    return operators[::-1]

@@ -67,7 +67,7 @@ class StageGraph:
         return path
 
     def best(self, most: int) -> list[tuple[int, ...]]:
-        """List up to `most` of the shortest paths, the shortest first; of stages that were not timed the bound counts."""
+        """List up to `most` of the shortest paths, the shortest first. Of stages not timed the bound counts."""
         found: dict[int, list[tuple[float, tuple[int, ...]]]] = {0: [(0.0, ())]}
         for state, ends in self._endings.items():
             longer = ((us + self._expected_us[e], (*stages, e)) for e in ends for us, stages in found[state & ~e])

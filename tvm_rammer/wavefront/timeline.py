@@ -1,8 +1,10 @@
-"""A simulated execution, as values."""
+"""An execution, simulated or measured, as values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from ..ir import Instruction, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A simulated execution of a program.
+    """An execution of a program, simulated or measured.
 
     Parameters
     ----------
@@ -53,9 +55,31 @@ class Timeline:
     signals: Mapping[int, tuple[tuple[float, int], ...]]
     wait_us: tuple[float, ...]
 
+    @classmethod
+    def of(
+        cls,
+        spans: tuple[Span, ...],
+        makespan_us: float,
+        signals: Mapping[int, tuple[tuple[float, int], ...]],
+        wait_us: tuple[float, ...],
+    ) -> "Timeline":
+        """A timeline with the utilisation that its spans make."""
+        busy = sum(s.end_us - s.start_us for s in spans if s.kind == "run")
+        utilisation = busy / (makespan_us * len(wait_us)) if makespan_us else 0.0
+        return cls(spans, makespan_us, utilisation, signals, wait_us)
+
     def by_lane(self) -> list[list[Span]]:
         """The spans of each lane, in order of time."""
         lanes: list[list[Span]] = [[] for _ in self.wait_us]
         for span in self.spans:
             lanes[span.lane].append(span)
         return lanes
+
+
+def next_operators(lane: Sequence[Instruction]) -> list[int]:
+    """For each instruction of a lane the operator of the next `Run` from there on, or -1."""
+    operators, operator = [], -1
+    for instruction in reversed(lane):
+        operator = instruction.operator if isinstance(instruction, Run) else operator
+        operators.append(operator)
+    return operators[::-1]

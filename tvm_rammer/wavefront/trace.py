@@ -1,4 +1,4 @@
-"""A simulated schedule in Chrome's trace event format, as Perfetto and chrome://tracing read it."""
+"""An execution in Chrome's trace event format, as Perfetto and chrome://tracing read it."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,9 @@ _INSIDE_US = 1e-3
 Event = dict[str, Any]
 
 
-def trace_json(programs: Sequence[RProgram], cost: CostModel | None = None) -> str:
+def trace_json(
+    programs: Sequence[RProgram], cost: CostModel | None = None, timelines: Sequence[Timeline] | None = None
+) -> str:
     """Write programs one after the other as a trace: a thread for each vEU, an arrow for each signal waited for.
 
     Parameters
@@ -25,25 +27,28 @@ def trace_json(programs: Sequence[RProgram], cost: CostModel | None = None) -> s
         In launch order.
     cost : CostModel, optional
         The prices of the simulation; without it synchronisation costs nothing.
+    timelines : sequence of Timeline, optional
+        What was measured of each program; without it they are simulated.
 
     Returns
     -------
     str
-        A JSON object with `traceEvents`; times are in microseconds. Category `run` or `wait` are the spans of
-        `simulate`, `launch` are launches.
+        A JSON object with `traceEvents`; times are in microseconds. Category `run` or `wait` are spans of the
+        timelines, `launch` are launches.
     """
-    return json.dumps({"traceEvents": list(_events(programs, cost or CostModel())), "displayTimeUnit": "ns"})
+    prices = cost or CostModel()
+    executions = timelines or [simulate(program, prices) for program in programs]
+    return json.dumps({"traceEvents": list(_events(programs, prices, executions)), "displayTimeUnit": "ns"})
 
 
-def _events(programs: Sequence[RProgram], cost: CostModel) -> Iterator[Event]:
+def _events(programs: Sequence[RProgram], cost: CostModel, timelines: Sequence[Timeline]) -> Iterator[Event]:
     lanes = max((len(program.lanes) for program in programs), default=0)
     yield {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "vDevice"}}
     for tid, name in enumerate(["launches", *(f"vEU {v}" for v in range(lanes))]):
         yield {"ph": "M", "name": "thread_name", "pid": 0, "tid": tid, "args": {"name": name}}
         yield {"ph": "M", "name": "thread_sort_index", "pid": 0, "tid": tid, "args": {"sort_index": tid}}
     start_us, arrows = 0.0, 0
-    for program in programs:
-        timeline = simulate(program, cost)
+    for program, timeline in zip(programs, timelines, strict=True):
         yield _box("launch", program.name, 0, start_us, cost.launch_us)
         start_us += cost.launch_us
         for span in timeline.spans:

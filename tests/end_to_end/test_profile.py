@@ -1,0 +1,88 @@
+"""Profiles of real runs."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import onnx
+import pytest
+
+import tvm_rammer
+from tests.end_to_end.models import image, trained
+from tvm_rammer.cli import main
+from tvm_rammer.device import host_cpu
+from tvm_rammer.errors import ModelError, TargetError, ToolError
+from tvm_rammer.profiler import profiled_cost
+from tvm_rammer.wavefront import simulate
+
+
+@pytest.fixture(scope="module")
+def found():
+    return tvm_rammer.profile(trained("squeezenet"), [image((1, 3, 224, 224))], runs=9)
+
+
+def test_every_kernel_that_ran_has_a_time(found):
+    used = {k.name for program in found.compilation.programs for k in program.kernels}
+    assert set(found.rtask_us) == used
+    assert all(time > 0 for time in found.rtask_us.values())
+
+
+def test_lanes_wait_and_run_one_after_another(found):
+    for program, timeline in zip(found.compilation.programs, found.timelines, strict=True):
+        assert len(timeline.by_lane()) == len(program.lanes)
+        for lane in timeline.by_lane():
+            assert all(span.start_us <= span.end_us for span in lane)
+            assert all(a.end_us <= b.start_us for a, b in pairwise(lane))
+        assert 0 < timeline.utilisation <= 1 and timeline.makespan_us < found.call_us * 3
+
+
+def test_nobody_goes_on_before_the_signals_that_he_waits_for(found):
+    # The clock is read after a signal is given, so that its time may come a little too late.
+    late_us = 50.0
+    for program, timeline in zip(found.compilation.programs, found.timelines, strict=True):
+        waits = [span for span in timeline.spans if span.kind == "wait"]
+        assert waits
+        for span in waits:
+            wait = program.lanes[span.lane][span.instruction]
+            assert timeline.signals[wait.event][wait.arrivals - 1][0] <= span.end_us + late_us
+
+
+def test_the_simulation_of_measured_times_comes_near_the_run(found):
+    """Within a factor that only a mistake exceeds: other processes may use the machine."""
+    for program, timeline in zip(found.compilation.programs, found.timelines, strict=True):
+        assert 0.3 < simulate(program, found.cost()).makespan_us / timeline.makespan_us < 3
+
+
+def test_kernels_that_did_not_run_are_scaled_as_those_of_their_function(found):
+    record = found.compilation
+    ran = next(k for p in record.programs for k in p.kernels if len(record.kernels[k.function]) > 1)
+    prices = profiled_cost(record, {ran.name: ran.rtask_us * 3.0})
+    for kernel in record.kernels[ran.function]:
+        assert prices.rtask_us(kernel) == pytest.approx(kernel.rtask_us * 3.0)
+
+
+def test_text_and_pictures(found, tmp_path):
+    assert "measured" in found.text() and found.schedule_svg().startswith("<svg")
+    boxes = [e for e in json.loads(found.trace())["traceEvents"] if e["ph"] == "X" and e["cat"] == "run"]
+    assert len(boxes) == sum(span.kind == "run" for timeline in found.timelines for span in timeline.spans)
+
+
+def test_the_command(tmp_path, capsys):
+    onnx.save(trained("squeezenet"), tmp_path / "model.onnx")
+    command = ["profile", str(tmp_path / "model.onnx"), "--runs", "2", "--trace", str(tmp_path / "trace.json")]
+    assert main(command) == 0
+    assert "us each" in capsys.readouterr().out
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+
+
+def test_what_cannot_be_profiled_is_said(monkeypatch):
+    model = trained("squeezenet")
+    with pytest.raises(TargetError, match="only rPrograms for a CPU"):
+        tvm_rammer.profile(model, target="cuda:h200")
+    with pytest.raises(ModelError, match="runs is 0"):
+        tvm_rammer.profile(model, runs=0)
+    with pytest.raises(ModelError, match="2 inputs given, but the model has 1"):
+        tvm_rammer.profile(model, [np.zeros((1, 3), "f4"), np.zeros(3, "f4")])
+    monkeypatch.setattr("tvm_rammer.profiler.workers", lambda: host_cpu().units - 1)
+    with pytest.raises(ToolError, match="TVM_NUM_THREADS"):
+        tvm_rammer.profile(model)

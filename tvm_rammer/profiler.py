@@ -1,0 +1,203 @@
+"""Rammer's profiler (OSDI 2020, 3.3): what each rTask of an rProgram takes, among the others, in real runs."""
+
+import os
+import statistics
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from . import persistent_codegen as codegen
+from . import relay_passes
+from .bench import random_inputs, workers
+from .compilation import Compilation
+from .driver import build
+from .errors import ModelError, TargetError, ToolError
+from .ir import RProgram, Run
+from .module import TensorSpec, tensor_specs, to_tensor
+from .pipeline import finish, resolve_device
+from .regions import find_regions, launch_regions, plan_regions
+from .wavefront import CostModel, PolicyOptions, Timeline, measured_timeline, schedule_svg, simulate, trace_json
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What runs of a model's rPrograms took.
+
+    Parameters
+    ----------
+    compilation : Compilation
+    call_us : float
+        Median of whole calls, in microseconds.
+    timelines : tuple of Timeline
+        Of each rProgram the run whose makespan is the median.
+    rtask_us : mapping of str to float
+        For each kernel that ran, by name, the median over the runs of the mean time of its rTasks.
+    """
+
+    compilation: Compilation
+    call_us: float
+    timelines: tuple[Timeline, ...]
+    rtask_us: Mapping[str, float]
+
+    def cost(self) -> CostModel:
+        """The prices of the device, with measured times of rTasks in the place of predicted ones."""
+        return profiled_cost(self.compilation, self.rtask_us)
+
+    def trace(self) -> str:
+        """The measured runs as a trace in JSON, for Perfetto (ui.perfetto.dev) or chrome://tracing."""
+        return trace_json(self.compilation.programs, CostModel.of(self.compilation.device), self.timelines)
+
+    def schedule_svg(self) -> str:
+        """Draw the measured runs: one lane a vEU, rTasks coloured by rOperator, waits hatched."""
+        return schedule_svg(self.compilation.programs, CostModel.of(self.compilation.device), self.timelines)
+
+    def text(self) -> str:
+        """A table of the kernels, those first that take most time, with predicted times beside the measured ones."""
+        prices, lines = CostModel.of(self.compilation.device), []
+        for program, timeline in zip(self.compilation.programs, self.timelines, strict=True):
+            simulated = simulate(program, prices)
+            lines += [
+                f"{program.name}: measured {timeline.makespan_us:.1f} us, vEUs busy for {timeline.utilisation:.0%} of "
+                f"it; predicted {simulated.makespan_us:.1f} us and {simulated.utilisation:.0%}",
+                f"{'us in all':>10} {'predicted':>10} {'calls':>6} {'rTasks':>7} {'us each':>9}  kernel",
+                *self._rows(program),
+                "",
+            ]
+        return "\n".join([*lines, f"A call takes {self.call_us:.1f} us, the launches of its rPrograms included."])
+
+    def _rows(self, program: RProgram) -> list[str]:
+        calls = Counter(program.kernels)
+        by_time = sorted(calls, key=lambda k: -self.rtask_us[k.name] * k.num_rtasks * calls[k])
+        return [
+            f"{self.rtask_us[k.name] * k.num_rtasks * calls[k]:>10.1f} {k.rtask_us * k.num_rtasks * calls[k]:>10.1f} "
+            f"{calls[k]:>6} {k.num_rtasks:>7} {self.rtask_us[k.name]:>9.3f}  {k.name}"
+            for k in by_time
+        ]
+
+
+def profile(
+    model: Any,
+    inputs: Sequence[np.ndarray] | None = None,
+    *,
+    target: Any = "cpu",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    policy: str = "wavefront",
+    sync: str = "auto",
+    options: PolicyOptions | None = None,
+    tuning_logs: str | os.PathLike[str] | None = None,
+    runs: int = 30,
+) -> Profile:
+    """Compile a model for this machine's CPU so that it notes the time, and run it.
+
+    Noting costs each instruction of an rProgram some 30 ns.
+
+    Parameters
+    ----------
+    model, target, shapes, policy, sync, options, tuning_logs
+        As in `tvm_rammer.compile`.
+    inputs : sequence of numpy.ndarray, optional
+        In the model's order; without them random ones.
+    runs : int
+        At least one.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    ScheduleError, CodegenError
+        As in `tvm_rammer.compile`.
+    ModelError
+        As there; or too few or too many inputs, or one of another shape or type than the model's.
+    TargetError
+        The target is no CPU.
+    ToolError
+        TVM's pool has too few workers for the vEUs.
+    """
+    record = Compilation(resolve_device(target), policy, sync, options)
+    _check_device(record)
+    loaded = relay_passes.load_model(model, shapes)
+    specs, tvm_target = tensor_specs(loaded), tvm.target.Target(record.device.target_config())
+    regions = find_regions(relay_passes.prepare(tvm_target)(loaded), record, tuning_logs)
+    plan_regions(regions, record)
+    executable = build(finish(tvm_target)(launch_regions(regions, record, stamped=True)), tvm_target)
+    return profile_runs(executable, record, specs, random_inputs(specs, 0) if inputs is None else inputs, runs)
+
+
+def _check_device(record: Compilation) -> None:
+    if record.device.kind != "cpu":
+        raise TargetError(f"{record.device.name} cannot be profiled: only rPrograms for a CPU note the time")
+    if workers() < record.device.units:
+        raise ToolError(
+            f"TVM's pool has {workers()} workers for {record.device.units} vEUs, so rPrograms would run on one thread; "
+            "set TVM_NUM_THREADS before Python starts"
+        )
+
+
+def profile_runs(
+    executable: relax.VMExecutable,
+    record: Compilation,
+    specs: Sequence[TensorSpec],
+    inputs: Sequence[np.ndarray],
+    runs: int,
+) -> Profile:
+    """Run a model whose rPrograms were generated with `stamped=True`."""
+    if runs < 1:
+        raise ModelError(f"runs is {runs}; give 1 or more")
+    if len(inputs) != len(specs):
+        raise ModelError(f"{len(inputs)} inputs given, but the model has {len(specs)}")
+    main = relax.VirtualMachine(executable, tvm.cpu())["main"]
+    tensors = [to_tensor(value, spec, tvm.cpu()) for value, spec in zip(inputs, specs, strict=True)]
+    calls = []
+    with codegen.collect_stamps() as found:
+        main(*tensors)
+        found.clear()
+        for _ in range(runs):
+            started = time.perf_counter()
+            main(*tensors)
+            calls.append((time.perf_counter() - started) * 1e6)
+    of: dict[str, list[Timeline]] = defaultdict(list)
+    by_name = {program.name: program for program in record.programs}
+    for name, raw in found:
+        stamps = codegen.read_stamps(by_name[name], raw)
+        of[name].append(measured_timeline(by_name[name], stamps.begin_us, stamps.end_us))
+    middle = tuple(sorted(of[p.name], key=lambda t: t.makespan_us)[runs // 2] for p in record.programs)
+    return Profile(record, statistics.median(calls), middle, _rtask_us(record.programs, of))
+
+
+def profiled_cost(record: Compilation, rtask_us: Mapping[str, float]) -> CostModel:
+    """The prices of a device, with measured times of rTasks in the place of predicted ones.
+
+    A kernel that did not run keeps its predicted time, in proportion to those of the same function that ran.
+    """
+    known = dict(rtask_us)
+    for made in record.kernels.values():
+        ran = [k for k in made if k.name in rtask_us]
+        if ran:
+            off = statistics.mean(rtask_us[k.name] / k.rtask_us for k in ran)
+            known |= {k.name: k.rtask_us * off for k in made if k.name not in rtask_us}
+    return replace(CostModel.of(record.device), profiled_us=known)
+
+
+def _rtask_us(programs: Sequence[RProgram], of: Mapping[str, Sequence[Timeline]]) -> dict[str, float]:
+    samples: dict[str, list[float]] = defaultdict(list)
+    for program in programs:
+        for timeline in of[program.name]:
+            total_us: dict[str, float] = defaultdict(float)
+            rtasks: Counter[str] = Counter()
+            for span in timeline.spans:
+                instruction = program.lanes[span.lane][span.instruction]
+                if isinstance(instruction, Run):
+                    kernel = program.kernels[instruction.operator].name
+                    total_us[kernel] += span.end_us - span.start_us
+                    rtasks[kernel] += instruction.count
+            for kernel, count in rtasks.items():
+                samples[kernel].append(total_us[kernel] / count)
+    return {kernel: statistics.median(times) for kernel, times in samples.items()}
