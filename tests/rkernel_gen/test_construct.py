@@ -1,5 +1,6 @@
 """Which tilings are built, and which of the kernels the scheduler sees."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,9 @@ from tests.functions import fused
 from tvm_rammer.device import PRESETS, host_cpu
 from tvm_rammer.ir import RKernel
 from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.rkernel_gen import construct
 from tvm_rammer.rkernel_gen.construct import MOST, build, choose, space
+from tvm_rammer.rkernel_gen.cpu_generic import GenericRule
 from tvm_rammer.rkernel_gen.select import pareto
 from tvm_rammer.rkernel_gen.tiling import Function, Tiling
 from tvm_rammer.rkernel_gen.tuning_log import MeasuredTime, code_hash
@@ -44,6 +47,27 @@ def test_what_is_built_is_what_the_space_says(form, kind):
         tiling = labels[kernel.spec.name]
         assert (kernel.spec.num_rtasks, kernel.spec.rtask_us) == (tiling.num_rtasks, tiling.rtask_us)
         assert not kernel.spec.measured and kernel.spec.function == "op"
+
+
+class Boaster:
+    """A rule that has tilings and no code."""
+
+    name = "boaster"
+
+    def tilings(self, function):
+        return [Tiling("boaster", (("parts", n),), n, 0.001) for n in (1, 2, 4)]
+
+    def build(self, function, choices):
+        return None
+
+
+def test_where_nothing_of_a_tier_can_be_built_the_next_one_is_asked(monkeypatch):
+    subject, dropped = function("matmul", "cpu"), Counter()
+    monkeypatch.setattr(construct, "rules", lambda device: ((Boaster(),), (GenericRule(),)))
+    assert {t.rule for t in space(subject)} == {"boaster"}
+    kernels = choose(subject, dropped=dropped)
+    assert kernels and all("generic" in k.spec.name for k in kernels)
+    assert dropped["no single kernel within an rTask's limits"] == 3
 
 
 @pytest.mark.parametrize("kind", DEVICES)

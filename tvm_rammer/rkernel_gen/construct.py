@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..device import DeviceSpec
@@ -35,11 +35,15 @@ def rules(device: DeviceSpec) -> tuple[tuple[Rule, ...], ...]:
 
 def space(function: Function) -> tuple[Tiling, ...]:
     """All tilings of a function, the one that is predicted to be fastest alone first."""
+    return next(_spaces(function), ())
+
+
+def _spaces(function: Function) -> Iterator[tuple[Tiling, ...]]:
+    """The tilings of each tier that has some."""
     units = function.device.units
     for tier in rules(function.device):
         if found := [t for rule in tier for t in rule.tilings(function)]:
-            return tuple(sorted(found, key=lambda t: (t.operator_us(units), t.num_rtasks)))
-    return ()
+            yield tuple(sorted(found, key=lambda t: (t.operator_us(units), t.num_rtasks)))
 
 
 def build(function: Function, tiling: Tiling) -> ScheduledKernel | None:
@@ -56,7 +60,7 @@ def choose(
     """Build the best tilings of a function, with different numbers of rTasks.
 
     Tilings whose numbers of rTasks have the same power of two are a class. The best one of each is a candidate, the
-    fastest `MOST` and the one of least work are built.
+    fastest `MOST` and the one of least work are built. All are of one tier of rules: the first by which any can be.
 
     Parameters
     ----------
@@ -72,16 +76,24 @@ def choose(
     tuple of ScheduledKernel
         Fewest rTasks first. Their time is the measured one where there is one.
     """
-    units, lost = function.device.units, Counter[str]() if dropped is None else dropped
-    times = {t: replace(t, rtask_us=time.alone_us(t, function.device)) for t, time in (measured or {}).items()}
+    lost = Counter[str]() if dropped is None else dropped
+    made = (_choose_of(tilings, function, measured or {}, lost) for tilings in _spaces(function))
+    return next((kernels for kernels in made if kernels), ())
+
+
+def _choose_of(
+    tilings: Sequence[Tiling], function: Function, measured: Mapping[Tiling, MeasuredTime], dropped: Counter[str]
+) -> tuple[ScheduledKernel, ...]:
+    units = function.device.units
+    times = {t: replace(t, rtask_us=time.alone_us(t, function.device)) for t, time in measured.items()}
     classes = []
-    for members in _classes(space(function)):
+    for members in _classes(tilings):
         known = sorted((times[t] for t in members if t in times), key=lambda t: t.operator_us(units))
         classes.append((known or members, known, members))
     classes.sort(key=lambda c: c[0][0].operator_us(units))
     made = []
     for _, known, members in _fast_and_thrifty(classes, MOST[function.device.kind]):
-        kernel = _first_measured(function, known, measured or {}, lost) or _first_built(function, members, lost)
+        kernel = _first_measured(function, known, measured, dropped) or _first_built(function, members, dropped)
         if kernel is not None:
             made.append(kernel)
     return tuple(sorted(made, key=lambda k: k.spec.num_rtasks))

@@ -142,17 +142,22 @@ def _inline_producers(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
 
 
 def _inline_epilogue(sch: s_tir.Schedule, block: SBlockRV) -> SBlockRV | None:
-    """Inline every block after `block` into the last one, and return that; None where there is none."""
+    """Inline all that is computed of the block's results, or beside them, into the last block.
+
+    Returns
+    -------
+    SBlockRV or None
+        The last block; None where `block` is the last one itself.
+    """
     last = outputs_of(sch)[0]
-    for consumer in blocks_of(sch):
-        if sch.get_consumers(consumer) and not is_reduction(sch, consumer) and _follows(sch, consumer, block):
-            sch.compute_inline(consumer)
+    for other in blocks_of(sch):
+        if sch.get_consumers(other) and not is_reduction(sch, other) and not _feeds(sch, other, block):
+            sch.compute_inline(other)
     return None if is_reduction(sch, last) else last
 
 
-def _follows(sch: s_tir.Schedule, later: SBlockRV, block: SBlockRV) -> bool:
-    """Whether `later` reads, directly or not, what `block` writes."""
-    return any(is_reduction(sch, p) or _follows(sch, p, block) for p in sch.get_producers(later))
+def _feeds(sch: s_tir.Schedule, producer: SBlockRV, block: SBlockRV) -> bool:
+    return any(sch.get(consumer).same_as(sch.get(block)) for consumer in sch.get_consumers(producer))
 
 
 def _write_dim(block: s_tir.SBlock, axis: int) -> int:

@@ -36,6 +36,10 @@ OPERATORS = {
     "conv1d": ([(1, 8, 50), (16, 8, 3)], lambda x, w: op.nn.conv1d(x, w, padding=1)),
     "matmul": ([(20, 64), (64, 48)], op.matmul),
     "matmul, sigmoid": ([(7, 33), (33, 65)], lambda x, w: op.sigmoid(op.matmul(x, w))),
+    "matmul, sigmoid, times another's tanh": (
+        [(1, 48), (48, 64), (1, 64)],
+        lambda x, w, c: op.multiply(op.sigmoid(op.matmul(x, w)), op.tanh(c)),
+    ),
     "matrix times vector": ([(1, 100), (100, 256)], op.matmul),
     "batched matmul": ([(3, 8, 16), (3, 16, 24)], op.matmul),
     "max pool": ([(1, 16, 27, 27)], lambda x: op.nn.max_pool2d(x, (3, 3), strides=2)),
@@ -83,6 +87,15 @@ def test_the_trace_of_a_schedule_repeats_it_on_the_original_function(name):
             Trace.apply_json_to_schedule(kernel.trace.as_json(), sch)
             assert ("layout_rewrite_preproc" in sch.mod.script()) == bool(kernel.packs)
             np.testing.assert_allclose(run(sch.mod["main"], arrays), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_contraction_is_built_as_promised(name):
+    func = fused(*OPERATORS[name])
+    function = Function("op", func, CPU, frozenset(range(1, len(func.params) - 1)))
+    for tiling in best_of_each_size(ContractionRule().tilings(function)):
+        kernel = ContractionRule().build(function, dict(tiling.choices))
+        assert kernel is not None and kernel.spec.num_rtasks == tiling.num_rtasks
 
 
 def test_weights_are_packed_only_where_they_are_constants():
