@@ -1,7 +1,8 @@
 """Contenders take turns: who computes the same in less time, on a machine that others use too.
 
-Each contender has several turns, blocks of 0.1 to 0.3 s. A block during which other processes took the cores is
-measured again. Results are checked before anything is timed.
+In each round every contender has a turn, a block of 0.1 to 0.3 s. A block during which other processes took the cores
+is measured again. Neighbours on the same hardware slow a machine down for seconds without a trace in its own books: so
+the slower half of the rounds, all contenders together, does not count. Results are checked before anything is timed.
 """
 
 import os
@@ -18,8 +19,8 @@ from tvm import relax
 
 from .errors import ModelError
 
-TURNS = 5
-"""Of each contender at least: what disturbs the machine for a while meets them all."""
+ROUNDS = 6
+"""At least; half of them count."""
 LEAST_S, MOST_S = 0.1, 0.3
 """A block of short runs lasts so long at least, one of long runs at most; it holds one run in any case."""
 DISTURBED = 0.1
@@ -127,12 +128,23 @@ def _measure(
 ) -> None:
     for run in runners.values():
         run(inputs)
-    turns = 0
-    while turns < TURNS or any(len(s.times) < repeat for s in samples.values()):
-        progress(f"measuring: turn {turns + 1}")
-        for name, run in runners.items():
-            samples[name].times += _block(run, inputs, -(-repeat // TURNS), samples[name])
-        turns += 1
+    rounds: list[dict[str, list[float]]] = []
+    while len(rounds) < ROUNDS or any(len(s.times) < repeat for s in samples.values()):
+        progress(f"measuring: round {len(rounds) + 1}")
+        wanted = -(-2 * repeat // ROUNDS)
+        rounds.append({name: _block(run, inputs, wanted, samples[name]) for name, run in runners.items()})
+        quiet = _quieter_half(rounds)
+        for name in runners:
+            samples[name].times = [time for one in quiet for time in one[name]]
+
+
+def _quieter_half(rounds: Sequence[Mapping[str, Sequence[float]]]) -> list[Mapping[str, Sequence[float]]]:
+    """The rounds in which the contenders, each compared with its best round, were fastest on average."""
+    medians = [{name: statistics.median(times) for name, times in one.items()} for one in rounds]
+    best = {name: min(one[name] for one in medians) for name in medians[0]}
+    slowed = [statistics.mean(one[name] / best[name] for name in best) for one in medians]
+    order = sorted(range(len(rounds)), key=slowed.__getitem__)
+    return [rounds[n] for n in sorted(order[: -(-len(rounds) // 2)])]
 
 
 def _block(run: Runner, inputs: Sequence[np.ndarray], wanted: int, samples: Samples) -> list[float]:

@@ -33,7 +33,7 @@ def test_lanes_wait_and_run_one_after_another(found):
         for lane in timeline.by_lane():
             assert all(span.start_us <= span.end_us for span in lane)
             assert all(a.end_us <= b.start_us for a, b in pairwise(lane))
-        assert 0 < timeline.utilisation <= 1 and timeline.makespan_us < found.call_us * 3
+        assert 0 < timeline.utilisation <= 1
 
 
 def test_nobody_goes_on_before_the_signals_that_he_waits_for(found):

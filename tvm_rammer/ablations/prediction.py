@@ -7,6 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
+from ..persistent_codegen import collect_stamps
+from ..profiler import make_profile
 from ..race import race
 from ..wavefront import simulate
 from .variants import Variants
@@ -67,19 +69,21 @@ def predict_and_measure(
         programs = variants.plan(policy, sync)
         plans.setdefault(tuple((p.kernels, p.lanes) for p in programs), (policy, sync, programs))
     runners = {f"{policy} {sync}": variants.runner(policy, sync) for policy, sync, _ in plans.values()}
-    found = race(runners, inputs, repeat, progress)
     first, sync, _ = next(iter(plans.values()))
-    progress(f"profiling {first} {sync}")
-    prices = variants.profile(first, sync, inputs, repeat).cost()
+    runners["profile"], record = variants.stamped_runner(first, sync)
+    with collect_stamps() as stamps:
+        found = race(runners, inputs, repeat, progress)
+    prices = make_profile(record, stamps).cost()
     return [
         Prediction(
-            policy, sync,
+            policy,
+            sync,
             sum(p.makespan_us for p in programs),
             sum(prices.launch_us + simulate(p, prices).makespan_us for p in programs),
-            statistics.median(samples.times) * 1e3,
+            statistics.median(found[f"{policy} {sync}"].times) * 1e3,
         )
-        for (policy, sync, programs), samples in zip(plans.values(), found.values(), strict=True)
-    ]  # fmt: skip
+        for policy, sync, programs in plans.values()
+    ]
 
 
 def off_by(predicted_us: float, measured_us: float) -> float:

@@ -1,11 +1,10 @@
 """One model compiled in several ways: the kernels are made once, the plans differ."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import tvm
 
 from .. import driver, relay_passes
@@ -14,7 +13,6 @@ from ..device import DeviceSpec
 from ..ir import RKernel, RProgram
 from ..module import tensor_specs
 from ..pipeline import finish
-from ..profiler import Profile, profile_runs
 from ..race import Runner, tvm_runner
 from ..regions import find_regions, launch_regions, plan_regions
 
@@ -64,11 +62,11 @@ class Variants:
         mod = launch_regions(self._regions, self._planned(policy, sync, kernels))
         return tvm_runner(driver.build(finish(self._target)(mod), self._target), tvm.cpu())
 
-    def profile(self, policy: str, sync: str, inputs: Sequence[np.ndarray], runs: int) -> Profile:
-        """Run a plan on this machine's CPU, and note what its rTasks take."""
+    def stamped_runner(self, policy: str, sync: str) -> tuple[Runner, Compilation]:
+        """Compile a plan for this machine's CPU so that it notes the time; with its record, for `make_profile`."""
         planned = self._planned(policy, sync, None)
-        mod = finish(self._target)(launch_regions(self._regions, planned, stamped=True))
-        return profile_runs(driver.build(mod, self._target), planned, self.inputs, inputs, runs)
+        mod = launch_regions(self._regions, planned, stamped=True)
+        return tvm_runner(driver.build(finish(self._target)(mod), self._target), tvm.cpu()), planned
 
     def _planned(self, policy: str, sync: str, kernels: Mapping[str, tuple[RKernel, ...]] | None) -> Compilation:
         key = (policy, sync, None if kernels is None else tuple(sorted(kernels.items(), key=lambda item: item[0])))

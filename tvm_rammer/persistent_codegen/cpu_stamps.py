@@ -36,14 +36,19 @@ class Stamps:
 
     Parameters
     ----------
-    begin_us : tuple of float
+    begin_us : numpy.ndarray
         When each lane began, in microseconds since the first.
-    end_us : tuple of tuple of float
+    end_us : tuple of numpy.ndarray
         For each lane when each of its instructions ended.
     """
 
-    begin_us: tuple[float, ...]
-    end_us: tuple[tuple[float, ...], ...]
+    begin_us: np.ndarray
+    end_us: tuple[np.ndarray, ...]
+
+    @property
+    def makespan_us(self) -> float:
+        """Until the last instruction ended."""
+        return float(max((lane[-1] for lane in self.end_us if lane.size), default=0.0))
 
 
 @contextmanager
@@ -71,7 +76,6 @@ def read_stamps(program: RProgram, stamps: np.ndarray) -> Stamps:
     """Give the stamps of a run to the lanes; the last lane, a serial one, did not run."""
     lanes = len(program.lanes)
     rows = len(stamps) - lanes - 1
-    begun = stamps[rows : rows + lanes]
-    since = (stamps - begun.min()) / 1e3
-    ends = np.split(since, np.cumsum([len(lane) for lane in program.lanes]))[:lanes]
-    return Stamps(tuple(map(float, since[rows : rows + lanes])), tuple(tuple(map(float, end)) for end in ends))
+    since_us = (stamps - stamps[rows : rows + lanes].min()) / 1e3
+    ends = np.split(since_us, np.cumsum([len(lane) for lane in program.lanes]))[:lanes]
+    return Stamps(since_us[rows : rows + lanes], tuple(ends))
