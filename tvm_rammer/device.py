@@ -37,6 +37,8 @@ class DeviceSpec:
         Size of that cache.
     unit_bytes : int
         A unit's own fast memory: L2 of a core, shared memory of an SM.
+    unit_gbps : float
+        Bandwidth of one unit to it, in GB/s, where it is a cache that keeps what one rTask reads for the next; else 0.
     launch_us, signal_us, barrier_us : float
         Prices in microseconds: a launch; a counter from the release to the one who acquires it; a barrier
         over all vEUs.
@@ -64,6 +66,7 @@ class DeviceSpec:
     blocks_per_unit: int = 1
     shared_per_block: int = 0
     warp: int = 1
+    unit_gbps: float = 0.0
 
     def target_config(self) -> dict[str, Any]:
         """The same device as the dictionary that `tvm.target.Target` takes."""
@@ -148,10 +151,11 @@ def host_cpu() -> DeviceSpec:
         arch, vector, flops = "x86-64-v3", 32, 32
     else:
         arch, vector, flops = "x86-64", 16, 8
+    units = _cores()
     return DeviceSpec(
-        name="cpu", kind="cpu", arch=arch, units=_cores(), clock_ghz=4.0, flops_per_cycle=flops,
-        vector_bytes=vector, memory_gbps=20, cache_gbps=100, cache_bytes=32 << 20, unit_bytes=1 << 20,
-        launch_us=2.0, signal_us=0.1, barrier_us=0.3,
+        name="cpu", kind="cpu", arch=arch, units=units, clock_ghz=4.0, flops_per_cycle=flops,
+        vector_bytes=vector, memory_gbps=40, cache_gbps=100 * units, cache_bytes=32 << 20, unit_bytes=1 << 20,
+        launch_us=2.0, signal_us=0.1, barrier_us=0.3, unit_gbps=200,
     )  # fmt: skip
 
 

@@ -93,9 +93,10 @@ def traffic_us(resident: float, nbytes: float, device: DeviceSpec) -> float:
     Parameters
     ----------
     resident : float
-        Bytes that the whole operator touches: they decide which cache holds them.
+        Bytes that the whole operator touches, an even part on each core: they decide which cache holds them when it
+        runs again and again. What a model's other operators push out is the scheduler's business.
     """
     if resident > device.cache_bytes:
         return nbytes / (device.memory_gbps / device.units * 1e3)
-    cycles = NEAR_CYCLES if resident <= device.unit_bytes else FAR_CYCLES
+    cycles = NEAR_CYCLES if resident <= device.units * device.unit_bytes else FAR_CYCLES
     return nbytes * cycles / (device.clock_ghz * 1e3)

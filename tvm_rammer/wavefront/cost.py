@@ -6,6 +6,7 @@ from typing import Self
 
 from ..device import DeviceSpec
 from ..ir import RKernel, Run
+from .reuse import Caches
 
 _PASSED_WAIT = 0.1
 """A wait whose event has come costs this part of a signal (H100, measured by others: 60 ns of 0.6 us)."""
@@ -34,6 +35,9 @@ class CostModel:
         Policies plan with undisturbed times.
     profiled_us : mapping of str to float
         Times of one rTask by the kernel's name, that take the place of the kernels' own.
+    caches : Caches, optional
+        With them a `Run` takes at least as long as reading its constants from wherever they are. The simulator asks;
+        policies plan with undisturbed times.
     """
 
     launch_us: float = 0.0
@@ -42,6 +46,7 @@ class CostModel:
     barrier_us: float | None = None
     shared_gbps: float | None = None
     profiled_us: Mapping[str, float] = field(default_factory=dict)
+    caches: Caches | None = None
 
     @classmethod
     def of(cls, device: DeviceSpec, *, share: bool = False) -> Self:
@@ -60,6 +65,7 @@ class CostModel:
             device.signal_us * _PASSED_WAIT,
             device.barrier_us,
             device.cache_gbps if share else None,
+            caches=Caches.of(device),
         )
 
     def rtask_us(self, kernel: RKernel) -> float:

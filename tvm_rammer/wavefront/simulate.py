@@ -1,5 +1,6 @@
 """What a plan would do, in time: a simulation of discrete events."""
 
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import Literal
 
@@ -7,6 +8,7 @@ from ..errors import ScheduleError
 from ..ir import RProgram, Run, Signal, Wait
 from .bandwidth import SharedRuns, demands
 from .cost import CostModel
+from .reuse import reading_us
 from .timeline import Span, Timeline, next_operators
 
 
@@ -27,11 +29,16 @@ def simulate(program: RProgram, cost: CostModel) -> Timeline:
     ScheduleError
         Some lanes wait for ever.
     """
-    return _Simulation(program, cost).run()
+    if cost.caches is None:
+        return _Simulation(program, cost, {}).run()
+    undisturbed = _Simulation(program, cost, {}).run()
+    runs = sorted((span.start_us, span.lane, span.instruction) for span in undisturbed.spans if span.kind == "run")
+    reading = reading_us(program, cost.caches, ((lane, instruction) for _, lane, instruction in runs))
+    return _Simulation(program, cost, reading).run()
 
 
 class _Simulation:
-    def __init__(self, program: RProgram, cost: CostModel) -> None:
+    def __init__(self, program: RProgram, cost: CostModel, reading: Mapping[tuple[int, int], float]) -> None:
         self.program, self.cost = program, cost
         self.spans: list[list[Span]] = [[] for _ in program.lanes]
         self.at = [0] * len(program.lanes)
@@ -41,6 +48,7 @@ class _Simulation:
         self.agenda = [(0.0, v) for v in range(len(program.lanes))]
         self.next_operators = [next_operators(lane) for lane in program.lanes]
         self.demands = demands(program, cost)
+        self.reading_us = reading
         self.shared = SharedRuns()
         self.begun_us = [0.0] * len(program.lanes)
 
@@ -76,6 +84,7 @@ class _Simulation:
                 continue
             if isinstance(instruction, Run):
                 alone = self.cost.run_us(self.program.kernels[instruction.operator], instruction)
+                alone = max(alone, self.reading_us.get((v, self.at[v]), 0.0))
                 if self.demands and self.demands[instruction.operator]:
                     self.begun_us[v] = now
                     self.shared.begin(now, v, alone, self.demands[instruction.operator])

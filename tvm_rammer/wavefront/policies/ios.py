@@ -84,6 +84,8 @@ def place_stage(stage: Sequence[int], builder: ProgramBuilder) -> None:
 def _best_lists(block: Sequence[int], latency: StageLatency) -> list[list[tuple[int, ...]]]:
     """The lists of stages of a block with the least sums of times; none if it is too wide. One operator never is."""
     problem = latency.problem
+    if len(block) >= _MOST_STATES:
+        return []
     position = {o: n for n, o in enumerate(block)}
     successors = [0] * len(block)
     for n, operator in enumerate(block):
