@@ -49,7 +49,7 @@ class Profile:
     rtask_us: Mapping[str, float]
 
     def cost(self) -> CostModel:
-        """The prices of the device, with measured times of rTasks in the place of predicted ones."""
+        """The prices of the device, corrected by how far predictions are off."""
         return profiled_cost(self.compilation, self.rtask_us)
 
     def trace(self) -> str:
@@ -186,17 +186,24 @@ def _timelines(program: RProgram, found: Sequence[np.ndarray]) -> list[Timeline]
 
 
 def profiled_cost(record: Compilation, rtask_us: Mapping[str, float]) -> CostModel:
-    """The prices of a device, with measured times of rTasks in the place of predicted ones.
+    """The prices of a device, corrected by how far the predicted times of kernels are off where these ran.
 
-    A kernel that did not run keeps its predicted time, in proportion to those of the same function that ran.
+    A kernel that did not run is as far off as those of the same function that did.
+
+    Parameters
+    ----------
+    record : Compilation
+        With the plans that were run.
+    rtask_us : mapping of str to float
+        Measured times of rTasks, by the kernel's name.
     """
-    known = dict(rtask_us)
+    prices = CostModel.of(record.device)
+    predicted_us = _rtask_us(record.programs, {p.name: [simulate(p, prices)] for p in record.programs})
+    factors = {name: time / predicted_us[name] for name, time in rtask_us.items() if predicted_us[name]}
     for made in record.kernels.values():
-        ran = [k for k in made if k.name in rtask_us]
-        if ran:
-            off = statistics.mean(rtask_us[k.name] / k.rtask_us for k in ran)
-            known |= {k.name: k.rtask_us * off for k in made if k.name not in rtask_us}
-    return replace(CostModel.of(record.device), profiled_us=known)
+        if ran := [factors[k.name] for k in made if k.name in factors]:
+            factors |= {k.name: statistics.mean(ran) for k in made if k.name not in factors}
+    return replace(prices, factors=factors)
 
 
 def _rtask_us(programs: Sequence[RProgram], of: Mapping[str, Sequence[Timeline]]) -> dict[str, float]:

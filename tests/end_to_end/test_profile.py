@@ -13,7 +13,7 @@ from tvm_rammer.cli import main
 from tvm_rammer.device import host_cpu
 from tvm_rammer.errors import ModelError, TargetError, ToolError
 from tvm_rammer.profiler import profiled_cost
-from tvm_rammer.wavefront import simulate
+from tvm_rammer.wavefront import CostModel, simulate
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +53,21 @@ def test_the_simulation_of_measured_times_comes_near_the_run(found):
         assert 0.3 < simulate(program, found.cost()).makespan_us / timeline.makespan_us < 3
 
 
-def test_kernels_that_did_not_run_are_scaled_as_those_of_their_function(found):
+def test_a_plan_that_takes_as_long_as_predicted_corrects_nothing(found):
     record = found.compilation
-    ran = next(k for p in record.programs for k in p.kernels if len(record.kernels[k.function]) > 1)
-    prices = profiled_cost(record, {ran.name: ran.rtask_us * 3.0})
-    for kernel in record.kernels[ran.function]:
-        assert prices.rtask_us(kernel) == pytest.approx(kernel.rtask_us * 3.0)
+    prices = CostModel.of(record.device)
+    predicted = profiled_cost(record, dict.fromkeys(found.rtask_us, 1.0)).factors
+    same = profiled_cost(record, {name: 1.0 / predicted[name] for name in found.rtask_us})
+    for program in record.programs:
+        assert simulate(program, same).makespan_us == pytest.approx(simulate(program, prices).makespan_us)
+
+
+def test_kernels_that_did_not_run_are_as_far_off_as_those_of_their_function(found):
+    factors = found.cost().factors
+    for made in found.compilation.kernels.values():
+        ran = [factors[k.name] for k in made if k.name in found.rtask_us]
+        others = [factors[k.name] for k in made if k.name not in found.rtask_us]
+        assert others == [pytest.approx(sum(ran) / len(ran))] * len(others)
 
 
 def test_text_and_pictures(found, tmp_path):

@@ -20,10 +20,10 @@ extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr,
     int cse_v1 = (first * 8);
     int cse_v2 = (v * 8);
     int at = ((first * 8) + (v * 8));
-    int cse_v5 = ((v * 8) + (first * 8));
+    int cse_v3 = ((v * 8) + (first * 8));
     int what = code_ptr[((v * 8) + (first * 8))];
-    int cse_v6 = (((v * 8) + (first * 8)) + 1);
-    int cse_v7 = (((v * 8) + (first * 8)) + 2);
+    int cse_v4 = (((v * 8) + (first * 8)) + 1);
+    int cse_v5 = (((v * 8) + (first * 8)) + 2);
     if (what == 0) {
       if (((int)threadIdx.x) == 0) {
         rammer_wait((&(state_ptr[((code_ptr[(((v * 8) + (first * 8)) + 1)] * 32) + 96)])), code_ptr[(((v * 8) + (first * 8)) + 2)], run);
@@ -36,16 +36,15 @@ extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr,
         }
       } else {
         rammer_block_barrier();
-        int cse_v8 = (((v * 8) + (first * 8)) + 3);
-        int cse_v9 = (((v * 8) + (first * 8)) + 4);
+        int cse_v6 = (((v * 8) + (first * 8)) + 3);
+        int cse_v7 = (((v * 8) + (first * 8)) + 4);
         if (what < 3) {
           int operator_ = code_ptr[(((v * 8) + (first * 8)) + 1)];
           int start = code_ptr[(((v * 8) + (first * 8)) + 2)];
           int count = code_ptr[(((v * 8) + (first * 8)) + 3)];
           int step = code_ptr[(((v * 8) + (first * 8)) + 4)];
           for (int v_1 = 0; v_1 < count; ++v_1) {
-            int cse_v3 = (operator_ * 2);
-            double_exp_elements_turns1_threads32_lanes4((&(segment0_ptr[arguments_ptr[(operator_ * 2)]])), (&(((float*)workspace_ptr)[arguments_ptr[((operator_ * 2) + 1)]])), (start + (v_1 * step)), ((int)threadIdx.x));
+            double_exp_elements_turns1_threads32_lanes4((&(segment0_ptr[0])), (&(((float*)workspace_ptr)[arguments_ptr[((operator_ * 2) + 1)]])), (start + (v_1 * step)), ((int)threadIdx.x));
           }
         } else {
           int operator__1 = code_ptr[(((v * 8) + (first * 8)) + 1)];
@@ -53,8 +52,7 @@ extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr,
           int count_1 = code_ptr[(((v * 8) + (first * 8)) + 3)];
           int step_1 = code_ptr[(((v * 8) + (first * 8)) + 4)];
           for (int v_2 = 0; v_2 < count_1; ++v_2) {
-            int cse_v4 = (operator__1 * 2);
-            double_exp_elements_turns1_threads32_lanes4((&(((float*)workspace_ptr)[arguments_ptr[(operator__1 * 2)]])), (&(segment1_ptr[arguments_ptr[((operator__1 * 2) + 1)]])), (start_1 + (v_2 * step_1)), ((int)threadIdx.x));
+            double_exp_elements_turns1_threads32_lanes4((&(((float*)workspace_ptr)[arguments_ptr[(operator__1 * 2)]])), (&(segment1_ptr[0])), (start_1 + (v_2 * step_1)), ((int)threadIdx.x));
           }
         }
       }

@@ -56,10 +56,10 @@ def test_a_simulation_that_is_measured_is_itself(programs: tuple[RProgram, ...])
         assert (measured.makespan_us, measured.utilisation) == (simulated.makespan_us, simulated.utilisation)
 
 
-def test_profiled_times_take_the_place_of_a_kernels_own() -> None:
+def test_factors_correct_a_kernels_own_time() -> None:
     (kernel,) = make_kernels(a=(4, 2.0))["f_a"]
-    cost = CostModel(profiled_us={kernel.name: 5.0})
+    cost = CostModel(factors={kernel.name: 2.5})
     assert cost.rtask_us(kernel) == 5.0
     assert cost.run_us(kernel, Run(0, 0, 3)) == 15.0
     assert cost.operator_us(kernel, 2) == 10.0
-    assert CostModel(profiled_us={"another": 5.0}).rtask_us(kernel) == 2.0
+    assert CostModel(factors={"another": 5.0}).rtask_us(kernel) == 2.0

@@ -67,6 +67,12 @@ def test_reading_hides_behind_work() -> None:
     assert simulate(steps(0, 1, sizes=(900, 900), rtask_us=5.0), cost).makespan_us == 10.0
 
 
+def test_a_factor_is_for_reading_too() -> None:
+    cost = replace(FREE, caches=CACHES, factors={"k": 2.0})
+    assert simulate(steps(0, 1, sizes=(900, 900), rtask_us=1.0), cost).makespan_us == pytest.approx(7.2)
+    assert simulate(steps(0, 1, sizes=(900, 900), rtask_us=5.0), cost).makespan_us == 20.0
+
+
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(random_plans())
 def test_caches_never_shorten_a_plan(programs: tuple[RProgram, ...]) -> None:

@@ -6,6 +6,7 @@ wait for ever; the function then does a serial lane instead, which holds the sam
 
 import importlib.resources
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import tvm
@@ -18,7 +19,7 @@ from ..kernel import Pack, RTaskFunction
 from .assembled import AssembledProgram
 from .cpu_stamps import CLOCK, STAMPED
 from .layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
-from .tables import ROW, RUN, SIGNAL, WAIT, CallForm, Tables, build_tables
+from .tables import ROW, RUN, SIGNAL, WAIT, CallForm, Tables, build_tables, pointer
 
 COUNTER_WORDS = 16
 """Each counter has a cache line of its own, so that signals do not disturb other waits."""
@@ -167,12 +168,15 @@ def _lane(
             views[segment, dtype] = tirx.decl_buffer(shape, dtype, f"view{segment}_{dtype}", data=pointers[segment])
         return views[segment, dtype]
 
+    def element(dtype: str, segment: int, at: ir.Expr | int) -> ir.Expr:
+        return T.address_of(view(segment, dtype)[at])
+
     def run(form: CallForm) -> tirx.Stmt:
         index = tirx.Var("i", "int32")
         function, width = form.function, tables.arguments.shape[1]
         args = [
-            T.address_of(view(segment, dtype)[arguments[word(1) * width + k]])
-            for k, (segment, dtype) in enumerate(zip(form.segments, function.dtypes, strict=True))
+            pointer(form.segments[k], arguments[word(1) * width + k], partial(element, dtype), _select)
+            for k, dtype in enumerate(function.dtypes)
         ]
         for (_, offset), (_, dtype) in zip(function.scratch_offsets(), function.scratch, strict=True):
             arena = layout.scratch_offset + lane * layout.scratch_bytes + offset
@@ -206,6 +210,10 @@ def _lane(
     for key in ("s_tir", "tirx.is_scheduled", "rammer.rtask"):
         func = func.with_attr(key, True)
     return func
+
+
+def _select(condition: ir.Expr, one: ir.Expr, other: ir.Expr) -> ir.Expr:
+    return T.call_extern("handle", "rammer_select", condition, one, other)
 
 
 def _nbytes(buffer: tirx.Buffer) -> int:

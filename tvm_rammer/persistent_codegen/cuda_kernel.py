@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from tvm import tirx
@@ -14,7 +15,7 @@ from . import cuda_sync
 from .cuda_rtask import RTASK_BARRIER
 from .cuda_state import FINISHED, FIRST_EVENT, LINE, RUNS
 from .layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout
-from .tables import ROW, RUN, SIGNAL, WAIT, CallForm, Tables
+from .tables import ROW, RUN, SIGNAL, WAIT, CallForm, Tables, pointer
 
 CONSTANT_NAMES = ("weights", "begin", "code", "arguments", "state")
 
@@ -123,7 +124,9 @@ def _parameters(
 
 def _views(segments: Mapping[int, tirx.Var], forms: Sequence[CallForm]) -> dict[tuple[int, str], tirx.Var]:
     """Each segment as a flat array of each element type that an rTask function wants of it."""
-    wanted = sorted({pair for f in forms for pair in zip(f.segments, f.function.dtypes, strict=True)})
+    wanted = sorted(
+        {(s, d) for f in forms for some, d in zip(f.segments, f.function.dtypes, strict=True) for s in some}
+    )
     views = {}
     for segment, dtype in wanted:
         whole = segments[segment]
@@ -199,9 +202,13 @@ def _run(body: _Body, form: CallForm, at: Expr) -> None:
     function = form.function
     words = enumerate(("operator_", "start", "count", "step"))
     operator, start, count, step = [_bind(name, body.code[at + 1 + i]) for i, name in words]
+
+    def element(dtype: str, segment: int, index: Expr | int) -> Expr:
+        return T.address_of(body.views[segment, dtype][index])
+
     pointers = [
-        T.address_of(body.views[segment, dtype][body.arguments[operator * body.width + i]])
-        for i, (segment, dtype) in enumerate(zip(form.segments, function.dtypes, strict=True))
+        pointer(form.segments[i], body.arguments[operator * body.width + i], partial(element, dtype), cuda_sync.select)
+        for i, dtype in enumerate(function.dtypes)
     ]
     scratch = [
         T.address_of(body.arena[dtype][offset // item_bytes(dtype)])

@@ -45,3 +45,8 @@ def block_barrier() -> Expr:
 def rtask_barrier(identity: int, threads: int) -> Expr:
     """The first `threads` threads of the block, on hardware barrier `identity` (1 to 15)."""
     return cuda_func_call("rammer_rtask_barrier", identity, threads, source_code=source())
+
+
+def select(condition: Expr, one: Expr, other: Expr) -> Expr:
+    """The first of two pointers where a condition holds, else the second."""
+    return cuda_func_call("rammer_select", condition, one, other, source_code=source(), return_type="handle")

@@ -40,4 +40,10 @@ __device__ __forceinline__ void rammer_block_barrier() { __syncthreads(); }
 // The first `threads` threads of the block (a multiple of 32), on hardware barrier `id` (1 to 15).
 __device__ __forceinline__ void rammer_rtask_barrier(int id, int threads) { __barrier_sync_count(id, threads); }
 
+// The first of two pointers where a condition holds.
+template <typename T>
+__device__ __forceinline__ T* rammer_select(bool condition, T* one, T* other) {
+  return condition ? one : other;
+}
+
 #endif  // RAMMER_SYNC

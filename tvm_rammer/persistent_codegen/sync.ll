@@ -1,4 +1,5 @@
-; Signal and Wait between the vEUs of a CPU: TIR has no atomic operation, so these two are LLVM IR.
+; Signal and Wait between the vEUs of a CPU: TIR has no atomic operation, so these two are LLVM IR. Nor can it choose
+; between two pointers.
 ; A vEU that waits long gives its core away: it may be the one that the signalling vEU needs.
 
 declare i32 @sched_yield()
@@ -27,4 +28,9 @@ yield:
   br label %poll
 done:
   ret void
+}
+
+define internal ptr @rammer_select(i1 %condition, ptr %one, ptr %other) alwaysinline {
+  %chosen = select i1 %condition, ptr %one, ptr %other
+  ret ptr %chosen
 }

@@ -1,21 +1,23 @@
 """An rProgram as data: int32 tables that a small interpreter in the kernel walks through.
 
 A graph of thousands of operators must not become thousands of branches, so the code has one branch for
-each *call form* (an rTask function, and the segments that its pointers come from), and all else is data:
+each *call form* (an rTask function, and the kinds of segments that its pointers come from), and all else is data:
 
     begin[v] .. begin[v + 1]      the rows of vEU v in `code`
     code[row]                     (WAIT, event, arrivals) | (SIGNAL, event) | (RUN + form, operator, start, count, step)
-    arguments[operator]           offset of each of its buffers in its segment, in elements
+    arguments[operator]           of each of its buffers the offset in constants or workspace, in elements; of an input
+                                  or output of the program the segment
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from tvm.ir import Expr
 
 from ..ir import ITEM_BYTES, Instruction, RProgram, Run, Signal, Wait
 from ..kernel import RTaskFunction
-from .layout import Layout
+from .layout import FIRST_EXTERNAL, Layout
 
 WAIT, SIGNAL, RUN = 0, 1, 2
 ROW = 8
@@ -24,10 +26,18 @@ ROW = 8
 
 @dataclass(frozen=True, slots=True)
 class CallForm:
-    """A branch of the interpreter: an rTask function with pointers into given segments."""
+    """A branch of the interpreter.
+
+    Parameters
+    ----------
+    function : RTaskFunction
+    segments : tuple of tuple of int
+        For each of its pointers the segments that it may come from, in order: the constants, the workspace, or some
+        inputs and outputs of the program.
+    """
 
     function: RTaskFunction
-    segments: tuple[int, ...]
+    segments: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +66,20 @@ def build_tables(
         all vEUs at once.
     """
     forms: dict[tuple[str, tuple[int, ...]], int] = {}
-    found: list[CallForm] = []
+    found: list[tuple[RTaskFunction, list[set[int]]]] = []
     form_of: list[int] = []
     width = max((len(p) for p in layout.places), default=1)
     arguments = np.zeros((len(layout.places), width), np.int32)
     for o, (places, function) in enumerate(zip(layout.places, functions, strict=True)):
-        segments = tuple(p.segment for p in places)
-        key = (function.name, segments)
+        key = (function.name, tuple(min(p.segment, FIRST_EXTERNAL) for p in places))
         if key not in forms:
             forms[key] = len(found)
-            found.append(CallForm(function, segments))
+            found.append((function, [set() for _ in places]))
         form_of.append(forms[key])
         for i, (where, dtype) in enumerate(zip(places, function.dtypes, strict=True)):
-            arguments[o, i] = where.offset // ITEM_BYTES[dtype]
+            found[forms[key]][1][i].add(where.segment)
+            external = where.segment >= FIRST_EXTERNAL
+            arguments[o, i] = where.segment if external else where.offset // ITEM_BYTES[dtype]
 
     lanes: list[Sequence[Instruction]] = list(program.lanes)
     if serial_lane:
@@ -76,7 +87,35 @@ def build_tables(
     rows = [_row(i, form_of) for lane in lanes for i in lane]
     begin = np.cumsum([0, *(len(lane) for lane in lanes)]).astype(np.int32)
     code = np.array(rows or [[0] * ROW], np.int32).reshape(-1, ROW)
-    return Tables(begin, code, arguments, tuple(found))
+    made = (CallForm(function, tuple(tuple(sorted(some)) for some in segments)) for function, segments in found)
+    return Tables(begin, code, arguments, tuple(made))
+
+
+def pointer(
+    segments: Sequence[int],
+    word: Expr,
+    place: Callable[[int, Expr | int], Expr],
+    select: Callable[[Expr, Expr, Expr], Expr],
+) -> Expr:
+    """The pointer that an operator's word in `arguments` stands for.
+
+    Parameters
+    ----------
+    segments : sequence of int
+        Where it may come from, as in `CallForm`.
+    word : Expr
+    place : callable
+        The address of an element of a segment.
+    select : callable
+        The first of two pointers where a condition holds, else the second; TIR can only choose between numbers.
+    """
+    if segments[0] < FIRST_EXTERNAL:
+        return place(segments[0], word)
+    if len(segments) == 1:
+        return place(segments[0], 0)
+    middle = len(segments) // 2
+    low, high = (pointer(half, word, place, select) for half in (segments[:middle], segments[middle:]))
+    return select(word < segments[middle], low, high)
 
 
 def _row(instruction: Instruction, form_of: Sequence[int]) -> list[int]:

@@ -33,8 +33,8 @@ class CostModel:
         What all running rTasks together can move beyond their units, in GB/s. When they ask for more, the
         simulator stretches all that move anything by the same factor. Without it they do not disturb each other.
         Policies plan with undisturbed times.
-    profiled_us : mapping of str to float
-        Times of one rTask by the kernel's name, that take the place of the kernels' own.
+    factors : mapping of str to float
+        By the kernel's name, how many times as long as predicted its rTasks take; 1 where it is missing.
     caches : Caches, optional
         With them a `Run` takes at least as long as reading its constants from wherever they are. The simulator asks;
         policies plan with undisturbed times.
@@ -45,7 +45,7 @@ class CostModel:
     wait_us: float = 0.0
     barrier_us: float | None = None
     shared_gbps: float | None = None
-    profiled_us: Mapping[str, float] = field(default_factory=dict)
+    factors: Mapping[str, float] = field(default_factory=dict)
     caches: Caches | None = None
 
     @classmethod
@@ -70,7 +70,7 @@ class CostModel:
 
     def rtask_us(self, kernel: RKernel) -> float:
         """Time of one rTask on a vEU."""
-        return self.profiled_us.get(kernel.name, kernel.rtask_us)
+        return kernel.rtask_us * self.factors.get(kernel.name, 1.0)
 
     def run_us(self, kernel: RKernel, run: Run) -> float:
         """Time of the rTasks of a `Run`, one after another."""

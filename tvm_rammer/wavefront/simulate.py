@@ -83,8 +83,7 @@ class _Simulation:
                 self.at[v] += 1
                 continue
             if isinstance(instruction, Run):
-                alone = self.cost.run_us(self.program.kernels[instruction.operator], instruction)
-                alone = max(alone, self.reading_us.get((v, self.at[v]), 0.0))
+                alone = self._alone_us(instruction, v)
                 if self.demands and self.demands[instruction.operator]:
                     self.begun_us[v] = now
                     self.shared.begin(now, v, alone, self.demands[instruction.operator])
@@ -101,6 +100,12 @@ class _Simulation:
                 heappush(self.agenda, (end, v))
                 return
             now = end
+
+    def _alone_us(self, run: Run, v: int) -> float:
+        """Time of a `Run` that nobody disturbs, its weights read from wherever they are."""
+        kernel = self.program.kernels[run.operator]
+        reading_us = self.reading_us.get((v, self.at[v]), 0.0)
+        return max(self.cost.run_us(kernel, run), reading_us * self.cost.factors.get(kernel.name, 1.0))
 
     def _finish(self, v: int, start: float, end: float) -> None:
         n = self.at[v]

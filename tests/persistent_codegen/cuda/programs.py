@@ -34,10 +34,16 @@ def lstm_cell(x, h, c, wx, wh):
     return relax.op.concat([relax.op.multiply(o, relax.op.tanh(cell)), cell], axis=1)
 
 
+def steps(x, y, z, w):
+    # The same function on three inputs: one branch of the kernel, which chooses the pointer.
+    return relax.op.concat([relax.op.tanh(relax.op.matmul(step, w)) for step in (x, y, z)], axis=1)
+
+
 GRAPHS = {
     "two_matmuls": (two_matmuls, [(40, 48), (48, 72), (24, 40)]),
     "diamond": (diamond, [(1, 8, 14, 14), (16, 8, 1, 1), (12, 8, 3, 3), (10, 28, 1, 1)]),
     "softmax": (softmax, [(12, 32), (32, 200)]),
+    "steps": (steps, [(4, 32), (4, 32), (4, 32), (32, 40)]),
     "lstm_cell": (lstm_cell, [(1, 64), (1, 64), (1, 64), (64, 256), (64, 256)]),
 }
 

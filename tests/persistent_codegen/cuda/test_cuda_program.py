@@ -93,6 +93,13 @@ def test_nvcc_compiles_every_graph(name):
         assert measure_resources(built.source, "sm_90a").registers <= 255
 
 
+def test_operators_that_differ_in_their_inputs_share_a_branch():
+    (built,) = planned("steps", 4)
+    (product,) = {k.name for k in built.program.kernels if "matmul" in k.name}
+    calls = re.findall(rf"(?<!void ){product}\((.*)\);", built.source)
+    assert len(calls) == 1 and calls[0].count("rammer_select(") == 2
+
+
 def kernels_of(name):
     import tvm
 
