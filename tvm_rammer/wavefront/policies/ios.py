@@ -25,8 +25,9 @@ _R, _S = 3, 8
 _PLANS, _LEAST_PLANS = 4, 64
 """How many stages of a block may be planned: so many for each operator, and this many in any case."""
 
-_COMPARED, _COMPARED_SMALL = 128, 512
-"""The best lists of stages of a block, so many operators in all, are planned in full: their sums only estimate that."""
+_LISTS, _LISTS_SMALL = 4, 100
+"""So many of the best lists of stages, of a block or of a graph that is one small block, are planned in full and
+compared: the sums of their stages' times only estimate that."""
 
 
 def ios(problem: Problem) -> list[ProgramBuilder]:
@@ -107,5 +108,6 @@ def _best_lists(block: Sequence[int], latency: StageLatency) -> list[list[tuple[
     )
     most = latency.planned + max(_LEAST_PLANS, _PLANS * len(block))
     graph.learn(lambda ending: latency(members(ending)), lambda: latency.planned >= most)
-    lists = (_COMPARED_SMALL if small else _COMPARED) // len(block)
-    return [[members(ending) for ending in stages] for stages in graph.best(max(1, lists))]
+    whole = len(block) == len(problem.graph.operators)
+    lists = graph.best(_LISTS_SMALL if small and whole else _LISTS)
+    return [[members(ending) for ending in stages] for stages in lists]
