@@ -26,7 +26,7 @@ def bench(
     against: Sequence[str] = ("stock",),
     shapes: Mapping[str, Sequence[int]] | None = None,
     repeat: int = 50,
-    policy: str = "wavefront",
+    policy: str = "auto",
     sync: str = "auto",
     tuning_logs: str | os.PathLike[str] | None = None,
     seed: int = 0,

@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         "--shape", action="append", default=[], metavar="NAME=1,3,224,224", help="a static shape for an input"
     )
     common.add_argument(
-        "--policy", default="wavefront", help="wavefront (default), sequential, global, ios, list or search"
+        "--policy", default="auto", help="auto (default), wavefront, sequential, global, ios, list or search"
     )
     common.add_argument("--sync", default="auto", help="auto, or global: a barrier between waves")
     common.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")

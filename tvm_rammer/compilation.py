@@ -43,7 +43,7 @@ class Compilation:
     """
 
     device: DeviceSpec
-    policy: str = "wavefront"
+    policy: str = "auto"
     sync: str = "auto"
     options: PolicyOptions | None = None
     num_params: tuple[int, ...] = ()

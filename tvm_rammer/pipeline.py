@@ -29,7 +29,7 @@ def resolve_device(target: Any) -> DeviceSpec:
     raise TargetError(f"{type(target).__name__} is no target; give a preset's name, a tvm Target or a DeviceSpec")
 
 
-def rammer_pipeline(policy: str = "wavefront", sync: str = "auto") -> tvm.transform.Pass:
+def rammer_pipeline(policy: str = "auto", sync: str = "auto") -> tvm.transform.Pass:
     """What `relax.get_pipeline("rammer")` returns, for the current target.
 
     Parameters
@@ -52,7 +52,7 @@ def rammer_pipeline(policy: str = "wavefront", sync: str = "auto") -> tvm.transf
     return run
 
 
-def ScheduleRegions(policy: str = "wavefront", sync: str = "auto") -> tvm.transform.Pass:
+def ScheduleRegions(policy: str = "auto", sync: str = "auto") -> tvm.transform.Pass:
     """Make the pass that replaces the regions of a prepared module by rPrograms, for the current target.
 
     Parameters

@@ -90,7 +90,7 @@ def profile(
     *,
     target: Any = "cpu",
     shapes: Mapping[str, Sequence[int]] | None = None,
-    policy: str = "wavefront",
+    policy: str = "auto",
     sync: str = "auto",
     options: PolicyOptions | None = None,
     tuning_logs: str | os.PathLike[str] | None = None,

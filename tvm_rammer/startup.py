@@ -34,7 +34,7 @@ def _register() -> None:
     pipelines = sys.modules[_PIPELINES]
 
     @pipelines.register_pipeline("rammer")  # type: ignore[untyped-decorator, unused-ignore]
-    def rammer(policy: str = "wavefront", sync: str = "auto") -> object:
+    def rammer(policy: str = "auto", sync: str = "auto") -> object:
         """Prepare, schedule, finish: for `tvm.compile(mod, target, relax_pipeline="rammer")`."""
         from .pipeline import rammer_pipeline
 

@@ -36,7 +36,7 @@ class CostModel:
     factors : mapping of str to float
         By the kernel's name, how many times as long as predicted its rTasks take; 1 where it is missing.
     caches : Caches, optional
-        With them a `Run` takes at least as long as reading its constants from wherever they are. The simulator asks;
+        With them a `Run` takes longer where its constants are no longer in its vEU's own cache. The simulator asks;
         policies plan with undisturbed times.
     """
 

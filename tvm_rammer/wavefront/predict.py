@@ -10,14 +10,15 @@ from .simulate import simulate
 def predicted_us(builders: Iterable[ProgramBuilder]) -> float:
     """Predicted time of programs in microseconds, their launches included.
 
-    A builder's own clock is right where running rTasks do not disturb each other; else a simulation tells.
+    A builder's own clock is right where running rTasks neither disturb each other nor miss a cache; else a simulation
+    tells.
     """
     return sum(_program_us(builder) for builder in builders)
 
 
 def _program_us(builder: ProgramBuilder) -> float:
     problem = builder.problem
-    if problem.cost.shared_gbps is None:
+    if problem.cost.shared_gbps is None and problem.cost.caches is None:
         return builder.time_us
     kernels = tuple(builder.kernels[o] for o in sorted(builder.kernels))
     graph = problem.graph.subgraph(builder.kernels, problem.graph.name)

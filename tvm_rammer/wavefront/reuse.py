@@ -45,10 +45,10 @@ class Caches:
             device.memory_gbps / device.units,
         )
 
-    def read_us(self, nbytes: float, near: float, shared: float) -> float:
-        """Time to read bytes of which a part is still in the own cache, and of the rest a part in the shared one."""
+    def late_us(self, nbytes: float, near: float, shared: float) -> float:
+        """How much longer bytes take than from the own cache, if parts are there and in the shared one."""
         far = shared / self.shared_gbps + (1.0 - shared) / self.memory_gbps
-        return nbytes * (near / self.unit_gbps + (1.0 - near) * far) / _BYTES_PER_US
+        return nbytes * (1.0 - near) * max(0.0, far - 1.0 / self.unit_gbps) / _BYTES_PER_US
 
 
 class _Recent:
@@ -79,8 +79,8 @@ class _Cache:
         return (self._sure.use(key, nbytes) + self._perhaps.use(key, nbytes)) / 2
 
 
-def reading_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
-    """How long each `Run` reads constants, if the program runs again and again.
+def late_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
+    """How much longer each `Run` takes than with its constants in its vEU's cache, if the program runs again and again.
 
     Only constants count: as a rule they alone are read more than once by the same vEU. All else takes its room.
 
@@ -98,18 +98,18 @@ def reading_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int
     """
     parts = [_parts(program.graph, o, kernel) for o, kernel in enumerate(program.kernels)]
     shared, own = _Cache(caches.shared_bytes), [_Cache(caches.unit_bytes) for _ in program.lanes]
-    reading: dict[tuple[int, int], float] = {}
+    late: dict[tuple[int, int], float] = {}
     runs = [(lane, n, run) for lane, n in order if isinstance(run := program.lanes[lane][n], Run)]
     # Twice, so that the program finds what its last run left behind.
     for lane, n, run in (*runs, *runs):
-        reading[lane, n] = 0.0
+        late[lane, n] = 0.0
         cut = program.kernels[run.operator].num_rtasks
         for buffer, nbytes, part in parts[run.operator]:
             near = own[lane].use((buffer, cut, run.start, run.count, run.step), part * run.count)
             far = shared.use(buffer, nbytes)
             if program.graph.buffers[buffer].kind == "constant":
-                reading[lane, n] += caches.read_us(part * run.count, near, far)
-    return reading
+                late[lane, n] += caches.late_us(part * run.count, near, far)
+    return late
 
 
 def _parts(graph: RGraph, operator: int, kernel: RKernel) -> list[tuple[int, int, float]]:

@@ -22,7 +22,7 @@ def schedule(
     device: DeviceSpec,
     *,
     veus: int,
-    policy: str = "wavefront",
+    policy: str = "auto",
     sync: str = "auto",
     cost: CostModel | None = None,
     options: PolicyOptions | None = None,

@@ -23,7 +23,7 @@ def schedule_together(
     *,
     veus: int,
     shares: Sequence[float] | None = None,
-    policy: str = "wavefront",
+    policy: str = "auto",
     sync: str = "auto",
     cost: CostModel | None = None,
     options: PolicyOptions | None = None,

@@ -8,7 +8,7 @@ from ..errors import ScheduleError
 from ..ir import RProgram, Run, Signal, Wait
 from .bandwidth import SharedRuns, demands
 from .cost import CostModel
-from .reuse import reading_us
+from .reuse import late_us
 from .timeline import Span, Timeline, next_operators
 
 
@@ -33,12 +33,12 @@ def simulate(program: RProgram, cost: CostModel) -> Timeline:
         return _Simulation(program, cost, {}).run()
     undisturbed = _Simulation(program, cost, {}).run()
     runs = sorted((span.start_us, span.lane, span.instruction) for span in undisturbed.spans if span.kind == "run")
-    reading = reading_us(program, cost.caches, ((lane, instruction) for _, lane, instruction in runs))
-    return _Simulation(program, cost, reading).run()
+    late = late_us(program, cost.caches, ((lane, instruction) for _, lane, instruction in runs))
+    return _Simulation(program, cost, late).run()
 
 
 class _Simulation:
-    def __init__(self, program: RProgram, cost: CostModel, reading: Mapping[tuple[int, int], float]) -> None:
+    def __init__(self, program: RProgram, cost: CostModel, late: Mapping[tuple[int, int], float]) -> None:
         self.program, self.cost = program, cost
         self.spans: list[list[Span]] = [[] for _ in program.lanes]
         self.at = [0] * len(program.lanes)
@@ -48,7 +48,7 @@ class _Simulation:
         self.agenda = [(0.0, v) for v in range(len(program.lanes))]
         self.next_operators = [next_operators(lane) for lane in program.lanes]
         self.demands = demands(program, cost)
-        self.reading_us = reading
+        self.late_us = late
         self.shared = SharedRuns()
         self.begun_us = [0.0] * len(program.lanes)
 
@@ -104,8 +104,8 @@ class _Simulation:
     def _alone_us(self, run: Run, v: int) -> float:
         """Time of a `Run` that nobody disturbs, its weights read from wherever they are."""
         kernel = self.program.kernels[run.operator]
-        reading_us = self.reading_us.get((v, self.at[v]), 0.0)
-        return max(self.cost.run_us(kernel, run), reading_us * self.cost.factors.get(kernel.name, 1.0))
+        late_us = self.late_us.get((v, self.at[v]), 0.0)
+        return self.cost.run_us(kernel, run) + late_us * self.cost.factors.get(kernel.name, 1.0)
 
     def _finish(self, v: int, start: float, end: float) -> None:
         n = self.at[v]

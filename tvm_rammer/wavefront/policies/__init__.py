@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ..builder import ProgramBuilder
 from ..problem import Problem
+from .auto import auto
 from .global_barrier import global_barrier
 from .ios import ios
 from .list_scheduling import list_scheduling
@@ -18,6 +19,7 @@ from .wavefront import wavefront
 Policy = Callable[[Problem], list[ProgramBuilder]]
 
 POLICIES: dict[str, Policy] = {
+    "auto": auto,
     "wavefront": wavefront,
     "sequential": sequential,
     "global": global_barrier,

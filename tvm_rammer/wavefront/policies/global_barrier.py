@@ -1,9 +1,8 @@
 """The simplest persistent kernel: one operator after another, the whole grid in step."""
 
 from ..builder import ProgramBuilder
-from ..place import place
 from ..problem import Problem
-from ..select_rkernels import fastest
+from .sequential import one_by_one
 
 
 def global_barrier(problem: Problem) -> list[ProgramBuilder]:
@@ -21,8 +20,4 @@ def global_barrier(problem: Problem) -> list[ProgramBuilder]:
     list of ProgramBuilder
         One program; none for an empty graph.
     """
-    builder = ProgramBuilder(problem)
-    for operator in range(len(problem.graph.operators)):
-        builder.barrier()
-        place(operator, fastest(problem, operator), builder)
-    return [builder] if builder.kernels else []
+    return one_by_one(problem, barriers=True)

@@ -21,9 +21,14 @@ def sequential(problem: Problem) -> list[ProgramBuilder]:
     list of ProgramBuilder
         One program; none for an empty graph.
     """
+    return one_by_one(problem, barriers=problem.sync == "global")
+
+
+def one_by_one(problem: Problem, *, barriers: bool) -> list[ProgramBuilder]:
+    """One operator after another, each on all vEUs, with barriers between them or not."""
     builder = ProgramBuilder(problem)
     for operator in range(len(problem.graph.operators)):
-        if problem.sync == "global":
+        if barriers:
             builder.barrier()
         place(operator, fastest(problem, operator), builder)
     return [builder] if builder.kernels else []
