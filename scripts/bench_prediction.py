@@ -5,7 +5,7 @@ import pathlib
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import onnx
 from bench import MODELS, say
@@ -43,11 +43,38 @@ def row(name: str, p: Prediction) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def summary(what: str, models: Sequence[Sequence[tuple[float, float]]]) -> str:
-    """Median error and order of one kind of prediction; for each model its plans' predicted and measured times."""
+Pairs = list[tuple[float, float]]
+"""For each plan of a model its predicted and its measured time."""
+
+
+def judged(models: Sequence[Pairs]) -> str:
+    """Median error, and how many pairs of plans are in the right order."""
     error = statistics.median(abs(off_by(*plan)) for plans in models for plan in plans)
     right, pairs = (sum(counts) for counts in zip(*map(order_right, models), strict=True))
-    return f"{what}: median error {error:.0%}; {right} of {pairs} pairs of plans in the right order."
+    return f"{error:.0%} | {right} of {pairs}"
+
+
+def summary(found: Mapping[str, Sequence[Prediction]]) -> str:
+    """A line for each model, and one for all."""
+    lines = [
+        "| model | plans | measured, ms | predicted: off by | pairs in order | profiled: off by | pairs in order |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    predicted = {name: [(p.predicted_us, p.measured_us) for p in ps] for name, ps in found.items()}
+    profiled = {name: [(p.profiled_us, p.measured_us) for p in ps] for name, ps in found.items()}
+    for name, plans in found.items():
+        times = sorted(p.measured_us / 1e3 for p in plans)
+        cells = (
+            name,
+            len(plans),
+            f"{times[0]:.3f} to {times[-1]:.3f}",
+            judged([predicted[name]]),
+            judged([profiled[name]]),
+        )
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    plans = sum(map(len, found.values()))
+    everything = ("all", plans, "", judged([*predicted.values()]), judged([*profiled.values()]))
+    return "\n".join([*lines, "| " + " | ".join(map(str, everything)) + " |"])
 
 
 def main() -> int:
@@ -62,14 +89,11 @@ def main() -> int:
         parser.error(f"unknown models {', '.join(unknown)}; choose from {', '.join(MODELS)}")
     print("| model | policy, sync | measured, ms | predicted, ms | off by | profiled, ms | off by |")
     print("|---|---|---|---|---|---|---|", flush=True)
-    found = []
+    found = {}
     for name in wanted:
-        found.append(measure(name, options.logs, options.repeat))
-        print("\n".join(row(name, p) for p in found[-1]), flush=True)
-    plans = sum(map(len, found))
-    print(f"\n{plans} plans of {len(wanted)} models; pairs are those that differ by more than {APART - 1:.0%}.")
-    print(summary("Predicted", [[(p.predicted_us, p.measured_us) for p in ps] for ps in found]))
-    print(summary("Profiled", [[(p.profiled_us, p.measured_us) for p in ps] for ps in found]))
+        found[name] = measure(name, options.logs, options.repeat)
+        print("\n".join(row(name, p) for p in found[name]), flush=True)
+    print(f"\nPairs of plans count that differ by more than {APART - 1:.0%}.\n\n{summary(found)}")
     return 0
 
 

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from tvm_rammer.ir import RProgram, Signal, Wait
-from tvm_rammer.wavefront import POLICIES, CostModel, select_rkernels
+from tvm_rammer.ir import Buffer, RProgram, Signal, Wait
+from tvm_rammer.wavefront import POLICIES, CostModel, schedule, select_rkernels
 from tvm_rammer.wavefront.problem import make_problem
+from tvm_rammer.wavefront.reuse import Caches
 
-from .graphs import BRANCHES, DIAMOND, FREE, PRICED, make_graph, make_kernels, plan
+from .graphs import BRANCHES, DEVICE, DIAMOND, FREE, PRICED, make_graph, make_kernels, plan
 
 
 def _tilings(programs: tuple[RProgram, ...]) -> list[int]:
@@ -111,6 +112,28 @@ def test_the_sequential_policy_takes_the_fastest_kernels() -> None:
     programs = plan(four, veus=4, policy="sequential", **{name: [(4, 2.0), (1, 5.0)] for name in four})
     assert _tilings(programs) == [4, 4, 4, 4]
     assert programs[0].makespan_us == 8
+
+
+def test_auto_takes_the_graphs_order_where_it_finds_weights_in_the_cache() -> None:
+    # Two layers of three steps, layer after layer in the graph; a wave holds a step of each, with the weights of both.
+    reads = {"a0": "", "a1": "a0", "a2": "a1", "b0": "a0", "b1": "b0 a1", "b2": "b1 a2"}
+    layers = Caches(unit_bytes=1000, shared_bytes=0, unit_gbps=1.0, shared_gbps=1.0, memory_gbps=0.1)
+    graph = make_graph(reads)
+    weights = [Buffer(f"w_{layer}", (900,), "int8", "constant") for layer in "ab"]
+    first = len(graph.buffers)
+    operators = tuple(
+        replace(op, inputs=(*op.inputs, first + "ab".index(op.name[0])), function=f"f_{op.name[0]}0")
+        for op in graph.operators
+    )
+    net = replace(graph, buffers=(*graph.buffers, *weights), operators=operators)
+    kernels = make_kernels(a0=(1, 1.0), b0=(1, 1.0))
+
+    def makespan(policy: str, cost: CostModel) -> float:
+        return sum(p.makespan_us for p in schedule(net, kernels, DEVICE, veus=1, policy=policy, cost=cost))
+
+    assert makespan("auto", FREE) == makespan("wavefront", FREE) == makespan("sequential", FREE) == 6
+    cached = replace(FREE, caches=layers)
+    assert makespan("auto", cached) == makespan("sequential", cached) < makespan("wavefront", cached)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

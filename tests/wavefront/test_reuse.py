@@ -40,15 +40,21 @@ def test_what_fits_a_units_cache_is_in_time() -> None:
 
 
 def test_what_others_have_pushed_out_comes_from_the_shared_cache() -> None:
-    assert late(steps(0, 1, 0, 1, sizes=(900, 900))) == pytest.approx([0.9] * 4)
+    assert late(steps(0, 1, 2, 0, 1, 2, sizes=(700, 700, 700))) == pytest.approx([0.7] * 6)
 
 
 def test_what_no_cache_holds_comes_from_memory() -> None:
-    assert late(steps(0, 1, sizes=(4000, 4000))) == pytest.approx([36.0] * 2)
+    assert late(steps(*range(10), sizes=(700,) * 10)) == pytest.approx([0.7 * 9] * 10)
+
+
+def test_what_is_too_large_for_a_cache_is_no_later_than_alone() -> None:
+    assert late(steps(0, 1, sizes=(7000, 7000))) == [0.0] * 2
+    # Half of 900 bytes is in the own cache when the kernel runs alone, none of it here.
+    assert late(steps(0, 1, sizes=(900, 900))) == pytest.approx([0.45] * 2)
 
 
 def test_between_the_two_half_is_there() -> None:
-    # 1200 bytes in between: more than three quarters of 1000, and less than one and a half.
+    # 1200 bytes in turn: more than three quarters of 1000, and less than one and a half.
     assert late(steps(0, 1, sizes=(600, 600))) == pytest.approx([0.3] * 2)
 
 
@@ -63,12 +69,12 @@ def test_each_lane_has_a_cache_of_its_own() -> None:
 
 def test_who_reads_late_takes_longer() -> None:
     cost = replace(FREE, caches=CACHES)
-    assert simulate(steps(0, 1, sizes=(900, 900), rtask_us=1.0), cost).makespan_us == pytest.approx(2 * (1.0 + 0.9))
+    assert simulate(steps(0, 1, 2, sizes=(700,) * 3, rtask_us=1.0), cost).makespan_us == pytest.approx(3 * (1.0 + 0.7))
 
 
 def test_a_factor_is_for_reading_too() -> None:
     cost = replace(FREE, caches=CACHES, factors={"k": 2.0})
-    assert simulate(steps(0, 1, sizes=(900, 900), rtask_us=1.0), cost).makespan_us == pytest.approx(4 * (1.0 + 0.9))
+    assert simulate(steps(0, 1, 2, sizes=(700,) * 3, rtask_us=1.0), cost).makespan_us == pytest.approx(6 * (1.0 + 0.7))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)

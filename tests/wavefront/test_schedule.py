@@ -102,7 +102,7 @@ def test_what_crosses_programs_is_no_intermediate() -> None:
 
 
 def test_unknown_choices_are_refused_by_name() -> None:
-    with pytest.raises(ScheduleError, match=r"unknown policy 'best'; choose one of wavefront, sequential"):
+    with pytest.raises(ScheduleError, match=r"unknown policy 'best'; choose one of auto, wavefront, sequential"):
         plan(DIAMOND, veus=2, policy="best")
     with pytest.raises(ScheduleError, match=r"unknown sync 'none'; choose one of auto, global"):
         plan(DIAMOND, veus=2, sync="none")

@@ -45,10 +45,18 @@ class Caches:
             device.memory_gbps / device.units,
         )
 
-    def late_us(self, nbytes: float, near: float, shared: float) -> float:
-        """How much longer bytes take than from the own cache, if parts are there and in the shared one."""
+    def read_us(self, nbytes: float, near: float, shared: float) -> float:
+        """Time to read bytes of which a part is in the own cache, and of the rest a part in the shared one."""
         far = shared / self.shared_gbps + (1.0 - shared) / self.memory_gbps
-        return nbytes * (1.0 - near) * max(0.0, far - 1.0 / self.unit_gbps) / _BYTES_PER_US
+        return nbytes * (near / self.unit_gbps + (1.0 - near) * far) / _BYTES_PER_US
+
+    def alone_us(self, nbytes: float, buffer_bytes: float) -> float:
+        """Time to read a part of a buffer that nobody else pushes out: what a kernel's own time holds."""
+        return self.read_us(nbytes, _fits(nbytes, self.unit_bytes), _fits(buffer_bytes, self.shared_bytes))
+
+
+def _fits(nbytes: float, capacity: int) -> float:
+    return ((nbytes <= _SURE * capacity) + (nbytes <= _PERHAPS * capacity)) / 2
 
 
 class _Recent:
@@ -80,7 +88,7 @@ class _Cache:
 
 
 def late_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
-    """How much longer each `Run` takes than with its constants in its vEU's cache, if the program runs again and again.
+    """How much longer each `Run` reads its constants than alone, if the program runs again and again.
 
     Only constants count: as a rule they alone are read more than once by the same vEU. All else takes its room.
 
@@ -108,7 +116,8 @@ def late_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]])
             near = own[lane].use((buffer, cut, run.start, run.count, run.step), part * run.count)
             far = shared.use(buffer, nbytes)
             if program.graph.buffers[buffer].kind == "constant":
-                late[lane, n] += caches.late_us(part * run.count, near, far)
+                mine = part * run.count
+                late[lane, n] += max(0.0, caches.read_us(mine, near, far) - caches.alone_us(mine, nbytes))
     return late
 
 
