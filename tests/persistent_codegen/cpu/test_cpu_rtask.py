@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
+import tvm
 import tvm_ffi
 from tvm import tirx
 from tvm.relax import op
@@ -60,3 +61,14 @@ def test_work_outside_the_rtasks_is_refused():
     unscheduled = fused([(8, 8)], op.tanh)
     with pytest.raises(CodegenError, match="work outside its rTasks: For"):
         extract_cpu(ScheduledKernel(RKernel("tanh", "tanh", 4, 1.0), unscheduled))
+
+
+@pytest.mark.parametrize("pieces", [3, 60])
+def test_a_concatenation_of_many_pieces_is_copied_piece_by_piece(pieces):
+    """With a choice in the innermost loop, TVM's passes would take 2 ** 60 steps for it."""
+    func = fused([(1, 32)] * pieces, lambda *values: op.concat(list(values), axis=0))
+    for kernel in chosen("concat", func, host_cpu()):
+        made = extract_cpu(kernel)
+        tvm.s_tir.transform.HoistIfThenElse()(tvm.IRModule({"main": made.func}))
+        inside = [loop for loop in statements(made.func, tirx.For) if isinstance(loop.body, tirx.BufferStore)]
+        assert len(inside) >= pieces // kernel.spec.num_rtasks
