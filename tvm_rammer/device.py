@@ -155,7 +155,7 @@ def host_cpu() -> DeviceSpec:
     return DeviceSpec(
         name="cpu", kind="cpu", arch=arch, units=units, clock_ghz=4.0, flops_per_cycle=flops,
         vector_bytes=vector, memory_gbps=40, cache_gbps=100 * units, cache_bytes=32 << 20, unit_bytes=1 << 20,
-        launch_us=2.0, signal_us=0.1, barrier_us=0.3, unit_gbps=200,
+        launch_us=2.0, signal_us=0.1, barrier_us=0.1, unit_gbps=200,
     )  # fmt: skip
 
 

@@ -175,7 +175,7 @@ def test_policies_with_options(policy, arrays, want):
         ({"target": "gpu"}, TargetError, "unknown target 'gpu'; give one of cpu, cuda:h200"),
         ({"target": 3}, TargetError, "int is no target"),
         ({"target": tvm.target.Target({"kind": "c"})}, TargetError, "target kind 'c' has no vDevice"),
-        ({"policy": "best"}, ScheduleError, "unknown policy 'best'; choose one of wavefront"),
+        ({"policy": "best"}, ScheduleError, "unknown policy 'best'; choose one of auto"),
         ({"sync": "never"}, ScheduleError, "unknown sync 'never'"),
         ({"shapes": {"y": (1,)}}, ShapeError, "'y'"),
         ({"tuning_logs": "nowhere"}, TuningLogError, "'nowhere' is no folder"),

@@ -122,10 +122,10 @@ def _hoist_choices(statement: tirx.Stmt) -> tirx.Stmt:
 
     def hoist(loop: tirx.For) -> tirx.Stmt:
         choice = loop.body
-        if not isinstance(choice, tirx.IfThenElse) or _uses(choice.condition, loop.loop_var):
+        if not isinstance(choice, tirx.IfThenElse) or not _is_fixed(choice.condition, loop.loop_var):
             return loop
-        branches = [choice.then_case] + ([choice.else_case] if choice.else_case is not None else [])
-        return tirx.IfThenElse(choice.condition, *(hoist(_around(loop, branch)) for branch in branches))
+        otherwise = None if choice.else_case is None else hoist(_around(loop, choice.else_case))
+        return tirx.IfThenElse(choice.condition, hoist(_around(loop, choice.then_case)), otherwise)
 
     return tvm_ffi.structural_map(statement, (tirx.For, hoist), order="post")
 
@@ -137,7 +137,9 @@ def _around(loop: tirx.For, body: tirx.Stmt) -> tirx.For:
     return tirx.For(var, loop.min, loop.extent, loop.kind, body)
 
 
-def _uses(expr: Expr, var: tirx.Var) -> bool:
-    found: list[tirx.Var] = []
-    tvm_ffi.structural_walk(expr, [(tirx.Var, found.append)], order="pre")
-    return any(v.same_as(var) for v in found)
+def _is_fixed(condition: Expr, loop_var: tirx.Var) -> bool:
+    """Whether a condition stays the same throughout a loop: it names neither the variable nor an array."""
+    variables: list[tirx.Var] = []
+    loads: list[tirx.BufferLoad] = []
+    tvm_ffi.structural_walk(condition, [(tirx.Var, variables.append), (tirx.BufferLoad, loads.append)], order="pre")
+    return not loads and not any(var.same_as(loop_var) for var in variables)
