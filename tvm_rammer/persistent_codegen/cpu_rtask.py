@@ -9,7 +9,7 @@ import math
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Expr, PointerType, PrimType
+from tvm.ir import Expr, PointerType, PrimType, TensorLoad
 
 from ..errors import CodegenError
 from ..ir import ITEM_BYTES, RKernel
@@ -140,6 +140,6 @@ def _around(loop: tirx.For, body: tirx.Stmt) -> tirx.For:
 def _is_fixed(condition: Expr, loop_var: tirx.Var) -> bool:
     """Whether a condition stays the same throughout a loop: it names neither the variable nor an array."""
     variables: list[tirx.Var] = []
-    loads: list[tirx.BufferLoad] = []
-    tvm_ffi.structural_walk(condition, [(tirx.Var, variables.append), (tirx.BufferLoad, loads.append)], order="pre")
+    loads: list[TensorLoad] = []
+    tvm_ffi.structural_walk(condition, [(tirx.Var, variables.append), (TensorLoad, loads.append)], order="pre")
     return not loads and not any(var.same_as(loop_var) for var in variables)
