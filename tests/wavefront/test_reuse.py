@@ -49,8 +49,7 @@ def test_what_no_cache_holds_comes_from_memory() -> None:
 
 def test_what_is_too_large_for_a_cache_is_no_later_than_alone() -> None:
     assert late(steps(0, 1, sizes=(7000, 7000))) == [0.0] * 2
-    # Half of 900 bytes is in the own cache when the kernel runs alone, none of it here.
-    assert late(steps(0, 1, sizes=(900, 900))) == pytest.approx([0.45] * 2)
+    assert late(steps(0, 1, sizes=(1200, 1200))) == [0.0] * 2
 
 
 def test_between_the_two_half_is_there() -> None:

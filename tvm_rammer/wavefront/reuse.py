@@ -50,13 +50,9 @@ class Caches:
         far = shared / self.shared_gbps + (1.0 - shared) / self.memory_gbps
         return nbytes * (near / self.unit_gbps + (1.0 - near) * far) / _BYTES_PER_US
 
-    def alone_us(self, nbytes: float, buffer_bytes: float) -> float:
-        """Time to read a part of a buffer that nobody else pushes out: what a kernel's own time holds."""
-        return self.read_us(nbytes, _fits(nbytes, self.unit_bytes), _fits(buffer_bytes, self.shared_bytes))
-
-
-def _fits(nbytes: float, capacity: int) -> float:
-    return ((nbytes <= _SURE * capacity) + (nbytes <= _PERHAPS * capacity)) / 2
+    def alone_us(self, nbytes: float, buffer_bytes: int, lanes: int) -> float:
+        """Time to read a part of a buffer that nobody pushes out: what a kernel's own time holds (`cpu_cost.py`)."""
+        return self.read_us(nbytes, buffer_bytes <= lanes * self.unit_bytes, buffer_bytes <= self.shared_bytes)
 
 
 class _Recent:
@@ -117,7 +113,7 @@ def late_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]])
             far = shared.use(buffer, nbytes)
             if program.graph.buffers[buffer].kind == "constant":
                 mine = part * run.count
-                late[lane, n] += max(0.0, caches.read_us(mine, near, far) - caches.alone_us(mine, nbytes))
+                late[lane, n] += max(0.0, caches.read_us(mine, near, far) - caches.alone_us(mine, nbytes, len(own)))
     return late
 
 
