@@ -31,7 +31,7 @@ def test_times_by_hand() -> None:
     assert timeline.signals == {0: ((2.75, 1), (6.25, 0))}
     assert timeline.wait_us == (0.75, 4.0)
     assert '"name": "wait before b"' in trace_json([program], PRICED, [timeline])
-    # The last wait of the first lane was for the second one's signal? No: its own came last, so the path stays.
+    # The last signal is the first lane's: the second one's wait ends with it.
     assert {step.kind for step in critical_path(program, PRICED, timeline)} == {"run", "signal"}
 
 
