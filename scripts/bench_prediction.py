@@ -25,14 +25,14 @@ WAYS = (
 )
 
 
-def measure(name: str, logs: str | None, repeat: int) -> list[Prediction]:
+def measure(name: str, logs: str | None, repeat: int, rounds: int) -> list[Prediction]:
     """All plans of a model that differ."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "model.onnx")
         onnx.save(MODELS[name](), path)
         say(f"{name}: making kernels")
         variants = Variants(path, preset("cpu"), logs)
-    return predict_and_measure(variants, random_inputs(variants.inputs, 0), WAYS, repeat, say)
+    return predict_and_measure(variants, random_inputs(variants.inputs, 0), WAYS, repeat, say, rounds)
 
 
 def row(name: str, p: Prediction) -> str:
@@ -83,15 +83,18 @@ def main() -> int:
     parser.add_argument("--models", default=",".join(MODELS), metavar="A,B", help=f"some of {', '.join(MODELS)}")
     parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="runs of each plan")
+    parser.add_argument("--rounds", type=int, default=16, metavar="N", help="turns of each; half count")
     options = parser.parse_args()
     wanted = options.models.split(",")
     if unknown := [name for name in wanted if name not in MODELS]:
         parser.error(f"unknown models {', '.join(unknown)}; choose from {', '.join(MODELS)}")
+    if options.rounds < 1:
+        parser.error(f"--rounds is {options.rounds}; give 1 or more")
     print("| model | policy, sync | measured, ms | predicted, ms | off by | profiled, ms | off by |")
     print("|---|---|---|---|---|---|---|", flush=True)
     found = {}
     for name in wanted:
-        found[name] = measure(name, options.logs, options.repeat)
+        found[name] = measure(name, options.logs, options.repeat, options.rounds)
         print("\n".join(row(name, p) for p in found[name]), flush=True)
     print(f"\nPairs of plans count that differ by more than {APART - 1:.0%}.\n\n{summary(found)}")
     return 0

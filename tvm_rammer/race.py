@@ -20,7 +20,7 @@ from tvm import relax
 from .errors import ModelError
 
 ROUNDS = 6
-"""At least; half of them count."""
+"""So many at least, unless told otherwise; half of them count."""
 LEAST_S, MOST_S = 0.1, 0.3
 """A block of short runs lasts so long at least, one of long runs at most; it holds one run in any case."""
 DISTURBED = 0.1
@@ -58,6 +58,7 @@ def race(
     inputs: Sequence[np.ndarray],
     repeat: int,
     progress: Callable[[str], None] = lambda message: None,
+    rounds: int = ROUNDS,
 ) -> dict[str, Samples]:
     """Check that all contenders compute the same, then time them in turns.
 
@@ -70,6 +71,8 @@ def race(
         Runs of each contender, at least.
     progress : callable
         Is told what happens next.
+    rounds : int
+        At least so many.
 
     Returns
     -------
@@ -83,7 +86,7 @@ def race(
     samples = {name: Samples() for name in runners}
     progress("checking results")
     _check(runners, inputs, samples)
-    _measure(runners, inputs, samples, repeat, progress)
+    _measure(runners, inputs, samples, repeat, progress, rounds)
     return samples
 
 
@@ -125,13 +128,14 @@ def _measure(
     samples: Mapping[str, Samples],
     repeat: int,
     progress: Callable[[str], None],
+    least: int,
 ) -> None:
     for run in runners.values():
         run(inputs)
     rounds: list[dict[str, list[float]]] = []
-    while len(rounds) < ROUNDS or any(len(s.times) < repeat for s in samples.values()):
+    while len(rounds) < least or any(len(s.times) < repeat for s in samples.values()):
         progress(f"measuring: round {len(rounds) + 1}")
-        wanted = -(-2 * repeat // ROUNDS)
+        wanted = -(-2 * repeat // least)
         rounds.append({name: _block(run, inputs, wanted, samples[name]) for name, run in runners.items()})
         quiet = _quieter_half(rounds)
         for name in runners:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..persistent_codegen import collect_stamps
 from ..profiler import make_profile
-from ..race import race
+from ..race import ROUNDS, race
 from ..wavefront import simulate
 from .variants import Variants
 
@@ -44,6 +44,7 @@ def predict_and_measure(
     ways: Iterable[tuple[str, str]],
     repeat: int,
     progress: Callable[[str], None] = lambda message: None,
+    rounds: int = ROUNDS,
 ) -> list[Prediction]:
     """Plan a model in several ways, and let the plans that differ run in turns.
 
@@ -58,6 +59,8 @@ def predict_and_measure(
         Runs of each.
     progress : callable
         Is told what happens next.
+    rounds : int
+        Turns of each, at least; the slower half of them does not count.
 
     Raises
     ------
@@ -72,7 +75,7 @@ def predict_and_measure(
     first, sync, _ = next(iter(plans.values()))
     runners["profile"], record = variants.stamped_runner(first, sync)
     with collect_stamps() as stamps:
-        found = race(runners, inputs, repeat, progress)
+        found = race(runners, inputs, repeat, progress, rounds)
     prices = make_profile(record, stamps).cost()
     return [
         Prediction(
