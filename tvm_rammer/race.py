@@ -35,9 +35,14 @@ Runner = Callable[[Sequence[np.ndarray]], Sequence[Any]]
 
 @dataclass(slots=True)
 class Samples:
-    """Times of one contender, in milliseconds, and how far its results are from the reference."""
+    """Times of one contender, in milliseconds, and how far its results are from the reference.
+
+    `times` are of all runs that count, `medians` one for each round that counts: in the same round all contenders met
+    the same neighbours.
+    """
 
     times: list[float] = field(default_factory=list)
+    medians: list[float] = field(default_factory=list)
     max_rel_err: float = 0.0
     disturbed: int = 0
 
@@ -140,6 +145,7 @@ def _measure(
         quiet = _quieter_half(rounds)
         for name in runners:
             samples[name].times = [time for one in quiet for time in one[name]]
+            samples[name].medians = [statistics.median(one[name]) for one in quiet]
 
 
 def _quieter_half(rounds: Sequence[Mapping[str, Sequence[float]]]) -> list[Mapping[str, Sequence[float]]]:

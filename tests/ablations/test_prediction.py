@@ -14,10 +14,16 @@ def test_an_error_is_a_part_of_the_measured_time():
 
 
 def test_only_pairs_that_are_apart_are_judged():
-    same = [(1.0, 100.0), (2.0, 109.0)]
+    same = [(1.0, [100.0, 100.0]), (2.0, [109.0, 109.0])]
     assert order_right(same) == (0, 0)
-    assert order_right([*same, (3.0, 200.0)]) == (2, 2)
-    assert order_right([*same, (1.5, 200.0)]) == (1, 2)
+    assert order_right([*same, (3.0, [200.0, 200.0])]) == (2, 2)
+    assert order_right([*same, (1.5, [200.0, 200.0])]) == (1, 2)
+
+
+def test_pairs_that_are_apart_in_some_rounds_only_are_not_judged():
+    steady = (1.0, [100.0, 100.0, 100.0, 100.0])
+    assert order_right([steady, (2.0, [150.0, 150.0, 100.0, 100.0])]) == (0, 0)
+    assert order_right([steady, (2.0, [150.0, 150.0, 150.0, 100.0])]) == (1, 1)
 
 
 def test_plans_that_differ_are_run():

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import permutations
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from ..race import ROUNDS, race
 from ..wavefront import simulate
 from .variants import Variants
 
-APART = 1.1
-"""Two policies are told apart where the slower one measures so many times the faster one."""
+APART, OFTEN = 1.1, 0.75
+"""Two plans are told apart where one takes so many times as long as the other, in this share of the rounds at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,20 @@ class Prediction:
         Of a whole call, launches included: with the times that construction predicts, or a tuning log knows.
     profiled_us : float
         The same prediction with times of rTasks that were measured in runs of the first plan.
-    measured_us : float
+    rounds_us : tuple of float
+        Measured: the median of each round. In the same round all plans met the same neighbours.
     """
 
     policy: str
     sync: str
     predicted_us: float
     profiled_us: float
-    measured_us: float
+    rounds_us: tuple[float, ...]
+
+    @property
+    def measured_us(self) -> float:
+        """The median of the rounds."""
+        return statistics.median(self.rounds_us)
 
 
 def predict_and_measure(
@@ -83,7 +89,7 @@ def predict_and_measure(
             sync,
             sum(p.makespan_us for p in programs),
             sum(prices.launch_us + simulate(p, prices).makespan_us for p in programs),
-            statistics.median(found[f"{policy} {sync}"].times) * 1e3,
+            tuple(ms * 1e3 for ms in found[f"{policy} {sync}"].medians),
         )
         for policy, sync, programs in plans.values()
     ]
@@ -94,18 +100,18 @@ def off_by(predicted_us: float, measured_us: float) -> float:
     return predicted_us / measured_us - 1.0
 
 
-def order_right(pairs_us: Sequence[tuple[float, float]]) -> tuple[int, int]:
-    """Among the pairs of plans that are measured to be `APART`: how many are predicted in the right order, and all.
+def order_right(plans: Sequence[tuple[float, Sequence[float]]]) -> tuple[int, int]:
+    """Among the pairs of plans that can be told apart: how many are predicted in the right order, and all.
 
     Parameters
     ----------
-    pairs_us : sequence of (float, float)
-        For each plan of a model its predicted and its measured time.
+    plans : sequence of (float, sequence of float)
+        For each plan of a model its predicted time, and its measured times round by round.
     """
     right = pairs = 0
-    for one, other in combinations(pairs_us, 2):
-        slow, fast = sorted((one, other), key=lambda plan: -plan[1])
-        if slow[1] > APART * fast[1]:
+    for (one_us, one), (other_us, other) in permutations(plans, 2):
+        slower = sum(a > APART * b for a, b in zip(one, other, strict=True))
+        if slower >= OFTEN * len(one):
             pairs += 1
-            right += slow[0] > fast[0]
+            right += one_us > other_us
     return right, pairs
