@@ -6,6 +6,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import onnx
 from bench import MODELS, say
@@ -74,6 +75,38 @@ def summary(found: Mapping[str, Sequence[Prediction]]) -> str:
     return "\n".join([*lines, "| " + " | ".join(map(str, everything)) + " |"])
 
 
+def judge(found: Mapping[str, Sequence[Prediction]]) -> None:
+    """Say what all predictions are worth."""
+    print(f"\nPairs of plans count that differ by more than {APART - 1:.0%} in {OFTEN:.0%} of the rounds.\n")
+    print(summary(found))
+
+
+def read(path: pathlib.Path) -> dict[str, list[Prediction]]:
+    """The rows that an earlier run printed; what it measured is one round."""
+    found: dict[str, list[Prediction]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, plan, *times = [cell.strip() for cell in line.strip("|").split("|")] + [""] * 7
+        if name in MODELS and len(plan.split()) == 2:
+            measured_us, predicted_us, profiled_us = (1e3 * float(times[i]) for i in (0, 1, 3))
+            found.setdefault(name, []).append(Prediction(*plan.split(), predicted_us, profiled_us, (measured_us,)))
+    return found
+
+
+def join(runs: Sequence[Mapping[str, Sequence[Prediction]]]) -> dict[str, list[Prediction]]:
+    """Several runs of the same plans as one, each of them a round."""
+    return {
+        name: [
+            replace(
+                plans[0],
+                profiled_us=statistics.median(p.profiled_us for p in plans),
+                rounds_us=tuple(p.measured_us for p in plans),
+            )
+            for plans in zip(*(run[name] for run in runs), strict=True)
+        ]
+        for name in runs[0]
+    }
+
+
 def main() -> int:
     """Print the table, each model as soon as it is known, and then what it says in all."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -81,7 +114,19 @@ def main() -> int:
     parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="runs of each plan")
     parser.add_argument("--rounds", type=int, default=12, metavar="N", help="turns of each; half count")
+    parser.add_argument(
+        "--join",
+        nargs="+",
+        type=pathlib.Path,
+        metavar="FILE",
+        help="only judge what earlier runs printed, all together",
+    )
     options = parser.parse_args()
+    if options.join:
+        if missing := [str(path) for path in options.join if not path.is_file()]:
+            parser.error(f"no such file: {', '.join(missing)}")
+        judge(join([read(path) for path in options.join]))
+        return 0
     wanted = options.models.split(",")
     if unknown := [name for name in wanted if name not in MODELS]:
         parser.error(f"unknown models {', '.join(unknown)}; choose from {', '.join(MODELS)}")
@@ -93,8 +138,7 @@ def main() -> int:
     for name in wanted:
         found[name] = measure(name, options.logs, options.repeat, options.rounds)
         print("\n".join(row(name, p) for p in found[name]), flush=True)
-    print(f"\nPairs of plans count that differ by more than {APART - 1:.0%} in {OFTEN:.0%} of the rounds.\n")
-    print(summary(found))
+    judge(found)
     return 0
 
 
