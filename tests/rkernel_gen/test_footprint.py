@@ -12,7 +12,7 @@ from tvm_rammer.device import preset
 from tvm_rammer.ir import Buffer, Region, RGraph, ROperator
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen import make_kernels
-from tvm_rammer.rkernel_gen.footprint import footprint
+from tvm_rammer.rkernel_gen.footprint import covers, footprint
 
 from .touched import touched
 
@@ -247,3 +247,10 @@ def test_what_nobody_asks_about_is_left_out() -> None:
     assert weight is not None and bias is not None
     assert footprint(kernel.func, kernel.spec.num_rtasks, skip={1, 2}) == (data, None, None, result)
     assert kernel.spec.regions == (data, None, None, result)
+
+
+def test_boxes_that_are_fewer_than_the_elements_leave_some_out():
+    rows = Region((4,), (0, 0), ((2,), (0,)), (2, 9))
+    assert covers(rows, 4, (8, 9)) and covers(rows, 4, (7, 9)) and covers(None, 4, (9, 9))
+    assert not covers(rows, 4, (9, 9)) and not covers(rows, 4, (8, 10))
+    assert covers(Region((2,), (0,), ((36,),), (36,), view=(72,)), 2, (8, 9))

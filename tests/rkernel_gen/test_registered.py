@@ -103,6 +103,21 @@ def test_tir_competes_with_what_is_constructed(register):
     np.testing.assert_array_equal(module(x), -x)
 
 
+@T.prim_func(s_tir=True)
+def negate_most(x: T.Buffer(SHAPE, "float32"), y: T.Buffer(SHAPE, "float32")):
+    for row in T.parallel(7):
+        for column in range(64):
+            y[row, column] = T.float32(0) - x[row, column]
+
+
+def test_a_kernel_that_leaves_elements_out_is_dropped(register):
+    register("most", lambda f: True, lambda f, d: [TirKernel(negate_most, rtask_us=1e-3)], "cpu")
+    module = tvm_rammer.compile(relax_module([SHAPE], relax.op.negative), target="cpu")
+    assert module.compilation.dropped["leaves a part of its output out"] >= 1
+    x = np.random.default_rng(0).standard_normal(SHAPE).astype("float32")
+    np.testing.assert_array_equal(module(x), -x)
+
+
 @pytest.mark.parametrize(
     ("kind", "written", "message"),
     [

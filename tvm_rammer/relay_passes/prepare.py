@@ -1,14 +1,20 @@
 """Clean a Relax module up and fuse its operators: afterwards one call_tir is one rOperator."""
 
 import tvm
-from tvm import relax
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import Call
 
 from .bindings import body_blocks, is_call
 from .drop_dead_blocks import DropDeadBlocks
 from .fold_batchnorm import FoldBatchNorm
 from .fold_constants import FoldConstants
+from .pad_columns import PadColumns
 from .pipeline import backend
 from .simplify_ops import SimplifyOps
+
+_ELEMENTWISE, _INJECTIVE = (0, 1), 2
+"""Values of `op_pattern`: element by element, also with broadcasting; and any one element to one element."""
 
 MAX_DEPTH = 32
 """Operators that are fused into one function at most."""
@@ -39,11 +45,13 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             relax.transform.CanonicalizeBindings(),
             # Before LegalizeOps: a bias that is still reshaped at run time would not fuse into its convolution.
             FoldConstants(),
+            *([PadColumns()] if target.kind.name == "llvm" else ()),
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),
             *backend(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
             relax.transform.LegalizeOps(),
             relax.transform.AnnotateTIROpPattern(),
+            _mark_padding(),
             _fuse(),
             relax.transform.FuseTIR(),
             relax.transform.DeadCodeElimination(),
@@ -53,6 +61,30 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             return tvm.transform.Sequential(stages)(mod)
 
     return run
+
+
+def _mark_padding() -> tvm.transform.Pass:
+    """Keep padding out of the function before it.
+
+    Padding at the end only reads its input element by element, so TVM takes it for elementwise, and would fuse it to
+    a convolution, whose kernels make no element of the padding.
+    """
+
+    @tvm.transform.module_pass(opt_level=0, name="RammerMarkPadding")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        marked = mod.clone()
+        for var, func in mod.functions_items():
+            if isinstance(func, tirx.PrimFunc) and func.attrs.get("op_pattern") in _ELEMENTWISE and _chooses(func):
+                marked.update_func(var, func.with_attr("op_pattern", _INJECTIVE))
+        return marked
+
+    return run
+
+
+def _chooses(func: tirx.PrimFunc) -> bool:
+    found: list[str] = []
+    tvm_ffi.structural_walk(func.body, [(Call, lambda call: found.append(getattr(call.op, "name", "")))], order="pre")
+    return any(name.endswith("if_then_else") for name in found)
 
 
 def _fuse() -> tvm.transform.Pass:

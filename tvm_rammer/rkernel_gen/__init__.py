@@ -11,7 +11,7 @@ from ..device import DeviceSpec
 from ..ir import RGraph
 from ..kernel import ScheduledKernel
 from .construct import choose
-from .footprint import footprint
+from .footprint import covers, footprint
 from .registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
 from .select import pareto
 from .tiling import Function
@@ -65,16 +65,24 @@ def make_kernels(
         from .ptxas import without_spills
 
         found.kernels = without_spills(found.kernels, device, found.dropped)
+    num_inputs = {op.function: len(op.inputs) for graph in graphs for op in graph.operators}
     for name, constants in constant_parameters(graphs).items():
         made = found.kernels[name]
-        found.kernels[name] = tuple(_with_regions(k, constants) for k in pareto(made))
-        found.dropped["beaten in all respects"] += len(made) - len(found.kernels[name])
+        best = [_with_regions(k, constants) for k in pareto(made)]
+        found.kernels[name] = tuple(k for k in best if _writes_all(k, num_inputs[name]))
+        found.dropped["beaten in all respects"] += len(made) - len(best)
+        found.dropped["leaves a part of its output out"] += len(best) - len(found.kernels[name])
     return found
 
 
 def _with_regions(kernel: ScheduledKernel, constants: frozenset[int]) -> ScheduledKernel:
     regions = footprint(kernel.func, kernel.spec.num_rtasks, skip=constants)
     return replace(kernel, spec=replace(kernel.spec, regions=regions))
+
+
+def _writes_all(kernel: ScheduledKernel, num_inputs: int) -> bool:
+    outputs = zip(kernel.spec.regions[num_inputs:], kernel.func.params[num_inputs:], strict=True)
+    return all(covers(region, kernel.spec.num_rtasks, tuple(int(n) for n in p.shape)) for region, p in outputs)
 
 
 def constant_parameters(graphs: Sequence[RGraph]) -> dict[str, frozenset[int]]:

@@ -50,6 +50,23 @@ def outputs_of(sch: s_tir.Schedule) -> list[SBlockRV]:
     return [b for b in blocks_of(sch) if not sch.get_consumers(b)]
 
 
+def one_result(sch: s_tir.Schedule) -> bool:
+    """Whether a function has one output, whose elements are all made of results of its reduction.
+
+    Padding after the reduction makes elements of nothing. Computed under the reduction's loops, as TVM's
+    `reverse_compute_at` does it, they would never be written.
+    """
+    if len(outputs_of(sch)) != 1:
+        return False
+    after = [b for block in blocks_of(sch) if is_reduction(sch, block) for b in sch.get_consumers(block)]
+    while after:
+        block = after.pop()
+        if has_branch(sch, block):
+            return False
+        after += sch.get_consumers(block)
+    return True
+
+
 def calls(sch: s_tir.Schedule, block: SBlockRV) -> list[str]:
     """Names of the intrinsics that a block calls."""
     found: list[str] = []

@@ -19,7 +19,7 @@ from tvm.s_tir.schedule import ScheduleError
 from ..ir import ITEM_BYTES
 from ..kernel import ScheduledKernel
 from . import cpu_cost
-from .anchor import find_anchor, outputs_of
+from .anchor import find_anchor, one_result
 from .cpu_contraction_code import Tile, contraction_schedule, extent_of, outer_axes, pack_of, row_axis_of
 from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, divisors, finish, pick, useful
 from .tiling import Function, Tiling
@@ -65,7 +65,7 @@ class _Form:
 def _form(func: tirx.PrimFunc) -> _Form | None:
     sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
     anchor = find_anchor(sch)
-    if anchor is None or len(outputs_of(sch)) != 1:
+    if anchor is None or not one_result(sch):
         return None
     block = sch.get(anchor.block)
     weight = block.reads[anchor.weight].source

@@ -9,7 +9,7 @@ from tvm import s_tir, tirx
 from tvm.ir import Call, Expr, TensorLoad
 from tvm.s_tir.schedule import SBlockRV, ScheduleError
 
-from .anchor import SPATIAL, blocks_of, has_branch, is_reduction, outputs_of
+from .anchor import SPATIAL, blocks_of, has_branch, is_reduction, one_result, outputs_of
 from .cpu_window import Epilogue, Phases, Window
 from .cpu_window_index import are, evaluate, groups_of, linear
 
@@ -23,7 +23,7 @@ def find_window(func: tirx.PrimFunc) -> Window | None:
     """Read a function as a window; None where it is something else, or not of float32."""
     sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
     reductions = [b for b in blocks_of(sch) if is_reduction(sch, b)]
-    if len(reductions) != 1 or len(outputs_of(sch)) != 1 or {str(p.dtype) for p in func.params} != {"float32"}:
+    if len(reductions) != 1 or not one_result(sch) or {str(p.dtype) for p in func.params} != {"float32"}:
         return None
     window = reductions[0]
     try:

@@ -13,7 +13,7 @@ from tvm.ir import Range, TensorRegion
 from tvm.s_tir.dlight.gpu.matmul import get_index_map
 from tvm.s_tir.schedule import SBlockRV
 
-from .anchor import REDUCTION, blocks_of, is_reduction, outputs_of
+from .anchor import REDUCTION, blocks_of, is_reduction, one_result
 from .cuda_groups import separate_groups
 from .cuda_rule import start
 from .tiling import Function
@@ -122,7 +122,7 @@ def guard_columns(sch: s_tir.Schedule, store: SBlockRV, gemm: Gemm, tile_j: int)
 def _product(sch: s_tir.Schedule) -> tuple[SBlockRV, bool] | None:
     """The only reduction of a function with one output, if it sums products of two tensors, and if it is in groups."""
     found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
-    if len(found) != 1 or len(outputs_of(sch)) != 1:
+    if len(found) != 1 or not one_result(sch):
         return None
     grouped = separate_groups(sch, found[0])
     store = sch.get(found[0]).body

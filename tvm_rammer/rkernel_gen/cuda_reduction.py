@@ -12,7 +12,7 @@ from tvm import s_tir, tirx
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 
 from ..device import DeviceSpec
-from .anchor import REDUCTION, blocks_of, is_reduction, outputs_of
+from .anchor import REDUCTION, blocks_of, is_reduction, one_result
 from .cuda_cost import Cost, Work
 from .cuda_elementwise import inline_spatial
 from .cuda_measure import MAX_THREADS
@@ -65,7 +65,7 @@ def find_sums(function: Function) -> Sums | None:
     """Describe a function with exactly one reduction and one output, of long sums; None for others."""
     sch = start(function.func)
     found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
-    if len(found) != 1 or len(outputs_of(sch)) != 1:
+    if len(found) != 1 or not one_result(sch):
         return None
     block = sch.get(found[0])
     if len(block.writes) != 1:

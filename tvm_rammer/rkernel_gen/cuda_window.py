@@ -15,7 +15,7 @@ from tvm.s_tir.dlight.gpu.matmul import auto_inline_consumer_chain, auto_inline_
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 
 from ..device import DeviceSpec
-from .anchor import REDUCTION, blocks_of, is_reduction, outputs_of
+from .anchor import REDUCTION, blocks_of, is_reduction, one_result
 from .cuda_cost import Cost
 from .cuda_groups import separate_groups
 from .cuda_measure import MAX_SHARED, MAX_THREADS
@@ -219,7 +219,7 @@ def _innermost(sch: s_tir.Schedule, loops: list[LoopRV]) -> list[LoopRV]:
 def _reduction(sch: s_tir.Schedule) -> SBlockRV | None:
     """The only reduction of a function with one output, its groups an axis of their own."""
     found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
-    if len(found) != 1 or len(outputs_of(sch)) != 1:
+    if len(found) != 1 or not one_result(sch):
         return None
     separate_groups(sch, found[0])
     return found[0]

@@ -46,6 +46,27 @@ def footprint(func: tirx.PrimFunc, num_rtasks: int, skip: Collection[int] = ()) 
     return tuple(_region(walk.touched[p], walk.shapes[p]) if p in known else None for p in func.params)
 
 
+def covers(region: Region | None, num_rtasks: int, shape: tuple[int, ...]) -> bool:
+    """Whether rTasks may touch all elements of a buffer; False says that they surely leave some out.
+
+    Parameters
+    ----------
+    region : Region or None
+        Of `footprint`.
+    num_rtasks : int
+    shape : tuple of int
+        Of the buffer.
+    """
+    if region is None:
+        return True
+    shape = region.view or shape
+    touched = 0
+    for rtask in range(num_rtasks):
+        box = zip(region.box(rtask), shape, strict=True)
+        touched += math.prod(max(0, min(end, size) - max(start, 0)) for (start, end), size in box)
+    return touched >= math.prod(shape)
+
+
 def _region(views: Sequence[Boxes], shape: tuple[int, ...]) -> Region:
     """The tightest of the regions in all views of a buffer; of equals that with most dimensions."""
     best, best_volume = Region((), (), (), ()), math.inf

@@ -34,7 +34,15 @@ OPERATORS = {
     "conv, 2 groups": ([(1, 8, 10, 10), (16, 4, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1, groups=2)),
     "conv, depthwise": ([(1, 16, 10, 10), (16, 1, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1, groups=16)),
     "conv1d": ([(1, 8, 50), (16, 8, 3)], lambda x, w: op.nn.conv1d(x, w, padding=1)),
+    "conv, relu, padded at its ends": (
+        [(1, 8, 9, 9), (16, 8, 2, 2)],
+        lambda x, w: op.nn.pad(op.nn.relu(op.nn.conv2d(x, w)), (0, 0, 0, 0, 0, 1, 0, 2)),
+    ),
     "matmul": ([(20, 64), (64, 48)], op.matmul),
+    "matmul, some columns of it": (
+        [(20, 64), (64, 48), (41,)],
+        lambda x, w, b: op.add(op.strided_slice(op.matmul(x, w), axes=[1], begin=[0], end=[41]), b),
+    ),
     "matmul, sigmoid": ([(7, 33), (33, 65)], lambda x, w: op.sigmoid(op.matmul(x, w))),
     "matmul, sigmoid, times another's tanh": (
         [(1, 48), (48, 64), (1, 64)],

@@ -17,6 +17,10 @@ op, nn = relax.op, relax.op.nn
 
 OPERATORS = {
     "conv": (lambda x, w: nn.relu(nn.conv2d(x, w, padding=1)), [(1, 8, 13, 13), (20, 8, 3, 3)]),
+    "conv_padded_after": (
+        lambda x, w: nn.pad(nn.relu(nn.conv2d(x, w)), (0, 0, 0, 0, 0, 1, 0, 2)),
+        [(1, 8, 9, 9), (16, 8, 2, 2)],
+    ),
     "conv_strided": (lambda x, w: nn.conv2d(x, w, strides=2, padding=3), [(1, 3, 30, 30), (16, 3, 7, 7)]),
     "conv_dilated": (lambda x, w: nn.conv2d(x, w, dilation=2, padding=2), [(2, 6, 9, 9), (12, 6, 3, 3)]),
     "conv_grouped": (lambda x, w: nn.relu(nn.conv2d(x, w, groups=4)), [(1, 16, 9, 9), (32, 4, 1, 1)]),
