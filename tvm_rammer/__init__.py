@@ -20,6 +20,7 @@ _HOMES = {
     "compile": "driver",
     "compile_together": "driver",
     "RammerModule": "module",
+    "fix_inputs": "relay_passes.fix_inputs",
     "profile": "profiler",
     "DeviceSpec": "device",
     "RProgram": "ir",
@@ -30,7 +31,7 @@ _HOMES = {
     "unregister_rkernel": "rkernel_gen.registered",
 }
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = [
     "CudaSource",
     "DeviceSpec",
@@ -40,6 +41,7 @@ __all__ = [
     "TirKernel",
     "compile",
     "compile_together",
+    "fix_inputs",
     "profile",
     "register_rkernel",
     "unregister_rkernel",

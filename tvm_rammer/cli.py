@@ -78,6 +78,12 @@ def _parser() -> argparse.ArgumentParser:
     profiling.add_argument("--runs", type=int, default=30, metavar="N", help="how often to run it")
     profiling.set_defaults(run=_profile)
 
+    fixing = commands.add_parser("fix", help="make constants of inputs that are always the same")
+    fixing.add_argument("model", metavar="MODEL", help="an ONNX file")
+    fixing.add_argument("values", nargs="+", metavar="NAME=NUMBER", help="an input and its value, or a .npy file of it")
+    fixing.add_argument("-o", "--output", required=True, metavar="OUT.onnx", help="where to write the model")
+    fixing.set_defaults(run=_fix)
+
     tuning.add_parser(commands, _shapes)
     return parser
 
@@ -169,6 +175,29 @@ def _profile(arguments: argparse.Namespace) -> None:
     found = profile(arguments.model, runs=arguments.runs, **_how(arguments))
     _draw(arguments, found)
     print(found.text())
+
+
+def _fix(arguments: argparse.Namespace) -> None:
+    import numpy as np
+    import onnx
+
+    from .relay_passes.fix_inputs import fix_inputs
+
+    values = {}
+    for text in arguments.values:
+        name, _, value = text.rpartition("=")
+        try:
+            if not name:
+                raise ValueError("no input is named")
+            values[name] = np.load(value, allow_pickle=False) if value.endswith(".npy") else json.loads(value)
+        except (OSError, ValueError) as error:
+            raise RammerError(f"{text!r}: {error}; give NAME=NUMBER or NAME=FILE.npy") from error
+    proto = fix_inputs(arguments.model, values)
+    try:
+        onnx.save(proto, arguments.output)
+    except (OSError, ValueError) as error:
+        raise RammerError(f"cannot write {arguments.output!r}: {error}") from error
+    print(f"wrote {arguments.output}; its inputs are {', '.join(value.name for value in proto.graph.input) or 'none'}")
 
 
 def _bench(arguments: argparse.Namespace) -> None:

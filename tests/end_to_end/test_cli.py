@@ -124,10 +124,24 @@ def test_relative_error(got, want, error):
 
 
 def test_an_unsupported_operator_is_named(tmp_path, capsys):
-    node = helper.make_node("LSTM", ["x", "w", "r"], ["y"], name="the_lstm", hidden_size=4)
-    shapes = {"x": [3, 1, 2], "w": [1, 16, 2], "r": [1, 16, 4]}
-    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items()]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 1, 1, 4])]
-    onnx.save(helper.make_model(helper.make_graph([node], "g", inputs, outputs)), tmp_path / "lstm.onnx")
-    assert main(["explain", str(tmp_path / "lstm.onnx")]) == 1
-    assert "LSTM" in capsys.readouterr().err
+    node = helper.make_node("Det", ["x"], ["y"], name="volume")
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 3])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])]
+    onnx.save(helper.make_model(helper.make_graph([node], "g", inputs, outputs)), tmp_path / "det.onnx")
+    assert main(["explain", str(tmp_path / "det.onnx")]) == 1
+    assert "Det" in capsys.readouterr().err
+
+
+def test_fix_makes_constants_of_inputs(tmp_path, capsys):
+    node = helper.make_node("Mul", ["x", "s"], ["y"])
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [3]), ("s", []))]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])]
+    onnx.save(helper.make_model(helper.make_graph([node], "g", inputs, outputs)), tmp_path / "m.onnx")
+    fixed = tmp_path / "fixed.onnx"
+    assert main(["fix", str(tmp_path / "m.onnx"), "s=2.5", "-o", str(fixed)]) == 0
+    assert "its inputs are x" in capsys.readouterr().out
+    assert [i.name for i in onnx.load(fixed).graph.input] == ["x"]
+    assert main(["fix", str(tmp_path / "m.onnx"), "s=fast", "-o", str(fixed)]) == 1
+    assert "give NAME=NUMBER" in capsys.readouterr().err
+    assert main(["fix", str(tmp_path / "m.onnx"), "t=1", "-o", str(fixed)]) == 1
+    assert "'t', which is no input" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 TVM removed Relay in 0.20, so these passes work on Relax, and the folder keeps the name of the project's brief.
 
+    fix_inputs      .onnx, some inputs of which become constants
     load_model      .onnx, ModelProto, Relax module or torch program -> Relax module of static shapes
     join_models     several of those -> one
     prepare         clean-up, constants folded, operators fused: one call_tir is one rOperator
@@ -11,10 +12,12 @@ TVM removed Relay in 0.20, so these passes work on Relax, and the folder keeps t
 """
 
 from .eligible import LEAVE
+from .fix_inputs import fix_inputs
 from .fold_batchnorm import FoldBatchNorm
 from .fold_constants import FoldConstants
 from .join_models import join_models, models_of
 from .load_model import load_model
+from .pad_columns import PadColumns
 from .partition import Partition, Region, partition
 from .pipeline import finish
 from .prepare import prepare
@@ -26,10 +29,12 @@ __all__ = [
     "FoldBatchNorm",
     "FoldConstants",
     "Launch",
+    "PadColumns",
     "Partition",
     "Region",
     "SimplifyOps",
     "finish",
+    "fix_inputs",
     "join_models",
     "load_model",
     "models_of",

@@ -55,15 +55,19 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
 def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
     from .onnx_fold import fold_onnx
     from .onnx_import import import_onnx
+    from .onnx_loops import unroll_loops
     from .onnx_modernise import modernise
     from .onnx_read import first_line, read_onnx
     from .onnx_shapes import fix_input_shapes
+    from .onnx_unroll import unroll_recurrent
 
     proto = read_onnx(model)
     fix_input_shapes(proto, shapes)
     try:
         proto = modernise(proto)
         fold_onnx(proto)
+        while unroll_loops(proto) or unroll_recurrent(proto):
+            fold_onnx(proto)
         return import_onnx(proto)
     except RammerError:
         raise

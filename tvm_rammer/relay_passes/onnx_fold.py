@@ -14,7 +14,7 @@ import onnx
 from onnx import numpy_helper
 
 from ..errors import ModelError
-from .onnx_inline import inline_branch, rename_inputs, subgraphs
+from .onnx_inline import all_graphs, inline_branch, rename_inputs, subgraphs
 from .onnx_read import SMALL_ELEMENTS, elements, skeleton
 
 LIMIT_BYTES = 512 << 20
@@ -132,19 +132,24 @@ class _Rounds:
 
 
 def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
-    """Tensor types of the values of the main graph, as far as onnx's shape inference knows them."""
+    """Tensor types of the values of a model and its subgraphs, as far as onnx's shape inference knows them.
+
+    Two branches of an If may give one name to values of two types: such a name is left out.
+    """
     bare = skeleton(model)
     try:
         bare = onnx.shape_inference.infer_shapes(bare, data_prop=True)
     except Exception:  # an inference that fails knows nothing: TVM's frontend will say what is wrong
         return {}
-    graph = bare.graph
-    values = (*graph.input, *graph.value_info, *graph.output)
-    known = {value.name: value.type.tensor_type for value in values if value.type.HasField("tensor_type")}
-    for tensor in graph.initializer:
-        info = onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
-        known[tensor.name] = info.type.tensor_type
-    return known
+    known: dict[str, onnx.TypeProto.Tensor] = {}
+    unclear: set[str] = set()
+    for graph in all_graphs(bare.graph):
+        tensors = (onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in graph.initializer)
+        values = (*graph.input, *graph.value_info, *graph.output, *tensors)
+        own = {value.name: value.type.tensor_type for value in values if value.type.HasField("tensor_type")}
+        unclear |= {name for name, kind in own.items() if known.get(name, kind) != kind}
+        known |= own
+    return {name: kind for name, kind in known.items() if name not in unclear}
 
 
 def run_node(
@@ -207,7 +212,7 @@ def _decided_branch(node: onnx.NodeProto, constants: _Constants) -> onnx.GraphPr
 
 
 def _shape_or_size(node: onnx.NodeProto, types: _Types) -> list[onnx.TensorProto] | None:
-    dims = _static_dims(types.get(node.input[0]))
+    dims = static_dims(types.get(node.input[0]))
     if dims is None:
         return None
     attributes = {a.name: a.i for a in node.attribute}
@@ -218,7 +223,8 @@ def _shape_or_size(node: onnx.NodeProto, types: _Types) -> list[onnx.TensorProto
     return [numpy_helper.from_array(result, node.output[0])]
 
 
-def _static_dims(kind: onnx.TypeProto.Tensor | None) -> list[int] | None:
+def static_dims(kind: onnx.TypeProto.Tensor | None) -> list[int] | None:
+    """The dimensions of a type; None if it is unknown, or one of them is."""
     if kind is None or not kind.HasField("shape"):
         return None
     if any(d.WhichOneof("value") != "dim_value" or d.dim_value < 0 for d in kind.shape.dim):
@@ -227,7 +233,7 @@ def _static_dims(kind: onnx.TypeProto.Tensor | None) -> list[int] | None:
 
 
 def _static_size(kind: onnx.TypeProto.Tensor | None) -> int | None:
-    dims = _static_dims(kind)
+    dims = static_dims(kind)
     return None if dims is None else 8 * elements(dims) if kind.elem_type in (7, 11, 13) else 4 * elements(dims)
 
 

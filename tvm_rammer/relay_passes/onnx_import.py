@@ -87,8 +87,8 @@ def check_supported(model: onnx.ModelProto) -> None:
     if counts:
         listed = ", ".join(f"{kind} ({n} x, e.g. {example[kind]!r})" for kind, n in sorted(counts.items()))
         raise UnsupportedOperatorError(
-            f"TVM's ONNX frontend lacks {listed}; export the model without them: recurrent layers unrolled, "
-            f"loops of constant length unrolled, quantised layers as QuantizeLinear and DequantizeLinear"
+            f"TVM's ONNX frontend lacks {listed}; export the model without them: recurrent layers "
+            f"and loops of a length that is known, quantised layers as QuantizeLinear and DequantizeLinear"
         )
 
 

@@ -13,12 +13,17 @@ def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield from attribute.graphs
 
 
+def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph, and the graphs that its nodes hold."""
+    yield graph
+    for node in graph.node:
+        for inner in subgraphs(node):
+            yield from all_graphs(inner)
+
+
 def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """The nodes of a graph, and those of the subgraphs that they hold."""
-    for node in graph.node:
-        yield node
-        for inner in subgraphs(node):
-            yield from all_nodes(inner)
+    return (node for each in all_graphs(graph) for node in each.node)
 
 
 def rename_inputs(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
@@ -63,22 +68,43 @@ def inline_branch(
     tensors : list of onnx.TensorProto
         The branch's own constants.
     """
-    defined = [tensor.name for tensor in branch.initializer]
-    defined += [name for inner in branch.node for name in inner.output if name]
-    names = {name: prefix + name for name in defined}
-    nodes, tensors = [], []
+    names = {tensor.name: prefix + tensor.name for tensor in branch.initializer}
+    tensors = []
     for tensor in branch.initializer:
         tensors.append(onnx.TensorProto())
         tensors[-1].CopyFrom(tensor)
         tensors[-1].name = names[tensor.name]
-    for inner in branch.node:
-        copy = onnx.NodeProto()
-        copy.CopyFrom(inner)
-        rename_inputs(copy, names)
-        for i, name in enumerate(copy.output):
-            copy.output[i] = names.get(name, name)
-        nodes.append(copy)
-    for value, output in zip(branch.output, node.output, strict=False):
+    nodes, results = copy_nodes(branch, prefix, names)
+    for result, output in zip(results, node.output, strict=False):
         if output:
-            nodes.append(onnx.helper.make_node("Identity", [names.get(value.name, value.name)], [output]))
+            nodes.append(onnx.helper.make_node("Identity", [result], [output]))
     return nodes, tensors
+
+
+def copy_nodes(graph: onnx.GraphProto, prefix: str, names: Mapping[str, str]) -> tuple[list[onnx.NodeProto], list[str]]:
+    """Copy the nodes of a graph so that they can stand in another one.
+
+    Parameters
+    ----------
+    graph : onnx.GraphProto
+    prefix : str
+        Put before the names of what nodes compute, so that they stay unique.
+    names : mapping of str to str
+        New names of the graph's inputs and constants.
+
+    Returns
+    -------
+    nodes : list of onnx.NodeProto
+    results : list of str
+        The new names of the graph's outputs.
+    """
+    renamed = dict(names) | {name: prefix + name for node in graph.node for name in node.output if name}
+    nodes = []
+    for node in graph.node:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(node)
+        rename_inputs(copy, renamed)
+        for i, name in enumerate(copy.output):
+            copy.output[i] = renamed.get(name, name)
+        nodes.append(copy)
+    return nodes, [renamed.get(value.name, value.name) for value in graph.output]

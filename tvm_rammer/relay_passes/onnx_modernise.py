@@ -17,6 +17,7 @@ OLDEST_OPSET = 13
 """What a model is converted to where TVM's frontend would misread it."""
 
 _MISREAD_BEFORE = {"Slice": 10, "Resize": 11, "Upsample": 9}
+_UNROLLED_SINCE = {"LSTM": 10, "GRU": 10, "RNN": 10}
 _BROADCAST = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "PRelu", "Sub", "Xor"])
 
 
@@ -24,8 +25,9 @@ def modernise(model: onnx.ModelProto) -> onnx.ModelProto:
     """Rewrite what TVM's frontend would misread, or lacks, by operators that it has.
 
     The frontend takes an operator older than its oldest converter for one of that converter's version: it ignores
-    the broadcast attributes before opset 7, and fails on the attributes of the first Slice. Operators that ONNX
-    itself defines by others (Celu, the Attention of opset 23) are expanded.
+    the broadcast attributes before opset 7, and fails on the attributes of the first Slice. Recurrent layers are
+    unrolled to operators of opset 10. Operators that ONNX itself defines by others (Celu, the Attention of opset 23)
+    are expanded.
 
     Parameters
     ----------
@@ -45,7 +47,8 @@ def modernise(model: onnx.ModelProto) -> onnx.ModelProto:
     if version < 7:
         _use_numpy_broadcasting(model)
     operators = {node.op_type for node in all_nodes(model.graph)}
-    if version < 7 or any(op in operators and version < since for op, since in _MISREAD_BEFORE.items()):
+    needed = _MISREAD_BEFORE | _UNROLLED_SINCE
+    if version < 7 or any(op in operators and version < since for op, since in needed.items()):
         try:
             model = _on_skeleton(model, lambda bare: onnx.version_converter.convert_version(bare, OLDEST_OPSET))
         except Exception as error:

@@ -1,0 +1,31 @@
+"""Recurrent layers as ONNX has them, through the whole compiler, against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+import tvm_rammer
+from tests.relay_passes.models import by_onnxruntime, random, value
+from tests.relay_passes.test_unroll import B, I, layer, stacked
+from tvm_rammer.bench import relative_error
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("policy", ["auto", "wavefront"])
+def test_two_layers_are_one_launch(direction, policy):
+    proto, x = stacked(direction, 20), random(20, B, I)
+    module = tvm_rammer.compile(proto, policy=policy)
+    facts = module.report()
+    assert facts["rprogram_launches"] == 1 and facts["left_to_stock"] == 0
+    for got, want in zip(module(x), by_onnxruntime(proto, x=x), strict=True):
+        assert relative_error(got, want) <= 1e-5
+
+
+@pytest.mark.parametrize("kind", ["GRU", "RNN"])
+def test_lengths_that_differ(kind):
+    proto = layer(kind, "reverse", ["x", "w", "r", "b", "lengths"], [value("lengths", [B], TensorProto.INT32)])
+    module = tvm_rammer.compile(proto)
+    for lengths in ([1, 5], [4, 2]):
+        inputs = {"x": random(5, B, I), "lengths": np.array(lengths, "int32")}
+        for got, want in zip(module(**inputs), by_onnxruntime(proto, **inputs), strict=True):
+            assert relative_error(got, want) <= 1e-5

@@ -1,0 +1,128 @@
+"""Put other ONNX nodes into the place of one."""
+
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import DTypeLike
+from onnx import helper, numpy_helper
+
+from .onnx_fold import infer_types
+from .onnx_inline import subgraphs
+
+Constants = Mapping[str, onnx.TensorProto]
+Types = Mapping[str, onnx.TypeProto.Tensor]
+
+
+class Emitter:
+    """Collects nodes and constants; whatever adds a node returns the name of its result. Equal nodes are one.
+
+    Parameters
+    ----------
+    prefix : str
+        Put before all names; unique in the model.
+    opset : int
+        Of the model, 10 or later.
+    dtype : numpy.dtype
+        Of constants that are numbers.
+    """
+
+    def __init__(self, prefix: str, opset: int, dtype: DTypeLike = np.float32) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.tensors: list[onnx.TensorProto] = []
+        self.prefix, self._opset, self._dtype = prefix, opset, dtype
+        self._made: dict[object, str] = {}
+
+    def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node of one result."""
+        key = (kind, inputs, repr(attributes))
+        if key not in self._made:
+            self._made[key] = f"{self.prefix}{kind}{len(self.nodes)}"
+            self.nodes.append(helper.make_node(kind, list(inputs), [self._made[key]], **attributes))
+        return self._made[key]
+
+    def number(self, value: float) -> str:
+        """A constant scalar of the type that all is computed in."""
+        return self.constant(np.array(value, self._dtype))
+
+    def constant(self, array: np.ndarray) -> str:
+        """A constant."""
+        key = (str(array.dtype), array.shape, array.tobytes())
+        if key not in self._made:
+            self._made[key] = f"{self.prefix}constant{len(self.tensors)}"
+            self.tensors.append(numpy_helper.from_array(array, self._made[key]))
+        return self._made[key]
+
+    def copy(self, tensor: onnx.TensorProto) -> str:
+        """A constant that is one already, under a new name."""
+        self.tensors.append(onnx.TensorProto())
+        self.tensors[-1].CopyFrom(tensor)
+        self.tensors[-1].name = f"{self.prefix}{tensor.name}"
+        return self.tensors[-1].name
+
+    def reshape(self, value: str, shape: Sequence[int]) -> str:
+        """The same elements in another shape."""
+        return self("Reshape", value, self.constant(np.array(shape, np.int64)))
+
+    def part(self, value: str, axis: int, begin: int, end: int) -> str:
+        """`value[..., begin:end, ...]` on one axis."""
+        bounds = [self.constant(np.array([n], np.int64)) for n in (begin, end, axis)]
+        return self("Slice", value, *bounds)
+
+    def axes(self, kind: str, value: str, axis: int) -> str:
+        """Squeeze or Unsqueeze one axis: an input since opset 13."""
+        if self._opset < 13:
+            return self(kind, value, axes=[axis])
+        return self(kind, value, self.constant(np.array([axis], np.int64)))
+
+    def join(self, values: Sequence[str], axis: int) -> str:
+        """Values side by side on one axis."""
+        return values[0] if len(values) == 1 else self("Concat", *values, axis=axis)
+
+    def name(self, value: str, name: str) -> None:
+        """Give a value one more name."""
+        self.nodes.append(helper.make_node("Identity", [value], [name]))
+
+
+def replace_nodes(
+    model: onnx.ModelProto, replacement: Callable[[onnx.NodeProto, Constants, Types], Emitter | None]
+) -> bool:
+    """Replace nodes of a model and of its subgraphs, in place.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    replacement : callable
+        Gets a node, the constants that it can see, and the types of the model's values, as far as they are known.
+        Returns what takes the node's place, or None for a node that stays.
+
+    Returns
+    -------
+    bool
+        Whether any node was replaced.
+    """
+    types = infer_types(model)
+
+    def walk(graph: onnx.GraphProto, outer: ChainMap[str, onnx.TensorProto]) -> bool:
+        constants = outer.new_child({tensor.name: tensor for tensor in graph.initializer})
+        nodes: list[onnx.NodeProto] = []
+        tensors: list[onnx.TensorProto] = []
+        changed = False
+        for node in graph.node:
+            emit = replacement(node, constants, types)
+            if emit is None:
+                nodes.append(node)
+                for inner in subgraphs(node):
+                    changed |= walk(inner, constants)
+            else:
+                nodes += emit.nodes
+                tensors += emit.tensors
+                changed = True
+        del graph.node[:]
+        graph.node.extend(nodes)
+        graph.initializer.extend(tensors)
+        return changed
+
+    return walk(model.graph, ChainMap())
