@@ -170,6 +170,26 @@ def test_a_layer_on_a_layer(direction, run):
     agree(run, stacked(direction, 2 * onnx_unroll.STEPS + 3), x=random(2 * onnx_unroll.STEPS + 3, B, I))
 
 
+@pytest.mark.parametrize("flag", [True, False])
+def test_branches_that_use_the_same_names(flag, run):
+    """The steps of a layer in one branch are not those of another value in the other one."""
+    first = node("RNN", ["x", "w", "r"], ["y1"], hidden_size=H)
+    second = node("RNN", ["z", "w2", "r2"], ["y"], hidden_size=H)
+    other = node("Concat", ["x", "tail"], ["z"], axis=2)
+    graphs = {
+        side: onnx.helper.make_graph(nodes, side, [], [value("y", [T, 1, B, H])], value_info=[value("z", [T, B, H])])
+        for side, nodes in (
+            ("then_branch", [first, node("Squeeze", ["y1", "one"], ["z"]), second]),
+            ("else_branch", [other, second]),
+        )
+    }
+    constants = [tensor("one", np.array([1])), tensor("tail", random(T, B, H - I))]
+    constants += [*weights("RNN", 1)[:2], *weights("RNN", 1, H, "2")[:2]]
+    inputs = [value("x", [T, B, I]), value("flag", [], TensorProto.BOOL)]
+    proto = model([node("If", ["flag"], ["out"], **graphs)], inputs, ["out"], constants)
+    agree(run, proto, x=random(T, B, I), flag=np.array(flag))
+
+
 def test_a_layer_begins_when_the_one_below_has_done_some_steps():
     mod = load_model(stacked(steps=3 * onnx_unroll.STEPS))
     joined = [len(call.args[0].fields) for call in calls(mod) if call.op.name == "relax.concat"]

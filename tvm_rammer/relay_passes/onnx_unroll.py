@@ -55,6 +55,9 @@ class _Layers:
         self._below: dict[str, _Steps] = {}
 
     def replacement(self, node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
+        """What takes a node's place, as `replace_nodes` wants it."""
+        for name in node.output:  # another branch of an If may have used the name
+            self._below.pop(name, None)
         sizes = _sizes(node, types)
         if sizes is None:
             _pass_on(node, types, self._below)
