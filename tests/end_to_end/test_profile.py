@@ -1,6 +1,7 @@
 """Profiles of real runs."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,7 @@ from tests.end_to_end.models import image, trained
 from tvm_rammer.cli import main
 from tvm_rammer.device import host_cpu
 from tvm_rammer.errors import ModelError, TargetError, ToolError
-from tvm_rammer.profiler import profiled_cost
+from tvm_rammer.profiler import make_profile, profiled_cost
 from tvm_rammer.wavefront import CostModel, simulate
 
 
@@ -47,10 +48,29 @@ def test_nobody_goes_on_before_the_signals_that_he_waits_for(found):
             assert timeline.signals[wait.event][wait.arrivals - 1][0] <= span.end_us + late_us
 
 
-def test_the_simulation_of_measured_times_comes_near_the_run(found):
-    """Within a factor that only a mistake exceeds: other processes may use the machine."""
-    for program, timeline in zip(found.compilation.programs, found.timelines, strict=True):
-        assert 0.3 < simulate(program, found.cost()).makespan_us / timeline.makespan_us < 3
+def stamps_of(program, timeline):
+    """What a run that takes as long as a timeline would have noted, in nanoseconds."""
+    ends = []
+    for lane, spans in zip(program.lanes, timeline.by_lane(), strict=True):
+        ended = {span.instruction: span.end_us for span in spans}
+        now = 0.0
+        for instruction in range(len(lane)):
+            now = ended.get(instruction, now)
+            ends.append(now)
+    return (1e3 * np.array([*ends, *[0.0] * (len(program.lanes) + 1)])).astype("int64")
+
+
+def test_the_simulation_of_measured_times_is_the_run(found):
+    record = found.compilation
+    kernels = [kernel for program in record.programs for kernel in program.kernels]
+    factors = {kernel.name: 1.0 + number % 3 for number, kernel in enumerate(kernels)}
+    slowed = replace(CostModel.of(record.device), factors=factors)
+    runs = {program.name: simulate(program, slowed) for program in record.programs}
+    stamps = [(program.name, stamps_of(program, runs[program.name])) for program in record.programs]
+    measured = make_profile(record, stamps)
+    for program, timeline in zip(record.programs, measured.timelines, strict=True):
+        assert timeline.makespan_us == pytest.approx(runs[program.name].makespan_us, rel=0.01)
+        assert simulate(program, measured.cost()).makespan_us == pytest.approx(timeline.makespan_us, rel=0.05)
 
 
 def test_a_plan_that_takes_as_long_as_predicted_corrects_nothing(found):
