@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tvm import relax
 
 import tvm_rammer
+from tests.functions import relax_module
 from tvm_rammer.device import PRESETS, host_cpu
 from tvm_rammer.errors import ModelError, ScheduleError, ShapeError, TargetError, ToolError, TuningLogError
 from tvm_rammer.wavefront import POLICIES, PolicyOptions
@@ -105,6 +106,20 @@ def test_arrays_that_are_not_contiguous(module, arrays, want):
 def test_a_wrong_call_says_what_is_wrong(module, arrays, call, message):
     with pytest.raises(ModelError, match=message):
         call(module, *arrays)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int64", "int8", "bool"])
+def test_results_are_copies_whatever_their_type(dtype):
+    """Also of an input that is a result itself: a later call must not change what an earlier one returned."""
+    mod = relax_module([(3, 5), (3, 5)], lambda x, y: relax.Tuple([x, relax.op.flip(y, 1)]), dtype=dtype)
+    module = tvm_rammer.compile(mod)
+    rng = np.random.default_rng(0)
+    calls = [[(rng.random((3, 5)) * 3).astype(dtype) for _ in range(2)] for _ in range(3)]
+    results = [module(*arrays) for arrays in calls]
+    for (x, y), (first, second) in zip(calls, results, strict=True):
+        assert first.dtype == second.dtype == dtype
+        np.testing.assert_array_equal(first, x)
+        np.testing.assert_array_equal(second, y[:, ::-1])
 
 
 def test_explain_names_every_operator(module):

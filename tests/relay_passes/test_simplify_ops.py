@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tvm_ffi
+from onnx import TensorProto
 from tvm import relax
 
 from tvm_rammer.relay_passes import SimplifyOps, load_model
@@ -50,3 +51,14 @@ def test_other_reductions_stay(options):
 
     mod = build((2, 3), body)
     assert SimplifyOps()(mod).same_as(mod)
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_truth_values_are_compared(negated, run):
+    nodes = [node("Equal", ["x", "y"], ["same"]), node("Not", ["same"], ["differ"])]
+    inputs = [value(n, s, TensorProto.BOOL) for n, s in (("x", [2, 3]), ("y", [3]))]
+    output = value("differ" if negated else "same", [2, 3], TensorProto.BOOL)
+    proto = model(nodes[: 1 + negated], inputs, [output])
+    arrays = {"x": np.array([[0, 0, 1], [1, 1, 0]], bool), "y": np.array([0, 1, 1], bool)}
+    got = run(SimplifyOps()(load_model(proto)), *arrays.values())
+    np.testing.assert_array_equal(got, by_onnxruntime(proto, **arrays)[0])

@@ -9,6 +9,7 @@ from tvm.ir import Call, Op, Tuple
 from .bindings import body_blocks, count_uses, dtype_of, rebuild, static_shape
 
 _PAIRWISE = {"relax.sum": "relax.add", "relax.max": "relax.maximum", "relax.min": "relax.minimum"}
+_EQUALITIES = ("relax.equal", "relax.not_equal")
 _SAME_SHAPE = ("relax.broadcast_to", "relax.reshape")
 
 
@@ -17,7 +18,8 @@ def SimplifyOps() -> tvm.transform.Pass:
 
     A sum, minimum or maximum over a stack of tensors, which is how the frontend writes ONNX's Sum of a residual
     block, becomes elementwise operators, which fuse into the convolution before. A reshape or broadcast to the
-    shape that a tensor has already becomes another name of it, and so does a cast to its own type.
+    shape that a tensor has already becomes another name of it, and so does a cast to its own type. Comparisons of truth
+    values, which TVM cannot compile for a CPU, become exclusive ors.
 
     Returns
     -------
@@ -72,9 +74,23 @@ def _simpler(
         return [relax.VarBinding(binding.var, value.args[0])]
     if name == "relax.astype" and dtype_of(value.args[0].ty) == dtype_of(value.ty):
         return [relax.VarBinding(binding.var, value.args[0])]
+    if name in _EQUALITIES and dtype_of(value.args[0].ty) == "bool":
+        return _exclusive_or(binding, dataflow)
     if name in _PAIRWISE:
         return _pairwise(binding, values, uses, dataflow)
     return None
+
+
+def _exclusive_or(binding: relax.VarBinding, dataflow: bool) -> list[relax.Binding]:
+    """Whether truth values are equal, which TVM's code generator for LLVM would compare as floating-point numbers."""
+    call = binding.value
+    differ = Call(Op.get("relax.logical_xor"), call.args, ret_ty=call.ty)
+    if call.op.name == "relax.not_equal":
+        return [relax.VarBinding(binding.var, differ)]
+    make = relax.DataflowVar if dataflow else relax.Var
+    var = make(f"{binding.var.name}_differ", call.ty)
+    same = Call(Op.get("relax.logical_not"), [var], ret_ty=call.ty)
+    return [relax.VarBinding(var, differ), relax.VarBinding(binding.var, same)]
 
 
 def _pairwise(
