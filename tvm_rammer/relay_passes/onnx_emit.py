@@ -59,7 +59,7 @@ class Emitter:
         """A constant that is one already, under a new name."""
         self.tensors.append(onnx.TensorProto())
         self.tensors[-1].CopyFrom(tensor)
-        self.tensors[-1].name = f"{self.prefix}{tensor.name}"
+        self.tensors[-1].name = f"{self.prefix}body/{tensor.name}"
         return self.tensors[-1].name
 
     def reshape(self, value: str, shape: Sequence[int]) -> str:
