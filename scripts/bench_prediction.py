@@ -125,7 +125,10 @@ def main() -> int:
     if options.join:
         if missing := [str(path) for path in options.join if not path.is_file()]:
             parser.error(f"no such file: {', '.join(missing)}")
-        judge(join([read(path) for path in options.join]))
+        runs = [read(path) for path in options.join]
+        if len({tuple((name, p.policy, p.sync) for name, plans in run.items() for p in plans) for run in runs}) != 1:
+            parser.error("these runs are not of the same plans")
+        judge(join(runs))
         return 0
     wanted = options.models.split(",")
     if unknown := [name for name in wanted if name not in MODELS]:

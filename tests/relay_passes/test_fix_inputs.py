@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import fix_inputs, load_model
@@ -35,6 +35,12 @@ def test_what_depends_on_them_is_decided(run):
     x = random(2, 3)
     want = by_onnxruntime(proto, x=x, flag=np.array(True), factor=np.full((2, 1), 2, "float32"), offset=given["offset"])
     np.testing.assert_allclose(run(mod, x), want[0], rtol=1e-5)
+
+
+def test_numbers_are_rounded_as_floats_are():
+    fixed = fix_inputs(chosen(), {"factor": 0.1, "offset": [np.nan]})
+    factor, offset = (numpy_helper.to_array(tensor) for tensor in fixed.graph.initializer)
+    assert (factor == np.float32(0.1)).all() and np.isnan(offset).all()
 
 
 @pytest.mark.parametrize(

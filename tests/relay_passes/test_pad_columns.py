@@ -27,7 +27,7 @@ def product(columns, shape=(3, 4), dtype="float32"):
 @pytest.mark.parametrize("columns", [17, 40, 97])
 def test_columns_are_padded_and_cut(columns, shape, run):
     mod = product(columns, shape)
-    padded = PadColumns()(mod)
+    padded = PadColumns(16)(mod)
     assert op_names(padded).count("strided_slice") == 2
     widths = {int(call.ty.shape[-1]) for call in calls(padded) if call.op.name == "relax.matmul"}
     assert widths == {-(-columns // 16) * 16}
@@ -38,12 +38,17 @@ def test_columns_are_padded_and_cut(columns, shape, run):
 @pytest.mark.parametrize("columns", [7, 16, 24, 48])
 def test_columns_that_would_make_no_fewer_vectors_stay(columns):
     mod = product(columns)
-    assert PadColumns()(mod).same_as(mod)
+    assert PadColumns(16)(mod).same_as(mod)
+
+
+def test_the_vectors_are_the_processors(target):
+    mod = product(40)
+    assert PadColumns(8)(mod).same_as(mod) and not PadColumns(16)(mod).same_as(mod)
 
 
 def test_what_is_no_constant_stays():
     mod = build((3, 17), lambda b, x: b.emit(relax.op.matmul(b.emit(relax.op.permute_dims(x)), x)))
-    assert PadColumns()(mod).same_as(mod)
+    assert PadColumns(16)(mod).same_as(mod)
 
 
 def test_only_a_cpu_has_padded_columns(target):

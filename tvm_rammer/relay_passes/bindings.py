@@ -1,8 +1,9 @@
 """Small tools to look at and to rebuild the bindings of a Relax function."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+import tvm
 from tvm import relax, tirx
 from tvm.ir import Call, Constant, GenericConst, GlobalVar, Op, Tuple, TupleGetItem
 from tvm.relax.expr import _update_type
@@ -94,6 +95,20 @@ def rebuild(func: relax.Function, blocks: Sequence[tuple[bool, Sequence[relax.Bi
     ]
     body = typed(relax.SeqExpr(made, func.body.body), func.body.body.ty)
     return relax.Function(func.params, body, func.ret_ty, func.is_pure, func.attrs)
+
+
+def rewrite_functions(mod: tvm.IRModule, rewrite: Callable[[relax.Function], relax.Function | None]) -> tvm.IRModule:
+    """Replace the Relax functions of a module for which `rewrite` has another; the module itself where it has none."""
+    changed = {
+        var: new
+        for var, func in mod.functions_items()
+        if isinstance(func, relax.Function) and (new := rewrite(func)) is not None
+    }
+    if changed:
+        mod = mod.clone()
+        for var, func in changed.items():
+            mod.update_func(var, func)
+    return mod
 
 
 def substitute(expr: relax.Expr, values: Mapping[relax.Expr, relax.Expr]) -> relax.Expr:

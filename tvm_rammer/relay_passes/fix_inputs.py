@@ -60,7 +60,7 @@ def _array(declared: onnx.ValueInfoProto, value: Any) -> np.ndarray[Any, Any]:
     try:
         given = np.asarray(value)
         array = given.astype(dtype)
-        if not np.array_equal(array, given):
+        if not (np.issubdtype(dtype, np.floating) or np.array_equal(array, given)):
             raise ValueError(f"{value!r} is no {dtype}")
         if array.ndim == 0 and None not in dims:
             array = np.full(dims, array)

@@ -7,7 +7,7 @@ import tvm
 from tvm import relax
 from tvm.ir import Call, Op, TupleGetItem
 
-from .bindings import body_blocks, count_uses, dtype_of, is_call, is_const, rebuild, static_shape
+from .bindings import body_blocks, count_uses, dtype_of, is_call, is_const, rebuild, rewrite_functions, static_shape
 
 _FLOATS = ("float16", "float32", "float64")
 _CONVS = frozenset(
@@ -29,16 +29,7 @@ def FoldBatchNorm() -> tvm.transform.Pass:
 
     @tvm.transform.module_pass(opt_level=0, name="FoldBatchNorm")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-        changed = {
-            var: new
-            for var, func in mod.functions_items()
-            if isinstance(func, relax.Function) and (new := _Folder(func).run()) is not None
-        }
-        if changed:
-            mod = mod.clone()
-            for var, func in changed.items():
-                mod.update_func(var, func)
-        return mod
+        return rewrite_functions(mod, lambda func: _Folder(func).run())
 
     return run
 

@@ -137,26 +137,26 @@ class Gru(Cell):
     GATES, DEFAULTS, COUPLED = 3, ("Sigmoid", "Tanh"), "linear_before_reset"
 
     def step(self, x: str, before: State) -> State:
-        emit, h = self.emit, before.h
+        emit, h, r = self.emit, before.h, self.weights.r
         gates, new = self.gate(x, 0, 2), self.gate(x, 2)
-        recurrent: str | None = self.weights.new_bias
-        if h is not None and self.coupled:
-            product = emit("MatMul", h, self.weights.r)
-            gates = emit("Add", gates, self.gate(product, 0, 2))
-            recurrent = self.gate(product, 2)
-            if self.weights.new_bias is not None:
-                recurrent = emit("Add", recurrent, self.weights.new_bias)
-        elif h is not None:
-            gates = emit("Add", gates, emit("MatMul", h, self.gate(self.weights.r, 0, 2)))
-        z, r = (self.activate(0, self.gate(gates, n)) for n in (0, 1))
-        if h is not None and not self.coupled:
-            recurrent = emit("MatMul", emit("Mul", r, h), self.gate(self.weights.r, 2))
-        elif recurrent is not None:
-            recurrent = emit("Mul", r, recurrent)
-        if recurrent is not None:
+        product = h and emit("MatMul", h, r if self.coupled else self.gate(r, 0, 2))
+        if product:
+            gates = emit("Add", gates, self.gate(product, 0, 2) if self.coupled else product)
+        z, reset = (self.activate(0, self.gate(gates, n)) for n in (0, 1))
+        recurrent = self._coupled(reset, product) if self.coupled else self._uncoupled(reset, h)
+        if recurrent:
             new = emit("Add", new, recurrent)
         made = emit("Mul", emit("Sub", emit.number(1.0), z), self.activate(1, new))
-        return State(made if h is None else emit("Add", made, emit("Mul", z, h)))
+        return State(emit("Add", made, emit("Mul", z, h)) if h else made)
+
+    def _uncoupled(self, reset: str, h: str | None) -> str | None:
+        """What the new values get of the state that is reset."""
+        return h and self.emit("MatMul", self.emit("Mul", reset, h), self.gate(self.weights.r, 2))
+
+    def _coupled(self, reset: str, product: str | None) -> str | None:
+        """What they get of the product with the whole state, and its bias, once that is reset."""
+        terms = [term for term in (product and self.gate(product, 2), self.weights.new_bias) if term]
+        return self.emit("Mul", reset, terms[0] if len(terms) == 1 else self.emit("Add", *terms)) if terms else None
 
 
 CELLS: dict[str, type[Cell]] = {"LSTM": Lstm, "GRU": Gru, "RNN": Rnn}

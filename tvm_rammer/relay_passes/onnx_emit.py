@@ -10,29 +10,32 @@ from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
 from .onnx_fold import infer_types
-from .onnx_inline import subgraphs
+from .onnx_inline import copy_tensor, subgraphs
 
 Constants = Mapping[str, onnx.TensorProto]
 Types = Mapping[str, onnx.TypeProto.Tensor]
 
 
 class Emitter:
-    """Collects nodes and constants; whatever adds a node returns the name of its result. Equal nodes are one.
+    """Collects the nodes and constants that take a node's place. Equal nodes are one.
+
+    Whatever adds a node returns the name of its result.
 
     Parameters
     ----------
-    prefix : str
-        Put before all names; unique in the model.
+    node : onnx.NodeProto
+        Has at least one result that has a name; all new names begin with it.
     opset : int
         Of the model, 10 or later.
     dtype : numpy.dtype
         Of constants that are numbers.
     """
 
-    def __init__(self, prefix: str, opset: int, dtype: DTypeLike = np.float32) -> None:
+    def __init__(self, node: onnx.NodeProto, opset: int, dtype: DTypeLike = np.float32) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
-        self.prefix, self._opset, self._dtype = prefix, opset, dtype
+        self.prefix = f"{next(name for name in node.output if name)}/unrolled/"
+        self._opset, self._dtype = opset, dtype
         self._made: dict[object, str] = {}
 
     def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
@@ -57,9 +60,7 @@ class Emitter:
 
     def copy(self, tensor: onnx.TensorProto) -> str:
         """A constant that is one already, under a new name."""
-        self.tensors.append(onnx.TensorProto())
-        self.tensors[-1].CopyFrom(tensor)
-        self.tensors[-1].name = f"{self.prefix}body/{tensor.name}"
+        self.tensors.append(copy_tensor(tensor, f"{self.prefix}body/{tensor.name}"))
         return self.tensors[-1].name
 
     def reshape(self, value: str, shape: Sequence[int]) -> str:

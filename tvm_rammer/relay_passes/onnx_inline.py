@@ -68,17 +68,21 @@ def inline_branch(
     tensors : list of onnx.TensorProto
         The branch's own constants.
     """
-    names = {tensor.name: prefix + tensor.name for tensor in branch.initializer}
-    tensors = []
-    for tensor in branch.initializer:
-        tensors.append(onnx.TensorProto())
-        tensors[-1].CopyFrom(tensor)
-        tensors[-1].name = names[tensor.name]
+    tensors = [copy_tensor(tensor, prefix + tensor.name) for tensor in branch.initializer]
+    names = {old.name: new.name for old, new in zip(branch.initializer, tensors, strict=True)}
     nodes, results = copy_nodes(branch, prefix, names)
     for result, output in zip(results, node.output, strict=False):
         if output:
             nodes.append(onnx.helper.make_node("Identity", [result], [output]))
     return nodes, tensors
+
+
+def copy_tensor(tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
+    """A constant under another name."""
+    copy = onnx.TensorProto()
+    copy.CopyFrom(tensor)
+    copy.name = name
+    return copy
 
 
 def copy_nodes(graph: onnx.GraphProto, prefix: str, names: Mapping[str, str]) -> tuple[list[onnx.NodeProto], list[str]]:

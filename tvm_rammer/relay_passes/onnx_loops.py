@@ -49,7 +49,7 @@ def unroll_loops(model: onnx.ModelProto) -> bool:
                 f"{node.op_type} {node.name or node.output[0]!r} runs {loop.rounds} times, which makes more than "
                 f"{MOST_NODES} nodes of all loops; give a smaller input"
             )
-        emit = Emitter(f"{next(name for name in node.output if name)}/unrolled/", opset)
+        emit = Emitter(node, opset)
         _unroll(loop, emit)
         return emit
 

@@ -17,7 +17,7 @@ OLDEST_OPSET = 13
 """What a model is converted to where TVM's frontend would misread it."""
 
 _MISREAD_BEFORE = {"Slice": 10, "Resize": 11, "Upsample": 9}
-_UNROLLED_SINCE = {"LSTM": 10, "GRU": 10, "RNN": 10}
+_UNROLLED_SINCE = {"LSTM": 10, "GRU": 10, "RNN": 10, "Scan": 10}
 _BROADCAST = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "PRelu", "Sub", "Xor"])
 
 
@@ -25,9 +25,9 @@ def modernise(model: onnx.ModelProto) -> onnx.ModelProto:
     """Rewrite what TVM's frontend would misread, or lacks, by operators that it has.
 
     The frontend takes an operator older than its oldest converter for one of that converter's version: it ignores
-    the broadcast attributes before opset 7, and fails on the attributes of the first Slice. Recurrent layers are
-    unrolled to operators of opset 10. Operators that ONNX itself defines by others (Celu, the Attention of opset 23)
-    are expanded.
+    the broadcast attributes before opset 7, and fails on the attributes of the first Slice. Recurrent layers and Scan
+    are unrolled to operators of opset 10. Operators that ONNX itself defines by others (Celu, the Attention of opset
+    23) are expanded.
 
     Parameters
     ----------

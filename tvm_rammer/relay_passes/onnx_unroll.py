@@ -135,7 +135,7 @@ class _Layer:
         below: dict[str, _Steps],
         opset: int,
     ) -> None:
-        self.emit = Emitter(f"{next(name for name in node.output if name)}/unrolled/", opset, sizes.dtype)
+        self.emit = Emitter(node, opset, sizes.dtype)
         self._node, self._sizes, self._constants, self._below = node, sizes, constants, below
         self._batch_first = bool(_attribute(node, "layout", 0))
         self._x, self._w, self._r, self._b, self._lengths, self._h, self._c, self._peephole = (

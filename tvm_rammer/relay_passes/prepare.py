@@ -5,6 +5,8 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import Call
 
+from ..device import from_target_config
+from ..ir import ITEM_BYTES
 from .bindings import body_blocks, is_call
 from .drop_dead_blocks import DropDeadBlocks
 from .fold_batchnorm import FoldBatchNorm
@@ -45,7 +47,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             relax.transform.CanonicalizeBindings(),
             # Before LegalizeOps: a bias that is still reshaped at run time would not fuse into its convolution.
             FoldConstants(),
-            *([PadColumns()] if target.kind.name == "llvm" else ()),
+            *([PadColumns(_lanes(target))] if target.kind.name == "llvm" else ()),
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),
             *backend(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
@@ -61,6 +63,11 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             return tvm.transform.Sequential(stages)(mod)
 
     return run
+
+
+def _lanes(target: tvm.target.Target) -> int:
+    """Numbers of float32 in the longest vector of a CPU."""
+    return from_target_config(target.export()).vector_bytes // ITEM_BYTES["float32"]
 
 
 def _mark_padding() -> tvm.transform.Pass:

@@ -6,7 +6,7 @@ import tvm
 from tvm import relax
 from tvm.ir import Call, Op, Tuple
 
-from .bindings import body_blocks, count_uses, dtype_of, rebuild, static_shape
+from .bindings import body_blocks, count_uses, dtype_of, rebuild, rewrite_functions, static_shape
 
 _PAIRWISE = {"relax.sum": "relax.add", "relax.max": "relax.maximum", "relax.min": "relax.minimum"}
 _EQUALITIES = ("relax.equal", "relax.not_equal")
@@ -28,20 +28,10 @@ def SimplifyOps() -> tvm.transform.Pass:
 
     @tvm.transform.module_pass(opt_level=0, name="SimplifyOps")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-        changed = {
-            var: new
-            for var, func in mod.functions_items()
-            if isinstance(func, relax.Function) and (new := _simplified(func)) is not None
-        }
-        if not changed:
+        changed = rewrite_functions(mod, _simplified)
+        if changed.same_as(mod):
             return mod
-        mod = mod.clone()
-        for var, func in changed.items():
-            mod.update_func(var, func)
-        mod = relax.transform.CanonicalizeBindings()(mod)
-        for var in changed:
-            mod.update_func(var, relax.analysis.remove_all_unused(mod[var]))
-        return mod
+        return rewrite_functions(relax.transform.CanonicalizeBindings()(changed), relax.analysis.remove_all_unused)
 
     return run
 
