@@ -38,7 +38,7 @@ def test_what_is_built_is_what_the_space_says(form, kind):
     subject = function(form, kind)
     tilings = space(subject)
     assert len({t.label for t in tilings}) == len(tilings) >= 4
-    times = [t.operator_us(subject.device.units) for t in tilings]
+    times = [t.rank_us(subject.device.units) for t in tilings]
     assert times == sorted(times)
     labels = {f"op_{t.label}": t for t in tilings}
     kernels = choose(subject)
@@ -47,6 +47,22 @@ def test_what_is_built_is_what_the_space_says(form, kind):
         tiling = labels[kernel.spec.name]
         assert (kernel.spec.num_rtasks, kernel.spec.rtask_us) == (tiling.num_rtasks, tiling.rtask_us)
         assert not kernel.spec.measured and kernel.spec.function == "op"
+
+
+@pytest.mark.parametrize(
+    ("make", "data", "weight", "row_parts"),
+    [
+        (op.matmul, (24, 512), (512, 2048), 1),
+        (op.matmul, (2048, 64), (64, 64), 2),
+        (op.nn.conv2d, (1, 512, 7, 7), (512, 512, 3, 3), 1),
+        (op.nn.conv2d, (1, 16, 112, 112), (16, 16, 3, 3), 2),
+    ],
+)
+def test_units_do_not_all_read_what_is_large(make, data, weight, row_parts):
+    subject = Function("op", fused([data, weight], make), DEVICES["cpu"], frozenset({1}))
+    halves = [t for t in space(subject) if t.num_rtasks == 2 and t.rule != "generic"]
+    assert halves[0]["row_parts"] == row_parts
+    assert halves[0].late_us < min(t.late_us for t in halves if t["row_parts"] != row_parts)
 
 
 class Boaster:

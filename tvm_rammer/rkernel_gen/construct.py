@@ -34,7 +34,7 @@ def rules(device: DeviceSpec) -> tuple[tuple[Rule, ...], ...]:
 
 
 def space(function: Function) -> tuple[Tiling, ...]:
-    """All tilings of a function, the one that is predicted to be fastest alone first."""
+    """All tilings of a function, the one that is predicted to be fastest first."""
     return next(_spaces(function), ())
 
 
@@ -43,7 +43,7 @@ def _spaces(function: Function) -> Iterator[tuple[Tiling, ...]]:
     units = function.device.units
     for tier in rules(function.device):
         if found := [t for rule in tier for t in rule.tilings(function)]:
-            yield tuple(sorted(found, key=lambda t: (t.operator_us(units), t.num_rtasks)))
+            yield tuple(sorted(found, key=lambda t: (t.rank_us(units), t.num_rtasks)))
 
 
 def build(function: Function, tiling: Tiling) -> ScheduledKernel | None:
@@ -88,9 +88,9 @@ def _choose_of(
     times = {t: replace(t, rtask_us=time.alone_us(t, function.device)) for t, time in measured.items()}
     classes = []
     for members in _classes(tilings):
-        known = sorted((times[t] for t in members if t in times), key=lambda t: t.operator_us(units))
+        known = sorted((times[t] for t in members if t in times), key=lambda t: t.rank_us(units))
         classes.append((known or members, known, members))
-    classes.sort(key=lambda c: c[0][0].operator_us(units))
+    classes.sort(key=lambda c: c[0][0].rank_us(units))
     made = []
     for _, known, members in _fast_and_thrifty(classes, MOST[function.device.kind]):
         kernel = _first_measured(function, known, measured, dropped) or _first_built(function, members, dropped)

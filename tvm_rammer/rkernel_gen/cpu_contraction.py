@@ -19,7 +19,7 @@ from tvm.s_tir.schedule import ScheduleError
 from ..ir import ITEM_BYTES
 from ..kernel import ScheduledKernel
 from . import cpu_cost
-from .anchor import find_anchor, one_result
+from .anchor import REDUCTION, find_anchor, one_result
 from .cpu_contraction_code import Tile, contraction_schedule, extent_of, outer_axes, pack_of, row_axis_of
 from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, divisors, finish, pick, useful
 from .tiling import Function, Tiling
@@ -42,6 +42,8 @@ class _Form:
     channels, pixels, rows, batch : int
         Extents: of the vectors' axis, of the register tile's other axis, of the axis that is cut into
         `row_parts` (0: the pixels are), and of all others, each of whose elements is at least one rTask.
+    weights : int
+        Bytes of weights that are multiplied with a pixel.
     item : int
         Bytes of an element.
     results : int
@@ -56,6 +58,7 @@ class _Form:
     pixels: int
     rows: int
     batch: int
+    weights: int
     item: int
     results: int
     scattered: bool
@@ -73,14 +76,18 @@ def _form(func: tirx.PrimFunc) -> _Form | None:
     if param is None:
         return None
     row = row_axis_of(block, anchor)
+    item = ITEM_BYTES[str(block.writes[0].source.dtype)]
+    channels = extent_of(block, anchor.vector)
+    reduced = (i for i, axis in enumerate(block.iter_vars) if axis.iter_type == REDUCTION)
     return _Form(
         weight=param,
         vector_dim=anchor.vector_dim,
-        channels=extent_of(block, anchor.vector),
+        channels=channels,
         pixels=extent_of(block, anchor.row) if anchor.row >= 0 else 1,
         rows=extent_of(block, row) if row >= 0 else 0,
         batch=math.prod(extent_of(block, i) for i in outer_axes(block, anchor) if i != row),
-        item=ITEM_BYTES[str(block.writes[0].source.dtype)],
+        weights=channels * math.prod(extent_of(block, i) for i in reduced) * item,
+        item=item,
         results=math.prod(int(s) for s in block.writes[0].source.shape),
         scattered=not block.writes[0].region[-1].min.same_as(block.iter_vars[anchor.vector].var),
     )
@@ -131,8 +138,11 @@ def _applicable(function: Function) -> _Form | None:
 def _tiling(form: _Form, function: Function, tile: Tile) -> Tiling:
     rtasks = form.batch * tile.channel_parts * tile.row_parts
     register = cpu_cost.Register(tile.vectors, tile.pixels, tile.lanes, form.results, form.scattered)
-    time = cpu_cost.contraction_us(cpu_cost.Work.of(function.func), rtasks, register, function.device)
-    return Tiling("contraction", choices_of(tile), rtasks, time)
+    work = cpu_cost.Work.of(function.func)
+    time = cpu_cost.contraction_us(work, rtasks, register, function.device)
+    data = (work.nbytes - form.weights - form.results * form.item) / (form.batch * tile.row_parts)
+    late = cpu_cost.late_us(form.weights / tile.channel_parts, max(0.0, data), register, function.device)
+    return Tiling("contraction", choices_of(tile), rtasks, time, late)
 
 
 def _tiles(form: _Form, function: Function) -> Iterator[Tile]:

@@ -24,7 +24,11 @@ WEIGHT_CYCLES = 1.5
 """What a vector of weights costs that comes from beyond the first-level cache."""
 NEAR_CYCLES, FAR_CYCLES = 0.02, 0.035
 """Cycles for each byte that a core reads or writes, within its own cache and beyond it."""
-
+SHOWS = 0.2
+"""The part of a contraction's arithmetic that its traffic does not hide, or the other way round."""
+LATE_PIXELS, MOST_STREAMS = 0.14, 4
+"""How much longer a core waits for weights from afar, for each pixel that a vector of them is multiplied by, since it
+sees fewer loads ahead; and how many streams of them are fetched side by side."""
 
 STORE_CYCLES, SCATTER_CYCLES = 2.0, 2.0
 """Cycles to store a vector of results; and each result, where vectors are not contiguous in the output."""
@@ -75,7 +79,7 @@ class Work:
 
 
 def contraction_us(work: Work, rtasks: int, tile: Register, device: DeviceSpec) -> float:
-    """Time of one rTask of a convolution or matrix product, in microseconds."""
+    """Time of one rTask of a convolution or matrix product, in microseconds; its weights are where it left them."""
     size = tile.vectors * tile.pixels
     filled = min(1.0, tile.lanes * 4 / device.vector_bytes)
     # Two multiply-adds or two loads a cycle; a vector of weights is used for all pixels of the register tile.
@@ -84,7 +88,22 @@ def contraction_us(work: Work, rtasks: int, tile: Register, device: DeviceSpec) 
     peak = device.flops_per_cycle * CONTRACTION_EFFICIENCY * filled / slowed
     cycles = work.flops / peak + tile.results * (SCATTER_CYCLES if tile.scattered else STORE_CYCLES / tile.lanes)
     compute = cycles / rtasks / (device.clock_ghz * 1e3)
-    return RTASK_US + max(compute, traffic_us(work.nbytes, work.nbytes / rtasks, device))
+    traffic = traffic_us(work.nbytes, work.nbytes / rtasks, device)
+    return RTASK_US + max(compute, traffic) + SHOWS * min(compute, traffic)
+
+
+def late_us(weights: float, data: float, tile: Register | None, device: DeviceSpec) -> float:
+    """How much longer an rTask takes, in microseconds, if what it reads comes from the last-level cache.
+
+    Parameters
+    ----------
+    weights, data : float
+        Bytes that it reads of each: other operators pushed the weights out, and other cores wrote the data.
+    tile : Register or None
+        What is done with each vector of weights; None where weights are no vectors.
+    """
+    slowed = 1.0 + LATE_PIXELS * tile.pixels / min(tile.vectors, MOST_STREAMS) if tile else 1.0
+    return (weights * slowed + data) * device.units / (device.cache_gbps * 1e3)
 
 
 def traffic_us(resident: float, nbytes: float, device: DeviceSpec) -> float:

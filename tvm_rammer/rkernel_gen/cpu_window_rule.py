@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tvm import tirx
+
 from ..device import DeviceSpec
 from ..ir import ITEM_BYTES
 from ..kernel import ScheduledKernel
-from .cpu_cost import RTASK_US, traffic_us
+from .cpu_cost import RTASK_US, late_us, traffic_us
 from .cpu_space import MOST_RTASKS_PER_UNIT, choices_of, divisors, finish, pick, useful
 from .cpu_window import Window
 from .cpu_window_code import window_code
@@ -81,7 +83,9 @@ def _applicable(function: Function) -> Window | None:
 
 def _tiling(window: Window, tile: Tile, device: DeviceSpec) -> Tiling:
     choices = choices_of(tile)
-    return Tiling("window", choices, _count(window, tile), rtask_us(window, tile, device))
+    data = _bytes(window.data) / (window.batch * tile.group_parts * tile.row_parts)
+    late = late_us(_weights(window, tile, Layout.of(window, tile)), data, None, device)
+    return Tiling("window", choices, _count(window, tile), rtask_us(window, tile, device), late)
 
 
 def _count(window: Window, tile: Tile) -> int:
@@ -149,7 +153,18 @@ def _line_cycles(window: Window, tile: Tile, layout: Layout, device: DeviceSpec)
 
 def _traffic_us(window: Window, tile: Tile, layout: Layout, device: DeviceSpec) -> float:
     """Weights are read once by each rTask that needs them; the image once by all together."""
-    weights = 0 if window.weight is None else math.prod(pack_of(window, tile, layout).padded) * 4
-    image = sum(math.prod(int(s) for s in b.shape) * 4 for b in (window.data, window.out))
-    nbytes = weights / (tile.group_parts * tile.filter_parts) + image / _count(window, tile)
-    return traffic_us(weights + image, nbytes, device)
+    weights = _weights(window, tile, layout)
+    image = _bytes(window.data) + _bytes(window.out)
+    parts = tile.group_parts * tile.filter_parts
+    return traffic_us(weights * parts + image, weights + image / _count(window, tile), device)
+
+
+def _bytes(buffer: tirx.Buffer) -> int:
+    return math.prod(int(s) for s in buffer.shape) * ITEM_BYTES["float32"]
+
+
+def _weights(window: Window, tile: Tile, layout: Layout) -> float:
+    """Bytes of weights that an rTask reads."""
+    if window.weight is None:
+        return 0.0
+    return math.prod(pack_of(window, tile, layout).padded) * 4 / (tile.group_parts * tile.filter_parts)
