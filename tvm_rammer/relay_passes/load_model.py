@@ -56,6 +56,7 @@ def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
     from .onnx_fold import fold_onnx
     from .onnx_import import import_onnx
     from .onnx_loops import unroll_loops
+    from .onnx_lower import lower_missing
     from .onnx_modernise import modernise
     from .onnx_read import first_line, read_onnx
     from .onnx_shapes import fix_input_shapes
@@ -66,7 +67,7 @@ def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
     try:
         proto = modernise(proto)
         fold_onnx(proto)
-        while unroll_loops(proto) or unroll_recurrent(proto):
+        while unroll_loops(proto) or unroll_recurrent(proto) or lower_missing(proto):
             fold_onnx(proto)
         return import_onnx(proto)
     except RammerError:

@@ -2,6 +2,7 @@
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,63 @@ import onnx
 from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
-from .onnx_fold import infer_types
+from .onnx_fold import infer_types, static_dims
 from .onnx_inline import copy_tensor, subgraphs
 
 Constants = Mapping[str, onnx.TensorProto]
 Types = Mapping[str, onnx.TypeProto.Tensor]
+
+
+def attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:
+    """An attribute of a node, or what it is by default."""
+    return next((helper.get_attribute_value(a) for a in node.attribute if a.name == name), default)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node, and what is known of its inputs.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+    constants : mapping of str to onnx.TensorProto
+        All that it can see.
+    types : mapping of str to onnx.TypeProto.Tensor
+        Of the model's values, as far as they are known.
+    """
+
+    node: onnx.NodeProto
+    constants: Constants
+    types: Types
+
+    def input(self, index: int) -> str:
+        """The name of an input; empty where it is left out."""
+        return self.node.input[index] if index < len(self.node.input) else ""
+
+    def array(self, index: int) -> np.ndarray | None:
+        """The values of an input that is a constant, else None."""
+        tensor = self.constants.get(self.input(index))
+        return None if tensor is None else numpy_helper.to_array(tensor)
+
+    def dims(self, index: int) -> list[int] | None:
+        """The static shape of an input; None where it is not known."""
+        tensor = self.constants.get(self.input(index))
+        return list(tensor.dims) if tensor is not None else static_dims(self.types.get(self.input(index)))
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """An attribute, or what it is by default."""
+        return attribute(self.node, name, default)
+
+    def float_dtype(self) -> np.dtype[Any]:
+        """The type of the first input where it is a floating one, else float32."""
+        kind = self.types.get(self.input(0))
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)) if kind and kind.elem_type else None
+        return dtype if dtype is not None and dtype.kind == "f" else np.dtype(np.float32)
+
+    @property
+    def output(self) -> str:
+        """The name of the first result."""
+        return self.node.output[0]
 
 
 class Emitter:
@@ -29,13 +82,20 @@ class Emitter:
         Of the model, 10 or later.
     dtype : numpy.dtype
         Of constants that are numbers.
+
+    Attributes
+    ----------
+    opset : int
+    dtype : numpy.dtype
+    nodes, tensors : list
+        What was added.
     """
 
     def __init__(self, node: onnx.NodeProto, opset: int, dtype: DTypeLike = np.float32) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
-        self.prefix = f"{next(name for name in node.output if name)}/unrolled/"
-        self._opset, self._dtype = opset, dtype
+        self.prefix = f"{next(name for name in node.output if name)}/inside/"
+        self.opset, self.dtype = opset, dtype
         self._made: dict[object, str] = {}
 
     def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
@@ -48,7 +108,7 @@ class Emitter:
 
     def number(self, value: float) -> str:
         """A constant scalar of the type that all is computed in."""
-        return self.constant(np.array(value, self._dtype))
+        return self.constant(np.array(value, self.dtype))
 
     def constant(self, array: np.ndarray) -> str:
         """A constant."""
@@ -74,7 +134,7 @@ class Emitter:
 
     def axes(self, kind: str, value: str, axis: int) -> str:
         """Squeeze or Unsqueeze one axis: an input since opset 13."""
-        if self._opset < 13:
+        if self.opset < 13:
             return self(kind, value, axes=[axis])
         return self(kind, value, self.constant(np.array([axis], np.int64)))
 

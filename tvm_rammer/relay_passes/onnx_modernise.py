@@ -93,10 +93,21 @@ def _use_numpy_broadcasting(model: onnx.ModelProto) -> None:
 
 
 def _expand(bare: onnx.ModelProto, operators: list[tuple[str, str]]) -> onnx.ModelProto:
+    for node in all_nodes(bare.graph):
+        if ("", node.op_type) in operators:
+            _give_defaults(node, default_opset(bare))
     typed = onnx.shape_inference.infer_shapes(bare, data_prop=True)
     expanded = onnx.inliner.inline_selected_functions(typed, operators, inline_schema_functions=True)
     del expanded.graph.value_info[:]
     return expanded
+
+
+def _give_defaults(node: onnx.NodeProto, opset: int) -> None:
+    """Write down the attributes that a node leaves out: onnx's inliner takes them for missing."""
+    schema = onnx.defs.get_schema(node.op_type, opset)
+    given = {a.name for a in node.attribute}
+    defaults = (a.default_value for name, a in schema.attributes.items() if name not in given)
+    node.attribute.extend(a for a in defaults if a.type != onnx.AttributeProto.UNDEFINED)
 
 
 def _on_skeleton(model: onnx.ModelProto, change: Callable[[onnx.ModelProto], onnx.ModelProto]) -> onnx.ModelProto:

@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 
 from ..errors import ModelError
 from .onnx_cells import CELLS, Activation, Cell, Gru, State, Weights, activation
-from .onnx_emit import Constants, Emitter, Types, replace_nodes
+from .onnx_emit import Constants, Emitter, Types, attribute, replace_nodes
 from .onnx_fold import static_dims
 from .onnx_read import default_opset
 
@@ -90,7 +90,7 @@ def _sizes(node: onnx.NodeProto, types: Types) -> _Sizes | None:
     x, r = (static_dims(types.get(name)) for name in (node.input[0], node.input[2]))
     if x is None or r is None or len(x) != 3 or len(r) != 3 or x[0] * x[1] == 0:
         return None
-    steps, batch = (x[1], x[0]) if _attribute(node, "layout", 0) else (x[0], x[1])
+    steps, batch = (x[1], x[0]) if attribute(node, "layout", 0) else (x[0], x[1])
     dtype = helper.tensor_dtype_to_np_dtype(types[node.input[0]].elem_type)
     return _Sizes(steps, batch, x[2], r[2], r[0], dtype)
 
@@ -109,15 +109,11 @@ def _pass_on(node: onnx.NodeProto, types: Types, below: dict[str, _Steps]) -> No
     if steps is None:
         return
     time, batch, hidden = steps.shape
-    moved = node.op_type == "Transpose" and list(_attribute(node, "perm", ())) == [0, 2, 1, 3]
+    moved = node.op_type == "Transpose" and list(attribute(node, "perm", ())) == [0, 2, 1, 3]
     if node.op_type in ("Squeeze", "Reshape") or (
         moved and static_dims(types.get(node.input[0])) == [time, 1, batch, hidden]
     ):
         below[node.output[0]] = steps
-
-
-def _attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:
-    return next((helper.get_attribute_value(a) for a in node.attribute if a.name == name), default)
 
 
 def _name(node: onnx.NodeProto) -> str:
@@ -137,7 +133,7 @@ class _Layer:
     ) -> None:
         self.emit = Emitter(node, opset, sizes.dtype)
         self._node, self._sizes, self._constants, self._below = node, sizes, constants, below
-        self._batch_first = bool(_attribute(node, "layout", 0))
+        self._batch_first = bool(attribute(node, "layout", 0))
         self._x, self._w, self._r, self._b, self._lengths, self._h, self._c, self._peephole = (
             *node.input,
             *[""] * (8 - len(node.input)),
@@ -149,7 +145,7 @@ class _Layer:
     def unroll(self) -> None:
         """Add the nodes of all steps, and give the results the names of the node's outputs."""
         sizes, emit = self._sizes, self.emit
-        forward = _attribute(self._node, "direction", b"forward") != b"reverse"
+        forward = attribute(self._node, "direction", b"forward") != b"reverse"
         made = [self._direction(d, forward and d == 0) for d in range(sizes.directions)]
         shape = (sizes.steps, 1, sizes.batch, sizes.hidden)
         y, y_h, y_c = (*self._node.output, "", "", "")[:3]
@@ -182,7 +178,7 @@ class _Layer:
         """The cell of a direction, and the bias of what it reads."""
         emit, hidden = self.emit, self._sizes.hidden
         kind = CELLS[self._node.op_type]
-        coupled = bool(_attribute(self._node, kind.COUPLED, 0))
+        coupled = bool(attribute(self._node, kind.COUPLED, 0))
         bias = new_bias = None
         if self._b:
             gates = kind.GATES * hidden
@@ -198,7 +194,7 @@ class _Layer:
             all_three = emit.reshape(emit.part(self._peephole, 0, d, d + 1), [3 * hidden])
             peephole = tuple(emit.part(all_three, 0, n * hidden, (n + 1) * hidden) for n in range(3))
         weights = Weights(self._matrix(self._r, d), peephole, new_bias, hidden)
-        return kind(emit, weights, self._activations(kind, d), _attribute(self._node, "clip", None), coupled), bias
+        return kind(emit, weights, self._activations(kind, d), attribute(self._node, "clip", None), coupled), bias
 
     def _matrix(self, weights: str, d: int) -> str:
         """Weights of a direction, with the gates in columns."""
@@ -208,10 +204,10 @@ class _Layer:
 
     def _activations(self, kind: type[Cell], d: int) -> list[Activation]:
         count = len(kind.DEFAULTS)
-        given = [name.decode() for name in _attribute(self._node, "activations", ())]
+        given = [name.decode() for name in attribute(self._node, "activations", ())]
         names = given or [*kind.DEFAULTS] * self._sizes.directions
-        alphas = iter(_attribute(self._node, "activation_alpha", ()))
-        betas = iter(_attribute(self._node, "activation_beta", ()))
+        alphas = iter(attribute(self._node, "activation_alpha", ()))
+        betas = iter(attribute(self._node, "activation_beta", ()))
         found = [activation(self.emit, name, alphas, betas) for name in names]
         known = [made for made in found if made is not None]
         if len(known) != count * self._sizes.directions:

@@ -1,0 +1,280 @@
+"""Operators that TVM's frontend lacks, put together from others, against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from tvm_rammer.errors import UnsupportedOperatorError
+from tvm_rammer.relay_passes import load_model
+
+from .models import by_onnxruntime, model, node, op_names, random, rng, tensor, value
+from .test_load_onnx import agree
+
+UINT8, INT8, INT32 = TensorProto.UINT8, TensorProto.INT8, TensorProto.INT32
+NUMPY = {UINT8: np.uint8, INT8: np.int8}
+
+
+def integers(kind, *shape, seed=0):
+    info = np.iinfo(NUMPY[kind])
+    return rng(seed).integers(info.min, info.max, shape, NUMPY[kind], endpoint=True)
+
+
+def close(run, proto, **inputs):
+    """Load and run a model whose results are sums of much larger numbers."""
+    got = run(load_model(proto), *inputs.values())
+    expected = by_onnxruntime(proto, **inputs)
+    for left, right in zip(got if isinstance(got, list) else [got], expected, strict=True):
+        assert left.shape == right.shape and left.dtype == right.dtype
+        np.testing.assert_allclose(left, right, rtol=0, atol=5e-6 * np.abs(right).max())
+
+
+def off_by_one_at_most(run, proto, **inputs):
+    """Load and run a model with a quantised result: where a number lies between two, either is right."""
+    got = run(load_model(proto), *inputs.values())
+    (expected,) = by_onnxruntime(proto, **inputs)
+    assert got.shape == expected.shape and got.dtype == expected.dtype
+    assert len(np.unique(expected)) > 3
+    apart = np.abs(got.astype(int) - expected.astype(int))
+    assert apart.max() <= 1 and (apart > 0).mean() < 0.05
+
+
+def with_contrib(proto):
+    proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    return proto
+
+
+# Spectra
+
+
+@pytest.mark.parametrize("attributes", [{}, {"onesided": 1}, {"axis": 2}])
+def test_dft_of_a_real_signal(attributes, run):
+    proto = model([node("DFT", ["x"], ["y"], **attributes)], [value("x", [2, 12, 10, 1])], ["y"])
+    close(run, proto, x=random(2, 12, 10, 1))
+
+
+@pytest.mark.parametrize("inverse", [0, 1])
+@pytest.mark.parametrize("length", [None, 7, 16])
+def test_dft_of_a_complex_signal(inverse, length, run):
+    inputs = ["x"] if length is None else ["x", "length"]
+    proto = model(
+        [node("DFT", inputs, ["y"], inverse=inverse)], [value("x", [2, 11, 2])], ["y"],
+        [] if length is None else [tensor("length", np.int64(length))],
+    )  # fmt: skip
+    close(run, proto, x=random(2, 11, 2))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -2])
+def test_dft_with_its_axis_as_an_input(axis, run):
+    proto = model(
+        [node("DFT", ["x", "", "axis"], ["y"])], [value("x", [6, 5, 4, 1])], ["y"],
+        [tensor("axis", np.int64(axis))], opset=20, ir=9,
+    )  # fmt: skip
+    close(run, proto, x=random(6, 5, 4, 1))
+
+
+@pytest.mark.parametrize("onesided", [0, 1])
+@pytest.mark.parametrize("window", [False, True])
+def test_stft(onesided, window, run):
+    inputs = ["x", "step", "window" if window else "", "length"]
+    constants = [tensor("step", np.int64(5)), tensor("length", np.int64(16))]
+    constants += [tensor("window", np.hanning(16).astype("float32"))] if window else []
+    nodes = [node("STFT", inputs, ["y"], onesided=onesided)]
+    close(run, model(nodes, [value("x", [2, 50, 1])], ["y"], constants), x=random(2, 50, 1))
+
+
+def test_stft_whose_window_is_computed(run):
+    """As exporters write it: the window's length is the frames', and the window is what an operator makes."""
+    nodes = [
+        node("HannWindow", ["size"], ["window"]),
+        node("STFT", ["x", "step", "window"], ["y"], onesided=1),
+    ]
+    constants = [tensor("size", np.int64(32)), tensor("step", np.int64(8))]
+    close(run, model(nodes, [value("x", [1, 100, 1])], ["y"], constants), x=random(1, 100, 1))
+
+
+def test_a_spectrum_whose_length_is_an_input_is_reported():
+    proto = model([node("DFT", ["x", "n"], ["y"])], [value("x", [1, 8, 1]), value("n", [], TensorProto.INT64)], ["y"])
+    with pytest.raises(UnsupportedOperatorError, match="DFT"):
+        load_model(proto)
+
+
+# Sequences, norms, images
+
+
+@pytest.mark.parametrize(("batch", "time"), [(0, 1), (1, 0)])
+@pytest.mark.parametrize("known", [False, True])
+def test_reverse_sequence(batch, time, known, run):
+    shape = [4, 5, 3] if batch == 0 else [5, 4, 3]
+    lengths = np.array([5, 1, 3, 4])
+    only = node("ReverseSequence", ["x", "n"], ["y"], batch_axis=batch, time_axis=time)
+    if known:
+        agree(run, model([only], [value("x", shape)], ["y"], [tensor("n", lengths)]), x=random(*shape))
+    else:
+        given = [value("x", shape), value("n", [4], TensorProto.INT64)]
+        agree(run, model([only], given, ["y"]), x=random(*shape), n=lengths)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("opset", [17, 22])
+def test_lp_normalization(power, opset, run):
+    x = random(3, 4, 5)
+    x[1, :, 2] = 0
+    proto = model(
+        [node("LpNormalization", ["x"], ["y"], p=power, axis=1)], [value("x", [3, 4, 5])], ["y"], opset=opset, ir=10
+    )
+    agree(run, proto, x=x)
+
+
+@pytest.mark.parametrize("more", [{}, {"pads": [1, 0, 1, 2]}, {"strides": [2, 3]}, {"dilations": [2, 1]}])
+def test_col2im(more, run):
+    image, block = (9, 8), (2, 3)
+    pads, strides = more.get("pads", [0] * 4), more.get("strides", [1, 1])
+    reach = [d * (k - 1) + 1 for d, k in zip(more.get("dilations", [1, 1]), block, strict=True)]
+    places = [(image[i] + pads[i] + pads[i + 2] - reach[i]) // strides[i] + 1 for i in range(2)]
+    x = random(2, 3 * 6, places[0] * places[1])
+    proto = model(
+        [node("Col2Im", ["x", "image", "block"], ["y"], **more)], [value("x", x.shape)], ["y"],
+        [tensor("image", np.array(image)), tensor("block", np.array(block))], opset=18, ir=10,
+    )  # fmt: skip
+    agree(run, proto, x=x)
+
+
+# Integers
+
+
+@pytest.mark.parametrize("terms", [40, 3000])
+@pytest.mark.parametrize("kind", [UINT8, INT8])
+def test_integer_products_are_exact(terms, kind, run):
+    proto = model(
+        [node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])], [value("a", [3, terms], UINT8)],
+        [value("y", None, INT32)],
+        [tensor("b", integers(kind, terms, 7)), tensor("za", np.uint8(3)), tensor("zb", integers(kind, 7, seed=1))],
+    )  # fmt: skip
+    a = np.full((3, terms), 255, "uint8")
+    a[1:] = integers(UINT8, 2, terms)
+    got = run(load_model(proto), a)
+    np.testing.assert_array_equal(got, by_onnxruntime(proto, a=a)[0])
+    assert got.dtype == np.int32
+
+
+def test_integer_products_take_no_second_product_where_one_is_exact():
+    def products(b):
+        only = [node("MatMulInteger", ["a", "b"], ["y"])]
+        return op_names(load_model(model(only, [value("a", [3, 600], UINT8)], ["y"], [tensor("b", b)]))).count("matmul")
+
+    assert products(np.full((600, 7), 100, "int8")) == 1
+    assert products(np.full((600, 7), 120, "int8")) == 2
+
+
+@pytest.mark.parametrize("channels", [8, 300])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_integer_convolutions_are_exact(channels, groups, run):
+    proto = model(
+        [node("ConvInteger", ["x", "w", "zx"], ["y"], pads=[1, 1, 1, 1], strides=[2, 1], group=groups)],
+        [value("x", [1, channels, 6, 5], UINT8)], [value("y", None, INT32)],
+        [tensor("w", integers(UINT8, 4, channels // groups, 3, 3)), tensor("zx", np.uint8(128))],
+    )  # fmt: skip
+    x = integers(UINT8, 1, channels, 6, 5)
+    np.testing.assert_array_equal(run(load_model(proto), x), by_onnxruntime(proto, x=x)[0])
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_quantised_convolutions(each, run):
+    scale = np.linspace(0.002, 0.01, 6).astype("float32") if each else np.float32(0.005)
+    zero = np.zeros(6, "int8") if each else np.int8(0)
+    constants = [
+        tensor("xs", np.float32(0.02)), tensor("xz", np.uint8(120)), tensor("w", integers(INT8, 6, 4, 3, 3)),
+        tensor("ws", scale), tensor("wz", zero), tensor("ys", np.float32(0.03)), tensor("yz", np.uint8(100)),
+        tensor("b", np.arange(-3000, 3000, 1000, dtype="int32")),
+    ]  # fmt: skip
+    only = node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"], ["y"], pads=[1, 1, 1, 1])
+    proto = model([only], [value("x", [2, 4, 7, 7], UINT8)], [value("y", None, UINT8)], constants)
+    off_by_one_at_most(run, proto, x=integers(UINT8, 2, 4, 7, 7))
+
+
+@pytest.mark.parametrize("kind", [UINT8, INT8])
+def test_quantised_products(kind, run):
+    constants = [
+        tensor("as", np.float32(0.02)), tensor("az", NUMPY[kind](5)), tensor("b", integers(INT8, 20, 9)),
+        tensor("bs", np.float32(0.005)), tensor("bz", np.int8(2)), tensor("ys", np.float32(0.04)),
+        tensor("yz", NUMPY[kind](60)),
+    ]  # fmt: skip
+    only = node("QLinearMatMul", ["a", "as", "az", "b", "bs", "bz", "ys", "yz"], ["y"])
+    off_by_one_at_most(
+        run, model([only], [value("a", [4, 20], kind)], [value("y", None, kind)], constants), a=integers(kind, 4, 20)
+    )
+
+
+SCALES = [tensor(f"s{i}", np.float32(s)) for i, s in enumerate((0.02, 0.015, 0.03))]
+ZEROS = [tensor(f"z{i}", np.uint8(z)) for i, z in enumerate((100, 128, 90))]
+
+
+@pytest.mark.parametrize("kind", ["QLinearAdd", "QLinearMul"])
+def test_quantised_operators_of_two(kind, run):
+    only = node(kind, ["a", "s0", "z0", "b", "s1", "z1", "s2", "z2"], ["y"], domain="com.microsoft")
+    given = [value("a", [3, 8], UINT8), value("b", [3, 8], UINT8)]
+    proto = with_contrib(model([only], given, [value("y", [3, 8], UINT8)], [*SCALES, *ZEROS]))
+    off_by_one_at_most(run, proto, a=integers(UINT8, 3, 8), b=integers(UINT8, 3, 8, seed=1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes"),
+    [
+        ("QLinearSigmoid", {}),
+        ("QLinearLeakyRelu", {"alpha": 0.2}),
+        ("QLinearGlobalAveragePool", {}),
+        ("QLinearAveragePool", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2]}),
+    ],
+)
+def test_quantised_operators_of_one(kind, attributes, run):
+    scale = tensor("ys", np.float32(0.004))
+    only = node(kind, ["x", "s0", "z0", "ys", "z1"], ["y"], domain="com.microsoft", **attributes)
+    given, result = [value("x", [2, 9, 6, 6], UINT8)], value("y", None, UINT8)
+    proto = with_contrib(model([only], given, [result], [*SCALES, *ZEROS, scale]))
+    off_by_one_at_most(run, proto, x=integers(UINT8, 2, 9, 6, 6))
+
+
+def test_quantised_concatenation(run):
+    only = node("QLinearConcat", ["s2", "z2", "a", "s0", "z0", "b", "s1", "z1"], ["y"], domain="com.microsoft", axis=1)
+    given = [value("a", [3, 8], UINT8), value("b", [3, 5], UINT8)]
+    proto = with_contrib(model([only], given, [value("y", [3, 13], UINT8)], [*SCALES, *ZEROS]))
+    off_by_one_at_most(run, proto, a=integers(UINT8, 3, 8), b=integers(UINT8, 3, 5, seed=1))
+
+
+@pytest.mark.parametrize("turned", [0, 1])
+def test_quantised_gemm(turned, run):
+    b = integers(INT8, 20, 9)
+    constants = [
+        *SCALES, *ZEROS, tensor("b", b.T.copy() if turned else b), tensor("bz", np.int8(0)),
+        tensor("c", np.arange(9, dtype="int32") * 500), tensor("ys", np.float32(0.5)),
+    ]  # fmt: skip
+    only = node(
+        "QGemm", ["a", "s0", "z0", "b", "s1", "bz", "c", "ys", "z1"], ["y"], domain="com.microsoft", transB=turned
+    )
+    proto = with_contrib(model([only], [value("a", [4, 20], UINT8)], [value("y", [4, 9], UINT8)], constants))
+    off_by_one_at_most(run, proto, a=integers(UINT8, 4, 20))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_integer_products_to_float(bias, run):
+    inputs = ["a", "b", "s0", "bs", "z0", "", "bias"][: 7 if bias else 5]
+    constants = [
+        *SCALES, *ZEROS, tensor("b", integers(INT8, 20, 9)), tensor("bs", np.linspace(0.01, 0.1, 9).astype("float32")),
+        tensor("bias", random(9)),
+    ]  # fmt: skip
+    only = node("MatMulIntegerToFloat", inputs, ["y"], domain="com.microsoft")
+    proto = with_contrib(model([only], [value("a", [4, 20], UINT8)], [value("y", [4, 9])], constants))
+    close(run, proto, a=integers(UINT8, 4, 20))
+
+
+def test_dynamically_quantised_layers(run):
+    """As ONNX Runtime's quantiser writes a linear layer of a speech model."""
+    nodes = [
+        node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        node("MatMulInteger", ["q", "w", "z", "wz"], ["i"]),
+        node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
+        node("Mul", ["s", "ws"], ["both"]),
+        node("Mul", ["f", "both"], ["y"]),
+    ]
+    constants = [tensor("w", integers(INT8, 64, 32)), tensor("wz", np.int8(0)), tensor("ws", np.float32(0.01))]
+    close(run, model(nodes, [value("x", [5, 64])], ["y"], constants), x=random(5, 64))

@@ -1,0 +1,100 @@
+"""Put operators that TVM's ONNX frontend has into the place of some that it lacks."""
+
+import math
+
+import numpy as np
+import onnx
+
+from .onnx_emit import Constants, Emitter, NodeView, Types, replace_nodes
+from .onnx_quantised import QUANTISED
+from .onnx_read import default_opset
+from .onnx_spectra import SPECTRA
+
+
+def lower_missing(model: onnx.ModelProto) -> bool:
+    """Replace integer products, quantised operators, spectra and the like by plain operators, in place.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Folded, of opset 10 or later where it has any of them.
+
+    Returns
+    -------
+    bool
+        Whether there were any. What depends on sizes or weights that are not known stays.
+    """
+    opset = default_opset(model)
+
+    def replacement(node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
+        lower = _LOWERED.get((node.domain.removeprefix("ai.onnx"), node.op_type))
+        if lower is None:
+            return None
+        view = NodeView(node, constants, types)
+        return lower(view, Emitter(node, opset, view.float_dtype()))
+
+    return replace_nodes(model, replacement)
+
+
+def _reverse_sequence(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Each sequence of a batch backwards, as far as it goes."""
+    dims = node.dims(0)
+    if dims is None or emit.opset < 12:
+        return None
+    time, batch = node.attribute("time_axis", 0), node.attribute("batch_axis", 1)
+    rest = [axis for axis in range(len(dims)) if axis not in (batch, time)]
+    order = [batch, time, *rest]
+    steps = emit.constant(np.arange(dims[time], dtype=np.int64)[None])
+    length = emit.reshape(node.input(1), [dims[batch], 1])
+    last = emit("Sub", length, emit.constant(np.array(1, np.int64)))
+    index = emit("Where", emit("Less", steps, length), emit("Sub", last, steps), steps)
+    index = emit.reshape(index, [dims[batch], dims[time], 1])
+    value = emit("GatherND", emit("Transpose", node.input(0), perm=order), index, batch_dims=1)
+    emit.name(emit("Transpose", value, perm=[int(i) for i in np.argsort(order)]), node.output)
+    return emit
+
+
+def _lp_normalization(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Each element by the norm of its axis; zeros stay zeros."""
+    dims, power = node.dims(0), node.attribute("p", 2)
+    if dims is None or power not in (1, 2):
+        return None
+    axis = node.attribute("axis", -1) % len(dims)
+    value = node.input(0)
+    if emit.opset < 18:
+        norm = emit(f"ReduceL{power}", value, axes=[axis])
+    else:
+        norm = emit(f"ReduceL{power}", value, emit.constant(np.array([axis], np.int64)))
+    zero = emit("Equal", norm, emit.number(0.0))
+    emit.name(emit("Div", value, emit("Where", zero, emit.number(1.0), norm)), node.output)
+    return emit
+
+
+def _col2im(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Blocks added up where they lie in the image: a transposed convolution, a weight for each place of a block."""
+    image, block, dims = node.array(1), node.array(2), node.dims(0)
+    if image is None or block is None or dims is None:
+        return None
+    size, shape, spatial = math.prod(block.tolist()), block.tolist(), len(block)
+    strides = node.attribute("strides", [1] * spatial)
+    dilations = node.attribute("dilations", [1] * spatial)
+    pads = node.attribute("pads", [0] * 2 * spatial)
+    padded = [n + pads[i] + pads[i + spatial] for i, n in enumerate(image.tolist())]
+    reach = [d * (k - 1) + 1 for d, k in zip(dilations, shape, strict=True)]
+    places = [(n - r) // s + 1 for n, r, s in zip(padded, reach, strides, strict=True)]
+    more = [n - ((p - 1) * s + r) for n, p, s, r in zip(padded, places, strides, reach, strict=True)]
+    channels = dims[1] // size
+    weight = emit.constant(np.eye(size, dtype=emit.dtype).reshape(size, 1, *shape))
+    value = emit.reshape(node.input(0), [dims[0] * channels, size, *places])
+    value = emit("ConvTranspose", value, weight, strides=strides, dilations=dilations, pads=pads, output_padding=more)
+    emit.name(emit.reshape(value, [dims[0], channels, *image.tolist()]), node.output)
+    return emit
+
+
+_LOWERED = {
+    ("", "ReverseSequence"): _reverse_sequence,
+    ("", "LpNormalization"): _lp_normalization,
+    ("", "Col2Im"): _col2im,
+    **SPECTRA,
+    **QUANTISED,
+}
