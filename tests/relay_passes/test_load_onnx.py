@@ -209,11 +209,13 @@ def test_a_custom_domain_is_not_mistaken_for_onnx():
         load_model(proto)
 
 
-def test_quantised_layers_are_refused():
-    nodes = [node("ConvInteger", ["x", "w"], ["y"])]
-    w = tensor("w", np.ones((1, 1, 1, 1), "uint8"))
-    with pytest.raises(UnsupportedOperatorError, match="ConvInteger"):
-        load_model(model(nodes, [value("x", [1, 1, 2, 2], TensorProto.UINT8)], ["y"], [w]))
+def test_quantised_operators_that_nobody_has_are_refused():
+    nodes = [node("QLinearSoftmax", ["x", "s", "z", "s", "z"], ["y"], domain="com.microsoft")]
+    constants = [tensor("s", np.float32(0.1)), tensor("z", np.uint8(0))]
+    proto = model(nodes, [value("x", [1, 4], TensorProto.UINT8)], ["y"], constants)
+    proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    with pytest.raises(UnsupportedOperatorError, match=r"com\.microsoft\.QLinearSoftmax"):
+        load_model(proto)
 
 
 @pytest.mark.parametrize(
