@@ -278,3 +278,47 @@ def test_dynamically_quantised_layers(run):
     ]
     constants = [tensor("w", integers(INT8, 64, 32)), tensor("wz", np.int8(0)), tensor("ws", np.float32(0.01))]
     close(run, model(nodes, [value("x", [5, 64])], ["y"], constants), x=random(5, 64))
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("each", [False, True])
+def test_an_lstm_of_quantised_weights_is_that_of_the_numbers_they_stand_for(direction, each, run):
+    """ONNX Runtime quantises the hidden state in every step, so it is off by more; and wants no zero points by gate."""
+    directions, hidden, read = 1 + (direction == "bidirectional"), 6, 5
+    one = (directions, 4 * hidden) if each else (directions,)
+    weights = {"w": integers(INT8, directions, read, 4 * hidden), "r": integers(INT8, directions, hidden, 4 * hidden)}
+    scale, zero = {"w": 0.004, "r": 0.006}, {"w": 0, "r": 0 if each else 7}
+    bias = tensor("b", random(directions, 8 * hidden))
+    constants, plain = [bias], [bias]
+    for name, array in weights.items():
+        constants += [
+            tensor(name, array),
+            tensor(f"{name}_scale", np.full(one, scale[name], "float32")),
+            tensor(f"{name}_zero", np.full(one, zero[name], "int8")),
+        ]
+        stands_for = (array.astype("float32") - zero[name]) * np.float32(scale[name])
+        plain.append(tensor(name, stands_for.transpose(0, 2, 1).copy()))
+    inputs = ["x", "w", "r", "b"]
+    more = {"direction": direction, "hidden_size": hidden}
+    quantised = ["", "", "", "", "w_scale", "w_zero", "r_scale", "r_zero"]
+    only = node("DynamicQuantizeLSTM", [*inputs, *quantised], ["y", "h"], domain="com.microsoft", **more)
+    given, results = [value("x", [4, 2, read])], [value("y", None), value("h", None)]
+    proto, x = with_contrib(model([only], given, results, constants)), random(4, 2, read)
+    got = run(load_model(proto), x)
+    exact = by_onnxruntime(model([node("LSTM", inputs, ["y", "h"], **more)], given, results, plain), x=x)
+    for ours, theirs, rough in zip(got, exact, by_onnxruntime(proto, x=x), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(ours, rough, atol=0.05)
+
+
+def test_a_product_that_quantises_what_it_reads(run):
+    constants = [
+        tensor("b", integers(INT8, 40, 9)),
+        tensor("bs", np.linspace(0.001, 0.01, 9).astype("float32")),
+        tensor("c", random(9)),
+    ]
+    only = node("DynamicQuantizeMatMul", ["a", "b", "bs", "", "c"], ["y"], domain="com.microsoft")
+    proto = with_contrib(model([only], [value("a", [4, 40])], [value("y", [4, 9])], constants))
+    a = random(4, 40)
+    want = by_onnxruntime(proto, a=a)[0]
+    np.testing.assert_allclose(run(load_model(proto), a), want, atol=0.02 * np.abs(want).max())

@@ -142,9 +142,13 @@ class Emitter:
         """Values side by side on one axis."""
         return values[0] if len(values) == 1 else self("Concat", *values, axis=axis)
 
+    def last(self, kind: str, *inputs: str, outputs: Sequence[str], **attributes: Any) -> None:
+        """Add a node whose results have names already."""
+        self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), **attributes))
+
     def name(self, value: str, name: str) -> None:
         """Give a value one more name."""
-        self.nodes.append(helper.make_node("Identity", [value], [name]))
+        self.last("Identity", value, outputs=[name])
 
 
 def replace_nodes(

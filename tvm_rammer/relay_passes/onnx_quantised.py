@@ -2,6 +2,9 @@
 
 Sums of products of 8-bit numbers are exact in float32 up to 2**24. Results that are integers are exact: where weights
 may lead beyond, they are cut into two parts, whose sums stay below. Quantised results are rounded anyway.
+
+Operators that would quantise what they read while they run (DynamicQuantizeLSTM) do not: here nothing becomes faster by
+it, and results only less precise.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +21,7 @@ _MOST = 255
 _PART = 16
 """Weights are cut into multiples of this, and the rest."""
 
+_LSTM = ("activation_alpha", "activation_beta", "activations", "clip", "direction", "hidden_size", "input_forget")
 _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 _POOL = ("auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides")
 
@@ -148,6 +152,33 @@ def _qlinear_concat(node: NodeView, emit: Emitter) -> Emitter | None:
     return q.quantise(emit.join(values, node.attribute("axis", 0)), 0)
 
 
+def _dynamic_matmul(node: NodeView, emit: Emitter) -> Emitter | None:
+    q = _Quantised(node, emit)
+    value = emit("MatMul", node.input(0), emit("Mul", q.number(1, 3), q.parameter(2, (-1,))))
+    return q.give(emit("Add", value, node.input(4)) if node.input(4) else value)
+
+
+def _dynamic_lstm(node: NodeView, emit: Emitter) -> Emitter | None:
+    """An LSTM whose weights are [directions, read, gates], with a scale for each direction, or for each gate's row."""
+    scales = [node.dims(8), node.dims(10)]
+    if any(dims is None or len(dims) not in (1, 2) for dims in scales):
+        return None
+
+    def weights(index: int, scale: int) -> str:
+        dims = node.dims(scale) or []
+        shape = [dims[0], 1, *(dims[1:] or [1])]
+        value = emit("Cast", node.input(index), to=TensorProto.FLOAT)
+        if node.input(scale + 1):
+            zero = emit("Cast", node.input(scale + 1), to=TensorProto.FLOAT)
+            value = emit("Sub", value, emit.reshape(zero, shape))
+        value = emit("Mul", value, emit.reshape(node.input(scale), shape))
+        return emit("Transpose", value, perm=[0, 2, 1])
+
+    inputs = [node.input(0), weights(1, 8), weights(2, 10), *(node.input(i) for i in range(3, 8))]
+    emit.last("LSTM", *inputs, outputs=node.node.output, **_attributes(node, _LSTM))
+    return emit
+
+
 def _of_one(kind: str, attributes: Sequence[str] = ()) -> Callable[[NodeView, Emitter], Emitter | None]:
     """The quantised form of an operator of one input."""
 
@@ -175,6 +206,8 @@ QUANTISED = {
     ("", "MatMulInteger"): _matmul_integer,
     ("", "QLinearConv"): _qlinear_conv,
     ("", "QLinearMatMul"): _qlinear_matmul,
+    ("com.microsoft", "DynamicQuantizeLSTM"): _dynamic_lstm,
+    ("com.microsoft", "DynamicQuantizeMatMul"): _dynamic_matmul,
     ("com.microsoft", "MatMulIntegerToFloat"): _matmul_integer_to_float,
     ("com.microsoft", "QGemm"): _qgemm,
     ("com.microsoft", "QLinearConcat"): _qlinear_concat,
