@@ -1,7 +1,7 @@
 """Integer products and quantised operators in floating point: ONNX's own, and those of ONNX Runtime's quantiser.
 
-Sums of products of 8-bit numbers are exact in float32 up to 2**24. Results that are integers are exact: where weights
-may lead beyond, they are cut into two parts, whose sums stay below. Quantised results are rounded anyway.
+Sums of products of 8-bit numbers are exact in float32 up to 2**24. Where weights may lead beyond and the result is an
+integer, they are cut into two parts, whose sums stay below with any 4,096 terms. Quantised results are rounded anyway.
 
 Operators that would quantise what they read while they run (DynamicQuantizeLSTM) do not: here nothing becomes faster by
 it, and results only less precise.
