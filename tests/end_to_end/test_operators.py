@@ -91,3 +91,22 @@ def test_an_operator_as_cuda_text(name):
     assert "__global__" in module.cuda_source()
     for resources in module.report()["resources"].values():
         assert "nvcc is not on the PATH" in resources.get("unknown", "nvcc is not on the PATH")
+
+
+def test_another_kernel_takes_the_place_of_one_that_tvm_cannot_lower():
+    """Rows side by side of two stacks whose last rows are computed: TVM's simplifier divides by zero."""
+    names = [[f"{side}{i}" for i in range(5)] for side in "ab"]
+    nodes = []
+    for side, rows in zip("ab", names, strict=True):
+        nodes += [node("Tanh", rows[4], f"{side}t"), node("Mul", f"{side}t {rows[0]}", f"{side}m")]
+        stack = " ".join([*rows[:4], f"{side}m"])
+        nodes += [node("Concat", stack, f"{side}s", axis=0), node("Reshape", f"{side}s shape", f"{side}r")]
+    nodes += [node("Concat", "ar br", "both", axis=1), node("Transpose", "both", "y", perm=[0, 2, 1, 3])]
+    given = [helper.make_tensor_value_info(n, FLOAT, [1, 512]) for rows in names for n in rows]
+    shape = numpy_helper.from_array(ints(5, 1, 1, 512), "shape")
+    graph = helper.make_graph(nodes, "stacks", given, [helper.make_tensor_value_info("y", FLOAT, None)], [shape])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    inputs = [floats(1, 512) for _ in given]
+    module = tvm_rammer.compile(proto)
+    assert relative_error(module(*inputs), by_onnxruntime(proto, *inputs)[0]) < 1e-5
+    assert module.report()["dropped"]["refused by the code generator"] > 0

@@ -142,6 +142,15 @@ def test_col2im(more, run):
 # Integers
 
 
+@pytest.mark.parametrize("kind", [INT8, UINT8, TensorProto.INT16, INT32])
+def test_numbers_become_narrow_integers(kind, run):
+    x = np.array([0.0, -0.7, 1.9, 100.5, 77.0], "float32")
+    x = abs(x) if kind == UINT8 else x
+    proto = model([node("Cast", ["x"], ["y"], to=kind)], [value("x", x.shape)], [value("y", None, kind)])
+    mod = agree(run, proto, x=x)
+    assert op_names(mod) == ["isfinite", "logical_not", "where", "astype", "astype"]
+
+
 @pytest.mark.parametrize("terms", [40, 3000])
 @pytest.mark.parametrize("kind", [UINT8, INT8])
 def test_integer_products_are_exact(terms, kind, run):
@@ -272,12 +281,15 @@ def test_dynamically_quantised_layers(run):
     nodes = [
         node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
         node("MatMulInteger", ["q", "w", "z", "wz"], ["i"]),
-        node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
+        node("Add", ["i", "bias"], ["sum"]),
+        node("Cast", ["sum"], ["f"], to=TensorProto.FLOAT),
         node("Mul", ["s", "ws"], ["both"]),
         node("Mul", ["f", "both"], ["y"]),
     ]
     constants = [tensor("w", integers(INT8, 64, 32)), tensor("wz", np.int8(0)), tensor("ws", np.float32(0.01))]
-    close(run, model(nodes, [value("x", [5, 64])], ["y"], constants), x=random(5, 64))
+    proto = model(nodes, [value("x", [5, 64])], ["y"], [*constants, tensor("bias", np.arange(32, dtype="int32") * 99)])
+    close(run, proto, x=random(5, 64))
+    assert "int32" not in load_model(proto).script()
 
 
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])

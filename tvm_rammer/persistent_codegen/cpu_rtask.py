@@ -44,9 +44,12 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
     Raises
     ------
     CodegenError
-        The kernel's rTasks share an array, or it has another number of rTasks than it says.
+        The kernel's rTasks share an array, it has another number of rTasks than it says, or TVM fails to lower it.
     """
-    func = lower(kernel.func)
+    try:
+        func = lower(kernel.func)
+    except Exception as error:  # as TVM's simplifier does on some copies of copies: "Divide by zero"
+        raise CodegenError(f"TVM cannot lower {kernel.spec.name}: {str(error).strip().splitlines()[-1]}") from error
     rtask = tirx.Var("rtask", "int32")
     scratch: list[tirx.Buffer] = []
     body = [_one_rtask(s, rtask, kernel.spec) for s in _statements(func.body)]

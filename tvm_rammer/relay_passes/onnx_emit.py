@@ -89,11 +89,14 @@ class Emitter:
     dtype : numpy.dtype
     nodes, tensors : list
         What was added.
+    reals : dict of str to str
+        Integer results, and under which names they are there as floating-point numbers.
     """
 
     def __init__(self, node: onnx.NodeProto, opset: int, dtype: DTypeLike = np.float32) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
+        self.reals: dict[str, str] = {}
         self.prefix = f"{next(name for name in node.output if name)}/inside/"
         self.opset, self.dtype = opset, dtype
         self._made: dict[object, str] = {}

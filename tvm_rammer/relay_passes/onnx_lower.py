@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import onnx
+from onnx import TensorProto
 
 from .onnx_emit import Constants, Emitter, NodeView, Types, replace_nodes
 from .onnx_quantised import QUANTISED
@@ -24,16 +25,61 @@ def lower_missing(model: onnx.ModelProto) -> bool:
     bool
         Whether there were any. What depends on sizes or weights that are not known stays.
     """
-    opset = default_opset(model)
+    return replace_nodes(model, _Lowering(default_opset(model)).replacement)
 
-    def replacement(node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
-        lower = _LOWERED.get((node.domain.removeprefix("ai.onnx"), node.op_type))
-        if lower is None:
-            return None
+
+class _Lowering:
+    """What takes the place of nodes, and which of their integer results are there in floating point, too."""
+
+    def __init__(self, opset: int) -> None:
+        self._opset = opset
+        self._reals: dict[str, str] = {}
+
+    def replacement(self, node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
+        """What takes a node's place, as `replace_nodes` wants it."""
         view = NodeView(node, constants, types)
-        return lower(view, Emitter(node, opset, view.float_dtype()))
+        emit = self._in_floating_point(view) or self._lowered(view)
+        for name in node.output:  # another branch of an If may have used the name
+            self._reals.pop(name, None)
+        self._reals.update(emit.reals if emit else {})
+        return emit
 
-    return replace_nodes(model, replacement)
+    def _lowered(self, node: NodeView) -> Emitter | None:
+        lower = _LOWERED.get((node.node.domain.removeprefix("ai.onnx"), node.node.op_type))
+        return lower(node, Emitter(node.node, self._opset, node.float_dtype())) if lower else None
+
+    def _in_floating_point(self, node: NodeView) -> Emitter | None:
+        """Integers become numbers of floating point that they have been, and biases are added to these, too."""
+        kind, known = node.node.op_type, [self._reals.get(name) for name in node.node.input]
+        if not any(known):
+            return None
+        emit = Emitter(node.node, self._opset)
+        if kind == "Cast" and known[0] and node.attribute("to", 0) == TensorProto.FLOAT:
+            emit.name(known[0], node.output)
+        elif kind == "Add":
+            emit.last("Add", *node.node.input, outputs=node.node.output)
+            terms = [r or emit("Cast", n, to=TensorProto.FLOAT) for r, n in zip(known, node.node.input, strict=True)]
+            emit.reals[node.output] = emit("Add", *terms)
+        else:
+            return None
+        return emit
+
+
+def _cast(node: NodeView, emit: Emitter) -> Emitter | None:
+    """To a narrow integer by way of int64: what is too large wraps around, as by the many steps of TVM's frontend."""
+    kind = node.types.get(node.input(0))
+    if kind is None or kind.elem_type not in _FLOATS or node.attribute("to", 0) not in _NARROW:
+        return None
+    wide = emit("Cast", node.input(0), to=TensorProto.INT64)
+    emit.last("Cast", wide, outputs=node.node.output, to=node.attribute("to", 0))
+    return emit
+
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
+_NARROW = (
+    *(TensorProto.INT8, TensorProto.INT16, TensorProto.INT32),
+    *(TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32),
+)
 
 
 def _reverse_sequence(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -92,6 +138,7 @@ def _col2im(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 _LOWERED = {
+    ("", "Cast"): _cast,
     ("", "ReverseSequence"): _reverse_sequence,
     ("", "LpNormalization"): _lp_normalization,
     ("", "Col2Im"): _col2im,

@@ -60,20 +60,25 @@ class _Quantised:
         zero = [self.parameter(scale + 1, ())] if self._node.input(scale + 1) else []
         return self.give(self._emit("QuantizeLinear", value, self.parameter(scale, ()), *zero))
 
-    def give(self, value: str) -> Emitter:
-        """Make a value the node's result."""
+    def give(self, value: str, real: str = "") -> Emitter:
+        """Make a value the node's result; `real`: the same in floating point."""
         self._emit.name(value, self._node.output)
+        if real:
+            self._emit.reals[self._node.output] = real
         return self._emit
 
-    def whole(self, product: Callable[[str], str], weights: str, worst: float) -> str:
-        """A product of integers with weights, as int32; `worst`: the largest sum that they may lead to."""
+    def whole(self, product: Callable[[str], str], weights: str, worst: float) -> tuple[str, str]:
+        """A product of integers with weights, as int32 and as float32; `worst`: the largest sum there may be."""
         emit = self._emit
         if worst <= _EXACT:
-            return emit("Cast", product(weights), to=TensorProto.INT32)
+            value = product(weights)
+            return emit("Cast", value, to=TensorProto.INT32), value
         high = emit("Floor", emit("Mul", weights, emit.number(1 / _PART)))
         low = emit("Sub", weights, emit("Mul", high, emit.number(_PART)))
-        high, low = (emit("Cast", product(part), to=TensorProto.INT32) for part in (high, low))
-        return emit("Add", emit("Mul", high, emit.constant(np.array(_PART, np.int32))), low)
+        high, low = product(high), product(low)
+        value = emit("Add", emit("Mul", high, emit.number(_PART)), low)
+        high, low = (emit("Cast", part, to=TensorProto.INT32) for part in (high, low))
+        return emit("Add", emit("Mul", high, emit.constant(np.array(_PART, np.int32))), low), value
 
 
 def _worst(node: NodeView, weights: int, zero: int, summed: Callable[[int], Sequence[int]]) -> float:
@@ -96,10 +101,10 @@ def _conv_integer(node: NodeView, emit: Emitter) -> Emitter | None:
         return None
     data, weights = q.number(0, 2), q.number(1, 3, [-1] + [1] * (len(dims) - 1))
     worst = _worst(node, 1, 3, lambda rank: range(1, rank))
-    return q.give(q.whole(lambda w: emit("Conv", data, w, **given), weights, worst))
+    return q.give(*q.whole(lambda w: emit("Conv", data, w, **given), weights, worst))
 
 
-def _integer_matmul(node: NodeView, emit: Emitter, zero: int) -> str:
+def _integer_matmul(node: NodeView, emit: Emitter, zero: int) -> tuple[str, str]:
     """The exact product of the first two inputs; `zero`: the position of the first one's zero point."""
     q = _Quantised(node, emit)
     data, weights = q.number(0, zero, (-1, 1)), q.number(1, zero + 1)
@@ -110,12 +115,12 @@ def _integer_matmul(node: NodeView, emit: Emitter, zero: int) -> str:
 def _matmul_integer(node: NodeView, emit: Emitter) -> Emitter | None:
     if node.array(1) is None:
         return None  # TVM's frontend has it, in integers
-    return _Quantised(node, emit).give(_integer_matmul(node, emit, 2))
+    return _Quantised(node, emit).give(*_integer_matmul(node, emit, 2))
 
 
 def _matmul_integer_to_float(node: NodeView, emit: Emitter) -> Emitter | None:
     q = _Quantised(node, emit)
-    product = emit("Cast", _integer_matmul(node, emit, 4), to=TensorProto.FLOAT)
+    _, product = _integer_matmul(node, emit, 4)
     value = q.scaled(product, q.parameter(2, (-1, 1)), q.parameter(3, (-1,)))
     return q.give(emit("Add", value, node.input(6)) if node.input(6) else value)
 

@@ -147,15 +147,15 @@ class _Layer:
         sizes, emit = self._sizes, self.emit
         forward = attribute(self._node, "direction", b"forward") != b"reverse"
         made = [self._direction(d, forward and d == 0) for d in range(sizes.directions)]
-        shape = (sizes.steps, 1, sizes.batch, sizes.hidden)
+        shape = (sizes.steps, sizes.directions, sizes.batch, sizes.hidden)
         y, y_h, y_c = (*self._node.output, "", "", "")[:3]
         if y:
-            every = [emit.reshape(emit.join(steps, 0), shape) for steps, _ in made]
-            self._result(emit.join(every, 1), y, [2, 0, 1, 3])
+            every = [step for steps in zip(*(steps for steps, _ in made), strict=True) for step in steps]
+            self._result(emit.reshape(emit.join(every, 0), shape), y, [2, 0, 1, 3])
         if y_h:
-            self._result(emit.join([emit.reshape(last.h or "", shape[1:]) for _, last in made], 0), y_h, [1, 0, 2])
+            self._result(emit.reshape(emit.join([last.h or "" for _, last in made], 0), shape[1:]), y_h, [1, 0, 2])
         if y_c:
-            self._result(emit.join([emit.reshape(last.c or "", shape[1:]) for _, last in made], 0), y_c, [1, 0, 2])
+            self._result(emit.reshape(emit.join([last.c or "" for _, last in made], 0), shape[1:]), y_c, [1, 0, 2])
         if sizes.directions == 1 and not self._batch_first and self._node.output[0]:
             self._below[self._node.output[0]] = _Steps(made[0][0], (sizes.steps, sizes.batch, sizes.hidden))
 

@@ -15,8 +15,11 @@ from .pad_columns import PadColumns
 from .pipeline import backend
 from .simplify_ops import SimplifyOps
 
-_ELEMENTWISE, _INJECTIVE = (0, 1), 2
-"""Values of `op_pattern`: element by element, also with broadcasting; and any one element to one element."""
+_ELEMENTWISE, _INJECTIVE, _OPAQUE = (0, 1), 2, 8
+"""Values of `op_pattern`: element by element, also with broadcasting; any one element to one element; never fused."""
+
+MOST_PIECES = 16
+"""Pieces of a concatenation that is fused with others."""
 
 MAX_DEPTH = 32
 """Operators that are fused into one function at most."""
@@ -53,7 +56,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             *backend(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
             relax.transform.LegalizeOps(),
             relax.transform.AnnotateTIROpPattern(),
-            _mark_padding(),
+            _mark_patterns(),
             _fuse(),
             relax.transform.FuseTIR(),
             relax.transform.DeadCodeElimination(),
@@ -70,22 +73,31 @@ def _lanes(target: tvm.target.Target) -> int:
     return from_target_config(target.export()).vector_bytes // ITEM_BYTES["float32"]
 
 
-def _mark_padding() -> tvm.transform.Pass:
-    """Keep padding out of the function before it.
+def _mark_patterns() -> tvm.transform.Pass:
+    """Keep padding out of the function before it, and long concatenations by themselves.
 
     Padding at the end only reads its input element by element, so TVM takes it for elementwise, and would fuse it to
-    a convolution, whose kernels make no element of the padding.
+    a convolution, whose kernels make no element of the padding. And what one of many pieces is computed from would be
+    in one branch of many, over which LLVM works for minutes.
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerMarkPadding")
+    @tvm.transform.module_pass(opt_level=0, name="RammerMarkPatterns")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         marked = mod.clone()
         for var, func in mod.functions_items():
-            if isinstance(func, tirx.PrimFunc) and func.attrs.get("op_pattern") in _ELEMENTWISE and _chooses(func):
-                marked.update_func(var, func.with_attr("op_pattern", _INJECTIVE))
+            if isinstance(func, tirx.PrimFunc) and (pattern := _pattern(func)) is not None:
+                marked.update_func(var, func.with_attr("op_pattern", pattern))
         return marked
 
     return run
+
+
+def _pattern(func: tirx.PrimFunc) -> int | None:
+    """The pattern by which a function is fused where it is not the one that TVM sees."""
+    pattern = func.attrs.get("op_pattern")
+    if pattern in (*_ELEMENTWISE, _INJECTIVE) and len(func.params) > MOST_PIECES + 1:
+        return _OPAQUE
+    return _INJECTIVE if pattern in _ELEMENTWISE and _chooses(func) else None
 
 
 def _chooses(func: tirx.PrimFunc) -> bool:
