@@ -109,4 +109,4 @@ def test_another_kernel_takes_the_place_of_one_that_tvm_cannot_lower():
     inputs = [floats(1, 512) for _ in given]
     module = tvm_rammer.compile(proto)
     assert relative_error(module(*inputs), by_onnxruntime(proto, *inputs)[0]) < 1e-5
-    assert module.report()["dropped"]["refused by the code generator"] > 0
+    assert module.report()["rkernels_dropped"]["refused by the code generator"] > 0
