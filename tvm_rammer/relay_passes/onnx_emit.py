@@ -77,11 +77,13 @@ class Emitter:
     Parameters
     ----------
     node : onnx.NodeProto
-        Has at least one result that has a name; all new names begin with it.
+        Has at least one result that has a name; all new names begin with it, and go on with `how`.
     opset : int
         Of the model, 10 or later.
     dtype : numpy.dtype
         Of constants that are numbers.
+    how : str
+        Another one for each pass, since what a pass makes of a node may have the same results.
 
     Attributes
     ----------
@@ -93,11 +95,11 @@ class Emitter:
         Integer results, and under which names they are there as floating-point numbers.
     """
 
-    def __init__(self, node: onnx.NodeProto, opset: int, dtype: DTypeLike = np.float32) -> None:
+    def __init__(self, node: onnx.NodeProto, opset: int, dtype: DTypeLike = np.float32, how: str = "unrolled") -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
         self.reals: dict[str, str] = {}
-        self.prefix = f"{next(name for name in node.output if name)}/inside/"
+        self.prefix = f"{next(name for name in node.output if name)}/{how}/"
         self.opset, self.dtype = opset, dtype
         self._made: dict[object, str] = {}
 

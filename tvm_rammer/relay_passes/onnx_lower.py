@@ -46,14 +46,14 @@ class _Lowering:
 
     def _lowered(self, node: NodeView) -> Emitter | None:
         lower = _LOWERED.get((node.node.domain.removeprefix("ai.onnx"), node.node.op_type))
-        return lower(node, Emitter(node.node, self._opset, node.float_dtype())) if lower else None
+        return lower(node, Emitter(node.node, self._opset, node.float_dtype(), "lowered")) if lower else None
 
     def _in_floating_point(self, node: NodeView) -> Emitter | None:
         """Integers become numbers of floating point that they have been, and biases are added to these, too."""
         kind, known = node.node.op_type, [self._reals.get(name) for name in node.node.input]
         if not any(known):
             return None
-        emit = Emitter(node.node, self._opset)
+        emit = Emitter(node.node, self._opset, how="lowered")
         if kind == "Cast" and known[0] and node.attribute("to", 0) == TensorProto.FLOAT:
             emit.name(known[0], node.output)
         elif kind == "Add":
