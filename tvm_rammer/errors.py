@@ -58,3 +58,17 @@ class TuningLogError(RammerError):
 
 class ToolError(RammerError):
     """A program that this step needs is missing, or it failed."""
+
+
+def first_line(error: BaseException, width: int = 300) -> str:
+    """The first line of an error's text that says something, cut to `width`."""
+    return _lines(error)[0][:width].rstrip(" .;:")
+
+
+def last_line(error: BaseException, width: int = 300) -> str:
+    """The last such line: what went wrong, after the traces that TVM begins with."""
+    return _lines(error)[-1][:width].rstrip(" .;:")
+
+
+def _lines(error: BaseException) -> list[str]:
+    return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]

@@ -14,7 +14,7 @@ from tvm import relax
 from tvm.support import cc
 
 from .compilation import Compilation
-from .errors import ModelError, TargetError, ToolError
+from .errors import ModelError, TargetError, ToolError, last_line
 from .explore import Alternative, Exploration
 from .ir import ALIGNMENT, RProgram
 from .report import explain, report
@@ -164,9 +164,8 @@ class RammerModule:
         try:
             self.executable.export_library(str(target))
         except (RuntimeError, OSError, ValueError) as error:
-            reason = str(error).strip().splitlines()[-1]
             raise ToolError(
-                f"cannot write the library {str(target)!r}: {reason}; it needs "
+                f"cannot write the library {str(target)!r}: {last_line(error)}; it needs "
                 "a folder that exists, and a name that ends in .so"
             ) from error
         return target

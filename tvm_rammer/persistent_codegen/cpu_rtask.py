@@ -11,7 +11,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Expr, PointerType, PrimType, TensorLoad
 
-from ..errors import CodegenError
+from ..errors import CodegenError, last_line
 from ..ir import ITEM_BYTES, RKernel
 from ..kernel import RTaskFunction, ScheduledKernel
 
@@ -49,7 +49,7 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
     try:
         func = lower(kernel.func)
     except Exception as error:  # as TVM's simplifier does on some copies of copies: "Divide by zero"
-        raise CodegenError(f"TVM cannot lower {kernel.spec.name}: {str(error).strip().splitlines()[-1]}") from error
+        raise CodegenError(f"TVM cannot lower {kernel.spec.name}: {last_line(error)}") from error
     rtask = tirx.Var("rtask", "int32")
     scratch: list[tirx.Buffer] = []
     body = [_one_rtask(s, rtask, kernel.spec) for s in _statements(func.body)]

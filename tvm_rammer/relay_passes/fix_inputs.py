@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from ..errors import ModelError
-from .onnx_read import first_line, read_onnx
+from ..errors import ModelError, first_line
+from .onnx_read import read_onnx
 
 
 def fix_inputs(model: str | os.PathLike[str] | onnx.ModelProto, values: Mapping[str, Any]) -> onnx.ModelProto:

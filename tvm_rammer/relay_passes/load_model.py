@@ -5,7 +5,7 @@ from typing import Any
 
 import tvm
 
-from ..errors import ModelError, RammerError
+from ..errors import ModelError, RammerError, first_line
 from .onnx_shapes import Shapes
 
 
@@ -58,7 +58,7 @@ def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
     from .onnx_loops import unroll_loops
     from .onnx_lower import lower_missing
     from .onnx_modernise import modernise
-    from .onnx_read import first_line, read_onnx
+    from .onnx_read import read_onnx
     from .onnx_shapes import fix_input_shapes
     from .onnx_unroll import unroll_recurrent
 

@@ -8,9 +8,9 @@ from collections import Counter
 import onnx
 import tvm
 
-from ..errors import ModelError, UnsupportedOperatorError
+from ..errors import ModelError, UnsupportedOperatorError, first_line
 from .onnx_inline import all_nodes
-from .onnx_read import default_opset, first_line
+from .onnx_read import default_opset
 
 _DIRECT = frozenset({"If", "Constant"})
 _LISTS = {

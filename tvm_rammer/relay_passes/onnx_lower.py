@@ -11,6 +11,9 @@ from .onnx_quantised import QUANTISED
 from .onnx_read import default_opset
 from .onnx_spectra import SPECTRA
 
+_FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE")}
+_NARROW = {getattr(TensorProto, name) for name in ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32")}
+
 
 def lower_missing(model: onnx.ModelProto) -> bool:
     """Replace integer products, quantised operators, spectra and the like by plain operators, in place.
@@ -73,13 +76,6 @@ def _cast(node: NodeView, emit: Emitter) -> Emitter | None:
     wide = emit("Cast", node.input(0), to=TensorProto.INT64)
     emit.last("Cast", wide, outputs=node.node.output, to=node.attribute("to", 0))
     return emit
-
-
-_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
-_NARROW = (
-    *(TensorProto.INT8, TensorProto.INT16, TensorProto.INT32),
-    *(TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32),
-)
 
 
 def _reverse_sequence(node: NodeView, emit: Emitter) -> Emitter | None:

@@ -7,11 +7,11 @@ import onnx
 import onnx.inliner
 import onnx.version_converter
 
-from ..errors import ModelError
+from ..errors import ModelError, first_line
 from .onnx_fold import infer_types
 from .onnx_import import has_converter
 from .onnx_inline import all_nodes
-from .onnx_read import default_opset, first_line, skeleton
+from .onnx_read import default_opset, skeleton
 
 OLDEST_OPSET = 13
 """What a model is converted to where TVM's frontend would misread it."""

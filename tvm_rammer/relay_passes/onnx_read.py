@@ -6,7 +6,7 @@ import onnx
 import onnx.inliner
 from google.protobuf.message import DecodeError
 
-from ..errors import ModelError
+from ..errors import ModelError, first_line
 from .onnx_inline import subgraphs
 
 SMALL_ELEMENTS = 1024
@@ -114,9 +114,3 @@ def elements(dims) -> int:
     for dim in dims:
         product *= int(dim)
     return product
-
-
-def first_line(error: BaseException, width: int = 300) -> str:
-    """The first line of an error's text that says something, cut to `width`."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:width].rstrip(" .;:")

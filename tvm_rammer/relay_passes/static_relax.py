@@ -5,8 +5,7 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
-from ..errors import ModelError, ShapeError
-from .onnx_read import first_line
+from ..errors import ModelError, ShapeError, first_line
 from .onnx_shapes import Shapes, check_given, remedy
 
 

@@ -83,8 +83,9 @@ def _applicable(function: Function) -> Window | None:
 
 def _tiling(window: Window, tile: Tile, device: DeviceSpec) -> Tiling:
     choices = choices_of(tile)
+    weights = _weight_bytes(window, tile, Layout.of(window, tile)) / (tile.group_parts * tile.filter_parts)
     data = _bytes(window.data) / (window.batch * tile.group_parts * tile.row_parts)
-    late = late_us(_weights(window, tile, Layout.of(window, tile)), data, None, device)
+    late = late_us(weights, data, None, device)
     return Tiling("window", choices, _count(window, tile), rtask_us(window, tile, device), late)
 
 
@@ -153,18 +154,15 @@ def _line_cycles(window: Window, tile: Tile, layout: Layout, device: DeviceSpec)
 
 def _traffic_us(window: Window, tile: Tile, layout: Layout, device: DeviceSpec) -> float:
     """Weights are read once by each rTask that needs them; the image once by all together."""
-    weights = _weights(window, tile, layout)
-    image = _bytes(window.data) + _bytes(window.out)
-    parts = tile.group_parts * tile.filter_parts
-    return traffic_us(weights * parts + image, weights + image / _count(window, tile), device)
+    weights, image = _weight_bytes(window, tile, layout), _bytes(window.data) + _bytes(window.out)
+    nbytes = weights / (tile.group_parts * tile.filter_parts) + image / _count(window, tile)
+    return traffic_us(weights + image, nbytes, device)
 
 
 def _bytes(buffer: tirx.Buffer) -> int:
     return math.prod(int(s) for s in buffer.shape) * ITEM_BYTES["float32"]
 
 
-def _weights(window: Window, tile: Tile, layout: Layout) -> float:
-    """Bytes of weights that an rTask reads."""
-    if window.weight is None:
-        return 0.0
-    return math.prod(pack_of(window, tile, layout).padded) * 4 / (tile.group_parts * tile.filter_parts)
+def _weight_bytes(window: Window, tile: Tile, layout: Layout) -> int:
+    """Of all packed weights; a pool has none."""
+    return 0 if window.weight is None else math.prod(pack_of(window, tile, layout).padded) * ITEM_BYTES["float32"]

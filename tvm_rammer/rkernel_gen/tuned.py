@@ -7,7 +7,7 @@ import tvm
 from tvm import s_tir, tirx
 from tvm.s_tir.schedule import ScheduleError
 
-from ..errors import TuningLogError
+from ..errors import TuningLogError, last_line
 from ..ir import RKernel
 from ..kernel import ScheduledKernel
 from .log_lines import read
@@ -44,9 +44,9 @@ class DatabaseReader:
             try:
                 self._database = meta_schedule.database.JSONDatabase(work_dir=copy)
             except (RuntimeError, ValueError, TypeError, KeyError) as error:
-                reason = str(error).strip().splitlines()[-1]
                 raise TuningLogError(
-                    f"MetaSchedule cannot read the database in {str(folder)!r}: {reason}; tune again with this TVM"
+                    f"MetaSchedule cannot read the database in {str(folder)!r}: {last_line(error)}; "
+                    "tune again with this TVM"
                 ) from error
 
     @staticmethod
