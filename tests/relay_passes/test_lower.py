@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from tvm_rammer.errors import UnsupportedOperatorError
+from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
 
 from .models import by_onnxruntime, model, node, op_names, random, tensor, value
@@ -73,6 +73,29 @@ def test_a_spectrum_whose_length_is_an_input_is_reported():
     proto = model([node("DFT", ["x", "n"], ["y"])], [value("x", [1, 8, 1]), value("n", [], TensorProto.INT64)], ["y"])
     with pytest.raises(UnsupportedOperatorError, match="DFT"):
         load_model(proto)
+
+
+CONSTANTS = {"zero": 0, "four": 4, "sixteen": 16, "five": np.ones(5, "float32")}
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes", "message"),
+    [
+        ("STFT", ["x", "four", "", "sixteen"], {}, "frames of 16 samples every 4"),
+        ("STFT", ["x", "zero", "", "four"], {}, "every 0"),
+        ("STFT", ["x", "four", "five", "four"], {}, r"window of the shape \[5\] for frames of 4"),
+        ("DFT", ["x", "zero"], {}, "length 0"),
+        ("DFT", ["x"], {"axis": 7}, "axis 7"),
+        ("DFT", ["x"], {"axis": 2}, "axis 2"),
+        ("ReverseSequence", ["x", "n"], {"time_axis": 0, "batch_axis": 0}, "axes 0 and 0"),
+        ("LpNormalization", ["x"], {"axis": 3}, "axis 3"),
+    ],
+)
+def test_what_is_impossible_is_refused(op, inputs, attributes, message):
+    constants = [tensor(n, v if n == "five" else np.int64(v)) for n, v in CONSTANTS.items()]
+    given = [value("x", [1, 8, 1]), value("n", [1], TensorProto.INT64)]
+    with pytest.raises(ModelError, match=message):
+        load_model(model([node(op, inputs, ["y"], **attributes)], given, ["y"], constants))
 
 
 # Sequences, norms, images, casts

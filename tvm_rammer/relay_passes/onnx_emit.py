@@ -10,6 +10,7 @@ import onnx
 from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
+from ..errors import ModelError
 from .onnx_fold import infer_types, static_dims
 from .onnx_inline import copy_tensor, subgraphs
 
@@ -62,6 +63,18 @@ class NodeView:
         kind = self.types.get(self.input(0))
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)) if kind and kind.elem_type else None
         return dtype if dtype is not None and dtype.kind == "f" else np.dtype(np.float32)
+
+    def require(self, holds: bool, what: str) -> None:
+        """Refuse a node that says something impossible.
+
+        Raises
+        ------
+        ModelError
+        """
+        if not holds:
+            raise ModelError(
+                f"{self.node.op_type} {self.node.name or self.output!r} has {what}; export the model again"
+            )
 
     @property
     def output(self) -> str:

@@ -84,6 +84,7 @@ def _reverse_sequence(node: NodeView, emit: Emitter) -> Emitter | None:
     if dims is None or emit.opset < 12:
         return None
     time, batch = node.attribute("time_axis", 0), node.attribute("batch_axis", 1)
+    node.require({time, batch} == {0, 1}, f"axes {batch} and {time} of batch and time, which are 0 and 1")
     rest = [axis for axis in range(len(dims)) if axis not in (batch, time)]
     order = [batch, time, *rest]
     steps = emit.constant(np.arange(dims[time], dtype=np.int64)[None])
@@ -101,7 +102,8 @@ def _lp_normalization(node: NodeView, emit: Emitter) -> Emitter | None:
     dims, power = node.dims(0), node.attribute("p", 2)
     if dims is None or power not in (1, 2):
         return None
-    axis = node.attribute("axis", -1) % len(dims)
+    axis = node.attribute("axis", -1)
+    node.require(-len(dims) <= axis < len(dims), f"axis {axis} of the shape {dims}")
     value = node.input(0)
     if emit.opset < 18:
         norm = emit(f"ReduceL{power}", value, axes=[axis])

@@ -19,9 +19,13 @@ def _dft(node: NodeView, emit: Emitter) -> Emitter | None:
         return None
     default = -2 if emit.opset >= 20 else 1
     axis = int(given) if given is not None else node.attribute("axis", default)
-    axis, rank = axis % len(dims), len(dims)
-    n, parts = dims[axis], dims[-1]
-    basis = _basis(int(length) if length is not None else n, onesided, inverse)[:, :parts]
+    rank, parts = len(dims), dims[-1]
+    node.require(-rank <= axis < rank and axis not in (-1, rank - 1), f"axis {axis} of the shape {dims}")
+    axis %= rank
+    n = dims[axis]
+    size = int(length) if length is not None else n
+    node.require(size > 0 and parts in (1, 2), f"length {size} and shape {dims}")
+    basis = _basis(size, onesided, inverse)[:, :parts]
     rows = np.zeros((n, *basis.shape[1:]), emit.dtype)
     rows[: len(basis)] = basis[:n]
     order = [*(a for a in range(rank - 1) if a != axis), axis, rank - 1]
@@ -42,6 +46,11 @@ def _stft(node: NodeView, emit: Emitter) -> Emitter | None:
         return None
     size = int(length) if length is not None else window[0]
     parts = dims[2] if len(dims) == 3 else 1
+    node.require(
+        0 < size <= dims[1] and int(step) > 0 and parts in (1, 2),
+        f"frames of {size} samples every {int(step)} of a signal of the shape {dims}",
+    )
+    node.require(not window or window == [size], f"a window of the shape {window} for frames of {size}")
     onesided = bool(node.attribute("onesided", 1))
     basis = _basis(size, onesided, False)[:, :parts]
     waves = emit.constant(basis.transpose(2, 3, 1, 0).reshape(-1, parts, size).astype(emit.dtype))
