@@ -19,9 +19,9 @@ startup.register_pipeline_with_tvm()
 _HOMES = {
     "compile": "driver",
     "compile_together": "driver",
-    "RammerModule": "module",
-    "fix_inputs": "relay_passes.fix_inputs",
-    "profile": "profiler",
+    "RammerModule": "runtime.module",
+    "fix_inputs": "relay_passes.onnx.fix_inputs",
+    "profile": "runtime.profiler",
     "DeviceSpec": "device",
     "RProgram": "ir",
     "RammerError": "errors",

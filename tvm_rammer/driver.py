@@ -7,15 +7,16 @@ from typing import Any
 
 import tvm
 
-from . import persistent_codegen as codegen
 from . import relay_passes
-from .compilation import Compilation
+from .compilation.record import Compilation
+from .compilation.regions import plan_regions
+from .compilation.stages import build, find_kernels
+from .compilation.target import resolve_device
 from .errors import ModelError
-from .explore import Alternative, Exploration, plan_alternatives
-from .explore_log import model_key, recall, remember
-from .module import RammerModule, TensorSpec, tensor_specs
-from .pipeline import finish, resolve_device
-from .regions import Regions, find_regions, launch_regions, plan_regions
+from .runtime.explore import Alternative, Exploration, plan_alternatives
+from .runtime.explore_log import model_key, recall, remember
+from .runtime.module import RammerModule
+from .runtime.tensors import TensorSpec, tensor_specs
 from .wavefront import PolicyOptions
 
 
@@ -124,29 +125,18 @@ def _compile(
     tuning_logs: str | os.PathLike[str] | None,
     explore: int,
 ) -> RammerModule:
-    target = tvm.target.Target(record.device.target_config())
     record.operators = _count_calls(mod)
-    regions = find_regions(relay_passes.prepare(target)(mod), record, tuning_logs)
-    plan_regions(regions, record)
+    module = find_kernels(mod, record, tuning_logs)
+    plan_regions(module, record)
     if not explore:
-        return RammerModule(Exploration([Alternative("", record, _executable(regions, record, target))], 0), inputs)
-    plans, key = plan_alternatives(regions, record), model_key(record)
+        return RammerModule(Exploration([Alternative("", record, build(module, record))], 0), inputs)
+    plans, key = plan_alternatives(module, record), model_key(record)
     known = recall(tuning_logs, key, record) if tuning_logs is not None else None
     plans = [plan for plan in plans if plan[0] == known] or plans
-    made = [Alternative(label, plan, _executable(regions, plan, target)) for label, plan in plans]
+    made = [Alternative(label, plan, build(module, plan)) for label, plan in plans]
     if tuning_logs is None:
         return RammerModule(Exploration(made, explore), inputs)
     return RammerModule(Exploration(made, explore, partial(remember, tuning_logs, key)), inputs)
-
-
-def _executable(regions: Regions, plan: Compilation, target: tvm.target.Target) -> tvm.relax.VMExecutable:
-    return build(finish(target)(launch_regions(regions, plan)), target)
-
-
-def build(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.relax.VMExecutable:
-    """Generate code for a module that `finish` has lowered."""
-    pipeline = codegen.CUDA_PIPELINE if target.kind.name == "cuda" else "default"
-    return tvm.compile(mod, target, relax_pipeline=tvm.transform.Sequential([]), tir_pipeline=pipeline)
 
 
 def _count_calls(mod: tvm.IRModule) -> int:

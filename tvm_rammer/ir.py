@@ -142,7 +142,7 @@ class RGraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class Footprint:
     """Which box of a buffer each rTask of a kernel touches: affine in the digits of the rTask's index.
 
     The index is written in mixed radix, most significant digit first. In dimension `d` of the buffer the box of an
@@ -207,7 +207,7 @@ class RKernel:
         Registers of one thread; None where nobody has compiled it yet.
     measured : bool
         Whether `rtask_us` was measured; otherwise the cost model predicts it.
-    regions : tuple of (Region or None)
+    footprints : tuple of (Footprint or None)
         What an rTask touches of each buffer, in the order of the function's parameters; None for all of it.
         Empty where nothing is known.
     bytes_per_rtask : float
@@ -222,7 +222,7 @@ class RKernel:
     shared_bytes: int = 0
     registers: int | None = None
     measured: bool = False
-    regions: tuple[Region | None, ...] = field(default=(), compare=False, repr=False)
+    footprints: tuple[Footprint | None, ...] = field(default=(), compare=False, repr=False)
     bytes_per_rtask: float = 0.0
 
     @property

@@ -36,7 +36,7 @@ def _register() -> None:
     @pipelines.register_pipeline("rammer")  # type: ignore[untyped-decorator, unused-ignore]
     def rammer(policy: str = "auto", sync: str = "auto") -> object:
         """Prepare, schedule, finish: for `tvm.compile(mod, target, relax_pipeline="rammer")`."""
-        from .pipeline import rammer_pipeline
+        from .compilation.pipeline import rammer_pipeline
 
         return rammer_pipeline(policy, sync)
 

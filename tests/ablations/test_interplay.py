@@ -15,9 +15,8 @@ from tvm_rammer.ablations.interplay import (
     selected_kernels,
 )
 from tvm_rammer.ablations.variants import Variants
-from tvm_rammer.bench import random_inputs
 from tvm_rammer.device import host_cpu, preset
-from tvm_rammer.module import TensorSpec
+from tvm_rammer.runtime.tensors import TensorSpec, random_inputs
 from tvm_rammer.wavefront import CostModel, simulate
 from tvm_rammer.zoo.inception_module import inception_module
 
@@ -76,7 +75,7 @@ def test_four_ways_run_on_the_cpu():
 def test_the_script_prints_a_table():
     options = ["--models", "Inception module", "--measure", "--repeat", "2"]
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "ablation_interplay.py", *options],
+        [sys.executable, ROOT / "scripts" / "programs" / "ablation_interplay.py", *options],
         capture_output=True, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
     assert done.stdout.count("| Inception module |") == 3

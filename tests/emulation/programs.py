@@ -13,10 +13,10 @@ from tvm_rammer import relay_passes
 from tvm_rammer.device import DeviceSpec, preset
 from tvm_rammer.ir import RKernel, RProgram
 from tvm_rammer.kernel import ScheduledKernel
-from tvm_rammer.persistent_codegen.cuda_kernel import CONSTANT_NAMES
-from tvm_rammer.persistent_codegen.cuda_program import CudaProgram, assemble_cuda
-from tvm_rammer.persistent_codegen.cuda_rtask import extract_cuda
-from tvm_rammer.persistent_codegen.cuda_source import cuda_source, kernel_name
+from tvm_rammer.persistent_codegen.cuda.kernel import CONSTANT_NAMES
+from tvm_rammer.persistent_codegen.cuda.program import CudaProgram, assemble_cuda
+from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
+from tvm_rammer.persistent_codegen.cuda.source import cuda_source, kernel_name
 from tvm_rammer.persistent_codegen.layout import Layout, lay_out
 from tvm_rammer.wavefront import schedule
 

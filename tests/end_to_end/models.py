@@ -1,26 +1,8 @@
-"""The light models of the onnx package, with random weights and without their softmax."""
-
-import pathlib
+"""What the end-to-end tests ask of outputs."""
 
 import numpy as np
 import onnx
 import onnxruntime
-
-from tvm_rammer.zoo.before_softmax import before_softmax
-from tvm_rammer.zoo.random_weights import random_weights
-
-LIGHT = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-NAMES = sorted(path.stem.removeprefix("light_") for path in LIGHT.glob("light_*.onnx"))
-
-
-def light(name: str) -> pathlib.Path:
-    """The path of a light model."""
-    return LIGHT / f"light_{name}.onnx"
-
-
-def trained(name: str, seed: int = 0) -> onnx.ModelProto:
-    """A light model whose outputs say something."""
-    return before_softmax(random_weights(onnx.load(light(name)), seed))
 
 
 def image(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:

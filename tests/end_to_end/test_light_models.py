@@ -7,9 +7,10 @@ import tvm
 from onnx import numpy_helper
 
 import tvm_rammer
-from tests.end_to_end.models import LIGHT, NAMES, by_onnxruntime, image, is_flat, light, trained
-from tvm_rammer.bench import relative_error
+from tests.end_to_end.models import by_onnxruntime, image, is_flat
+from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.device import host_cpu
+from tvm_rammer.zoo.light import NAMES, expected_output_path, light, light_path
 
 QUICK = {"squeezenet", "shufflenet"}
 
@@ -24,7 +25,7 @@ def test_there_are_nine_light_models():
 
 @pytest.mark.parametrize("name", marked(NAMES))
 def test_random_weights_agree_with_onnxruntime_before_the_softmax(name):
-    model = trained(name)
+    model = light(name)
     module = tvm_rammer.compile(model)
     x = image(module.inputs[0].shape)
     (want,) = by_onnxruntime(model, x)
@@ -40,14 +41,14 @@ def test_random_weights_agree_with_onnxruntime_before_the_softmax(name):
 @pytest.mark.parametrize("name", marked(NAMES))
 def test_the_expected_output_of_the_package(name):
     expected = onnx.TensorProto()
-    expected.ParseFromString((LIGHT / f"light_{name}_output_0.pb").read_bytes())
-    module = tvm_rammer.compile(light(name))
+    expected.ParseFromString(expected_output_path(name).read_bytes())
+    module = tvm_rammer.compile(light_path(name))
     got = module(np.ones(module.inputs[0].shape, "float32"))
     assert relative_error(got, numpy_helper.to_array(expected)) <= 1e-4
 
 
 def test_squeezenet_is_one_launch_where_stock_makes_41():
-    facts = tvm_rammer.compile(light("squeezenet")).report()
+    facts = tvm_rammer.compile(light_path("squeezenet")).report()
     assert (facts["stock_launches"], facts["rprogram_launches"]) == (41, 1)
     assert facts["rkernels_considered"] >= 2 * 30  # 30 distinct functions
     assert 0 < facts["waits"] < 2 * facts["veus"] * 41
@@ -57,7 +58,7 @@ def test_squeezenet_is_one_launch_where_stock_makes_41():
 @pytest.mark.parametrize("mcpu", ["x86-64-v3", "x86-64"])
 @pytest.mark.skipif(host_cpu().vector_bytes < 32, reason="this processor does not run AVX2")
 def test_narrower_vectors(mcpu):
-    model = trained("squeezenet")
+    model = light("squeezenet")
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu, "num-cores": 2})
     module = tvm_rammer.compile(model, target=target)
     assert module.report()["arch"] == mcpu

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tvm_rammer
 from tests.end_to_end.models import by_onnxruntime, image
-from tvm_rammer.bench import relative_error
+from tvm_rammer.benchmark.race import relative_error
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 RNG = np.random.default_rng(0)

@@ -6,8 +6,8 @@ from onnx import TensorProto
 
 import tvm_rammer
 from tests.relay_passes.models import by_onnxruntime, random, value
-from tests.relay_passes.test_unroll import B, I, layer, stacked
-from tvm_rammer.bench import relative_error
+from tests.relay_passes.onnx.lower.test_recurrent import B, I, layer, stacked
+from tvm_rammer.benchmark.race import relative_error
 
 
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])

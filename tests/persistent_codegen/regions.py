@@ -7,11 +7,11 @@ import onnx
 import tvm
 
 from tvm_rammer import relay_passes
-from tvm_rammer.compilation import Compilation
+from tvm_rammer.compilation.record import Compilation
+from tvm_rammer.compilation.regions import find_regions
 from tvm_rammer.device import DeviceSpec, host_cpu
 from tvm_rammer.ir import RProgram
 from tvm_rammer.kernel import ScheduledKernel
-from tvm_rammer.regions import find_regions
 from tvm_rammer.wavefront import CostModel, schedule
 
 

@@ -51,7 +51,8 @@ def test_kernels_that_claim_to_read_too_little_are_found_out():
     honest = {op.function: k for op, k in zip(region.program.graph.operators, region.kernels, strict=True)}
     graph = region.program.graph
     claims = {
-        function: [replace(k.spec, regions=tuple(map(_smaller, k.spec.regions)))] for function, k in honest.items()
+        function: [replace(k.spec, footprints=tuple(map(_smaller, k.spec.footprints)))]
+        for function, k in honest.items()
     }
     (program,) = schedule(graph, claims, region.device, veus=8, cost=CostModel(launch_us=1e6))
     kernels = [honest[op.function] for op in graph.operators]

@@ -1,20 +1,9 @@
 """Tiny ONNX models, and what the tests ask about modules."""
 
-import pathlib
-
 import numpy as np
-import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from tvm import relax
-
-LIGHT = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-LIGHT_NAMES = sorted(path.stem.removeprefix("light_") for path in LIGHT.glob("light_*.onnx"))
-
-
-def light(name):
-    """The path of one of onnx's light models."""
-    return LIGHT / f"light_{name}.onnx"
 
 
 def rng(seed=0):
@@ -62,33 +51,3 @@ def op_names(mod, name="main"):
         call.args[0].name_hint if call.op.name == "relax.call_tir" else call.op.name.removeprefix("relax.")
         for call in calls(mod, name)
     ]
-
-
-def randomised(name):
-    """A light model with random weights for its ConstantOfShape nodes, cut before its last softmax."""
-    proto = onnx.load(light(name))
-    graph, draw = proto.graph, rng()
-    known = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
-    nodes = []
-    for n in graph.node:
-        if n.op_type == "ConstantOfShape":
-            shape = known[n.input[0]]
-            scale = (2 / max(1, np.prod(shape[1:]))) ** 0.5
-            weights = draw.standard_normal(shape)
-            weights = weights * scale if len(shape) > 1 else np.abs(weights) + 0.5
-            graph.initializer.append(tensor(n.output[0], weights.astype("float32")))
-        elif n.op_type == "Softmax":
-            graph.output[0].name = n.input[0]
-            graph.output[0].type.tensor_type.ClearField("shape")
-            break
-        else:
-            nodes.append(n)
-    del graph.node[:]
-    graph.node.extend(nodes)
-    used = {i for n in nodes for i in n.input}
-    tensors = [t for t in graph.initializer if t.name in used]
-    inputs = [i for i in graph.input if i.name in used]
-    del graph.initializer[:], graph.input[:]
-    graph.initializer.extend(tensors)
-    graph.input.extend(inputs)
-    return proto

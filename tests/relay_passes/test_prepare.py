@@ -10,9 +10,10 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from tvm_rammer.relay_passes import Launch, finish, load_model, partition, prepare, replace_region
+from tvm_rammer.zoo.light import NAMES, light, light_path
 
-from .models import LIGHT_NAMES, by_onnxruntime, calls, light, model, node, op_names, random, randomised, tensor, value
-from .test_fold_batchnorm import build, norm
+from .models import by_onnxruntime, calls, model, node, op_names, random, tensor, value
+from .passes.test_fold_batchnorm import build, norm
 
 OPERATORS = {
     "squeezenet": 41,
@@ -25,9 +26,9 @@ OPERATORS = {
 LARGE = {"bvlc_alexnet", "vgg19", "zfnet512"}
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGE)) for n in LIGHT_NAMES])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGE)) for n in NAMES])
 def test_light_models_become_one_region(name, target):
-    found = partition(prepare(target)(load_model(light(name))))
+    found = partition(prepare(target)(load_model(light_path(name))))
     assert found.left == () and len(found.regions) == 1
     graph = found.regions[0].graph
     assert len(graph.operators) <= OPERATORS.get(name, 28)
@@ -35,7 +36,7 @@ def test_light_models_become_one_region(name, target):
 
 
 def test_squeezenet_is_fused_as_stock_fuses_it(target):
-    names = op_names(prepare(target)(load_model(light("squeezenet"))))
+    names = op_names(prepare(target)(load_model(light_path("squeezenet"))))
     assert len(names) == 41
     assert sum(n.startswith("fused_conv2d") and "add" in n and "relu" in n for n in names) == 26
     assert not [n for n in names if n.startswith(("conv2d", "relu", "add", "dropout"))]
@@ -171,7 +172,7 @@ def test_an_if_at_run_time_stays_between_regions(run, target):
 @pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
 def test_a_light_model_with_random_weights_agrees_with_onnxruntime(name, target):
     """Compared before the softmax, each operator replaced by a launch of itself on the way."""
-    proto = randomised(name)
+    proto = light(name)
     x = random(1, 3, 224, 224)
     mod = prepare(target)(load_model(proto))
     (region,) = partition(mod).regions

@@ -11,7 +11,7 @@ from tvm_rammer.errors import ModelError, ShapeError
 from tvm_rammer.relay_passes import load_model
 from tvm_rammer.relay_passes.bindings import static_shape
 
-from .test_fold_batchnorm import build
+from .passes.test_fold_batchnorm import build
 
 
 @I.ir_module

@@ -12,10 +12,10 @@ from tvm_rammer.ir import RKernel
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen import construct
 from tvm_rammer.rkernel_gen.construct import MOST, build, choose, space
-from tvm_rammer.rkernel_gen.cpu_generic import GenericRule
+from tvm_rammer.rkernel_gen.cpu.generic.rule import GenericRule
+from tvm_rammer.rkernel_gen.measured import MeasuredTime, code_hash
 from tvm_rammer.rkernel_gen.select import pareto
 from tvm_rammer.rkernel_gen.tiling import Function, Tiling
-from tvm_rammer.rkernel_gen.tuning_log import MeasuredTime, code_hash
 
 op = relax.op
 DEVICES = {"cpu": replace(host_cpu(), units=2), "cuda": PRESETS["cuda:h200"]}

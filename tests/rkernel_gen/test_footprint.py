@@ -9,10 +9,10 @@ from tvm.script import tirx as T
 
 from tests.functions import fused
 from tvm_rammer.device import preset
-from tvm_rammer.ir import Buffer, Region, RGraph, ROperator
+from tvm_rammer.ir import Buffer, Footprint, RGraph, ROperator
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen import make_kernels
-from tvm_rammer.rkernel_gen.footprint import covers, footprint
+from tvm_rammer.rkernel_gen.footprint.footprint import covers, footprints_of
 
 from .touched import touched
 
@@ -75,36 +75,36 @@ def split(place: int, view: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(index))
 
 
-def assert_covers(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Region | None, ...]:
-    """Each region covers all that each rTask touches."""
-    regions = footprint(func, num_rtasks)
+def assert_covers(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Footprint | None, ...]:
+    """Each footprint covers all that each rTask touches."""
+    footprints = footprints_of(func, num_rtasks)
     really = touched(func, num_rtasks)
-    for param, region in zip(func.params, regions, strict=True):
-        if region is None:
+    for param, footprint in zip(func.params, footprints, strict=True):
+        if footprint is None:
             continue
         shape = tuple(int(s) for s in param.shape)
-        assert math.prod(region.radices) == num_rtasks
+        assert math.prod(footprint.radices) == num_rtasks
         for rtask, found in enumerate(really):
-            box = region.box(rtask)
+            box = footprint.box(rtask)
             for index in found[param.name]:
-                place = split(linear(index, shape), region.view or shape)
+                place = split(linear(index, shape), footprint.view or shape)
                 assert all(low <= i < high for i, (low, high) in zip(place, box, strict=True)), (param, rtask, index)
-    return regions
+    return footprints
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda:h200"])
 @pytest.mark.parametrize("name", sorted(OPERATORS))
-def test_regions_cover_what_rtasks_touch(name: str, target: str) -> None:
+def test_footprints_cover_what_rtasks_touch(name: str, target: str) -> None:
     kernels = kernels_of(name, target)
     assert kernels or target != "cpu"
     for kernel in kernels:
         assert None not in assert_covers(kernel.func, kernel.spec.num_rtasks)
 
 
-def written(func: tirx.PrimFunc, num_rtasks: int) -> Region:
-    region = assert_covers(func, num_rtasks)[-1]
-    assert region is not None
-    return region
+def written(func: tirx.PrimFunc, num_rtasks: int) -> Footprint:
+    footprint = assert_covers(func, num_rtasks)[-1]
+    assert footprint is not None
+    return footprint
 
 
 def test_rows_with_a_halo() -> None:
@@ -117,8 +117,8 @@ def test_rows_with_a_halo() -> None:
                 ) + T.if_then_else(r * 2 + i < 15, x[r * 2 + i + 1, j], T.float32(0))  # fmt: skip
 
     read, write = assert_covers(func, 8)
-    assert read == Region((8,), (-1, 0), ((2,), (0,)), (4, 8))
-    assert write == Region((8,), (0, 0), ((2,), (0,)), (2, 8))
+    assert read == Footprint((8,), (-1, 0), ((2,), (0,)), (4, 8))
+    assert write == Footprint((8,), (0, 0), ((2,), (0,)), (2, 8))
 
 
 def test_a_tile_of_two_digits() -> None:
@@ -128,7 +128,7 @@ def test_a_tile_of_two_digits() -> None:
             for i, j in T.grid(2, 4):
                 y[t // 5 * 2 + i, t % 5 * 4 + j] = T.float32(1)
 
-    assert written(func, 15) == Region((3, 5), (0, 0), ((2, 0), (0, 4)), (2, 4))
+    assert written(func, 15) == Footprint((3, 5), (0, 0), ((2, 0), (0, 4)), (2, 4))
 
 
 def test_of_block_indices_x_is_the_fastest() -> None:
@@ -139,7 +139,7 @@ def test_of_block_indices_x_is_the_fastest() -> None:
                 for t in T.thread_binding(4, "threadIdx.x"):
                     y[b, a * 4 + t] = T.float32(1)
 
-    assert written(func, 15) == Region((3, 5), (0, 0), ((1, 0), (0, 4)), (1, 4))
+    assert written(func, 15) == Footprint((3, 5), (0, 0), ((1, 0), (0, 4)), (1, 4))
 
 
 def test_elements_dealt_out_in_one_row() -> None:
@@ -154,7 +154,7 @@ def test_elements_dealt_out_in_one_row() -> None:
                     T.where(t * 16 + i < 105)
                     y[a, b, c] = T.float32(1)
 
-    assert written(func, 7) == Region((7,), (0,), ((16,),), (16,), view=(105,))
+    assert written(func, 7) == Footprint((7,), (0,), ((16,),), (16,), view=(105,))
 
 
 def test_an_index_that_runs_on_into_the_next_rows() -> None:
@@ -164,8 +164,8 @@ def test_an_index_that_runs_on_into_the_next_rows() -> None:
             for i in T.serial(10):
                 y[t // 2, 0, t % 2 * 10 + i] = T.float32(1)
 
-    region = written(func, 4)
-    assert region == Region((2, 2), (0, 0, 0), ((1, 0), (0, 2), (0, 0)), (1, 2, 5))
+    footprint = written(func, 4)
+    assert footprint == Footprint((2, 2), (0, 0, 0), ((1, 0), (0, 2), (0, 0)), (1, 2, 5))
 
 
 def test_a_last_tile_moved_back() -> None:
@@ -175,8 +175,8 @@ def test_a_last_tile_moved_back() -> None:
             for i in T.serial(4):
                 y[T.min(t * 4, 6) + i] = T.float32(1)
 
-    region = written(func, 3)
-    assert region.extents[0] < 10
+    footprint = written(func, 3)
+    assert footprint.extents[0] < 10
 
 
 def test_rtasks_that_touch_nothing_have_no_box_within_the_buffer() -> None:
@@ -186,7 +186,7 @@ def test_rtasks_that_touch_nothing_have_no_box_within_the_buffer() -> None:
             y[t] = T.if_then_else(t < 4, x[t], T.float32(0))
 
     read, _ = assert_covers(func, 8)
-    assert read == Region((8,), (0,), ((1,),), (1,))
+    assert read == Footprint((8,), (0,), ((1,),), (1,))
 
 
 def test_data_as_an_index_may_lead_anywhere() -> None:
@@ -196,9 +196,9 @@ def test_data_as_an_index_may_lead_anywhere() -> None:
             for j in T.serial(4):
                 y[t, j] = x[i[t], j]
 
-    table, index, _ = footprint(func, 8)
-    assert table == Region((8,), (0, 0), ((0,), (0,)), (9, 4))
-    assert index == Region((8,), (0,), ((1,),), (1,))
+    table, index, _ = footprints_of(func, 8)
+    assert table == Footprint((8,), (0, 0), ((0,), (0,)), (9, 4))
+    assert index == Footprint((8,), (0,), ((1,),), (1,))
 
 
 def test_guards_on_different_data_do_not_cancel() -> None:
@@ -208,7 +208,7 @@ def test_guards_on_different_data_do_not_cancel() -> None:
             if i[t] - i[t + 2] < 1:
                 y[t + 4 * (i[t] - i[t + 1])] = T.float32(1)
 
-    assert footprint(func, 2)[1] == Region((2,), (0,), ((0,),), (8,))
+    assert footprints_of(func, 2)[1] == Footprint((2,), (0,), ((0,),), (8,))
 
 
 def test_pointers_and_other_names_hide_a_buffer() -> None:
@@ -218,7 +218,7 @@ def test_pointers_and_other_names_hide_a_buffer() -> None:
             T.evaluate(T.call_extern("int32", "f", T.address_of(x[t]), z.data))
             y[t] = T.float32(1)
 
-    assert footprint(func, 8) == (None, Region((8,), (0,), ((1,),), (1,)), None)
+    assert footprints_of(func, 8) == (None, Footprint((8,), (0,), ((1,),), (1,)), None)
 
 
 def test_a_select_reads_both_sides() -> None:
@@ -228,7 +228,7 @@ def test_a_select_reads_both_sides() -> None:
             y[t] = T.Select(t < 2, x[t], x[t + 4])
 
     read, _ = assert_covers(func, 4)
-    assert read == Region((4,), (0,), ((1,),), (5,))
+    assert read == Footprint((4,), (0,), ((1,),), (5,))
 
 
 def test_unknown_code_proves_nothing() -> None:
@@ -238,19 +238,19 @@ def test_unknown_code_proves_nothing() -> None:
             while x[t] > T.float32(0):
                 x[t] = x[t] - T.float32(1)
 
-    assert footprint(func, 8) == (None,)
+    assert footprints_of(func, 8) == (None,)
 
 
 def test_what_nobody_asks_about_is_left_out() -> None:
     kernel = kernels_of("conv 1x1, bias", "cpu")[0]
-    data, weight, bias, result = footprint(kernel.func, kernel.spec.num_rtasks)
+    data, weight, bias, result = footprints_of(kernel.func, kernel.spec.num_rtasks)
     assert weight is not None and bias is not None
-    assert footprint(kernel.func, kernel.spec.num_rtasks, skip={1, 2}) == (data, None, None, result)
-    assert kernel.spec.regions == (data, None, None, result)
+    assert footprints_of(kernel.func, kernel.spec.num_rtasks, skip={1, 2}) == (data, None, None, result)
+    assert kernel.spec.footprints == (data, None, None, result)
 
 
 def test_boxes_that_are_fewer_than_the_elements_leave_some_out():
-    rows = Region((4,), (0, 0), ((2,), (0,)), (2, 9))
+    rows = Footprint((4,), (0, 0), ((2,), (0,)), (2, 9))
     assert covers(rows, 4, (8, 9)) and covers(rows, 4, (7, 9)) and covers(None, 4, (9, 9))
     assert not covers(rows, 4, (9, 9)) and not covers(rows, 4, (8, 10))
-    assert covers(Region((2,), (0,), ((36,),), (36,), view=(72,)), 2, (8, 9))
+    assert covers(Footprint((2,), (0,), ((36,),), (36,), view=(72,)), 2, (8, 9))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm_rammer.ir import Buffer, Region, RGraph, RKernel, ROperator
+from tvm_rammer.ir import Buffer, Footprint, RGraph, RKernel, ROperator
 
 SIZES = ((1, 12), (6, 1), (4, 6), (8, 8), (12, 10))
 
@@ -52,32 +52,32 @@ def _kernel(rng: random.Random, shapes: Sequence[tuple[int, ...]], function: str
     radices = tuple(-(-extent // t) for extent, t in zip(grid, tile, strict=True))
     halo, count = rng.choice((0, 0, 1, 2)), math.prod(radices)
     view = () if grid == out else grid
-    regions = tuple(
+    footprints = tuple(
         _tiles(radices, tile, halo if i + 1 < len(shapes) else 0, view) if shape == out and rng.random() < 0.9 else None
         for i, shape in enumerate(shapes)
     )
     us = rng.choice((0.5, 1.0, 3.0))
-    return RKernel(f"k_{function}_{count}", function, count, us, regions=regions if rng.random() < 0.9 else ())
+    return RKernel(f"k_{function}_{count}", function, count, us, footprints=footprints if rng.random() < 0.9 else ())
 
 
-def _tiles(radices: tuple[int, ...], tile: tuple[int, ...], halo: int, view: tuple[int, ...]) -> Region:
+def _tiles(radices: tuple[int, ...], tile: tuple[int, ...], halo: int, view: tuple[int, ...]) -> Footprint:
     steps = tuple(tuple(t if i == d else 0 for i in range(len(tile))) for d, t in enumerate(tile))
-    return Region(radices, (-halo,) * len(tile), steps, tuple(t + 2 * halo for t in tile), view)
+    return Footprint(radices, (-halo,) * len(tile), steps, tuple(t + 2 * halo for t in tile), view)
 
 
 def touched(kernel: RKernel, parameter: int, shape: tuple[int, ...], index: int, *, written: bool) -> np.ndarray:
     """What an rTask touches of a buffer: the numbers of its cells, row after row.
 
-    A tile of unknown region is all of an input. Of an output it is what the rTasks of these tests write then: equal
+    A tile of unknown footprint is all of an input. Of an output it is what the rTasks of these tests write then: equal
     parts, one after another.
     """
     cells = np.arange(math.prod(shape))
-    region = kernel.regions[parameter] if kernel.regions else None
-    if region is None:
+    footprint = kernel.footprints[parameter] if kernel.footprints else None
+    if footprint is None:
         first, last = (n * cells.size // kernel.num_rtasks for n in (index, index + 1))
         return cells[first:last] if written else cells
-    view = region.view or shape
-    box = tuple(slice(max(0, a), max(0, min(b, n))) for (a, b), n in zip(region.box(index), view, strict=True))
+    view = footprint.view or shape
+    box = tuple(slice(max(0, a), max(0, min(b, n))) for (a, b), n in zip(footprint.box(index), view, strict=True))
     return cells.reshape(view)[box].ravel()
 
 

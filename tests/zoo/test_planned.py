@@ -5,7 +5,7 @@ import pytest
 
 from tvm_rammer.ablations.variants import Variants
 from tvm_rammer.device import preset
-from tvm_rammer.zoo.onnx_graph import OnnxGraph
+from tvm_rammer.zoo.onnx_tools.graph import OnnxGraph
 
 from .tiny import TINY
 

@@ -1,26 +1,21 @@
 """Light models with random weights: their outputs tell right from wrong."""
 
-import pathlib
-
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 from onnx import numpy_helper
 
-from tvm_rammer.zoo.before_softmax import before_softmax
-from tvm_rammer.zoo.random_weights import random_weights
+from tvm_rammer.zoo.light import NAMES, light_path
+from tvm_rammer.zoo.onnx_tools.before_softmax import before_softmax
+from tvm_rammer.zoo.onnx_tools.random_weights import random_weights
 
-LIGHT = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 BIG = {"bvlc_alexnet", "vgg19", "zfnet512"}
-NAMES = [
-    pytest.param(name, marks=pytest.mark.slow) if name in BIG else name
-    for name in sorted(p.stem.removeprefix("light_") for p in LIGHT.glob("*.onnx"))
-]
+MARKED = [pytest.param(name, marks=pytest.mark.slow) if name in BIG else name for name in NAMES]
 
 
 def light(name):
-    return onnx.load(LIGHT / f"light_{name}.onnx")
+    return onnx.load(light_path(name))
 
 
 def run(model, seed=0):
@@ -32,7 +27,7 @@ def run(model, seed=0):
     return session.run(None, {given.name: x})[0]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MARKED)
 def test_outputs_are_finite_and_far_from_flat(name):
     output = run(before_softmax(random_weights(light(name))))
     assert np.isfinite(output).all()

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..benchmark.race import race
 from ..device import DeviceSpec
 from ..ir import RKernel, RProgram
-from ..race import race
 from .variants import Variants
 
 Kernels = Mapping[str, tuple[RKernel, ...]]

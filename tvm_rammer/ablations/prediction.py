@@ -7,9 +7,9 @@ from itertools import permutations
 
 import numpy as np
 
+from ..benchmark.race import ROUNDS, race
 from ..persistent_codegen import collect_stamps
-from ..profiler import make_profile
-from ..race import ROUNDS, race
+from ..runtime.profiler import make_profile
 from ..wavefront import simulate
 from .variants import Variants
 

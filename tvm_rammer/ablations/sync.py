@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..benchmark.race import race
 from ..device import DeviceSpec
 from ..ir import RGraph
-from ..race import race
 from ..wavefront import schedule
-from ..wavefront.waves import waves
+from ..wavefront.policies.waves import waves
 from ..zoo.nasbench import NasbenchModule, nasbench, random_module
 from .lowering import Lowered, Lowering
 from .variants import Variants

@@ -7,14 +7,14 @@ from typing import Any
 
 import tvm
 
-from .. import driver, relay_passes
-from ..compilation import Compilation
+from .. import relay_passes
+from ..benchmark.race import Runner, tvm_runner
+from ..compilation.record import Compilation
+from ..compilation.regions import plan_regions
+from ..compilation.stages import build, find_kernels
 from ..device import DeviceSpec
 from ..ir import RKernel, RProgram
-from ..module import tensor_specs
-from ..pipeline import finish
-from ..race import Runner, tvm_runner
-from ..regions import find_regions, launch_regions, plan_regions
+from ..runtime.tensors import tensor_specs
 
 
 class Variants:
@@ -37,10 +37,9 @@ class Variants:
 
     def __init__(self, model: Any, device: DeviceSpec, tuning_logs: str | os.PathLike[str] | None = None) -> None:
         self.record = Compilation(device)
-        self._target = tvm.target.Target(device.target_config())
         loaded = relay_passes.load_model(model)
         self.inputs = tensor_specs(loaded)
-        self._regions = find_regions(relay_passes.prepare(self._target)(loaded), self.record, tuning_logs)
+        self._module = find_kernels(loaded, self.record, tuning_logs)
         self._plans: dict[tuple[object, ...], Compilation] = {}
 
     def plan(
@@ -59,19 +58,17 @@ class Variants:
 
     def runner(self, policy: str, sync: str, kernels: Mapping[str, tuple[RKernel, ...]] | None = None) -> Runner:
         """Compile a plan for this machine's CPU."""
-        mod = launch_regions(self._regions, self._planned(policy, sync, kernels))
-        return tvm_runner(driver.build(finish(self._target)(mod), self._target), tvm.cpu())
+        return tvm_runner(build(self._module, self._planned(policy, sync, kernels)), tvm.cpu())
 
     def stamped_runner(self, policy: str, sync: str) -> tuple[Runner, Compilation]:
         """Compile a plan for this machine's CPU so that it notes the time; with its record, for `make_profile`."""
         planned = self._planned(policy, sync, None)
-        mod = launch_regions(self._regions, planned, stamped=True)
-        return tvm_runner(driver.build(finish(self._target)(mod), self._target), tvm.cpu()), planned
+        return tvm_runner(build(self._module, planned, stamped=True), tvm.cpu()), planned
 
     def _planned(self, policy: str, sync: str, kernels: Mapping[str, tuple[RKernel, ...]] | None) -> Compilation:
         key = (policy, sync, None if kernels is None else tuple(sorted(kernels.items(), key=lambda item: item[0])))
         if key not in self._plans:
             planned = replace(self.record.for_policy(policy, kernels or self.record.kernels), sync=sync)
-            plan_regions(self._regions, planned)
+            plan_regions(self._module, planned)
             self._plans[key] = planned
         return self._plans[key]

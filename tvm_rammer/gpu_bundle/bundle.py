@@ -12,6 +12,7 @@ import tvm
 
 from ..device import DeviceSpec
 from ..errors import ToolError
+from ..nvcc import compile_cuda
 from .files import MANIFEST, Files
 from .kernels import lower_kernels
 from .lower import VARIANTS
@@ -19,7 +20,7 @@ from .models import MODELS, BundleModel
 from .onsite.plan import Plan, check_plan, plan_to_json
 from .plans import plan_of
 from .reference import reference_outputs, seeded_inputs
-from .toolchain import ARCHITECTURES, build_launcher, compile_cubin
+from .toolchain import ARCHITECTURES, TIME_LIMIT_S, build_launcher
 
 MAX_BYTES = 60_000_000
 """Size of a bundle at most: what may be copied to a machine that is lent for minutes."""
@@ -107,7 +108,10 @@ def _add_model(
         plan, source = make_plan(files, proto, variant, device, input_files)
         place = f"models/{name}/{variant}"
         files.write(f"{place}/kernels.cu", source)
-        cubins = {a: files.write(f"{place}/{a}.cubin", compile_cubin(source, a)) for a in architectures}
+        cubins = {
+            a: files.write(f"{place}/{a}.cubin", compile_cuda(source, a, time_limit_s=TIME_LIMIT_S).cubin)
+            for a in architectures
+        }
         files.write_json(f"{place}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
     files.write_json(
         f"models/{name}/model.json",

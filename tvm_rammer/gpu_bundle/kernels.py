@@ -11,7 +11,7 @@ from tvm import tirx
 
 from ..errors import CodegenError
 from ..ir import ITEM_BYTES
-from ..persistent_codegen.cuda_pipeline import PIPELINE
+from ..persistent_codegen.cuda.pipeline import PIPELINE
 
 _AXES = ("x", "y", "z")
 _TAGS = "tirx.kernel_launch_params"

@@ -8,16 +8,16 @@ import onnx
 import tvm
 
 from .. import relay_passes
-from ..compilation import Compilation
+from ..compilation.record import Compilation
+from ..compilation.regions import plan_regions
+from ..compilation.stages import find_kernels, lower, tvm_target
 from ..device import DeviceSpec
-from ..pipeline import finish
-from ..regions import schedule_regions
-from ..relay_passes.pipeline import backend
+from ..relay_passes.finish import backend
 
 
 def lower_stock(model: onnx.ModelProto, device: DeviceSpec) -> tvm.IRModule:
     """Lower with TVM's default pipeline for the target."""
-    target = tvm.target.Target(device.target_config())
+    target = tvm_target(device)
     return backend(target).get_default_pipeline(target)(relay_passes.load_model(model))
 
 
@@ -34,10 +34,10 @@ def lower_rammer(
     single_calls : bool
         Whether the chosen kernels are launched one by one.
     """
-    target = tvm.target.Target(device.target_config())
-    prepared = relay_passes.prepare(target)(relay_passes.load_model(model))
-    scheduled = schedule_regions(prepared, Compilation(device, sync=sync), single_calls=single_calls)
-    return finish(target)(scheduled)
+    record = Compilation(device, sync=sync)
+    module = find_kernels(relay_passes.load_model(model), record)
+    plan_regions(module, record)
+    return lower(module, record, single_calls=single_calls)
 
 
 VARIANTS: Mapping[str, Callable[[Any, DeviceSpec], tvm.IRModule]] = MappingProxyType(

@@ -1,16 +1,15 @@
 """The models of a bundle."""
 
-import pathlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import onnx
 
-from ..zoo.before_softmax import before_softmax
 from ..zoo.inception_module import inception_module
+from ..zoo.light import light
 from ..zoo.lstm_stack import lstm_stack
-from ..zoo.random_weights import random_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +32,6 @@ class BundleModel:
     tolerance: float
 
 
-def squeezenet() -> onnx.ModelProto:
-    """Build SqueezeNet from the light model of the `onnx` package, with random weights, without its softmax."""
-    folder = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-    return before_softmax(random_weights(onnx.load(folder / "light_squeezenet.onnx")))
-
-
 MODELS: Mapping[str, BundleModel] = MappingProxyType(
     {
         "lstm": BundleModel(
@@ -49,6 +42,10 @@ MODELS: Mapping[str, BundleModel] = MappingProxyType(
         "inception": BundleModel(
             "Inception module 3a of GoogLeNet, 192 channels of 28 by 28, batch 1.", inception_module, 1e-4
         ),
-        "squeezenet": BundleModel("SqueezeNet 1.1, 224 by 224, batch 1, without its softmax.", squeezenet, 1e-4),
+        "squeezenet": BundleModel(
+            "SqueezeNet 1.1, 224 by 224, batch 1, random weights, without its softmax.",
+            partial(light, "squeezenet"),
+            1e-4,
+        ),
     }
 )

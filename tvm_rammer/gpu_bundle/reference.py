@@ -66,6 +66,6 @@ def reference_outputs(model: onnx.ModelProto, inputs: Mapping[str, np.ndarray]) 
         if not (np.isfinite(array).all() and array.std() > 1e-3 * np.abs(array).max()):
             raise ModelError(
                 f"output {output.name!r} is flat or not finite (standard deviation {array.std():.1e}); "
-                "give the model other weights: tvm_rammer.zoo.random_weights"
+                "give the model other weights: zoo.onnx_tools.random_weights"
             )
     return found

@@ -10,15 +10,15 @@ from tvm.ir import GlobalVar
 from ..device import DeviceSpec
 from ..ir import RProgram
 from ..kernel import ScheduledKernel
-from ..ptxas import Resources
+from ..nvcc import Resources
 from .assembled import AssembledProgram
-from .cpu_program import assemble_cpu
-from .cpu_rtask import extract_cpu
-from .cpu_stamps import Stamps, collect_stamps, read_stamps
-from .cuda_pipeline import PIPELINE as CUDA_PIPELINE
-from .cuda_program import assemble_cuda
-from .cuda_resources import check_residency, measure_resources
-from .cuda_rtask import extract_cuda
+from .cpu.program import assemble_cpu
+from .cpu.rtask import extract_cpu
+from .cpu.stamps import Stamps, collect_stamps, read_stamps
+from .cuda.pipeline import PIPELINE as CUDA_PIPELINE
+from .cuda.program import assemble_cuda
+from .cuda.resources import check_residency, measure_resources
+from .cuda.rtask import extract_cuda
 from .layout import lay_out
 from .library import RTaskLibrary
 

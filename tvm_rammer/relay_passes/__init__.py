@@ -11,18 +11,18 @@ TVM removed Relay in 0.20, so these passes work on Relax, and the folder keeps t
     finish          the rest of TVM's own pipeline, down to what its virtual machine runs
 """
 
-from .eligible import LEAVE
-from .fix_inputs import fix_inputs
-from .fold_batchnorm import FoldBatchNorm
-from .fold_constants import FoldConstants
-from .join_models import join_models, models_of
+from .finish import finish
 from .load_model import load_model
-from .pad_columns import PadColumns
-from .partition import Partition, Region, partition
-from .pipeline import finish
+from .onnx.fix_inputs import fix_inputs
+from .passes.fold_batchnorm import FoldBatchNorm
+from .passes.fold_constants import FoldConstants
+from .passes.pad_columns import PadColumns
+from .passes.simplify_ops import SimplifyOps
 from .prepare import prepare
-from .rewrite import Launch, replace_region
-from .simplify_ops import SimplifyOps
+from .regions.eligible import LEAVE
+from .regions.join_models import join_models, models_of
+from .regions.partition import Partition, Region, partition
+from .regions.replace_region import Launch, replace_region
 
 __all__ = [
     "LEAVE",

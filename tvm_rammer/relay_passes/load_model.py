@@ -6,7 +6,7 @@ from typing import Any
 import tvm
 
 from ..errors import ModelError, RammerError, first_line
-from .onnx_shapes import Shapes
+from .onnx.shapes import Shapes
 
 
 def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
@@ -53,14 +53,14 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
 
 
 def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
-    from .onnx_fold import fold_onnx
-    from .onnx_import import import_onnx
-    from .onnx_loops import unroll_loops
-    from .onnx_lower import lower_missing
-    from .onnx_modernise import modernise
-    from .onnx_read import read_onnx
-    from .onnx_shapes import fix_input_shapes
-    from .onnx_unroll import unroll_recurrent
+    from .onnx.convert_opset import modernise
+    from .onnx.fold import fold_onnx
+    from .onnx.importer import import_onnx
+    from .onnx.lower.loops import unroll_loops
+    from .onnx.lower.operators import lower_missing
+    from .onnx.lower.recurrent import unroll_recurrent
+    from .onnx.read import read_onnx
+    from .onnx.shapes import fix_input_shapes
 
     proto = read_onnx(model)
     fix_input_shapes(proto, shapes)

@@ -8,12 +8,12 @@ from tvm.ir import Call
 from ..device import from_target_config
 from ..ir import ITEM_BYTES
 from .bindings import body_blocks, is_call
-from .drop_dead_blocks import DropDeadBlocks
-from .fold_batchnorm import FoldBatchNorm
-from .fold_constants import FoldConstants
-from .pad_columns import PadColumns
-from .pipeline import backend
-from .simplify_ops import SimplifyOps
+from .finish import backend
+from .passes.drop_dead_blocks import DropDeadBlocks
+from .passes.fold_batchnorm import FoldBatchNorm
+from .passes.fold_constants import FoldConstants
+from .passes.pad_columns import PadColumns
+from .passes.simplify_ops import SimplifyOps
 
 _ELEMENTWISE, _INJECTIVE, _OPAQUE = (0, 1), 2, 8
 """Values of `op_pattern`: element by element, also with broadcasting; any one element to one element; never fused."""

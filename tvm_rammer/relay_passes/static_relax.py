@@ -6,7 +6,7 @@ import tvm
 from tvm import relax, tirx
 
 from ..errors import ModelError, ShapeError, first_line
-from .onnx_shapes import Shapes, check_given, remedy
+from .onnx.shapes import Shapes, check_given, remedy
 
 
 def static_relax(mod: tvm.IRModule, shapes: Shapes | None = None) -> tvm.IRModule:

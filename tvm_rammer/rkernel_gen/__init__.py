@@ -1,103 +1,27 @@
-"""Several rKernels for each rOperator: tilings of its function, made by TVM schedules."""
+"""Several rKernels for each rOperator: tilings of its function, made by TVM schedules.
 
-import os
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+In go RGraphs and their fused functions, out come for each function the kernels that the scheduler may choose from.
+Read in this order:
 
-from tvm import tirx
+    tiling        what a rule is: a space of tilings with predicted times, and the code of each
+    construct     from that space to the few tilings that are built
+    cpu, cuda     the rules of each kind of device
+    registered    rKernels that users wrote by hand: one more rule
+    measured      what is asked of a tuning log
+    analysis      reading fused functions
+    footprint     which part of each buffer an rTask touches
+    select        the Pareto set that the scheduler sees
+    make_kernels  all of it, for a whole module
+"""
 
-from ..device import DeviceSpec
-from ..ir import RGraph
-from ..kernel import ScheduledKernel
-from .construct import choose
-from .footprint import covers, footprint
+from .make_kernels import Kernels, constant_parameters, make_kernels
+from .measured import Measurements
 from .registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
-from .select import pareto
-from .tiling import Function
-from .tuning_log import TuningLog
-
-
-@dataclass(slots=True)
-class Kernels:
-    """The rKernels of the functions of a module.
-
-    Parameters
-    ----------
-    kernels : dict of str to tuple of ScheduledKernel
-        Empty for a function that cannot become an rKernel on this device: it stays a stock call.
-    dropped : Counter
-        Kernels that were made and not kept, counted by reason.
-    """
-
-    kernels: dict[str, tuple[ScheduledKernel, ...]] = field(default_factory=dict)
-    dropped: Counter[str] = field(default_factory=Counter)
-
-
-def make_kernels(
-    graphs: Sequence[RGraph],
-    functions: Mapping[str, tirx.PrimFunc],
-    device: DeviceSpec,
-    tuning_logs: str | os.PathLike[str] | None = None,
-) -> Kernels:
-    """Make the rKernels of every function that the graphs call.
-
-    Parameters
-    ----------
-    graphs : sequence of RGraph
-    functions : mapping of str to tirx.PrimFunc
-        Fused and not scheduled, by the names that `ROperator.function` uses.
-    device : DeviceSpec
-    tuning_logs : path, optional
-        What `tvm-rammer tune` wrote, or a MetaSchedule database; its records compete with the constructed kernels.
-
-    Returns
-    -------
-    Kernels
-    """
-    log = TuningLog(tuning_logs) if tuning_logs is not None else None
-    found = Kernels()
-    for name, constants in constant_parameters(graphs).items():
-        function = Function(name, functions[name], device, constants)
-        foreign = log.kernels(function) if log else ()
-        found.kernels[name] = (*foreign, *choose(function, log.measured(function) if log else {}, found.dropped))
-    if device.kind == "cuda":
-        from .ptxas import without_spills
-
-        found.kernels = without_spills(found.kernels, device, found.dropped)
-    num_inputs = {op.function: len(op.inputs) for graph in graphs for op in graph.operators}
-    for name, constants in constant_parameters(graphs).items():
-        made = found.kernels[name]
-        best = [_with_regions(k, constants) for k in pareto(made)]
-        found.kernels[name] = tuple(k for k in best if _writes_all(k, num_inputs[name]))
-        found.dropped["beaten in all respects"] += len(made) - len(best)
-        found.dropped["leaves a part of its output out"] += len(best) - len(found.kernels[name])
-    return found
-
-
-def _with_regions(kernel: ScheduledKernel, constants: frozenset[int]) -> ScheduledKernel:
-    regions = footprint(kernel.func, kernel.spec.num_rtasks, skip=constants)
-    return replace(kernel, spec=replace(kernel.spec, regions=regions))
-
-
-def _writes_all(kernel: ScheduledKernel, num_inputs: int) -> bool:
-    outputs = zip(kernel.spec.regions[num_inputs:], kernel.func.params[num_inputs:], strict=True)
-    return all(covers(region, kernel.spec.num_rtasks, tuple(int(n) for n in p.shape)) for region, p in outputs)
-
-
-def constant_parameters(graphs: Sequence[RGraph]) -> dict[str, frozenset[int]]:
-    """For each function, the parameters that are constants wherever it is called."""
-    found: dict[str, frozenset[int]] = {}
-    for graph in graphs:
-        for op in graph.operators:
-            constant = frozenset(i for i, b in enumerate(op.inputs) if graph.buffers[b].kind == "constant")
-            found[op.function] = found.get(op.function, constant) & constant
-    return found
-
 
 __all__ = [
     "CudaSource",
     "Kernels",
+    "Measurements",
     "TirKernel",
     "constant_parameters",
     "make_kernels",

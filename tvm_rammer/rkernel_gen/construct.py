@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ..device import DeviceSpec
 from ..kernel import ScheduledKernel
+from .measured import MeasuredTime, code_hash
 from .registered import registered_rules
 from .tiling import Function, Rule, Tiling
-from .tuning_log import MeasuredTime, code_hash
 
 MOST = {"cpu": 4, "cuda": 6}
 """Kernels of a function at most; few vEUs are well filled by few kinds."""
@@ -24,11 +24,11 @@ _Class = tuple[Sequence[Tiling], Sequence[Tiling], Sequence[Tiling]]
 def rules(device: DeviceSpec) -> tuple[tuple[Rule, ...], ...]:
     """The rules that may apply on a device, in tiers: one is asked only where those before it have no tiling."""
     if device.kind == "cpu":
-        from .cpu import CPU_RULES
+        from .cpu.rules import CPU_RULES
 
         *special, generic = CPU_RULES
         return (*registered_rules("cpu"), *special), (generic,)
-    from .cuda import CUDA_RULES
+    from .cuda.rules import CUDA_RULES
 
     return ((*registered_rules("cuda"), *CUDA_RULES),)
 

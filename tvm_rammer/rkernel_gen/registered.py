@@ -14,6 +14,7 @@ from ..device import DeviceSpec
 from ..errors import CodegenError
 from ..ir import RKernel, align
 from ..kernel import ScheduledKernel
+from .analysis.parallel import parallel_extent
 from .tiling import Function, Tiling
 
 MAX_THREADS = 256
@@ -203,13 +204,11 @@ def _check_parameters(name: str, func: tirx.PrimFunc, wanted: tirx.PrimFunc) -> 
 def _launch(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tuple[int, int, int]:
     """rTasks, threads and shared bytes of a scheduled function."""
     if device.kind == "cpu":
-        from .tuned import parallel_extent
-
         extent = parallel_extent(func)
         if extent is None:
             raise CodegenError(f"{name} is not one outermost parallel loop, whose iterations would be the rTasks")
         return extent, 1, 0
-    from .cuda_measure import measure
+    from .cuda.lowered import measure
 
     launch = measure(func, device)
     if launch is None:
@@ -240,7 +239,7 @@ def _call_source(written: CudaSource, wanted: tirx.PrimFunc) -> tirx.PrimFunc:
 
 def _roofline_us(function: Function, rtasks: int) -> float:
     """The operator's share of peak arithmetic and of the cache's bandwidth, whichever takes longer."""
-    from .cuda_cost import Work
+    from .cuda.cost import Work
 
     device, work = function.device, Work.of(function.func)
     peak = device.flops_per_cycle * device.clock_ghz * 1e3

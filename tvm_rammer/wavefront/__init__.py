@@ -11,22 +11,22 @@ The scheduler is a pure function: no TVM, no I/O, no clock, no randomness.
     schedule_together   several models on one vDevice
 """
 
-from .builder import ProgramBuilder
 from .cost import CostModel
-from .critical_path import PathStep, critical_path
-from .draw import schedule_svg
-from .lower_bound import LowerBound, lower_bound
-from .measured import measured_timeline
 from .merge_graphs import MergedGraph, merge_graphs, with_prefix
 from .options import PolicyOptions
+from .plan.builder import ProgramBuilder
 from .policies import POLICIES
+from .predict.critical_path import PathStep, critical_path
+from .predict.lower_bound import LowerBound, lower_bound
+from .predict.measured import measured_timeline
+from .predict.simulate import simulate
+from .predict.timeline import Span, Timeline
 from .problem import SYNCS
 from .schedule import schedule
 from .schedule_together import schedule_together
-from .simulate import simulate
-from .timeline import Span, Timeline
-from .trace import trace_json
-from .verify import verify
+from .show.draw import schedule_svg
+from .show.trace import trace_json
+from .verify.verify import verify
 
 __all__ = [
     "POLICIES",

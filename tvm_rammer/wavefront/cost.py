@@ -6,7 +6,7 @@ from typing import Self
 
 from ..device import DeviceSpec
 from ..ir import RKernel, Run
-from .reuse import Caches
+from .predict.reuse import Caches
 
 _PASSED_WAIT = 0.1
 """A wait whose event has come costs this part of a signal (H100, measured by others: 60 ns of 0.6 us)."""

@@ -6,14 +6,14 @@ from dataclasses import replace
 from ..device import DeviceSpec
 from ..errors import ScheduleError
 from ..ir import RGraph, RKernel, RProgram
-from .builder import ProgramBuilder
 from .cost import CostModel
-from .memory import plan_memory
 from .options import DEFAULTS, PolicyOptions
+from .plan.builder import ProgramBuilder
+from .plan.memory import plan_memory
 from .policies import POLICIES
+from .predict.simulate import simulate
 from .problem import make_problem
-from .simulate import simulate
-from .verify import verify
+from .verify.verify import verify
 
 
 def schedule(

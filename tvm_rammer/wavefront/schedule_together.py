@@ -11,9 +11,9 @@ from ..ir import Instruction, RGraph, RKernel, RProgram, Run, align
 from .cost import CostModel
 from .merge_graphs import merge_graphs
 from .options import PolicyOptions
+from .predict.simulate import simulate
 from .schedule import schedule
-from .simulate import simulate
-from .verify import verify
+from .verify.verify import verify
 
 
 def schedule_together(

@@ -1,0 +1,6 @@
+"""Models to measure: those of Rammer's evaluation in the paper's form and in today's, and others of their kind.
+
+models        all of them by name
+light         the light models of the onnx package, with random weights
+onnx_tools/   building ONNX graphs, and giving them weights
+"""

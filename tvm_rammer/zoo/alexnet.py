@@ -2,7 +2,7 @@
 
 import onnx
 
-from .onnx_graph import OnnxGraph
+from .onnx_tools.graph import OnnxGraph
 
 
 def alexnet(

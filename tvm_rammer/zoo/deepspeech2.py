@@ -3,8 +3,8 @@
 import numpy as np
 import onnx
 
-from .lstm_layer import LstmLayer, LstmState
-from .onnx_graph import OnnxGraph
+from .onnx_tools.graph import OnnxGraph
+from .onnx_tools.lstm_layer import LstmLayer, LstmState
 
 FILTERS = 32
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from .onnx_graph import OnnxGraph
+from .onnx_tools.graph import OnnxGraph
 
 Step = tuple[int, tuple[int, int], int]
 """A convolution: filters before scaling, kernel, stride; a stride of 2 takes no padding."""

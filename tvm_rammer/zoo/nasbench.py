@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from .onnx_graph import OnnxGraph
+from .onnx_tools.graph import OnnxGraph
 
 KINDS = ("conv3x3", "conv1x1", "maxpool3x3")
 VERTICES, EDGES, OPERATORS = 7, 9, 9

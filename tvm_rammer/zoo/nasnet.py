@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from .onnx_graph import OnnxGraph
+from .onnx_tools.graph import OnnxGraph
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from .onnx_graph import OnnxGraph
+from .onnx_tools.graph import OnnxGraph
 
 
 def resnext(

@@ -2,8 +2,8 @@
 
 import onnx
 
-from .lstm_layer import LstmLayer, LstmState
-from .onnx_graph import OnnxGraph
+from .onnx_tools.graph import OnnxGraph
+from .onnx_tools.lstm_layer import LstmLayer, LstmState
 
 
 def seq2seq(

@@ -10,7 +10,7 @@ from tests.emulation.programs import H200, build
 from tests.functions import fused
 from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run
 from tvm_rammer.kernel import ScheduledKernel
-from tvm_rammer.rkernel_gen.anchor import outputs_of
+from tvm_rammer.rkernel_gen.analysis.anchor import outputs_of
 
 CPU = tvm.target.Target({"kind": "llvm"})
 op, nn = relax.op, relax.op.nn

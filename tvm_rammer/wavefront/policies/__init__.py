@@ -6,11 +6,11 @@ operator once. It decides; what a plan must obey is checked behind it.
 
 from collections.abc import Callable
 
-from ..builder import ProgramBuilder
+from ..plan.builder import ProgramBuilder
 from ..problem import Problem
 from .auto import auto
 from .global_barrier import global_barrier
-from .ios import ios
+from .ios.ios import ios
 from .list_scheduling import list_scheduling
 from .search import search
 from .sequential import sequential

@@ -1,7 +1,7 @@
 """The default: of two quick policies the one whose plan is predicted to be faster."""
 
-from ..builder import ProgramBuilder
-from ..predict import predicted_us
+from ..plan.builder import ProgramBuilder
+from ..predict.predicted import predicted_us
 from ..problem import Problem
 from .sequential import sequential
 from .wavefront import wavefront

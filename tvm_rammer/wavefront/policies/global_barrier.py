@@ -1,6 +1,6 @@
 """The simplest persistent kernel: one operator after another, the whole grid in step."""
 
-from ..builder import ProgramBuilder
+from ..plan.builder import ProgramBuilder
 from ..problem import Problem
 from .sequential import one_by_one
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from ...ir import RKernel
-from ..builder import ProgramBuilder
-from ..place import place
+from ..plan.append_operator import place
+from ..plan.builder import ProgramBuilder
+from ..plan.select_rkernels import fastest
 from ..problem import Problem
-from ..select_rkernels import fastest
-from ..waves import waves
+from .waves import waves
 
 _THRIFT = (0.0, 1.0, 4.0)
 """What an operator's even share of work counts beside its end, at most: much is right where many wait for vEUs."""

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from ..builder import ProgramBuilder
-from ..predict import predicted_us
+from ..plan.builder import ProgramBuilder
+from ..predict.predicted import predicted_us
 from ..problem import Problem
-from ..replay import Replay, Step
 from .global_barrier import global_barrier
-from .ios import ios
+from .ios.ios import ios
 from .list_scheduling import list_scheduling
+from .replay import Replay, Step
 from .sequential import sequential
 from .wavefront import wavefront
 

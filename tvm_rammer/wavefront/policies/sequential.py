@@ -1,9 +1,9 @@
 """What a plan is compared with: stock order and fastest kernels, as a stock executor launches them."""
 
-from ..builder import ProgramBuilder
-from ..place import place
+from ..plan.append_operator import place
+from ..plan.builder import ProgramBuilder
+from ..plan.select_rkernels import fastest
 from ..problem import Problem
-from ..select_rkernels import fastest
 
 
 def sequential(problem: Problem) -> list[ProgramBuilder]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from ..builder import Mark, ProgramBuilder
+from ..plan.builder import Mark, ProgramBuilder
+from ..plan.select_rkernels import efficient, fastest, place_selected
 from ..problem import Problem
-from ..select_rkernels import efficient, fastest, place_selected
-from ..waves import waves
+from .waves import waves
 
 
 def wavefront(problem: Problem) -> list[ProgramBuilder]:

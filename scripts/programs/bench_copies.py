@@ -1,0 +1,91 @@
+"""Print how much of a model's time the windows spend on copying images into scratch: each is timed without it too."""
+
+import argparse
+import math
+from collections import Counter
+
+import numpy as np
+import onnx
+import tvm
+from tvm import tirx
+
+from tvm_rammer import relay_passes
+from tvm_rammer.device import DeviceSpec, host_cpu
+from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.rkernel_gen import constant_parameters
+from tvm_rammer.rkernel_gen.cpu.rules import CPU_RULES
+from tvm_rammer.rkernel_gen.cpu.window.code import Writer, window_code
+from tvm_rammer.rkernel_gen.cpu.window.layout import Tile
+from tvm_rammer.rkernel_gen.cpu.window.read import find_window
+from tvm_rammer.rkernel_gen.tiling import Function, Tiling
+from tvm_rammer.zoo.onnx_tools.random_weights import random_weights
+
+REPEAT, MIN_MS = 5, 20
+
+
+class WithoutCopies(Writer):
+    """Leaves the scratch image as it is: the results are wrong, the time is that of the rest."""
+
+    def fill(self, *_: object) -> tirx.Stmt:
+        """Copy nothing."""
+        return tirx.Evaluate(0)
+
+
+def main() -> None:
+    """Read the command line, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="+", help="ONNX files; their weights are replaced by random ones")
+    device = host_cpu()
+    for path in parser.parse_args().models:
+        total, windows, copies = shares(random_weights(onnx.load(path)), device)
+        print(
+            f"{path}: kernels {total:.2f} ms, of which windows with scratch {windows:.2f} ms, "
+            f"of which copies {copies:.2f} ms: {100 * copies / total:.1f} % of all"
+        )
+
+
+def shares(model: onnx.ModelProto, device: DeviceSpec) -> tuple[float, float, float]:
+    """Milliseconds of all kernels, of the windows that have a scratch image, and of their copies."""
+    target = tvm.target.Target(device.target_config())
+    mod = relay_passes.prepare(target)(relay_passes.load_model(model))
+    graphs = [region.graph for region in relay_passes.partition(mod).regions]
+    calls = Counter(op.function for graph in graphs for op in graph.operators)
+    total = windows = copies = 0.0
+    for name, constants in constant_parameters(graphs).items():
+        function = Function(name, mod[name], device, constants)
+        tiling, kernel = best(function)
+        whole = calls[name] * milliseconds(kernel, kernel.func, target)
+        total += whole
+        window = find_window(function.func)
+        if tiling.rule == "window" and window is not None and not window.flat:
+            bare = window_code(function.func, window, Tile(**dict(tiling.choices)), WithoutCopies)
+            windows += whole
+            copies += whole - calls[name] * milliseconds(kernel, bare, target)
+    return total, windows, copies
+
+
+def best(function: Function) -> tuple[Tiling, ScheduledKernel]:
+    """The kernel that is predicted to be fastest alone."""
+    found = [(t, rule) for rule in CPU_RULES for t in rule.tilings(function)]
+    for tiling, rule in sorted(found, key=lambda f: f[0].operator_us(function.device.units)):
+        kernel = rule.build(function, dict(tiling.choices))
+        if kernel is not None:
+            return tiling, kernel
+    raise AssertionError("the last rule builds any function")
+
+
+def milliseconds(kernel: ScheduledKernel, func: tirx.PrimFunc, target: tvm.target.Target) -> float:
+    """The least mean of some runs."""
+    built = tvm.compile(func.with_attr("global_symbol", "main"), target=target).jit()
+    rng = np.random.default_rng(0)
+    shapes = [tuple(int(s) for s in p.shape) for p in kernel.func.params]
+    arrays = [
+        tvm.runtime.tensor((rng.standard_normal(shape) / math.sqrt(max(1, math.prod(shape)))).astype(str(p.dtype)))
+        for p, shape in zip(kernel.func.params, shapes, strict=True)
+    ]
+    timer = built.time_evaluator("main", tvm.cpu(), number=1, repeat=REPEAT, min_repeat_ms=MIN_MS)
+    return float(min(timer(*arrays).results)) * 1e3
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""The command line, as a user types it."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from tests.runtime.test_module import two_inputs
+from tvm_rammer.benchmark.bench import CONTENDERS, bench
+from tvm_rammer.benchmark.race import relative_error
+from tvm_rammer.cli import main
+from tvm_rammer.errors import ModelError
+
+
+@pytest.fixture
+def model(tmp_path):
+    onnx.save(two_inputs("batch"), tmp_path / "model.onnx")
+    return str(tmp_path / "model.onnx")
+
+
+SHAPES = ["--shape", "x=2,16", "--shape", "b=2,32"]
+
+
+def test_explain(model, capsys, tmp_path):
+    drawn = ["--svg", str(tmp_path / "plan.svg"), "--trace", str(tmp_path / "plan.json")]
+    assert main(["explain", model, *SHAPES, *drawn]) == 0
+    assert "rOperators in one launch" in capsys.readouterr().out
+    assert (tmp_path / "plan.svg").read_text().startswith("<svg")
+    assert json.loads((tmp_path / "plan.json").read_text())["traceEvents"]
+
+
+def test_compile_writes_a_library(model, tmp_path):
+    assert main(["compile", model, *SHAPES, "-o", str(tmp_path / "model.so")]) == 0
+    assert (tmp_path / "model.so").stat().st_size > 0
+
+
+def test_compile_for_a_gpu_writes_cuda(model, tmp_path):
+    out = tmp_path / "model.cu"
+    command = ["compile", model, *SHAPES, "--target", "cuda:h200", "-o", str(tmp_path / "m.so"), "--cuda-source"]
+    assert main([*command, str(out)]) == 0
+    assert "__global__" in out.read_text()
+
+
+def test_run_reads_and_writes_arrays(model, tmp_path):
+    x = np.random.default_rng(3).standard_normal((2, 16)).astype("float32")
+    np.save(tmp_path / "x.npy", x)
+    out = tmp_path / "out.npz"
+    assert main(["run", model, *SHAPES, "--input", f"x={tmp_path / 'x.npy'}", "--output", str(out)]) == 0
+    w = np.random.default_rng(0).standard_normal((16, 32)).astype("float32")
+    with np.load(out) as results:
+        np.testing.assert_allclose(results["arr_1"], x @ w, rtol=1e-4, atol=1e-5)
+
+
+def test_bench_writes_all_figures(model, tmp_path, capsys):
+    out = tmp_path / "bench.json"
+    against = ",".join(CONTENDERS)
+    command = ["bench", model, *SHAPES, "--against", against, "--repeat", "3", "--json", str(out)]
+    assert main(command) == 0
+    found = json.loads(out.read_text())
+    assert {"model", "target", "results", "ratios", "report"} <= found.keys()
+    assert found["results"].keys() == {"rammer", *CONTENDERS}
+    ours = found["results"]["rammer"]["median_ms"]
+    for name, result in found["results"].items():
+        assert result["n"] >= 3
+        assert 0 < result["median_ms"] <= result["p90_ms"]
+        assert result["max_rel_err"] <= 1e-4
+        if name != "rammer":
+            assert found["ratios"][name] == pytest.approx(result["median_ms"] / ours)
+    assert "stock-same-kernels" in capsys.readouterr().out
+
+
+def test_a_contender_that_is_not_installed_is_named(model, monkeypatch, capsys):
+    monkeypatch.setattr("tvm_rammer.benchmark.bench.importlib.util.find_spec", lambda name: None)
+    assert main(["bench", model, *SHAPES, "--against", "onnxruntime", "--repeat", "1"]) == 0
+    assert "missing: the package onnxruntime is not installed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", "nowhere.onnx"], "nowhere.onnx"),
+        (["explain", "{model}"], "x"),
+        (["explain", "{model}", "--shape", "x=2,a"], "--shape 'x=2,a' is not of the form"),
+        (["explain", "{model}", *SHAPES, "--target", "tpu"], "unknown target 'tpu'"),
+        (["explain", "{model}", *SHAPES, "--policy", "luck"], "unknown policy 'luck'"),
+        (["explain", "{model}", *SHAPES, "--svg", "nowhere/plan.svg"], "cannot write 'nowhere/plan.svg'"),
+        (["bench", "{model}", *SHAPES, "--against", "magic"], "unknown contenders magic"),
+        (["bench", "{model}", *SHAPES, "--repeat", "0"], "repeat is 0"),
+        (["run", "{model}", *SHAPES, "--input", "x=nowhere.npy"], "nowhere.npy"),
+    ],
+)
+def test_what_is_wrong_is_one_line_on_standard_error(model, arguments, message, capsys):
+    assert main([a.replace("{model}", model) for a in arguments]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("tvm-rammer: ")
+    assert message in error
+
+
+def test_results_that_differ_are_not_timed(model, monkeypatch):
+    class WrongSession:
+        def __init__(self, *arguments, **how):
+            self.outputs = [np.zeros((2, 32), "float32")] * 2
+
+        def run(self, names, feed):
+            return self.outputs
+
+    monkeypatch.setattr("onnxruntime.InferenceSession", WrongSession)
+    with pytest.raises(ModelError, match="nothing was timed"):
+        bench(model, against=["onnxruntime"], shapes={"x": (2, 16), "b": (2, 32)}, repeat=1)
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "error"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], 0.0),
+        ([1.0, 2.2], [1.0, 2.0], 0.1),
+        ([1.0, np.nan], [1.0, 2.0], np.inf),
+        ([1.0], [1.0, 2.0], np.inf),
+    ],
+)
+def test_relative_error(got, want, error):
+    assert relative_error(np.array(got), np.array(want)) == pytest.approx(error)
+
+
+def test_an_unsupported_operator_is_named(tmp_path, capsys):
+    node = helper.make_node("Det", ["x"], ["y"], name="volume")
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 3])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])]
+    onnx.save(helper.make_model(helper.make_graph([node], "g", inputs, outputs)), tmp_path / "det.onnx")
+    assert main(["explain", str(tmp_path / "det.onnx")]) == 1
+    assert "Det" in capsys.readouterr().err
+
+
+def test_fix_makes_constants_of_inputs(tmp_path, capsys):
+    node = helper.make_node("Mul", ["x", "s"], ["y"])
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [3]), ("s", []))]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])]
+    onnx.save(helper.make_model(helper.make_graph([node], "g", inputs, outputs)), tmp_path / "m.onnx")
+    fixed = tmp_path / "fixed.onnx"
+    assert main(["fix", str(tmp_path / "m.onnx"), "s=2.5", "-o", str(fixed)]) == 0
+    assert "its inputs are x" in capsys.readouterr().out
+    assert [i.name for i in onnx.load(fixed).graph.input] == ["x"]
+    assert main(["fix", str(tmp_path / "m.onnx"), "s=fast", "-o", str(fixed)]) == 1
+    assert "give NAME=NUMBER" in capsys.readouterr().err
+    assert main(["fix", str(tmp_path / "m.onnx"), "t=1", "-o", str(fixed)]) == 1
+    assert "'t', which is no input" in capsys.readouterr().err

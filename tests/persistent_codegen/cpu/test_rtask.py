@@ -1,0 +1,74 @@
+"""The function of one rTask: what it takes, what it computes, what is refused."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+import tvm
+import tvm_ffi
+from tvm import tirx
+from tvm.relax import op
+
+from tests.functions import chosen, fused
+from tvm_rammer.device import host_cpu
+from tvm_rammer.errors import CodegenError
+from tvm_rammer.ir import RKernel
+from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
+
+
+def conv_kernels():
+    func = fused([(1, 8, 14, 14), (32, 8, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1))
+    return chosen("conv", func, host_cpu(), frozenset([1]))
+
+
+def statements(func, kind):
+    found = []
+    tvm_ffi.structural_walk(func.body, [(kind, found.append)], order="pre")
+    return found
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_an_rtask_function_has_no_parallel_loop_and_allocates_nothing(position):
+    kernel = conv_kernels()[position]
+    made = extract_cpu(kernel)
+    assert not any(loop.kind == tirx.ForKind.PARALLEL for loop in statements(made.func, tirx.For))
+    assert not statements(made.func, tirx.AllocBuffer)
+    assert made.dtypes == ("float32",) * 3
+    assert len(made.func.params) == 3 + len(made.scratch) + 1
+    assert made.func.attrs["calling_conv"] == 2  # else TVM gives it a packed interface
+
+
+def test_scratch_arrays_do_not_overlap():
+    made = extract_cpu(conv_kernels()[0])
+    placed = made.scratch_offsets()
+    assert len(placed) == len(made.scratch) >= 2  # the padded image and the accumulators
+    for (size, at), (nbytes, _) in zip(placed, made.scratch, strict=True):
+        assert size >= nbytes
+        assert at % 128 == 0
+    assert all(a + size <= b for (size, a), (_, b) in itertools.pairwise(placed))
+    assert made.scratch_bytes == placed[-1][0] + placed[-1][1]
+
+
+def test_a_kernel_that_has_another_number_of_rtasks_is_refused():
+    kernel = conv_kernels()[1]
+    wrong = replace(kernel, spec=replace(kernel.spec, num_rtasks=kernel.spec.num_rtasks + 1))
+    with pytest.raises(CodegenError, match=f"has {kernel.spec.num_rtasks} rTasks, but says"):
+        extract_cpu(wrong)
+
+
+def test_work_outside_the_rtasks_is_refused():
+    unscheduled = fused([(8, 8)], op.tanh)
+    with pytest.raises(CodegenError, match="work outside its rTasks: For"):
+        extract_cpu(ScheduledKernel(RKernel("tanh", "tanh", 4, 1.0), unscheduled))
+
+
+@pytest.mark.parametrize("pieces", [3, 60])
+def test_a_concatenation_of_many_pieces_is_copied_piece_by_piece(pieces):
+    """With a choice in the innermost loop, TVM's passes would take 2 ** 60 steps for it."""
+    func = fused([(1, 32)] * pieces, lambda *values: op.concat(list(values), axis=0))
+    for kernel in chosen("concat", func, host_cpu()):
+        made = extract_cpu(kernel)
+        tvm.s_tir.transform.HoistIfThenElse()(tvm.IRModule({"main": made.func}))
+        inside = [loop for loop in statements(made.func, tirx.For) if isinstance(loop.body, tirx.BufferStore)]
+        assert len(inside) >= pieces // kernel.spec.num_rtasks

@@ -1,0 +1,55 @@
+"""Reading ptxas, and what fits on a GPU."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from tvm_rammer.device import preset
+from tvm_rammer.errors import ResidencyError, ToolError
+from tvm_rammer.nvcc.ptxas import Resources, parse_report
+from tvm_rammer.persistent_codegen.cuda.resources import check_residency, measure_resources
+
+REPORT = """ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'k' for 'sm_90'
+ptxas info    : Function properties for k
+    8 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads
+ptxas info    : Used 96 registers, used 2 barriers, 8 bytes cumulative stack size, 2048 bytes smem, 416 bytes cmem[0]
+"""
+H200 = preset("cuda:h200")
+
+
+def test_a_report_is_read():
+    assert parse_report(REPORT) == Resources(96, 2048, 12, 8, 2)
+
+
+def test_a_report_without_a_kernel_is_an_error():
+    with pytest.raises(ToolError, match="no kernel"):
+        parse_report("ptxas info    : 0 bytes gmem\n")
+
+
+def test_residency_counts_the_scarcest_resource():
+    small = Resources(registers=32, static_shared_bytes=0, spill_bytes=0, stack_bytes=0, barriers=1)
+    assert check_residency(H200, 256, small, 132) == 8
+    assert check_residency(H200, 256, replace(small, registers=128), 132) == 2
+    assert check_residency(H200, 256, small, 132, dynamic_bytes=100 * 1024) == 2
+
+
+def test_a_grid_that_does_not_fit_is_refused_with_numbers():
+    large = Resources(registers=255, static_shared_bytes=0, spill_bytes=0, stack_bytes=0, barriers=1)
+    with pytest.raises(ResidencyError, match=r"133 vEUs.*132 units.*1 blocks.*256.*255 registers.*at most 132"):
+        check_residency(H200, 256, large, 133)
+
+
+def test_a_missing_nvcc_is_an_error(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(ToolError, match="install"):
+        measure_resources("", "sm_90")
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+def test_an_old_architecture_and_a_wrong_text_are_errors():
+    with pytest.raises(ToolError, match="sm_70"):
+        measure_resources("__global__ void k() {}", "sm_70")
+    with pytest.raises(ToolError, match="rejects"):
+        measure_resources("this is no CUDA", "sm_90")

@@ -1,0 +1,148 @@
+"""Operators that TVM's frontend lacks, put together from others, against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from tvm_rammer.errors import ModelError, UnsupportedOperatorError
+from tvm_rammer.relay_passes import load_model
+
+from ...models import by_onnxruntime, model, node, op_names, random, tensor, value
+from ..test_load_onnx import agree
+
+
+def close(run, proto, **inputs):
+    """Load and run a model whose results are sums of much larger numbers."""
+    got = run(load_model(proto), *inputs.values())
+    expected = by_onnxruntime(proto, **inputs)
+    for left, right in zip(got if isinstance(got, list) else [got], expected, strict=True):
+        assert left.shape == right.shape and left.dtype == right.dtype
+        np.testing.assert_allclose(left, right, rtol=0, atol=5e-6 * np.abs(right).max())
+
+
+# Spectra
+
+
+@pytest.mark.parametrize("attributes", [{}, {"onesided": 1}, {"axis": 2}])
+def test_dft_of_a_real_signal(attributes, run):
+    proto = model([node("DFT", ["x"], ["y"], **attributes)], [value("x", [2, 12, 10, 1])], ["y"])
+    close(run, proto, x=random(2, 12, 10, 1))
+
+
+@pytest.mark.parametrize("inverse", [0, 1])
+@pytest.mark.parametrize("length", [None, 7, 16])
+def test_dft_of_a_complex_signal(inverse, length, run):
+    inputs = ["x"] if length is None else ["x", "length"]
+    proto = model(
+        [node("DFT", inputs, ["y"], inverse=inverse)], [value("x", [2, 11, 2])], ["y"],
+        [] if length is None else [tensor("length", np.int64(length))],
+    )  # fmt: skip
+    close(run, proto, x=random(2, 11, 2))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -2])
+def test_dft_with_its_axis_as_an_input(axis, run):
+    proto = model(
+        [node("DFT", ["x", "", "axis"], ["y"])], [value("x", [6, 5, 4, 1])], ["y"],
+        [tensor("axis", np.int64(axis))], opset=20, ir=9,
+    )  # fmt: skip
+    close(run, proto, x=random(6, 5, 4, 1))
+
+
+@pytest.mark.parametrize("onesided", [0, 1])
+@pytest.mark.parametrize("window", [False, True])
+def test_stft(onesided, window, run):
+    inputs = ["x", "step", "window" if window else "", "length"]
+    constants = [tensor("step", np.int64(5)), tensor("length", np.int64(16))]
+    constants += [tensor("window", np.hanning(16).astype("float32"))] if window else []
+    nodes = [node("STFT", inputs, ["y"], onesided=onesided)]
+    close(run, model(nodes, [value("x", [2, 50, 1])], ["y"], constants), x=random(2, 50, 1))
+
+
+def test_stft_whose_window_is_computed(run):
+    """As exporters write it: the window's length is the frames', and the window is what an operator makes."""
+    nodes = [
+        node("HannWindow", ["size"], ["window"]),
+        node("STFT", ["x", "step", "window"], ["y"], onesided=1),
+    ]
+    constants = [tensor("size", np.int64(32)), tensor("step", np.int64(8))]
+    close(run, model(nodes, [value("x", [1, 100, 1])], ["y"], constants), x=random(1, 100, 1))
+
+
+def test_a_spectrum_whose_length_is_an_input_is_reported():
+    proto = model([node("DFT", ["x", "n"], ["y"])], [value("x", [1, 8, 1]), value("n", [], TensorProto.INT64)], ["y"])
+    with pytest.raises(UnsupportedOperatorError, match="DFT"):
+        load_model(proto)
+
+
+CONSTANTS = {"zero": 0, "four": 4, "sixteen": 16, "five": np.ones(5, "float32")}
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes", "message"),
+    [
+        ("STFT", ["x", "four", "", "sixteen"], {}, "frames of 16 samples every 4"),
+        ("STFT", ["x", "zero", "", "four"], {}, "every 0"),
+        ("STFT", ["x", "four", "five", "four"], {}, r"window of the shape \[5\] for frames of 4"),
+        ("DFT", ["x", "zero"], {}, "length 0"),
+        ("DFT", ["x"], {"axis": 7}, "axis 7"),
+        ("DFT", ["x"], {"axis": 2}, "axis 2"),
+        ("ReverseSequence", ["x", "n"], {"time_axis": 0, "batch_axis": 0}, "axes 0 and 0"),
+        ("LpNormalization", ["x"], {"axis": 3}, "axis 3"),
+    ],
+)
+def test_what_is_impossible_is_refused(op, inputs, attributes, message):
+    constants = [tensor(n, v if n == "five" else np.int64(v)) for n, v in CONSTANTS.items()]
+    given = [value("x", [1, 8, 1]), value("n", [1], TensorProto.INT64)]
+    with pytest.raises(ModelError, match=message):
+        load_model(model([node(op, inputs, ["y"], **attributes)], given, ["y"], constants))
+
+
+# Sequences, norms, images, casts
+
+
+@pytest.mark.parametrize(("batch", "time"), [(0, 1), (1, 0)])
+@pytest.mark.parametrize("known", [False, True])
+def test_reverse_sequence(batch, time, known, run):
+    shape = [4, 5, 3] if batch == 0 else [5, 4, 3]
+    lengths = np.array([5, 1, 3, 4])
+    only = node("ReverseSequence", ["x", "n"], ["y"], batch_axis=batch, time_axis=time)
+    if known:
+        agree(run, model([only], [value("x", shape)], ["y"], [tensor("n", lengths)]), x=random(*shape))
+    else:
+        given = [value("x", shape), value("n", [4], TensorProto.INT64)]
+        agree(run, model([only], given, ["y"]), x=random(*shape), n=lengths)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("opset", [17, 22])
+def test_lp_normalization(power, opset, run):
+    x = random(3, 4, 5)
+    x[1, :, 2] = 0
+    proto = model(
+        [node("LpNormalization", ["x"], ["y"], p=power, axis=1)], [value("x", [3, 4, 5])], ["y"], opset=opset, ir=10
+    )
+    agree(run, proto, x=x)
+
+
+@pytest.mark.parametrize("more", [{}, {"pads": [1, 0, 1, 2]}, {"strides": [2, 3]}, {"dilations": [2, 1]}])
+def test_col2im(more, run):
+    image, block = (9, 8), (2, 3)
+    pads, strides = more.get("pads", [0] * 4), more.get("strides", [1, 1])
+    reach = [d * (k - 1) + 1 for d, k in zip(more.get("dilations", [1, 1]), block, strict=True)]
+    places = [(image[i] + pads[i] + pads[i + 2] - reach[i]) // strides[i] + 1 for i in range(2)]
+    x = random(2, 3 * 6, places[0] * places[1])
+    proto = model(
+        [node("Col2Im", ["x", "image", "block"], ["y"], **more)], [value("x", x.shape)], ["y"],
+        [tensor("image", np.array(image)), tensor("block", np.array(block))], opset=18, ir=10,
+    )  # fmt: skip
+    agree(run, proto, x=x)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.INT32])
+def test_numbers_become_narrow_integers(kind, run):
+    x = np.array([0.0, -0.7, 1.9, 100.5, 77.0], "float32")
+    x = abs(x) if kind == TensorProto.UINT8 else x
+    proto = model([node("Cast", ["x"], ["y"], to=kind)], [value("x", x.shape)], [value("y", None, kind)])
+    mod = agree(run, proto, x=x)
+    assert op_names(mod) == ["isfinite", "logical_not", "where", "astype", "astype"]

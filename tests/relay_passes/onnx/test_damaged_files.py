@@ -1,0 +1,74 @@
+"""Damaged ONNX files end in success or in an error of this package, never in a crash."""
+
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tvm_rammer.errors import RammerError
+from tvm_rammer.relay_passes import load_model
+
+from ..models import model, node, random, rng, tensor, value
+
+
+def small():
+    """A model with most of what the importer looks at."""
+    nodes = [
+        node("Conv", ["x", "w", "b"], ["h"], pads=[1, 1, 1, 1]),
+        node("Shape", ["h"], ["s"]),
+        node("Gather", ["s", "zero"], ["n"], axis=0),
+        node("Concat", ["n", "minus"], ["t"], axis=0),
+        node("Pad", ["h", "pads"], ["p"]),
+        node("MaxPool", ["p"], ["m"], kernel_shape=[2, 2]),
+        node("Reshape", ["h", "t"], ["r"]),
+        node("Softmax", ["r"], ["y"], axis=1),
+    ]
+    constants = [
+        tensor("w", random(2, 2, 3, 3)), tensor("b", random(2)), tensor("zero", np.array([0])),
+        tensor("minus", np.array([-1])), tensor("pads", np.array([0, 0, 1, 1, 0, 0, 1, 1])),
+    ]  # fmt: skip
+    return model(nodes, [value("x", [1, 2, 4, 4])], ["y", "m"], constants).SerializeToString()
+
+
+def attempts(seed, count):
+    """`count` damaged versions of the model."""
+    draw, whole = rng(seed), small()
+    for _ in range(count):
+        data = bytearray(whole)
+        for _ in range(int(draw.integers(1, 4))):
+            data[int(draw.integers(len(data)))] = int(draw.integers(256))
+        yield bytes(data[: int(draw.integers(len(data)))] if draw.random() < 0.2 else data)
+
+
+def load_all(folder, seed, count):
+    """Load damaged files; return how many loaded."""
+    loaded = 0
+    for i, data in enumerate(attempts(seed, count)):
+        path = folder / f"{seed}.onnx"
+        path.write_bytes(data)
+        try:
+            load_model(path)
+            loaded += 1
+        except RammerError:
+            pass
+        except Exception as error:
+            raise AssertionError(f"seed {seed}, attempt {i}: {type(error).__name__}: {error}") from error
+    return loaded
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damaged_files(tmp_path, seed):
+    assert 0 < load_all(tmp_path, seed, 100) < 100
+
+
+@pytest.mark.slow
+def test_many_damaged_files_do_not_crash_the_process(tmp_path):
+    code = (
+        f"import pathlib, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parents[1])!r})\n"
+        "from relay_passes.test_fuzz import load_all\n"
+        f"for seed in range(100, 120): load_all(pathlib.Path({str(tmp_path)!r}), seed, 100)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stderr[-2000:]

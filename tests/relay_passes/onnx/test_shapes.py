@@ -1,0 +1,70 @@
+"""Static shapes for inputs: taken over, checked, refused."""
+
+import pytest
+from onnx import TensorProto, helper
+
+from tvm_rammer.errors import ModelError, ShapeError
+from tvm_rammer.relay_passes import load_model
+from tvm_rammer.relay_passes.bindings import static_shape
+
+from ..models import model, node, value
+
+
+def add(first, second):
+    return model([node("Add", ["x", "z"], ["y"])], [value("x", first), value("z", second)], ["y"])
+
+
+def shapes_of(mod):
+    return [static_shape(param.ty) for param in mod["main"].params]
+
+
+def test_a_symbol_fixed_by_one_input_is_taken_over_by_another():
+    assert shapes_of(load_model(add(["n", 3], ["n", 3]), {"x": (2, 3)})) == [(2, 3), (2, 3)]
+
+
+def test_static_models_need_no_shapes():
+    assert shapes_of(load_model(add([2, 3], [1, 3]))) == [(2, 3), (1, 3)]
+
+
+@pytest.mark.parametrize("dims", [["n", 3], [None, 3], [-1, 3], [0, 3]], ids=str)
+def test_an_open_dimension_is_refused_with_the_remedy(dims):
+    with pytest.raises(ShapeError, match=r"input 'x' .*shapes=\{'x': \(1, 3\)\} or --shape x=1,3"):
+        load_model(add(dims, [1, 3]))
+
+
+def test_an_input_without_a_rank_is_refused_and_can_be_given():
+    with pytest.raises(ShapeError, match="--shape x=1,3,224,224"):
+        load_model(add(None, [3]))
+    assert shapes_of(load_model(add(None, [3]), {"x": (2, 3)})) == [(2, 3), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"q": (1,)}, "'q', which is no input; the inputs are x, z"),
+        ({"x": (2, 3, 4)}, "of rank 2"),
+        ({"x": (2, 4)}, "dimension 3 cannot become 4"),
+        ({"x": (0, 3)}, "sizes are from 1"),
+        ({"x": (-1, 3)}, "sizes are from 1"),
+        ({"x": (2**40, 3)}, "sizes are from 1"),
+        ({"x": ("a", 3)}, "give integers"),
+        ({"x": 3}, "give integers"),
+        ({"x": (2, 3), "z": (4, 3)}, "'n' is 2 in input 'x' and 4 in input 'z'"),
+    ],
+)
+def test_shapes_that_do_not_fit(shapes, message):
+    with pytest.raises(ShapeError, match=message):
+        load_model(add(["n", 3], ["n", 3]), shapes)
+
+
+def test_inputs_that_are_no_numeric_tensors():
+    text = model(
+        [node("Identity", ["x"], ["y"])], [value("x", [1], TensorProto.STRING)], [value("y", [1], TensorProto.STRING)]
+    )
+    with pytest.raises(ModelError, match="holds strings"):
+        load_model(text)
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [1]))
+    graph = [node("SequenceLength", ["x"], ["y"])]
+    sequence = model(graph, [helper.make_value_info("x", kind)], [value("y", [], TensorProto.INT64)])
+    with pytest.raises(ModelError, match="sequence_type"):
+        load_model(sequence)

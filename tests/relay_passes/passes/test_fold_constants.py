@@ -1,0 +1,131 @@
+"""What depends on constants only is computed at compile time, in one compilation."""
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from tvm_rammer.relay_passes import FoldConstants
+
+from ..models import op_names, random
+from .test_fold_batchnorm import build
+
+
+def folded(mod):
+    return FoldConstants()(mod)
+
+
+def test_reshapes_and_transposes_need_no_compiler(run, monkeypatch):
+    monkeypatch.setattr(fold_constants_module(), "_module_of", None)  # would fail
+
+    def body(b, x):
+        w = b.emit(relax.op.permute_dims(relax.const(random(2, 3)), [1, 0]))
+        w = b.emit(relax.op.expand_dims(w, 0))
+        return b.emit(relax.op.add(x, b.emit(relax.op.astype(b.emit(relax.op.reshape(w, (3, 2))), "float32"))))
+
+    mod = folded(build((3, 2), body))
+    assert op_names(mod) == ["add"]
+    x = random(3, 2, seed=1)
+    np.testing.assert_allclose(run(mod, x), x + random(2, 3).T)
+
+
+def fold_constants_module():
+    import sys
+
+    return sys.modules["tvm_rammer.relay_passes.passes.fold_constants"]
+
+
+def test_other_operators_share_one_compilation(run, monkeypatch):
+    compiled = []
+    original = tvm.compile
+    monkeypatch.setattr(tvm, "compile", lambda *args, **kwargs: compiled.append(1) or original(*args, **kwargs))
+
+    def body(b, x):
+        c = relax.const(random(4))
+        a = b.emit(relax.op.exp(c))
+        parts = b.emit(relax.op.split(a, 2))
+        s = b.emit(relax.op.concat([b.emit(relax.TupleGetItem(parts, 1)), b.emit(relax.TupleGetItem(parts, 0))]))
+        m = b.emit(relax.op.multiply(s, b.emit(relax.op.reshape(a, (4,)))))
+        return b.emit(relax.op.add(x, m))
+
+    mod = folded(build((4,), body))
+    assert op_names(mod) == ["add"] and len(compiled) == 1
+    monkeypatch.undo()
+    e = np.exp(random(4))
+    np.testing.assert_allclose(run(mod, np.zeros(4, "float32")), np.roll(e, 2) * e, rtol=1e-5)
+
+
+def test_legalized_calls_are_folded_too():
+    def body(b, x):
+        return b.emit(relax.op.add(x, b.emit(relax.op.exp(relax.const(random(4))))))
+
+    mod = relax.transform.LegalizeOps()(build((4,), body))
+    assert op_names(mod) == ["tir_exp", "add"]
+    assert op_names(folded(mod)) == ["add"]
+
+
+def test_a_constant_result(run):
+    mod = folded(build((1,), lambda b, x: b.emit(relax.op.exp(relax.const(random(3))))))
+    assert op_names(mod) == []
+    np.testing.assert_allclose(run(mod, random(1)), np.exp(random(3)), rtol=1e-5)
+
+
+def test_what_reads_inputs_stays():
+    mod = build((4,), lambda b, x: b.emit(relax.op.add(x, relax.const(random(4)))))
+    assert folded(mod).same_as(mod)
+
+
+def test_what_would_grow_large_stays(monkeypatch):
+    monkeypatch.setattr(fold_constants_module(), "LIMIT_BYTES", 1 << 10)
+
+    def body(b, x):
+        return b.emit(relax.op.add(x, b.emit(relax.op.broadcast_to(relax.const(random(1)), (1000,)))))
+
+    assert op_names(folded(build((1000,), body))) == ["broadcast_to", "add"]
+
+
+def test_calls_that_are_not_understood_stay():
+    @I.ir_module
+    class Mod:
+        @R.function(pure=False)
+        def main(x: R.Tensor((2,), "float32")):
+            a = R.call_packed("mine.random", R.const([1.0, 2.0]), ty_args=R.Tensor((2,), "float32"))
+            b = R.call_dps_packed("mine.other", (R.const([1.0, 2.0]),), out_ty=R.Tensor((2,), "float32"))
+            return R.add(R.add(a, b), x)
+
+    assert folded(Mod).same_as(Mod)
+
+
+def test_scheduled_functions_of_another_device_stay():
+    @I.ir_module
+    class Mod:
+        @T.prim_func(private=True)
+        def twice(a: T.Buffer((2,), "float32"), b: T.Buffer((2,), "float32")):
+            T.func_attr({"tirx.is_scheduled": True})
+            for i in range(2):
+                b[i] = a[i] * T.float32(2)
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")):
+            cls = Mod
+            with R.dataflow():
+                y = R.call_tir(cls.twice, (R.const([1.0, 2.0]),), out_ty=R.Tensor((2,), "float32"))
+                z = R.add(x, y)
+                R.output(z)
+            return z
+
+    assert op_names(folded(Mod)) == ["twice", "add"]
+
+
+def test_what_cannot_be_compiled_stays(monkeypatch):
+    def fail(*args, **kwargs):
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(tvm, "compile", fail)
+
+    def body(b, x):
+        return b.emit(relax.op.add(x, b.emit(relax.op.exp(relax.const(random(4))))))
+
+    assert op_names(folded(build((4,), body))) == ["exp", "add"]

@@ -1,0 +1,64 @@
+"""Detours of TVM's ONNX frontend are taken out."""
+
+import numpy as np
+import pytest
+import tvm_ffi
+from onnx import TensorProto
+from tvm import relax
+
+from tvm_rammer.relay_passes import SimplifyOps, load_model
+
+from ..models import by_onnxruntime, model, node, op_names, random, value
+from .test_fold_batchnorm import build
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("Sum", "add"), ("Max", "maximum"), ("Min", "minimum")]
+)  # fmt: skip
+@pytest.mark.parametrize("count", [2, 3])
+def test_reductions_of_stacks_become_elementwise(run, kind, name, count):
+    names = ["x", "y", "z"][:count]
+    proto = model([node(kind, names, ["out"])], [value(n, [2, 3]) for n in names], ["out"])
+    mod = SimplifyOps()(load_model(proto))
+    assert op_names(mod) == [name] * (count - 1)
+    arrays = {n: random(2, 3, seed=i) for i, n in enumerate(names)}
+    np.testing.assert_allclose(run(mod, *arrays.values()), by_onnxruntime(proto, **arrays)[0], rtol=1e-6)
+
+
+def test_broadcasts_remain_where_shapes_differ(run):
+    proto = model([node("Sum", ["x", "y"], ["out"])], [value("x", [2, 3]), value("y", [3])], ["out"])
+    mod = SimplifyOps()(load_model(proto))
+    assert op_names(mod) == ["broadcast_to", "add"]
+    x, y = random(2, 3), random(3)
+    np.testing.assert_allclose(run(mod, x, y), x + y)
+
+
+def test_reshapes_and_casts_to_the_same_vanish():
+    def body(b, x):
+        return b.emit(relax.op.exp(b.emit(relax.op.astype(b.emit(relax.op.reshape(x, (2, 3))), "float32"))))
+
+    def expected(b, x):
+        return b.emit(relax.op.exp(x))
+
+    after = SimplifyOps()(build((2, 3), body))
+    assert tvm_ffi.structural_equal(after, relax.transform.CanonicalizeBindings()(build((2, 3), expected)))
+
+
+@pytest.mark.parametrize("options", [{"axis": [1]}, {"axis": [0], "keepdims": True}, {}], ids=str)
+def test_other_reductions_stay(options):
+    def body(b, x):
+        return b.emit(relax.op.sum(b.emit(relax.op.stack([x, x], axis=0)), **options))
+
+    mod = build((2, 3), body)
+    assert SimplifyOps()(mod).same_as(mod)
+
+
+@pytest.mark.parametrize("negated", [False, True])
+def test_truth_values_are_compared(negated, run):
+    nodes = [node("Equal", ["x", "y"], ["same"]), node("Not", ["same"], ["differ"])]
+    inputs = [value(n, s, TensorProto.BOOL) for n, s in (("x", [2, 3]), ("y", [3]))]
+    output = value("differ" if negated else "same", [2, 3], TensorProto.BOOL)
+    proto = model(nodes[: 1 + negated], inputs, [output])
+    arrays = {"x": np.array([[0, 0, 1], [1, 1, 0]], bool), "y": np.array([0, 1, 1], bool)}
+    got = run(SimplifyOps()(load_model(proto)), *arrays.values())
+    np.testing.assert_array_equal(got, by_onnxruntime(proto, **arrays)[0])

@@ -1,0 +1,183 @@
+"""Sliding windows: what is read of a function, and that every tiling computes the same, on AVX-512, AVX2 and SSE."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tvm
+from tvm.relax import op
+
+from tests.functions import best_of_each_size, fused, random_arrays, run
+from tvm_rammer.device import host_cpu
+from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, Tile
+from tvm_rammer.rkernel_gen.cpu.window.read import find_window
+from tvm_rammer.rkernel_gen.cpu.window.rule import WindowRule
+from tvm_rammer.rkernel_gen.tiling import Function
+
+DEVICES = {
+    "sse": replace(host_cpu(), arch="x86-64", vector_bytes=16),
+    "avx512": replace(host_cpu(), arch="x86-64-v4", vector_bytes=64),
+    "avx2": replace(host_cpu(), arch="x86-64-v3", vector_bytes=32),
+}
+HOST_BYTES = host_cpu().vector_bytes
+
+
+def window_kernels(func, device, constants):
+    """The kernels of a few tilings: the best of some 1, 4 and 16 rTasks a unit."""
+    rule, function = WindowRule(), Function("op", func, device, frozenset(constants))
+    return [rule.build(function, dict(t.choices)) for t in best_of_each_size(rule.tilings(function))]
+
+
+def conv(x, w, **options):
+    return op.nn.conv2d(x, w, **options)
+
+
+def hard_swish(x):
+    six = op.clip(op.add(x, op.full_like(x, tvm.relax.const(3.0))), 0, 6)
+    return op.multiply(x, op.divide(six, op.full_like(x, tvm.relax.const(6.0))))
+
+
+WINDOWS = {
+    "padded": ([(1, 8, 14, 14), (32, 8, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+    "planes of 4 KB": ([(1, 6, 30, 30), (8, 6, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+    "odd extents": ([(1, 3, 11, 17), (10, 3, 5, 2)], lambda x, w: conv(x, w, padding=(2, 1, 2, 0))),
+    "asymmetric padding": ([(1, 5, 9, 12), (7, 5, 3, 4)], lambda x, w: conv(x, w, padding=(0, 2, 1, 3))),
+    "more padding than image": ([(1, 2, 3, 3), (4, 2, 7, 7)], lambda x, w: conv(x, w, padding=3)),
+    "stride 2": ([(1, 6, 15, 15), (16, 6, 3, 3)], lambda x, w: conv(x, w, strides=2, padding=1)),
+    "strides 3 and 2": ([(1, 4, 23, 19), (9, 4, 5, 4)], lambda x, w: conv(x, w, strides=(3, 2), padding=(2, 1))),
+    "dilation": ([(1, 4, 12, 13), (8, 4, 3, 3)], lambda x, w: conv(x, w, dilation=2, padding=2)),
+    "stride and dilation": (
+        [(1, 4, 21, 22), (8, 4, 3, 3)],
+        lambda x, w: conv(x, w, strides=2, dilation=(3, 2), padding=(3, 2)),
+    ),
+    "batch of 3": ([(3, 4, 9, 9), (16, 4, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+    "rows of 1": ([(2, 40, 1, 50), (33, 40, 1, 5)], lambda x, w: conv(x, w, padding=(0, 2))),
+    "40 channels": ([(1, 40, 10, 10), (24, 40, 3, 3)], lambda x, w: conv(x, w)),
+    "37 channels": ([(1, 37, 7, 7), (5, 37, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+    "large kernel": ([(1, 1, 61, 40), (32, 1, 41, 11)], lambda x, w: conv(x, w, strides=2, padding=(20, 5))),
+    "1x1": ([(1, 16, 13, 13), (48, 16, 1, 1)], lambda x, w: conv(x, w)),
+    "1x1, 50 filters, epilogue": (
+        [(1, 64, 7, 7), (50, 64, 1, 1), (1, 50, 1, 1), (1, 50, 7, 7)],
+        lambda x, w, b, z: op.add(op.nn.relu(op.add(conv(x, w), b)), z),
+    ),
+    "1x1, epilogue of a row": (
+        [(1, 6, 9, 11), (7, 6, 1, 1), (1, 1, 1, 11)], lambda x, w, b: op.add(conv(x, w), b),
+    ),
+    "1x1, stride 2": ([(1, 16, 14, 13), (24, 16, 1, 1)], lambda x, w: conv(x, w, strides=2)),
+    "bias and hard swish": (
+        [(1, 6, 10, 10), (12, 6, 3, 3), (1, 12, 1, 1)],
+        lambda x, w, b: hard_swish(op.add(conv(x, w, padding=1), b)),
+    ),
+    "2 groups": ([(1, 8, 10, 10), (16, 4, 3, 3)], lambda x, w: conv(x, w, padding=1, groups=2)),
+    "3 groups of 17": ([(2, 15, 10, 10), (51, 5, 3, 3)], lambda x, w: conv(x, w, padding=1, groups=3, strides=2)),
+    "groups, 1x1": ([(1, 24, 9, 9), (68, 6, 1, 1)], lambda x, w: conv(x, w, groups=4)),
+    "groups of 4": ([(1, 32, 8, 8), (32, 4, 3, 3)], lambda x, w: conv(x, w, padding=1, groups=8)),
+    "depthwise": ([(1, 16, 10, 10), (16, 1, 3, 3)], lambda x, w: conv(x, w, padding=1, groups=16)),
+    "depthwise 5x5, stride 2, bias": (
+        [(2, 6, 23, 21), (6, 1, 5, 5), (1, 6, 1, 1)],
+        lambda x, w, b: op.nn.relu(op.add(conv(x, w, padding=2, groups=6, strides=2), b)),
+    ),
+    "depthwise, two filters each": ([(1, 6, 10, 10), (12, 1, 3, 3)], lambda x, w: conv(x, w, padding=1, groups=6)),
+    "rows": ([(1, 8, 50), (16, 8, 3)], lambda x, w: op.nn.conv1d(x, w, padding=1)),
+    "rows, stride 2, dilation 3, 2 groups, bias": (
+        [(2, 6, 41), (10, 3, 4), (1, 10, 1)],
+        lambda x, w, b: op.nn.relu(op.add(op.nn.conv1d(x, w, strides=2, padding=(2, 1), dilation=3, groups=2), b)),
+    ),
+    "rows of single taps, epilogue": (
+        [(2, 24, 30), (9, 24, 1), (2, 9, 30)], lambda x, w, z: op.add(op.nn.conv1d(x, w), z),
+    ),
+    "transposed 4x4, stride 2": (
+        [(1, 8, 6, 7), (8, 5, 4, 4), (1, 5, 1, 1)],
+        lambda x, w, b: op.nn.relu(op.add(op.nn.conv2d_transpose(x, w, strides=2, padding=1), b)),
+    ),
+    "transposed 3x3, stride 2, padded outside": (
+        [(2, 6, 5, 5), (6, 9, 3, 3)],
+        lambda x, w: op.nn.conv2d_transpose(x, w, strides=2, padding=1, output_padding=1),
+    ),
+    "transposed 2x5, strides 3 and 2": (
+        [(1, 4, 6, 9), (4, 7, 2, 5)],
+        lambda x, w: op.nn.conv2d_transpose(x, w, strides=(3, 2), padding=(0, 1, 0, 2), output_padding=(1, 0)),
+    ),
+    "transposed 3x3, stride 1": ([(1, 8, 6, 6), (8, 4, 3, 3)], lambda x, w: op.nn.conv2d_transpose(x, w, padding=1)),
+    "transposed 2x2, stride 2": ([(1, 8, 6, 6), (8, 4, 2, 2)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=2)),
+    "transposed rows": (
+        [(2, 8, 21), (8, 6, 5)], lambda x, w: op.nn.conv1d_transpose(x, w, strides=3, padding=(1, 2), output_padding=1),
+    ),
+    "max pool of rows": ([(2, 5, 31)], lambda x: op.nn.max_pool1d(x, 3, strides=2, padding=1)),
+    "max pool": ([(1, 16, 27, 27)], lambda x: op.nn.max_pool2d(x, (3, 3), strides=2)),
+    "max pool, padded": ([(2, 5, 13, 14)], lambda x: op.nn.max_pool2d(x, (3, 2), strides=(1, 3), padding=1)),
+    "max pool, ceiling": ([(1, 4, 14, 14)], lambda x: op.nn.max_pool2d(x, (3, 3), strides=2, ceil_mode=True)),
+    "average pool": ([(1, 16, 13, 13)], lambda x: op.nn.avg_pool2d(x, (3, 3), padding=1)),
+    "average pool, padding counts": (
+        [(1, 6, 13, 12)],
+        lambda x: op.nn.avg_pool2d(x, (2, 3), strides=2, padding=1, count_include_pad=True),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", WINDOWS)
+def test_every_tiling_is_right(name, device):
+    if DEVICES[device].vector_bytes > HOST_BYTES:
+        pytest.skip("this processor has no such vectors")
+    func = fused(*WINDOWS[name])
+    arrays = random_arrays(func)
+    want = run(func, arrays)
+    kernels = window_kernels(func, DEVICES[device], range(1, len(arrays) - 1))
+    assert len({k.spec.num_rtasks for k in kernels}) == len(kernels) >= 1 + (want.size > 500)
+    for kernel in kernels:
+        packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(arrays)]
+        got = run(kernel.func, packed)
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+
+
+def test_the_window_of_a_grouped_convolution():
+    window = find_window(fused(*WINDOWS["3 groups of 17"]))
+    assert (window.batch, window.groups, window.filters, window.channels) == (2, 3, 17, 5)
+    assert (window.kernel, window.stride, window.padding) == ((3, 3), (2, 2), (1, 1))
+    assert not window.maximum
+    assert window.epilogue is None
+
+
+@pytest.mark.parametrize(
+    ("name", "flat"),
+    [("1x1", True), ("1x1, 50 filters, epilogue", True), ("1x1, epilogue of a row", False), ("1x1, stride 2", False)],
+)
+def test_an_image_lies_flat_where_neither_window_nor_epilogue_minds(name, flat):
+    assert find_window(fused(*WINDOWS[name])).flat is flat
+
+
+NO_WINDOWS = {
+    "matmul": ([(20, 64), (64, 48)], op.matmul),
+    "softmax": ([(12, 40)], lambda x: op.nn.softmax(x)),
+    "mean": ([(1, 64, 13, 13)], lambda x: op.mean(x, (2, 3), keepdims=True)),
+    "grouped transposed": (
+        [(1, 8, 6, 6), (8, 4, 3, 3)],
+        lambda x, w: op.nn.conv2d_transpose(x, w, strides=2, groups=2),
+    ),
+    "NHWC": (
+        [(1, 8, 8, 4), (3, 3, 4, 8)],
+        lambda x, w: conv(x, w, data_layout="NHWC", kernel_layout="HWIO"),
+    ),
+    "elementwise": ([(1, 7, 3, 3)], lambda x: op.nn.relu(x)),
+    "pool, padded with channels": (
+        [(1, 4, 8, 8)],
+        lambda x: op.nn.pad(op.nn.avg_pool2d(x, (2, 2), strides=2), (0, 0, 0, 4, 0, 0, 0, 0)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_WINDOWS)
+def test_what_is_no_window_is_left_alone(name):
+    assert find_window(fused(*NO_WINDOWS[name])) is None
+
+
+def test_a_weight_that_is_no_constant_is_not_packed():
+    assert window_kernels(fused(*WINDOWS["2 groups"]), DEVICES["avx2"], []) == []
+
+
+def test_channels_in_scratch_do_not_share_the_lines_of_the_cache():
+    window = find_window(fused(*WINDOWS["planes of 4 KB"]))
+    layout = Layout.of(window, Tile(16, 4, 4, 1, 1, 1))
+    assert layout.height * layout.width * 4 == 4096
+    assert layout.phase * 4 % 4096 >= 256

@@ -1,0 +1,105 @@
+"""Every form of operator gets tilings that are one kernel each, within an rTask's limits, and that compute it."""
+
+import random
+
+import pytest
+import tvm
+from tvm import s_tir
+
+from tests.emulation.programs import H200
+from tests.functions import chosen
+from tests.rkernel_gen.cuda.operators import HALF, OPERATORS, check, function_of
+from tvm_rammer.rkernel_gen.cuda.rule import name_for_c
+from tvm_rammer.rkernel_gen.cuda.rules import CUDA_RULES
+from tvm_rammer.rkernel_gen.tiling import Function
+
+RULES = {
+    "conv": {"gemm", "window", "elements"},
+    "conv_groups_of_4": {"gemm", "window", "sums", "elements"},
+    "conv_depthwise": {"window", "elements"},
+    "conv1d_depthwise": {"window", "elements"},
+    "conv2d_transpose": {"gemm", "window", "sums", "elements"},
+    "matmul_row": {"sums", "elements"},
+    "matmul_column": {"sums", "elements"},
+    "max_pool": {"window", "elements"},
+    "global_pool": {"sums", "elements"},
+    "softmax_of_channels": {"rows", "elements"},
+    "instance_norm": {"rows", "elements"},
+    "split_unlike": {"elements"},
+    "half_matmul": {"wmma", "gemm", "elements"},
+    "half_conv_groups": {"wmma", "gemm", "window", "sums", "elements"},
+    "half_max_pool": {"window", "elements"},
+}
+"""Which rules apply to some of the operators."""
+
+
+def some_kernels(name, func, count=3):
+    """For each rule that applies, `count` of its tilings with their kernels."""
+    function = Function(name, func, H200)
+    made = []
+    for rule in CUDA_RULES:
+        space = rule.tilings(function)
+        chosen = random.Random(name).sample(space, min(count, len(space)))
+        made += [(tiling, rule.build(function, dict(tiling.choices))) for tiling in chosen]
+    return made
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_every_tiling_of_an_operator_computes_it(name):
+    check(*kernels_of(name))
+
+
+@pytest.mark.parametrize("name", HALF)
+def test_every_tiling_of_an_operator_computes_it_in_half_precision(name):
+    # The sums of fp16 functions are fp16 too, and are added up in another order.
+    check(*kernels_of(name), rtol=2e-2, atol=1e-1)
+
+
+def kernels_of(name):
+    """Some kernels of each rule, whose descriptions fit them."""
+    func = function_of(name)
+    made = some_kernels(name, func)
+    assert len(made) >= 3
+    for tiling, kernel in made:
+        assert kernel is not None, tiling.label
+        assert kernel.spec.name == f"{name}_{tiling.label}" and kernel.spec.name.isidentifier()
+        assert kernel.spec.function == name and not kernel.spec.measured
+        assert kernel.spec.num_rtasks == tiling.num_rtasks and kernel.spec.rtask_us == tiling.rtask_us > 0
+        assert kernel.spec.threads % 32 == 0 and kernel.spec.threads <= 256
+        assert kernel.spec.shared_bytes <= 48 * 1024
+    return func, [kernel for _, kernel in made]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules_apply_to_the_functions_of_their_form(name):
+    function = Function(name, function_of(name), H200)
+    assert {rule.name for rule in CUDA_RULES if rule.tilings(function)} == RULES[name]
+
+
+def test_tilings_are_distinct_and_the_same_every_time():
+    spaces = [[t for r in CUDA_RULES for t in r.tilings(Function("conv", function_of("conv"), H200))] for _ in "ab"]
+    assert spaces[0] == spaces[1] and len({t.label for t in spaces[0]}) == len(spaces[0])
+
+
+@pytest.mark.parametrize(
+    "name", ["conv", "conv_groups_of_4", "conv_depthwise", "matmul_row", "softmax", "transpose", "half_conv"]
+)
+def test_a_trace_repeats_the_schedule_on_the_function_as_it_was(name):
+    func = function_of(name)
+    for tiling, kernel in some_kernels(name, func, 2):
+        if kernel.trace is None:
+            assert tiling.rule == "gemm" and "groups" in name  # the guard of a group's columns is no schedule
+            continue
+        for original in (func, name_for_c(func)):
+            schedule = s_tir.Schedule(original)
+            kernel.trace.apply_to_schedule(schedule, remove_postproc=False)
+            tvm.ir.assert_structural_equal(name_for_c(schedule.mod["main"]), name_for_c(kernel.func), True)
+
+
+def test_a_few_kernels_of_a_function_differ_in_their_rtasks():
+    tiles = [k.spec.num_rtasks for k in chosen("matmul", function_of("matmul"), H200)]
+    assert len(tiles) >= 4 and tiles == sorted(set(tiles))
+
+
+def test_names_become_such_as_c_accepts():
+    assert all(p.name.isidentifier() for p in name_for_c(function_of("split")).params)

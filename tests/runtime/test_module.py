@@ -1,0 +1,251 @@
+"""The public face: how a compiled module is called, asked, drawn and saved."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import onnx
+import pytest
+import tvm
+from onnx import TensorProto, helper, numpy_helper
+from tvm import relax
+
+import tvm_rammer
+from tests.functions import relax_module
+from tvm_rammer.device import PRESETS, host_cpu
+from tvm_rammer.errors import ModelError, ScheduleError, ShapeError, TargetError, ToolError, TuningLogError
+from tvm_rammer.wavefront import POLICIES, PolicyOptions
+
+
+def two_inputs(batch=2):
+    """y = relu(x @ w + b), z = x @ w."""
+    rng = np.random.default_rng(0)
+    w = numpy_helper.from_array(rng.standard_normal((16, 32)).astype("float32"), "w")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["z"]),
+        helper.make_node("Add", ["z", "b"], ["sum"]),
+        helper.make_node("Relu", ["sum"], ["y"]),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, 16]),
+        helper.make_tensor_value_info("b", TensorProto.FLOAT, [batch, 32]),
+    ]
+    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [batch, 32]) for n in ("y", "z")]
+    graph = helper.make_graph(nodes, "two_inputs", inputs, outputs, [w])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture(scope="module")
+def module():
+    return tvm_rammer.compile(two_inputs())
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    rng = np.random.default_rng(1)
+    return rng.standard_normal((2, 16)).astype("float32"), rng.standard_normal((2, 32)).astype("float32")
+
+
+@pytest.fixture(scope="module")
+def want(arrays):
+    w = np.random.default_rng(0).standard_normal((16, 32)).astype("float32")
+    z = arrays[0] @ w
+    return np.maximum(z + arrays[1], 0), z
+
+
+def agrees(got, want):
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a.numpy() if hasattr(a, "numpy") else a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_numpy_arrays_by_position_and_by_name(module, arrays, want):
+    x, b = arrays
+    for got in (module(x, b), module(x, b=b), module(b=b, x=x)):
+        assert all(isinstance(a, np.ndarray) for a in got)
+        agrees(got, want)
+
+
+def test_tvm_tensors_and_anything_that_speaks_dlpack(module, arrays, want):
+    class Speaker:
+        """Speaks DLPack and nothing else, as a tensor of another framework does."""
+
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **how):
+            return self.array.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    for wrap in (tvm.runtime.tensor, Speaker):
+        got = module(*(wrap(a) for a in arrays))
+        assert all(isinstance(t, tvm.runtime.Tensor) for t in got)
+        agrees(got, want)
+
+
+def test_arrays_that_are_not_contiguous(module, arrays, want):
+    x, b = arrays
+    agrees(module(np.asfortranarray(x), np.concatenate([b, b])[::2][:2] * 0 + b), want)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, x, b: m(x), "no value for the inputs b"),
+        (lambda m, x, b: m(x, b, b), "3 inputs given, but the model has 2: x, b"),
+        (lambda m, x, b: m(x, b, x=x), "'x' was given twice"),
+        (lambda m, x, b: m(x, c=b), "no input 'c'; its inputs are x, b"),
+        (lambda m, x, b: m(x[:1], b), r"'x' is float32\[1, 16\], but the model takes float32\[2, 16\]"),
+        (lambda m, x, b: m(x.astype("float64"), b), r"'x' is float64\[2, 16\]"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(module, arrays, call, message):
+    with pytest.raises(ModelError, match=message):
+        call(module, *arrays)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int64", "int8", "bool"])
+def test_results_are_copies_whatever_their_type(dtype):
+    """Also of an input that is a result itself: a later call must not change what an earlier one returned."""
+    mod = relax_module([(3, 5), (3, 5)], lambda x, y: relax.Tuple([x, relax.op.flip(y, 1)]), dtype=dtype)
+    module = tvm_rammer.compile(mod)
+    rng = np.random.default_rng(0)
+    calls = [[(rng.random((3, 5)) * 3).astype(dtype) for _ in range(2)] for _ in range(3)]
+    results = [module(*arrays) for arrays in calls]
+    for (x, y), (first, second) in zip(calls, results, strict=True):
+        assert first.dtype == second.dtype == dtype
+        np.testing.assert_array_equal(first, x)
+        np.testing.assert_array_equal(second, y[:, ::-1])
+
+
+def test_explain_names_every_operator(module):
+    text = module.explain()
+    for program in module.rprograms:
+        for op in program.graph.operators:
+            assert op.name in text
+    assert "Nothing was left to stock TVM." in text
+
+
+def test_the_picture_is_xml(module):
+    assert ElementTree.fromstring(module.schedule_svg()).tag.endswith("svg")
+
+
+def test_an_exported_library_runs_in_plain_tvm(module, arrays, want, tmp_path):
+    path = module.export_library(tmp_path / "model.so")
+    np.savez(tmp_path / "in.npz", *arrays)
+    script = (
+        "import sys, numpy as np, tvm\n"
+        "from tvm import relax\n"
+        "folder = sys.argv[1]\n"
+        "arrays = np.load(folder + '/in.npz')\n"
+        "main = relax.VirtualMachine(tvm.runtime.load_module(folder + '/model.so'), tvm.cpu())['main']\n"
+        "got = main(*(tvm.runtime.tensor(arrays[k]) for k in arrays.files))\n"
+        "np.savez(folder + '/out.npz', *(t.numpy() for t in got))\n"
+        "assert 'tvm_rammer' not in sys.modules\n"
+    )
+    # Once with TVM's own number of workers, which may be too few, and once with two.
+    for threads in ({}, {"TVM_NUM_THREADS": "2"}):
+        env = {k: v for k, v in os.environ.items() if k != "TVM_NUM_THREADS"} | threads
+        subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=300, env=env)
+        with np.load(tmp_path / "out.npz") as got:
+            agrees([got[k] for k in got.files], want)
+    assert path == tmp_path / "model.so"
+
+
+def test_a_library_in_a_folder_that_does_not_exist_is_an_error(module, tmp_path):
+    with pytest.raises(ToolError, match="a folder that exists"):
+        module.export_library(tmp_path / "nowhere" / "model.so")
+
+
+def test_a_library_without_a_c_compiler_is_an_error(module, tmp_path, monkeypatch):
+    monkeypatch.setattr("tvm_rammer.runtime.module.cc.get_cc", lambda: None)
+    with pytest.raises(ToolError, match="no C compiler"):
+        module.export_library(tmp_path / "model.so")
+
+
+def test_the_source_of_a_cpu_module_is_an_error(module):
+    with pytest.raises(TargetError, match="compiled for cpu"):
+        module.cuda_source()
+
+
+@pytest.mark.parametrize("target", ["cpu", host_cpu(), tvm.target.Target({"kind": "llvm", "num-cores": 2})])
+def test_targets(target, arrays, want):
+    agrees(tvm_rammer.compile(two_inputs(), target=target)(*arrays), want)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_policies_with_options(policy, arrays, want):
+    module = tvm_rammer.compile(two_inputs(), policy=policy, options=PolicyOptions(budget=3, r=2))
+    assert module.report()["policy"] == policy
+    agrees(module(*arrays), want)
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "message"),
+    [
+        ({"target": "gpu"}, TargetError, "unknown target 'gpu'; give one of cpu, cuda:h200"),
+        ({"target": 3}, TargetError, "int is no target"),
+        ({"target": tvm.target.Target({"kind": "c"})}, TargetError, "target kind 'c' has no vDevice"),
+        ({"policy": "best"}, ScheduleError, "unknown policy 'best'; choose one of auto"),
+        ({"sync": "never"}, ScheduleError, "unknown sync 'never'"),
+        ({"shapes": {"y": (1,)}}, ShapeError, "'y'"),
+        ({"tuning_logs": "nowhere"}, TuningLogError, "'nowhere' is no folder"),
+    ],
+)
+def test_a_wrong_choice_says_what_there_is(how, error, message):
+    with pytest.raises(error, match=message):
+        tvm_rammer.compile(two_inputs(), **how)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_gpu_preset_plans_and_writes_cuda(name):
+    module = tvm_rammer.compile(two_inputs(), target=name)
+    text = module.cuda_source()
+    assert text.count("__global__ void") // 2 == len(module.rprograms)  # each is declared, then defined
+    (resources,) = module.report()["resources"].values()
+    if "unknown" in resources:
+        assert name == "cuda:v100" or "nvcc is not on the PATH" in resources["unknown"]
+    else:
+        assert resources["resident_blocks_per_unit"] >= 1
+    if not tvm.cuda().exist:
+        with pytest.raises(ToolError, match="no CUDA device"):
+            module(np.zeros((2, 16), "float32"), np.zeros((2, 32), "float32"))
+
+
+def test_symbolic_batch(arrays, want):
+    model = two_inputs("batch")
+    with pytest.raises(ShapeError, match="x"):
+        tvm_rammer.compile(model)
+    agrees(tvm_rammer.compile(model, shapes={"x": (2, 16), "b": (2, 32)})(*arrays), want)
+
+
+def test_a_pipeline_of_tvm(arrays, want, tmp_path):
+    onnx.save(two_inputs(), tmp_path / "m.onnx")
+    from tvm.relax.frontend.onnx import from_onnx
+
+    mod = from_onnx(onnx.load(tmp_path / "m.onnx"), keep_params_in_input=False)
+    before = mod.script()
+    target = tvm.target.Target(host_cpu().target_config())
+    executable = tvm.compile(mod, target, relax_pipeline="rammer")
+    got = relax.VirtualMachine(executable, tvm.cpu())["main"](*(tvm.runtime.tensor(a) for a in arrays))
+    agrees(got, want)
+    assert mod.script() == before
+
+
+@pytest.mark.parametrize("first", ["tvm", "tvm_rammer"])
+def test_the_pipeline_is_there_whatever_is_imported_first(first):
+    second = {"tvm": "tvm_rammer", "tvm_rammer": "tvm"}[first]
+    script = (
+        f"import {first}, sys\n"
+        "early = 'tvm' in sys.modules\n"
+        f"import {second}\n"
+        "from tvm import relax\n"
+        "relax.get_pipeline('rammer')\n"
+        f"assert early == ({first!r} == 'tvm')\n"
+    )
+    root = pathlib.Path(tvm_rammer.__file__).parents[1]
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120, env=os.environ | {"PYTHONPATH": str(root)})

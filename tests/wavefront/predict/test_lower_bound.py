@@ -1,0 +1,84 @@
+"""Bounds by hand; that no plan beats them is tested for all policies in `test_search`."""
+
+from dataclasses import replace
+
+import pytest
+
+from tvm_rammer.ir import Footprint
+from tvm_rammer.wavefront import CostModel, LowerBound, lower_bound
+from tvm_rammer.wavefront.plan.select_veu import select_veus
+from tvm_rammer.wavefront.predict.lower_bound_path import known_us
+
+from ..graphs import DEVICE, DIAMOND, FREE, PRICED, make_graph, make_kernels, plan
+
+
+def bound(reads: dict[str, str], veus: int, cost: CostModel = FREE, **tilings: object) -> LowerBound:
+    kernels = make_kernels(**{name: tilings.get(name, (1, 1.0)) for name in reads})  # type: ignore[arg-type]
+    return lower_bound(make_graph(reads), kernels, DEVICE, veus=veus, cost=cost)
+
+
+def test_a_chain_is_as_long_as_its_operators() -> None:
+    found = bound({"a": "", "b": "a"}, 2, PRICED, a=[(1, 5.0), (4, 2.0)], b=(1, 3.0))
+    # 4 rTasks of 2 us: two on each vEU and a signal, or 4 alone. One of 5 us needs no signal.
+    assert found.critical_path_us == 5 + 3
+    assert found.launch_us == 10
+    assert found.best_us == 18
+
+
+def test_a_chain_of_operators_on_several_veus_pays_signals() -> None:
+    assert bound({"a": "", "b": "a"}, 4, PRICED, a=(4, 2.0), b=(4, 2.0)).critical_path_us == 3 + 2
+
+
+def test_the_area_is_the_least_work() -> None:
+    found = bound(dict.fromkeys("abcd", ""), 2, a=[(1, 4.0), (8, 1.0)], b=(2, 2.0), c=(1, 1.0), d=(1, 1.0))
+    assert found.area_us == (4 + 4 + 1 + 1) / 2
+
+
+def test_what_must_come_from_memory() -> None:
+    graph, kernels = make_graph({"a": ""}), make_kernels(a=(1, 1.0))
+    small = replace(DEVICE, cache_bytes=0, memory_gbps=1.0)
+    # x of 256 bytes and a.out of 512, at 1000 bytes a microsecond.
+    assert lower_bound(graph, kernels, small, veus=1).bandwidth_us == 0.768
+    assert lower_bound(graph, kernels, replace(small, cache_bytes=700), veus=1).bandwidth_us == 0.068
+    assert lower_bound(graph, kernels, DEVICE, veus=1).bandwidth_us == 0
+    shared = CostModel(shared_gbps=0.1)
+    assert lower_bound(graph, kernels, DEVICE, veus=1, cost=shared).bandwidth_us == 7.68
+
+
+def test_rtasks_that_read_a_part_need_not_wait_for_the_whole() -> None:
+    reads = {"a": "", "b": "a"}
+    kernels = make_kernels(a=(4, 2.0), b=(4, 1.0))
+    whole = lower_bound(make_graph(reads), kernels, DEVICE, veus=2, cost=FREE)
+    assert whole.critical_path_us == 4 + 2
+
+    def path_us(extent: int, veus: int) -> float:
+        """If each rTask of b reads `extent` bytes of the 128 that one of a writes, and those that follow."""
+        written, read = Footprint((4,), (0,), ((128,),), (128,)), Footprint((4,), (0,), ((128,),), (extent,))
+        tiled = {name: [replace(k, footprints=(read, written)) for k in made] for name, made in kernels.items()}
+        return lower_bound(make_graph(reads), tiled, DEVICE, veus=veus, cost=PRICED).critical_path_us
+
+    # On 2 vEUs: 2 + 2 us for all of b after the first of a, and 4 + 1 for the last of b after all of a.
+    assert path_us(128, 2) == 5
+    assert path_us(128, 4) == 3
+    # Two of a in one lane need 4 us, in two lanes 2 and a signal. The last rTask needs no more than one.
+    assert path_us(200, 4) == 2 + 1 + 1
+    assert path_us(512, 4) == 2 + 1 + 1
+
+
+def test_nothing_takes_no_time() -> None:
+    found = bound({}, 2, PRICED)
+    assert found.best_us == found.gap(()) == 0
+
+
+def test_a_plan_that_reaches_the_bound_has_no_gap() -> None:
+    programs = plan(DIAMOND, veus=1, cost=PRICED)
+    assert bound(DIAMOND, 1, PRICED).gap(programs) == 0
+
+
+@pytest.mark.parametrize("gap_us", [0.0, 0.3, 1.0, 2.5])
+@pytest.mark.parametrize("veus", [1, 2, 3, 7])
+def test_when_one_veu_can_know_against_all_splits(gap_us: float, veus: int) -> None:
+    for n in range(1, 30):
+        splits = [max(own, gap_us + max(select_veus([0.0] * (veus - 1), 1.0, n - own)) if n > own else 0.0)
+                  for own in range(n + 1) if veus > 1 or own == n]  # fmt: skip
+        assert known_us(1.0, n, veus, gap_us) == pytest.approx(min(splits))

@@ -1,0 +1,126 @@
+"""Small wrongs done to a plan: each function takes a program and returns another, or None where it does not apply."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from tvm_rammer.ir import Instruction, RProgram, Run, Signal, Wait
+
+Mutation = Callable[[RProgram, random.Random], RProgram | None]
+
+
+def drop_a_wait(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Leave out one wait."""
+    return _without(program, rng, Wait)
+
+
+def drop_a_signal(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Leave out one signal."""
+    return _without(program, rng, Signal)
+
+
+def drop_an_rtask(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Leave out the last rTask of a run."""
+    v, n, run = _pick(program, rng, Run)
+    shorter = [replace(run, count=run.count - 1)] if run.count > 1 else []
+    return _with_lanes(program, {v: [*program.lanes[v][:n], *shorter, *program.lanes[v][n + 1 :]]})
+
+
+def repeat_an_rtask(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Let some lane do an rTask once more."""
+    *_, run = _pick(program, rng, Run)
+    return _inserted(program, rng, Run(run.operator, rng.choice(run.indices()), 1))
+
+
+def lower_arrivals(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Let a wait pass one signal too early."""
+    found = _pick(program, rng, Wait)
+    if found is None or found[2].arrivals == 1:
+        return None
+    v, n, wait = found
+    less = replace(wait, arrivals=wait.arrivals - 1)
+    return _with_lanes(program, {v: [*program.lanes[v][:n], less, *program.lanes[v][n + 1 :]]})
+
+
+def wait_for_another(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Let a wait be for another event."""
+    found = _pick(program, rng, Wait)
+    if found is None or program.num_events < 2:
+        return None
+    v, n, wait = found
+    other = replace(wait, event=rng.choice([e for e in range(program.num_events) if e != wait.event]))
+    return _with_lanes(program, {v: [*program.lanes[v][:n], other, *program.lanes[v][n + 1 :]]})
+
+
+def swap_instructions(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Change the places of two instructions of a lane, mostly neighbours."""
+    v = rng.randrange(len(program.lanes))
+    lane = list(program.lanes[v])
+    if len(lane) < 2:
+        return None
+    n = rng.randrange(len(lane) - 1)
+    m = n + 1 if rng.random() < 0.7 else rng.randrange(len(lane))
+    lane[n], lane[m] = lane[m], lane[n]
+    return _with_lanes(program, {v: lane})
+
+
+def move_a_run(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Give a run to another lane."""
+    if len(program.lanes) < 2:
+        return None
+    v, n, run = _pick(program, rng, Run)
+    rest = _with_lanes(program, {v: [*program.lanes[v][:n], *program.lanes[v][n + 1 :]]})
+    return _inserted(rest, rng, run, rng.choice([u for u in range(len(program.lanes)) if u != v]))
+
+
+def overlap_buffers(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Put a buffer in the place of another."""
+    if len(program.offsets) < 2:
+        return None
+    one, other = rng.sample(sorted(program.offsets), 2)
+    offset = program.offsets[other]
+    end = offset + program.graph.buffers[one].nbytes
+    return replace(program, offsets=program.offsets | {one: offset}, workspace_bytes=max(program.workspace_bytes, end))
+
+
+def add_an_edge(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Let an operator read one more buffer, all of it."""
+    o = rng.randrange(len(program.graph.operators))
+    op, kernel = program.graph.operators[o], program.kernels[o]
+    others = {b for p in program.graph.operators for b in p.outputs} - {*op.inputs, *op.outputs}
+    if not others:
+        return None
+    place = len(op.inputs)
+    inputs = (*op.inputs, rng.choice(sorted(others)))
+    footprints = (*kernel.footprints[:place], None, *kernel.footprints[place:]) if kernel.footprints else ()
+    operators, kernels = list(program.graph.operators), list(program.kernels)
+    operators[o], kernels[o] = replace(op, inputs=inputs), replace(kernel, footprints=footprints)
+    return replace(program, graph=replace(program.graph, operators=tuple(operators)), kernels=tuple(kernels))
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    drop_a_wait, drop_a_signal, drop_an_rtask, repeat_an_rtask, lower_arrivals, wait_for_another, swap_instructions,
+    move_a_run, overlap_buffers, add_an_edge,
+)  # fmt: skip
+
+
+def _pick(program: RProgram, rng: random.Random, kind: type) -> tuple[int, int, Instruction] | None:
+    found = [(v, n, i) for v, lane in enumerate(program.lanes) for n, i in enumerate(lane) if isinstance(i, kind)]
+    return rng.choice(found) if found else None
+
+
+def _without(program: RProgram, rng: random.Random, kind: type) -> RProgram | None:
+    if (found := _pick(program, rng, kind)) is None:
+        return None
+    v, n, _ = found
+    return _with_lanes(program, {v: [*program.lanes[v][:n], *program.lanes[v][n + 1 :]]})
+
+
+def _inserted(program: RProgram, rng: random.Random, instruction: Instruction, lane: int | None = None) -> RProgram:
+    v = rng.randrange(len(program.lanes)) if lane is None else lane
+    n = rng.randint(0, len(program.lanes[v]))
+    return _with_lanes(program, {v: [*program.lanes[v][:n], instruction, *program.lanes[v][n:]]})
+
+
+def _with_lanes(program: RProgram, lanes: dict[int, list[Instruction]]) -> RProgram:
+    return replace(program, lanes=tuple(tuple(lanes.get(v, lane)) for v, lane in enumerate(program.lanes)))

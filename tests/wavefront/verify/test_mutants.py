@@ -1,0 +1,104 @@
+"""Thousands of illegal plans, none accepted; and plans of all policies, all right."""
+
+import collections
+import random
+
+import pytest
+
+from tvm_rammer.errors import VerificationError
+from tvm_rammer.ir import RProgram
+from tvm_rammer.wavefront import POLICIES, CostModel, schedule, verify
+
+from ..graphs import DEVICE, FREE, PRICED
+from ..judge import is_right
+from ..policies.all_states import is_right_in_all_states
+from ..tiled_graphs import tiled_graph
+from .mutants import MUTATIONS
+
+QUICK = ("wavefront", "sequential")
+SYNCS = ("auto", "auto", "global")
+COSTS = (FREE, PRICED, CostModel(launch_us=0.5, signal_us=1.0, wait_us=0.1))
+
+
+def random_programs(seed: int, most: int, veus: int, policies=QUICK) -> tuple[RProgram, ...]:
+    """Plans of a random tiled graph, verified by `schedule`."""
+    rng = random.Random(seed)
+    graph, kernels = tiled_graph(rng, rng.randint(1, most))
+    return schedule(
+        graph, kernels, DEVICE,
+        veus=rng.randint(1, veus), policy=rng.choice(policies), sync=rng.choice(SYNCS), cost=rng.choice(COSTS),
+    )  # fmt: skip
+
+
+def is_accepted(program: RProgram) -> bool:
+    try:
+        verify(program)
+    except VerificationError:
+        return False
+    return True
+
+
+def count_verdicts(seeds: range, each: int, most: int, veus: int) -> dict[str, collections.Counter[str]]:
+    """By mutation: how many mutants were illegal and refused, legal and accepted, or legal and refused all the same."""
+    verdicts: dict[str, collections.Counter[str]] = {m.__name__: collections.Counter() for m in MUTATIONS}
+    for seed in seeds:
+        rng = random.Random(seed)
+        for program in random_programs(seed, most, veus):
+            for mutate in MUTATIONS:
+                for mutant in filter(None, (mutate(program, rng) for _ in range(each))):
+                    accepted, right = is_accepted(mutant), is_right(mutant)
+                    assert right or not accepted, (seed, mutate.__name__, mutant)
+                    verdict = "illegal" if not right else "legal, accepted" if accepted else "legal, refused"
+                    verdicts[mutate.__name__][verdict] += 1
+    return verdicts
+
+
+def test_no_mutant_is_accepted() -> None:
+    verdicts = count_verdicts(range(40), 1, 8, 4)
+    assert sum(v["illegal"] for v in verdicts.values()) > 100
+
+
+@pytest.mark.slow
+def test_none_of_five_thousand_illegal_mutants_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts = count_verdicts(range(1000, 1600), 2, 14, 6)
+    assert sum(v["illegal"] for v in verdicts.values()) >= 5000
+    assert all(v["illegal"] >= 50 for v in verdicts.values())
+    with capsys.disabled():
+        for name, counts in verdicts.items():
+            print(f"\n{name:<20}", dict(sorted(counts.items())), end="")
+
+
+@pytest.mark.slow
+def test_no_mutant_of_a_larger_plan_is_accepted() -> None:
+    verdicts = count_verdicts(range(3000, 3040), 1, 40, 24)
+    assert sum(v["illegal"] for v in verdicts.values()) >= 300
+
+
+def test_the_judge_agrees_with_a_walk_through_all_states() -> None:
+    """Tiny programs, right and wrong: each state that can be reached is looked at."""
+    verdicts = collections.Counter()
+    for seed in range(300):
+        rng = random.Random(seed)
+        for program in random_programs(seed, 3, 3):
+            for mutate in (*MUTATIONS, lambda program, rng: program):
+                mutant = mutate(program, rng)
+                if mutant and sum(map(len, mutant.lanes)) <= 12:
+                    want = is_right_in_all_states(mutant)
+                    assert is_right(mutant) == want, (seed, mutant)
+                    verdicts[want] += 1
+    assert min(verdicts[True], verdicts[False]) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES)
+def test_plans_of_every_policy_are_right(policy: str) -> None:
+    """`schedule` verifies each plan; the judge, which is slower, looks at the smaller ones again."""
+    for seed in range(40 if policy in QUICK else 10):
+        rng = random.Random(seed)
+        graph, kernels = tiled_graph(rng, rng.randint(1, 60 if policy in QUICK else 12))
+        for veus in (1, rng.randint(2, 8), rng.randint(9, 132)):
+            for sync in ("auto", "global"):
+                cost = rng.choice(COSTS)
+                programs = schedule(graph, kernels, DEVICE, veus=veus, policy=policy, sync=sync, cost=cost)
+                if len(graph.operators) <= 20 and veus <= 8:
+                    assert all(is_right(program) for program in programs)

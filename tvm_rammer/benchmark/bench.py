@@ -1,0 +1,126 @@
+"""Compare a compiled model with others, fairly: interleaved in one process, on the same number of threads."""
+
+import importlib.util
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tvm
+
+from .. import driver, relay_passes
+from ..compilation.record import Compilation
+from ..compilation.regions import plan_regions
+from ..compilation.stages import build, find_kernels, tvm_target
+from ..errors import ModelError
+from ..runtime.module import RammerModule
+from ..runtime.tensors import random_inputs, workers
+from .race import Runner, race, relative_error, tvm_runner
+
+CONTENDERS = ("stock", "stock-same-kernels", "onnxruntime")
+
+
+def bench(
+    model: str | os.PathLike[str],
+    *,
+    target: str = "cpu",
+    against: Sequence[str] = ("stock",),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    repeat: int = 50,
+    policy: str = "auto",
+    sync: str = "auto",
+    tuning_logs: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda message: None,
+) -> dict[str, Any]:
+    """Time a model against contenders.
+
+    Parameters
+    ----------
+    model : path
+        An ONNX file.
+    target : str
+        Where our side runs; the contenders run on the same device.
+    against : sequence of str
+        Some of `CONTENDERS`. `stock` is TVM's default build; `stock-same-kernels` launches our kernels one
+        by one through the stock VM; `onnxruntime` needs that package.
+    shapes : mapping of str to sequence of int, optional
+    repeat : int
+        Runs of each contender.
+    policy, sync, tuning_logs
+        As in `tvm_rammer.compile`.
+    seed : int
+        Of the random inputs.
+    progress : callable
+        Is told what happens next.
+
+    Returns
+    -------
+    dict
+        `model`, `target`, `threads`, `results` and `ratios` by contender (a ratio is the contender's median
+        over ours), `missing` (contenders that are not installed), `report`.
+
+    Raises
+    ------
+    ModelError
+        An unknown contender, or results that differ by more than 1e-3 of the largest magnitude.
+    """
+    unknown = [name for name in against if name not in CONTENDERS]
+    if unknown:
+        raise ModelError(f"unknown contenders {', '.join(unknown)}; choose from {', '.join(CONTENDERS)}")
+    if repeat < 1:
+        raise ModelError(f"repeat is {repeat}; give 1 or more")
+    progress("compiling with Rammer")
+    module = driver.compile(model, target=target, shapes=shapes, policy=policy, sync=sync, tuning_logs=tuning_logs)
+    inputs = random_inputs(module.inputs, seed)
+    runners: dict[str, Runner] = {"rammer": tvm_runner(module.executable, module.runtime_device())}
+    missing = {}
+    for name in against:
+        if name == "onnxruntime" and importlib.util.find_spec("onnxruntime") is None:
+            missing[name] = "the package onnxruntime is not installed"
+            continue
+        progress(f"building {name}")
+        runners[name] = _contender(name, model, shapes, tuning_logs, module)
+    results = {name: s.summary() for name, s in race(runners, inputs, repeat, progress).items()}
+    ours = results["rammer"]["median_ms"]
+    return {
+        "model": str(model),
+        "target": target,
+        "threads": module.compilation.device.units,
+        "workers": workers(),
+        "results": results,
+        "ratios": {name: r["median_ms"] / ours for name, r in results.items() if name != "rammer"},
+        "missing": missing,
+        "report": module.report(),
+    }
+
+
+def _contender(
+    name: str,
+    model: str | os.PathLike[str],
+    shapes: Mapping[str, Sequence[int]] | None,
+    tuning_logs: str | os.PathLike[str] | None,
+    module: RammerModule,
+) -> Runner:
+    if name == "onnxruntime":
+        return _onnxruntime_runner(model, module)
+    ours, mod = module.compilation, relay_passes.load_model(model, shapes)
+    if name == "stock":
+        return tvm_runner(tvm.compile(mod, tvm_target(ours.device)), module.runtime_device())
+    record = Compilation(ours.device, ours.policy, ours.sync)
+    kernelized = find_kernels(mod, record, tuning_logs)
+    plan_regions(kernelized, record)
+    return tvm_runner(build(kernelized, record, single_calls=True), module.runtime_device())
+
+
+def _onnxruntime_runner(model: str | os.PathLike[str], module: RammerModule) -> Runner:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = module.compilation.device.units
+    options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    names = [spec.name for spec in module.inputs]
+    return lambda arrays: session.run(None, dict(zip(names, arrays, strict=True)))
+
+
+__all__ = ["CONTENDERS", "bench", "random_inputs", "relative_error", "workers"]

@@ -1,0 +1,155 @@
+"""Single operators against ONNX Runtime: each as a model of one node, on the same number of threads."""
+
+import math
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from .. import driver
+from ..errors import ModelError
+from ..runtime.module import RammerModule
+from ..runtime.tensors import random_inputs
+from .operators import OPERATORS, Operator
+from .race import relative_error
+
+TURN_S, PAUSE_S = 0.1, 0.05
+"""How long a contender runs before it is the other's turn; and how long nobody runs in between, so that the
+threads of the one, which spin for a while when they have no work, do not take the other's cores."""
+WARM_UP = 3
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was measured of one operator.
+
+    Parameters
+    ----------
+    ours_ms, ort_ms, predicted_ms : float
+        Medians; and what the cost model said of our kernel.
+    ratio : float
+        ONNX Runtime's time over ours.
+    rtasks : int
+    """
+
+    operator: str
+    ours_ms: float
+    ort_ms: float
+    ratio: float
+    rtasks: int
+    predicted_ms: float
+
+
+def bench_kernels(
+    only: str = "",
+    *,
+    seconds: float = 0.6,
+    tuning_logs: str | os.PathLike[str] | None = None,
+    progress: Callable[[str], None] = lambda message: None,
+) -> list[Row]:
+    """Time every operator whose name contains `only`.
+
+    Parameters
+    ----------
+    seconds : float
+        For each operator and contender.
+    tuning_logs : path, optional
+    progress : callable
+        Is told each operator's name before its turn.
+
+    Raises
+    ------
+    ModelError
+        A result differs from ONNX Runtime's: that operator is not timed.
+    """
+    rows = []
+    for name, operator in OPERATORS.items():
+        if only in name:
+            progress(name)
+            rows.append(_row(name, operator, seconds, tuning_logs))
+    return rows
+
+
+def _row(name: str, operator: Operator, seconds: float, tuning_logs: str | os.PathLike[str] | None) -> Row:
+    model = operator.model()
+    module = driver.compile(model, tuning_logs=tuning_logs)
+    inputs = random_inputs(module.inputs, seed=1)
+    ours, theirs = _ours(module, inputs), _onnxruntime(model, module, inputs)
+    results = ours()
+    results = [results] if operator.outputs == 1 else list(results)
+    error = max(relative_error(a.numpy(), b) for a, b in zip(results, theirs(), strict=True))
+    if not error <= TOLERANCE:
+        raise ModelError(f"{name}: results differ by {error:.1e} of the largest magnitude: nothing was timed")
+    ours_ms, ort_ms = _medians((ours, theirs), seconds)
+    units = module.compilation.device.units
+    kernels = [k for program in module.rprograms for k in program.kernels]
+    predicted = sum(-(-k.num_rtasks // units) * k.rtask_us for k in kernels) / 1e3
+    return Row(name, ours_ms, ort_ms, ort_ms / ours_ms, sum(k.num_rtasks for k in kernels), predicted)
+
+
+def _ours(module: RammerModule, inputs: Sequence[np.ndarray]) -> Callable[[], Any]:
+    import tvm
+    from tvm import relax
+
+    main = relax.VirtualMachine(module.executable, tvm.cpu())["main"]
+    tensors = [tvm.runtime.tensor(a) for a in inputs]
+
+    return lambda: main(*tensors)
+
+
+def _onnxruntime(model: onnx.ModelProto, module: RammerModule, inputs: Sequence[np.ndarray]) -> Callable[[], Any]:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = module.compilation.device.units
+    options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    feeds = {spec.name: a for spec, a in zip(module.inputs, inputs, strict=True)}
+    return lambda: session.run(None, feeds)
+
+
+def _medians(runs: Sequence[Callable[[], Any]], seconds: float) -> list[float]:
+    """Median milliseconds of each; they take turns."""
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(max(1, round(seconds / TURN_S))):
+        for run, mine in zip(runs, times, strict=True):
+            time.sleep(PAUSE_S)
+            for _ in range(WARM_UP):
+                run()
+            turn = time.perf_counter() + TURN_S
+            while time.perf_counter() < turn:
+                begin = time.perf_counter()
+                run()
+                mine.append((time.perf_counter() - begin) * 1e3)
+    return [statistics.median(mine) for mine in times]
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """The n-th root of the product."""
+    return math.exp(sum(math.log(v) for v in values) / len(values))
+
+
+def as_json(rows: Sequence[Row]) -> dict[str, Any]:
+    """The figures that `--json` writes."""
+    ratios = [row.ratio for row in rows]
+    return {
+        "operators": [asdict(row) for row in rows],
+        "geometric_mean": geometric_mean(ratios),
+        "minimum": min(ratios),
+    }
+
+
+def as_table(rows: Sequence[Row]) -> str:
+    """The table that is printed."""
+    lines = [f"{'operator':32}{'ours ms':>9}{'ORT ms':>9}{'ratio':>7}{'rTasks':>8}{'predicted':>11}"]
+    lines += [
+        f"{r.operator:32}{r.ours_ms:9.3f}{r.ort_ms:9.3f}{r.ratio:7.2f}{r.rtasks:8}{r.predicted_ms:11.3f}" for r in rows
+    ]
+    figures = as_json(rows)
+    return "\n".join([*lines, f"geometric mean {figures['geometric_mean']:.2f}, minimum {figures['minimum']:.2f}"])

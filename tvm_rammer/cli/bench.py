@@ -1,0 +1,39 @@
+"""`tvm-rammer bench`: time a model against others."""
+
+import argparse
+import json
+from typing import Any
+
+from .options import compile_arguments, model_options, progress, write
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the subparsers of the command line."""
+    parser = commands.add_parser("bench", parents=[model_options()], help="time a model against others")
+    parser.add_argument("--against", default="stock", metavar="A,B", help="stock, stock-same-kernels, onnxruntime")
+    parser.add_argument("--repeat", type=int, default=50, metavar="N", help="runs of each contender")
+    parser.add_argument("--json", metavar="FILE", help="where to write all figures")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the command."""
+    from ..benchmark.bench import bench
+
+    found = bench(
+        arguments.model,
+        against=[name for name in arguments.against.split(",") if name],
+        repeat=arguments.repeat,
+        progress=progress,
+        **compile_arguments(arguments),
+    )
+    if arguments.json:
+        write(arguments.json, json.dumps(found, indent=2) + "\n")
+    print(f"{'contender':<20}{'median ms':>12}{'p90 ms':>12}{'runs':>6}{'rel. error':>12}{'ratio':>8}")
+    for name, r in found["results"].items():
+        ratio = found["ratios"].get(name, 1.0)
+        print(f"{name:<20}{r['median_ms']:>12.3f}{r['p90_ms']:>12.3f}{r['n']:>6}{r['max_rel_err']:>12.1e}{ratio:>8.2f}")
+    for name, reason in found["missing"].items():
+        print(f"{name:<20} missing: {reason}")
+    if found["workers"] < found["threads"]:
+        print(f"TVM's pool has {found['workers']} workers for {found['threads']} vEUs: rPrograms ran on one thread")

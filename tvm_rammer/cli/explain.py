@@ -1,0 +1,21 @@
+"""`tvm-rammer explain`: tell what each operator became, and why."""
+
+import argparse
+from typing import Any
+
+from .options import compiled, draw, drawing_options, model_options
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the subparsers of the command line."""
+    parser = commands.add_parser(
+        "explain", parents=[model_options(), drawing_options()], help="tell what each operator became, and why"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the command."""
+    module = compiled(arguments)
+    draw(arguments, module)
+    print(module.explain())

@@ -1,0 +1,40 @@
+"""`tvm-rammer fix`: make constants of inputs that are always the same."""
+
+import argparse
+import json
+from typing import Any
+
+from ..errors import RammerError
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the subparsers of the command line."""
+    parser = commands.add_parser("fix", help="make constants of inputs that are always the same")
+    parser.add_argument("model", metavar="MODEL", help="an ONNX file")
+    parser.add_argument("values", nargs="+", metavar="NAME=NUMBER", help="an input and its value, or a .npy file of it")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.onnx", help="where to write the model")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the command."""
+    import numpy as np
+    import onnx
+
+    from ..relay_passes.onnx.fix_inputs import fix_inputs
+
+    values = {}
+    for text in arguments.values:
+        name, _, value = text.rpartition("=")
+        try:
+            if not name:
+                raise ValueError("no input is named")
+            values[name] = np.load(value, allow_pickle=False) if value.endswith(".npy") else json.loads(value)
+        except (OSError, ValueError) as error:
+            raise RammerError(f"{text!r}: {error}; give NAME=NUMBER or NAME=FILE.npy") from error
+    proto = fix_inputs(arguments.model, values)
+    try:
+        onnx.save(proto, arguments.output)
+    except (OSError, ValueError) as error:
+        raise RammerError(f"cannot write {arguments.output!r}: {error}") from error
+    print(f"wrote {arguments.output}; its inputs are {', '.join(value.name for value in proto.graph.input) or 'none'}")

@@ -1,0 +1,27 @@
+"""`tvm-rammer profile`: run a model, and tell what each kernel took."""
+
+import argparse
+from typing import Any
+
+from .options import compile_arguments, draw, drawing_options, model_options, progress
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the subparsers of the command line."""
+    parser = commands.add_parser(
+        "profile",
+        parents=[model_options(), drawing_options()],
+        help="run a model, and tell what each kernel took in its rPrograms",
+    )
+    parser.add_argument("--runs", type=int, default=30, metavar="N", help="how often to run it")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the command."""
+    from ..runtime.profiler import profile
+
+    progress(f"compiling and running {arguments.model}")
+    found = profile(arguments.model, runs=arguments.runs, **compile_arguments(arguments))
+    draw(arguments, found)
+    print(found.text())

@@ -1,0 +1,102 @@
+"""`tvm-rammer tune`: measure kernels, and write a tuning log."""
+
+import argparse
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from ..device import DeviceSpec
+from ..errors import RammerError
+from .options import shapes_of
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the subparsers of the command line."""
+    parser = commands.add_parser("tune", help="measure kernels, and write a tuning log that --logs reads")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="ONNX files; what they have in common is tuned once")
+    parser.add_argument("--target", default="cpu", metavar="T", help="cpu, cuda:h200, cuda:h100, cuda:a100")
+    parser.add_argument(
+        "--trials", type=int, default=1000, metavar="N", help="over all functions, with those of the log"
+    )
+    parser.add_argument("--logs", default="tuning_logs", metavar="DIR", help="the log (default: %(default)s)")
+    parser.add_argument("--functions", type=int, metavar="K", help="only the K functions that take most of the time")
+    parser.add_argument("--seed", type=int, default=0, metavar="S")
+    parser.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,224,224", help="a static shape")
+    parser.add_argument("--rpc", metavar="HOST:PORT", help="a TVM tracker whose servers run the kernels")
+    parser.add_argument("--key", metavar="K", help="the key of those servers")
+    parser.add_argument("--export", metavar="BUNDLE", help="write a folder that measures on a machine with a GPU")
+    parser.add_argument("--import", dest="times", metavar="TIMES", help="take what the folder measured into the log")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the command.
+
+    Raises
+    ------
+    RammerError
+        The arguments contradict each other, or one of the steps fails.
+    """
+    from ..compilation.target import resolve_device
+    from ..tuning.tasks import tasks_of
+
+    _check(arguments)
+    device = resolve_device(arguments.target)
+    if device.kind == "cpu" and (arguments.export or arguments.times):
+        raise RammerError("--export and --import are for GPUs: kernels of a CPU are measured here, or with --rpc")
+    if device.kind != "cpu" and not (arguments.export or arguments.times):
+        raise RammerError(f"kernels of {device.name} are measured elsewhere: use --export, there run it, then --import")
+    tasks = tasks_of(arguments.models, device, shapes_of(arguments.shape))[: arguments.functions]
+    if not tasks:
+        raise RammerError(f"no operator of {', '.join(arguments.models)} has tilings on {device.name}: nothing to tune")
+    step = _export if arguments.export else _import if arguments.times else _tune
+    print(step(arguments, device, tasks))
+
+
+def _tune(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any]) -> str:
+    from ..tuning.measure.bench import KernelBench
+    from ..tuning.measure.remote import RemoteRunners
+    from ..tuning.search import tuner
+
+    remote = RemoteRunners(arguments.rpc, arguments.key) if arguments.rpc else None
+    with KernelBench(device, remote) as bench:
+        try:
+            done = tuner.tune(tasks, device, bench, arguments.logs, trials=arguments.trials, seed=arguments.seed)
+        except KeyboardInterrupt as error:
+            raise RammerError("stopped; what was measured is in the log, and the same command goes on") from error
+    return (
+        f"{done.trials} trials of {done.functions} functions, {done.failed} failed; "
+        f"{done.known} were in the log before: {done.folder}"
+    )
+
+
+def _export(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any]) -> str:
+    from ..tuning.bundle.candidates import make_candidates
+    from ..tuning.search.tuner import first_trials
+
+    trials = first_trials(tasks, device, arguments.logs, trials=arguments.trials, seed=arguments.seed)
+    count = make_candidates(pathlib.Path(arguments.export), trials, device)
+    return (
+        f"{arguments.export}: {count} candidates of {len(tasks)} functions; copy it to the machine with the GPU, "
+        "and run `python3 time_candidates.py` in it"
+    )
+
+
+def _import(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any]) -> str:
+    from ..tuning.bundle.imported import take_times
+
+    counts = take_times(arguments.times, tasks, device, arguments.logs)
+    told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    return f"{arguments.times}: {told or 'no times in it'}"
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if not arguments.models:
+        raise RammerError("name at least one MODEL")
+    if arguments.trials < 1 or (arguments.functions is not None and arguments.functions < 1):
+        raise RammerError("--trials and --functions take numbers from 1 on")
+    if bool(arguments.rpc) != bool(arguments.key):
+        raise RammerError("--rpc HOST:PORT and --key K belong together")
+    missing = [m for m in arguments.models if not pathlib.Path(m).is_file()]
+    if missing:
+        raise RammerError(f"no such file: {', '.join(missing)}; MODEL is an ONNX file")

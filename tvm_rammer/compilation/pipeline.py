@@ -1,0 +1,56 @@
+"""The passes of `relax.get_pipeline("rammer")`: prepare, schedule, finish. Each can be used by itself."""
+
+import tvm
+
+from .. import relay_passes
+from ..errors import TargetError
+from .record import Compilation
+from .regions import schedule_regions
+from .target import resolve_device
+
+
+def rammer_pipeline(policy: str = "auto", sync: str = "auto") -> tvm.transform.Pass:
+    """What `relax.get_pipeline("rammer")` returns, for the current target.
+
+    Parameters
+    ----------
+    policy, sync : str
+        As in `tvm_rammer.compile`.
+
+    Notes
+    -----
+    For a GPU pass `tir_pipeline="rammer_cuda"` to `tvm.compile` too: it makes the launches cooperative, so that
+    a grid which does not fit fails to start instead of waiting for ever.
+    """
+
+    @tvm.transform.module_pass(opt_level=0, name="Rammer")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        target = _current_target("the pipeline 'rammer'")
+        mod = relay_passes.prepare(target)(relay_passes.load_model(mod))
+        return relay_passes.finish(target)(ScheduleRegions(policy, sync)(mod))
+
+    return run
+
+
+def ScheduleRegions(policy: str = "auto", sync: str = "auto") -> tvm.transform.Pass:
+    """Make the pass that replaces the regions of a prepared module by rPrograms, for the current target.
+
+    Parameters
+    ----------
+    policy, sync : str
+        As in `tvm_rammer.compile`.
+    """
+
+    @tvm.transform.module_pass(opt_level=0, name="ScheduleRegions")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        target = _current_target("the pass ScheduleRegions")
+        return schedule_regions(mod, Compilation(resolve_device(target), policy, sync))
+
+    return run
+
+
+def _current_target(who: str) -> tvm.target.Target:
+    target = tvm.target.Target.current()
+    if target is None:
+        raise TargetError(f"{who} needs a target: `with target: mod = ...(mod)`")
+    return target

@@ -1,0 +1,62 @@
+"""The record of a compilation: what the driver fills in, and reports read."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..device import DeviceSpec
+from ..ir import RGraph, RKernel, RProgram
+from ..wavefront import PolicyOptions
+
+
+@dataclass(slots=True)
+class Compilation:
+    """What became of a model.
+
+    Parameters
+    ----------
+    device : DeviceSpec
+    policy, sync : str
+    options : PolicyOptions or None
+    num_params : tuple of int
+        How many inputs each of several joined models has; empty for a single model.
+    shares : tuple of float or None
+        The share of the vEUs that each of them gets; None where all use all.
+    operators : int
+        Calls of the model before fusion.
+    graphs : list of RGraph
+        One for each region.
+    kernels : dict of str to tuple of RKernel
+        All that were considered, by function.
+    dropped : Counter
+        Kernels that were made and not kept, counted by reason.
+    programs : list of RProgram
+        In launch order.
+    programs_of : list of int
+        How many of them each region became.
+    left : list of (str, str)
+        Calls left to stock TVM, with the reason.
+    resources : dict of str to dict
+        On a GPU, for each rProgram: threads, registers, shared memory, spills and resident blocks, or the
+        reason why nobody knows.
+    """
+
+    device: DeviceSpec
+    policy: str = "auto"
+    sync: str = "auto"
+    options: PolicyOptions | None = None
+    num_params: tuple[int, ...] = ()
+    shares: tuple[float, ...] | None = None
+    operators: int = 0
+    graphs: list[RGraph] = field(default_factory=list)
+    kernels: dict[str, tuple[RKernel, ...]] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+    programs: list[RProgram] = field(default_factory=list)
+    programs_of: list[int] = field(default_factory=list)
+    left: list[tuple[str, str]] = field(default_factory=list)
+    resources: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def for_policy(self, policy: str, kernels: Mapping[str, tuple[RKernel, ...]]) -> "Compilation":
+        """The record of another plan for the same regions: nothing is planned in it yet."""
+        return replace(self, policy=policy, kernels=dict(kernels), programs=[], programs_of=[], resources={})

@@ -1,0 +1,233 @@
+"""Regions of a prepared module become launches of rPrograms: kernels, plan, code, and back into the module."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import tirx
+
+from .. import debug, relay_passes, rkernel_gen, wavefront
+from .. import persistent_codegen as codegen
+from ..device import DeviceSpec
+from ..errors import CodegenError, ToolError
+from ..ir import RProgram
+from ..kernel import ScheduledKernel
+from ..tuning.log.reader import TuningLog
+from .record import Compilation
+
+
+@dataclass(frozen=True, slots=True)
+class KernelizedModule:
+    """A prepared module, cut into regions that have rKernels: what plans are made for, one or several.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        Prepared; is not changed.
+    partition : relay_passes.Partition
+    kernels : mapping of str to tuple of ScheduledKernel
+        For each function of the regions at least one.
+    library : codegen.RTaskLibrary
+    """
+
+    mod: tvm.IRModule
+    partition: relay_passes.Partition
+    kernels: Mapping[str, tuple[ScheduledKernel, ...]]
+    library: codegen.RTaskLibrary
+
+
+def schedule_regions(
+    mod: tvm.IRModule,
+    record: Compilation,
+    tuning_logs: str | os.PathLike[str] | None = None,
+    *,
+    single_calls: bool = False,
+) -> tvm.IRModule:
+    """Replace each region of a prepared module by the launches of its rPrograms.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        After `relay_passes.prepare`; is not changed.
+    record : Compilation
+        Says for which device and with which policy; what was decided is added to it.
+    tuning_logs : path, optional
+    single_calls : bool
+        Whether to launch the chosen kernels one by one instead: what rPrograms are compared with.
+    """
+    module = find_regions(mod, record, tuning_logs)
+    plan_regions(module, record)
+    return launch_regions(module, record, single_calls=single_calls)
+
+
+def find_regions(
+    mod: tvm.IRModule, record: Compilation, tuning_logs: str | os.PathLike[str] | None = None
+) -> KernelizedModule:
+    """Partition a prepared module into regions of operators that all have rKernels, and make these."""
+    partition = relay_passes.partition(mod)
+    functions = {gv.name_hint: f for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
+    graphs = [region.graph for region in partition.regions]
+    log = TuningLog(tuning_logs) if tuning_logs is not None else None
+    made = rkernel_gen.make_kernels(graphs, functions, record.device, log)
+    if without := [name for name, kernels in made.kernels.items() if not kernels]:
+        mod = mod.clone()
+        for name in without:
+            mod.update_func(mod.get_global_var(name), functions[name].with_attr(relay_passes.LEAVE, _NO_KERNEL))
+        partition = relay_passes.partition(mod)
+    record.left += partition.left
+    record.graphs += [region.graph for region in partition.regions]
+    record.kernels |= {name: tuple(k.spec for k in kernels) for name, kernels in made.kernels.items()}
+    record.dropped += Counter(made.dropped)
+    return KernelizedModule(mod, partition, made.kernels, codegen.rtask_library(record.device))
+
+
+_NO_KERNEL = "no rule makes a single kernel of it on this device"
+
+
+def plan_regions(module: KernelizedModule, record: Compilation) -> None:
+    """Plan every region; add the programs to the record, and those who must do without a kernel, too."""
+    for region in module.partition.regions:
+        programs = _plan(region, module, record)
+        record.programs += programs
+        record.programs_of.append(len(programs))
+        for program in programs:
+            debug.say(1, f"{program.name}: {len(program.graph.operators)} rOperators, {program.waits()} waits")
+
+
+def _plan(region: relay_passes.Region, module: KernelizedModule, record: Compilation) -> tuple[RProgram, ...]:
+    """Plan a region, and plan again without a kernel that the code generator refuses."""
+    graphs = [region.graph]
+    if record.shares:
+        owned = relay_passes.models_of(module.mod, region, record.num_params)
+        graphs = [region.graph.subgraph(operators, region.graph.name) for operators in owned]
+    while True:
+        programs = wavefront.schedule_together(
+            graphs, record.kernels, record.device, name=region.graph.name, veus=record.device.units,
+            shares=record.shares, policy=record.policy, sync=record.sync, options=record.options,
+        )  # fmt: skip
+        by_name = {k.spec.name: k for name in record.kernels for k in module.kernels[name]}
+        for spec in dict.fromkeys(k for program in programs for k in program.kernels):
+            try:
+                module.library.function(by_name[spec.name])
+            except CodegenError as error:
+                others = tuple(k for k in record.kernels[spec.function] if k != spec)
+                if not others:
+                    raise
+                debug.say(1, f"planning again without {spec.name}: {error}")
+                record.dropped["refused by the code generator"] += 1
+                record.kernels[spec.function] = others
+                break
+        else:
+            return programs
+
+
+def launch_regions(
+    module: KernelizedModule, record: Compilation, *, single_calls: bool = False, stamped: bool = False
+) -> tvm.IRModule:
+    """Generate the code of the planned programs, and put the launches into the module.
+
+    Parameters
+    ----------
+    module : KernelizedModule
+    record : Compilation
+        With the plans.
+    single_calls : bool
+        Whether to launch each operator by itself, with the kernel that its program chose.
+    stamped : bool
+        Whether programs report when their instructions ended (`persistent_codegen.collect_stamps`).
+    """
+    by_name = {k.spec.name: k for made in module.kernels.values() for k in made}
+    mod, programs = module.mod, iter(record.programs)
+    for region, count in zip(module.partition.regions, record.programs_of, strict=True):
+        launches: list[relay_passes.Launch] = []
+        for program in islice(programs, count):
+            if single_calls:
+                launches += _single_launches(program, region, by_name)
+            else:
+                launches.append(_launch(program, region, by_name, record, module.library, stamped))
+        mod = relay_passes.replace_region(mod, region, launches)
+    return mod
+
+
+def _resources(program: RProgram, built: codegen.AssembledProgram, device: DeviceSpec) -> dict[str, Any]:
+    """Compile the kernel of a program with nvcc, where there is one, and make sure that all its vEUs fit."""
+    found: dict[str, Any] = {"threads": built.threads, "dynamic_shared_bytes": built.shared_bytes}
+    try:
+        needs = codegen.measure_resources(codegen.source_of(built, device), device.arch)
+    except ToolError as error:
+        return found | {"unknown": str(error)}
+    lanes = len(program.lanes)
+    resident = codegen.check_residency(device, built.threads, needs, lanes, built.shared_bytes)
+    return found | asdict(needs) | {"resident_blocks_per_unit": resident}
+
+
+def _launch(
+    program: RProgram,
+    region: relay_passes.Region,
+    by_name: Mapping[str, ScheduledKernel],
+    record: Compilation,
+    library: codegen.RTaskLibrary,
+    stamped: bool,
+) -> relay_passes.Launch:
+    """Generate the function of a program, and say how the Relax module calls it."""
+    places = _Places(program, region)
+    values = {i: places.value(i) for i, b in enumerate(program.graph.buffers) if b.kind == "constant"}
+    kernels = [by_name[k.name] for k in program.kernels]
+    built = codegen.assemble(program, values, kernels, record.device, library, stamped=stamped)
+    prices = wavefront.CostModel.of(record.device)
+    debug.dump(f"{program.name}.svg", lambda: wavefront.schedule_svg([program], prices))
+    debug.dump(f"{program.name}.py", lambda: tvm.IRModule({program.name: built.func, **built.helpers}).script())
+    if record.device.kind == "cuda":
+        record.resources[program.name] = _resources(program, built, record.device)
+    return relay_passes.Launch(
+        function=built.func,
+        symbol=built.name,
+        operators=tuple(places.operator[op.name] for op in program.graph.operators),
+        inputs=(*(places.buffer[i] for i in built.inputs), *built.embedded),
+        outputs=tuple(places.buffer[i] for i in built.outputs),
+        workspace=(((built.workspace_bytes,), "uint8"),),
+        helpers=built.helpers,
+    )
+
+
+def _single_launches(
+    program: RProgram, region: relay_passes.Region, by_name: Mapping[str, ScheduledKernel]
+) -> list[relay_passes.Launch]:
+    """Launch each operator of a program by itself, with the kernel that the program chose."""
+    places = _Places(program, region)
+    launches = []
+    for op, spec in zip(program.graph.operators, program.kernels, strict=True):
+        kernel = by_name[spec.name]
+        inputs = [
+            kernel.packs[i].apply(places.value(b)) if i in kernel.packs else places.buffer[b]
+            for i, b in enumerate(op.inputs)
+        ]
+        launches.append(
+            relay_passes.Launch(
+                function=kernel.func.with_attr("tirx.is_scheduled", True),
+                symbol=spec.name,
+                operators=(places.operator[op.name],),
+                inputs=tuple(inputs),
+                outputs=tuple(places.buffer[b] for b in op.outputs),
+            )
+        )
+    return launches
+
+
+class _Places:
+    """Where a program's buffers and operators are in the graph of its region."""
+
+    def __init__(self, program: RProgram, region: relay_passes.Region) -> None:
+        by_name = {b.name: i for i, b in enumerate(region.graph.buffers)}
+        self.buffer = [by_name[b.name] for b in program.graph.buffers]
+        self.operator = {op.name: i for i, op in enumerate(region.graph.operators)}
+        self._exprs = region.buffer_exprs
+
+    def value(self, buffer: int) -> np.ndarray:
+        """The value of a constant buffer of the program."""
+        return self._exprs[self.buffer[buffer]].value.numpy()

@@ -1,0 +1,60 @@
+"""The stages of a compilation in their order: whoever compiles in another way than the driver puts these together."""
+
+import os
+
+import tvm
+from tvm import relax
+
+from .. import persistent_codegen as codegen
+from .. import relay_passes
+from ..device import DeviceSpec
+from .record import Compilation
+from .regions import KernelizedModule, find_regions, launch_regions
+
+
+def tvm_target(device: DeviceSpec) -> tvm.target.Target:
+    """The target for which TVM compiles for a device."""
+    return tvm.target.Target(device.target_config())
+
+
+def find_kernels(
+    loaded: tvm.IRModule, record: Compilation, tuning_logs: str | os.PathLike[str] | None = None
+) -> KernelizedModule:
+    """Prepare a loaded module, cut it into regions, and make their rKernels.
+
+    Parameters
+    ----------
+    loaded : tvm.IRModule
+        After `relay_passes.load_model`.
+    record : Compilation
+        Says for which device; what was found is added to it.
+    tuning_logs : path, optional
+    """
+    return find_regions(relay_passes.prepare(tvm_target(record.device))(loaded), record, tuning_logs)
+
+
+def lower(
+    module: KernelizedModule, record: Compilation, *, single_calls: bool = False, stamped: bool = False
+) -> tvm.IRModule:
+    """Generate the code of a planned module, and lower what is around it to what TVM's code generator takes.
+
+    Parameters
+    ----------
+    module : KernelizedModule
+    record : Compilation
+        With the plans (`regions.plan_regions`).
+    single_calls, stamped : bool
+        As in `regions.launch_regions`.
+    """
+    launched = launch_regions(module, record, single_calls=single_calls, stamped=stamped)
+    return relay_passes.finish(tvm_target(record.device))(launched)
+
+
+def build(
+    module: KernelizedModule, record: Compilation, *, single_calls: bool = False, stamped: bool = False
+) -> relax.VMExecutable:
+    """Compile a planned module: `lower`, and then TVM's code generator; parameters as there."""
+    target = tvm_target(record.device)
+    pipeline = codegen.CUDA_PIPELINE if target.kind.name == "cuda" else "default"
+    lowered = lower(module, record, single_calls=single_calls, stamped=stamped)
+    return tvm.compile(lowered, target, relax_pipeline=tvm.transform.Sequential([]), tir_pipeline=pipeline)

@@ -1,0 +1,15 @@
+"""A device is a value: everything a stage may know about the hardware, and no question asked of a GPU.
+
+    spec       DeviceSpec, the figures of a device
+    host       host_cpu, this machine's processor
+    presets    GPUs by name; the device of a TVM target
+    occupancy  how many blocks of a kernel one unit holds
+
+A name or a TVM target goes in, a DeviceSpec comes out.
+"""
+
+from .host import host_cpu
+from .presets import PRESETS, from_target_config, preset
+from .spec import DeviceSpec
+
+__all__ = ["PRESETS", "DeviceSpec", "from_target_config", "host_cpu", "preset"]

@@ -1,0 +1,50 @@
+"""The processor of this machine."""
+
+import os
+import pathlib
+import platform
+
+from .spec import DeviceSpec
+
+
+def host_cpu() -> DeviceSpec:
+    """Describe this machine's processor: the cores that this process may use, and its vector unit.
+
+    `TVM_NUM_THREADS`, where it is set, says how many cores: TVM's thread pool heeds it too.
+
+    Returns
+    -------
+    DeviceSpec
+        Clock and bandwidths are typical figures, not measured.
+    """
+    flags = _cpu_flags()
+    if platform.machine() not in ("x86_64", "AMD64"):
+        arch, vector, flops = "generic", 16, 16
+    elif {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"} <= flags:
+        arch, vector, flops = "x86-64-v4", 64, 64
+    elif {"avx2", "fma"} <= flags:
+        arch, vector, flops = "x86-64-v3", 32, 32
+    else:
+        arch, vector, flops = "x86-64", 16, 8
+    units = _cores()
+    return DeviceSpec(
+        name="cpu", kind="cpu", arch=arch, units=units, clock_ghz=4.0, flops_per_cycle=flops,
+        vector_bytes=vector, memory_gbps=40, cache_gbps=100 * units, cache_bytes=32 << 20, unit_bytes=1 << 20,
+        launch_us=2.0, signal_us=0.1, barrier_us=0.1, unit_gbps=200,
+    )  # fmt: skip
+
+
+def _cores() -> int:
+    """Workers that TVM's thread pool will have: as many as the user says, else one for each core."""
+    wanted = os.environ.get("TVM_NUM_THREADS", "")
+    if wanted.isdecimal() and int(wanted) > 0:
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _cpu_flags() -> set[str]:
+    try:
+        text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return set()
+    return {flag for line in text.splitlines() if line.startswith("flags") for flag in line.split(":")[1].split()}

@@ -1,0 +1,86 @@
+"""Devices by name, and the device of a TVM target.
+
+Figures of the GPU presets are the vendor's published ones; prices of synchronisation were measured by
+others on an H100 (docs/architecture.md) and are to be measured again on each device.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import TargetError
+from .host import host_cpu
+from .spec import DeviceSpec
+
+
+def _gpu(
+    name: str, arch: str, units: int, clock: float, memory: float, cache: float, cache_mb: int, kb: int
+) -> DeviceSpec:
+    return DeviceSpec(
+        name=name, kind="cuda", arch=arch, units=units, clock_ghz=clock,
+        flops_per_cycle=256 if arch == "sm_90" else 128,
+        vector_bytes=16, memory_gbps=memory, cache_gbps=cache, cache_bytes=cache_mb << 20, unit_bytes=kb << 10,
+        launch_us=2.1, signal_us=0.6, barrier_us=1.1, threads_per_unit=2048, threads_per_block=1024,
+        registers_per_unit=65536, blocks_per_unit=32, shared_per_block=(kb - 1) << 10, warp=32,
+    )  # fmt: skip
+
+
+PRESETS = {
+    "cuda:h200": _gpu("cuda:h200", "sm_90", 132, 1.98, 4800, 5500, 50, 228),
+    "cuda:h100": _gpu("cuda:h100", "sm_90", 132, 1.98, 3350, 5500, 50, 228),
+    "cuda:a100": _gpu("cuda:a100", "sm_80", 108, 1.41, 1555, 4500, 40, 164),
+    "cuda:v100": _gpu("cuda:v100", "sm_70", 80, 1.53, 900, 2500, 6, 96),
+}
+"""GPUs by name. `cuda:v100` is for planning: CUDA 13 no longer compiles for it."""
+
+
+def preset(name: str) -> DeviceSpec:
+    """Look a device up by its name.
+
+    Raises
+    ------
+    TargetError
+        The name is not known.
+    """
+    if name == "cpu":
+        return host_cpu()
+    if name in PRESETS:
+        return PRESETS[name]
+    raise TargetError(f"unknown target {name!r}; give one of cpu, {', '.join(PRESETS)}, a tvm Target or a DeviceSpec")
+
+
+def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
+    """Describe the device of a TVM target.
+
+    Parameters
+    ----------
+    config : mapping
+        What `tvm.target.Target(...).export()` returns.
+
+    Returns
+    -------
+    DeviceSpec
+        This machine's CPU with the target's `mcpu` and `num-cores`, or the GPU preset of the same `arch`.
+
+    Raises
+    ------
+    TargetError
+        Neither a CPU of LLVM nor a GPU of CUDA, or an `arch` without a preset.
+    """
+    kind = config.get("kind")
+    if kind == "llvm":
+        host = host_cpu()
+        mcpu = str(config.get("mcpu") or host.arch)
+        vector = _VECTOR_BYTES.get(mcpu, host.vector_bytes if mcpu == host.arch else 16)
+        cores = int(config.get("num-cores") or host.units)
+        return replace(host, arch=mcpu, vector_bytes=vector, units=max(1, cores))
+    if kind == "cuda":
+        arch = str(config.get("arch", "")).removesuffix("a")
+        for spec in PRESETS.values():
+            if spec.arch == arch:
+                return replace(spec, arch=str(config["arch"]))
+        raise TargetError(f"no preset has the CUDA architecture {config.get('arch')!r}; pass a DeviceSpec instead")
+    raise TargetError(f"target kind {kind!r} has no vDevice; use llvm or cuda")
+
+
+_VECTOR_BYTES = {"x86-64": 16, "x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64, "generic": 16}

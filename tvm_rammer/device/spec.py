@@ -1,0 +1,81 @@
+"""What a device is: the figures that stages may know about the hardware."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .occupancy import resident_blocks
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpec:
+    """A vDevice's hardware (Rammer, 3.2).
+
+    Parameters
+    ----------
+    name : str
+    kind : {"cpu", "cuda"}
+    arch : str
+        LLVM's `mcpu` for a CPU, `sm_NN` for a GPU.
+    units : int
+        Cores or streaming multiprocessors.
+    clock_ghz : float
+    flops_per_cycle : int
+        Single-precision operations (a multiply-add counts two) of one unit in one cycle.
+    vector_bytes : int
+        Width of a vector register (CPU) or of one thread's widest load (GPU).
+    memory_gbps, cache_gbps : float
+        Bandwidth of main memory and of the last-level cache, whole device, in GB/s.
+    cache_bytes : int
+        Size of that cache.
+    unit_bytes : int
+        A unit's own fast memory: L2 of a core, shared memory of an SM.
+    unit_gbps : float
+        Bandwidth of one unit to it, in GB/s, where it is a cache that keeps what one rTask reads for the next; else 0.
+    launch_us, signal_us, barrier_us : float
+        Prices in microseconds: a launch; a counter from the release to the one who acquires it; a barrier
+        over all vEUs.
+    threads_per_unit, threads_per_block, registers_per_unit, blocks_per_unit, shared_per_block, warp : int
+        Limits of a GPU; a CPU has one thread a unit.
+    """
+
+    name: str
+    kind: Literal["cpu", "cuda"]
+    arch: str
+    units: int
+    clock_ghz: float
+    flops_per_cycle: int
+    vector_bytes: int
+    memory_gbps: float
+    cache_gbps: float
+    cache_bytes: int
+    unit_bytes: int
+    launch_us: float
+    signal_us: float
+    barrier_us: float
+    threads_per_unit: int = 1
+    threads_per_block: int = 1
+    registers_per_unit: int = 0
+    blocks_per_unit: int = 1
+    shared_per_block: int = 0
+    warp: int = 1
+    unit_gbps: float = 0.0
+
+    def target_config(self) -> dict[str, Any]:
+        """The same device as the dictionary that `tvm.target.Target` takes."""
+        if self.kind == "cpu":
+            config = {"kind": "llvm", "mcpu": self.arch, "num-cores": self.units}
+            # LLVM would use half of a 64-byte register in the loops that it makes vectors of itself.
+            return config | {"mattr": ["-prefer-256-bit"]} if self.vector_bytes == 64 else config
+        return {
+            "kind": "cuda",
+            "arch": self.arch,
+            "max_shared_memory_per_block": min(self.shared_per_block, 48 * 1024),
+            "max_threads_per_block": self.threads_per_block,
+            "thread_warp_size": self.warp,
+            "registers_per_block": self.registers_per_unit,
+            "host": {"kind": "llvm"},
+        }
+
+    def resident_blocks(self, threads: int, registers: int, shared_bytes: int) -> int:
+        """Blocks of a kernel that one unit holds at once (`occupancy.resident_blocks`)."""
+        return resident_blocks(self, threads, registers, shared_bytes)

@@ -1,0 +1,91 @@
+"""Compiling CUDA text with nvcc. No GPU is needed."""
+
+import functools
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ToolError
+
+TIME_LIMIT_S = 300.0
+
+# What `tvm.support.nvcc` gives to nvcc in TVM 0.27: what is measured here is the code that TVM's own compilation makes.
+FLAGS = (
+    "-cubin", "-O3",
+    "-U__CUDA_NO_HALF_OPERATORS__", "-U__CUDA_NO_HALF_CONVERSIONS__",
+    "-U__CUDA_NO_BFLOAT16_OPERATORS__", "-U__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "-U__CUDA_NO_BFLOAT162_OPERATORS__", "-U__CUDA_NO_BFLOAT162_CONVERSIONS__",
+    "--expt-relaxed-constexpr", "--expt-extended-lambda", "--use_fast_math",
+    "--ptxas-options=--register-usage-level=10,-v", "-diag-suppress", "177",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What nvcc made of a text.
+
+    Parameters
+    ----------
+    cubin : bytes
+    report : str
+        Of `ptxas -v`, for `ptxas.parse_report`.
+    """
+
+    cubin: bytes
+    report: str
+
+
+@functools.cache
+def nvcc_version() -> str | None:
+    """Version of the nvcc on the PATH, as `13.0.88`; None where there is none."""
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        return None
+    told = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+    found = re.search(r"\bV(\d+(?:\.\d+)+)", told)
+    return found[1] if found else "unknown"
+
+
+def compile_cuda(source: str, arch: str, *, time_limit_s: float = TIME_LIMIT_S) -> Compiled:
+    """Compile CUDA text to a cubin.
+
+    Parameters
+    ----------
+    source : str
+    arch : str
+        `sm_80`, `sm_90`, `sm_90a`, ...
+    time_limit_s : float
+
+    Raises
+    ------
+    ToolError
+        nvcc is not on the PATH, does not know `arch`, takes too long, or rejects the text.
+    """
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        raise ToolError(
+            "nvcc is not on the PATH; install the CUDA toolkit 12.8 or newer; without it plans are made without "
+            "measured registers"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        text, cubin = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
+        text.write_text(source, encoding="utf-8")
+        try:
+            done = subprocess.run(
+                [nvcc, *FLAGS, f"-arch={arch}", str(text), "-o", str(cubin)],
+                capture_output=True, text=True, timeout=time_limit_s, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise ToolError(
+                f"nvcc took more than {time_limit_s:g} s; choose smaller tiles or raise the limit"
+            ) from error
+        if "Unsupported gpu architecture" in done.stderr:
+            raise ToolError(
+                f"this nvcc does not compile for {arch} (CUDA 13 begins at sm_75); choose another device or toolkit"
+            )
+        if done.returncode:
+            raise ToolError(f"nvcc rejects the text for {arch} (status {done.returncode}):\n{done.stderr[:2000]}")
+        return Compiled(cubin.read_bytes(), done.stderr)

@@ -1,0 +1,129 @@
+"""An rProgram as one function for a CPU: each vEU is a worker of TVM's thread pool.
+
+One parallel launch runs all lanes. Where the pool has fewer workers than the plan has vEUs, waits could
+wait for ever; the function then does a serial lane instead, which holds the same rTasks in a legal order.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import tvm
+from tvm import tirx
+from tvm.ir import GlobalVar
+from tvm.script import tirx as T
+
+from ...ir import RProgram
+from ...kernel import Pack, RTaskFunction
+from ..assembled import AssembledProgram
+from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
+from ..tables import build_tables
+from .lane import COUNTER_WORDS, Memory, build_lane, call
+from .stamps import STAMPED
+
+
+def assemble_cpu(
+    program: RProgram,
+    values: Mapping[int, np.ndarray],
+    packs: Sequence[Mapping[int, Pack]],
+    functions: Sequence[RTaskFunction],
+    shared: Mapping[str, GlobalVar],
+    *,
+    stamped: bool = False,
+) -> AssembledProgram:
+    """Make the function of an rProgram.
+
+    Parameters
+    ----------
+    program : RProgram
+        Verified.
+    values : mapping of int to numpy.ndarray
+        The value of each constant buffer of its graph.
+    packs : sequence of mapping
+        For each operator, how its kernel wants its constant parameters laid out.
+    functions : sequence of RTaskFunction
+        For each operator, the function of its kernel.
+    shared : mapping of str to GlobalVar
+        The name under which the module holds each rTask function.
+    stamped : bool
+        Whether to note when each instruction of each lane ends, for `cpu_stamps`.
+    """
+    lanes = len(program.lanes)
+    arena = max((f.scratch_bytes for f in functions), default=0)
+    layout = lay_out(program, values, packs, arenas=lanes + 1, arena_bytes=arena)
+    tables = build_tables(program, layout, functions, serial_lane=True)
+    counters_at = layout.workspace_bytes
+    stamps_at = counters_at + max(1, program.num_events) * COUNTER_WORDS * 4
+    # One for each instruction of each lane, the serial one too; then one for each lane's beginning.
+    num_stamps = len(tables.code) + lanes + 1 if stamped else 0
+    workspace_bytes = stamps_at + num_stamps * 8
+    embedded = (layout.constants, tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1))
+
+    segments = [_buffer("constants", embedded[0]), tirx.decl_buffer((workspace_bytes,), "uint8", "workspace")]
+    for i, b in enumerate(layout.external):
+        buffer = program.graph.buffers[b]
+        segments.append(tirx.decl_buffer(buffer.shape, buffer.dtype, f"arg{i}"))
+    plan = [_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), embedded[1:], strict=True)]
+    memory = Memory(tuple(segments), tuple(plan), counters_at, stamps_at if stamped else None)
+    lane_func = build_lane(layout, tables, memory, shared)
+    lane_var = _global(f"{program.name}_lane", lane_func)
+    report = _report(program, segments[WORKSPACE], stamps_at, num_stamps) if stamped else []
+    main = _main(program, layout, memory, lane_var, report)
+    used = {shared[f.name]: f.func for f in functions}
+    return AssembledProgram(
+        name=program.name,
+        func=main,
+        helpers={lane_var: lane_func, **used},
+        inputs=layout.external[: layout.num_inputs],
+        outputs=layout.external[layout.num_inputs :],
+        embedded=embedded,
+        workspace_bytes=workspace_bytes,
+    )
+
+
+def _global(name: str, func: tirx.PrimFunc) -> GlobalVar:
+    return tvm.IRModule({name: func}).get_global_var(name)
+
+
+def _buffer(name: str, array: np.ndarray) -> tirx.Buffer:
+    return tirx.decl_buffer(array.shape, str(array.dtype), name)
+
+
+def _main(
+    program: RProgram,
+    layout: Layout,
+    memory: Memory,
+    lane_var: GlobalVar,
+    afterwards: Sequence[tirx.Stmt],
+) -> tirx.PrimFunc:
+    """The function that TVM calls: it resets the counters, and launches the lanes or walks through the serial one."""
+    lanes, segments = len(program.lanes), memory.segments
+    pointers = [b.data for b in (*segments, *memory.plan)]
+    first, words = memory.counters_at // 4, max(1, program.num_events) * COUNTER_WORDS
+    counters = tirx.decl_buffer((first + words,), "int32", "counters", data=segments[WORKSPACE].data)
+    i, v = tirx.Var("i", "int32"), tirx.Var("veu", "int32")
+    workers = tirx.Var("workers", "int32")
+    reset = tirx.For(i, 0, words, tirx.ForKind.SERIAL, tirx.BufferStore(counters, 0, [first + i]))
+    launch = tirx.For(v, 0, lanes, tirx.ForKind.PARALLEL, tirx.Evaluate(call(lane_var, *pointers, v)))
+    alone = tirx.Evaluate(call(lane_var, *pointers, lanes))
+    body = tirx.SeqStmt(
+        [
+            tirx.DeclBuffer(counters, data=segments[WORKSPACE].data),
+            reset,
+            tirx.Bind(workers, T.call_packed("runtime.NumThreads", dtype="int32")),
+            tirx.IfThenElse(workers >= lanes, launch, alone),
+            *afterwards,
+        ]
+    )
+    external = segments[FIRST_EXTERNAL:]
+    params = [*external[: layout.num_inputs], segments[CONSTANTS], *memory.plan, *external[layout.num_inputs :]]
+    func = tirx.PrimFunc([*params, segments[WORKSPACE]], body)
+    attrs = {"global_symbol": program.name, "tirx.noalias": True, "s_tir": True, "tirx.is_scheduled": True}
+    for key, value in attrs.items():
+        func = func.with_attr(key, value)
+    return func
+
+
+def _report(program: RProgram, workspace: tirx.Buffer, stamps_at: int, count: int) -> list[tirx.Stmt]:
+    """Tell whoever wants to know where the stamps are."""
+    where = T.address_of(workspace[stamps_at])
+    return [tirx.Evaluate(T.call_packed(STAMPED, program.name, where, tirx.IntImm("int64", count)))]

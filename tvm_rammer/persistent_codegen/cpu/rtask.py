@@ -1,0 +1,148 @@
+"""A scheduled CPU kernel becomes the function of one rTask (docs/architecture.md, decision D1).
+
+The kernel's outermost parallel loop goes away and its variable becomes a parameter. The rTask's arrays
+become pointers into its vEU's arena, so that nothing is allocated while it runs.
+"""
+
+import math
+
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import Expr, PointerType, PrimType, TensorLoad
+
+from ...errors import CodegenError, last_line
+from ...ir import ITEM_BYTES, RKernel
+from ...kernel import RTaskFunction, ScheduledKernel
+
+_PLAIN_FUNCTION = 2
+"""Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. LLVM would
+inline each private function into its only caller, the interpreter, and work for a minute on the result."""
+
+
+def lower(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Lower blocks and n-dimensional buffers to loops over flat arrays, as TVM's own pipeline does."""
+    passes = [
+        s_tir.transform.CanonicalizeLoop(),
+        s_tir.transform.LowerInitBlock(),
+        s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
+        s_tir.transform.ConvertBlocksToOpaque(),
+        s_tir.transform.CompactBufferAllocation(),
+        s_tir.transform.LowerMatchBuffer(),
+        s_tir.transform.StmtSimplify(),
+        s_tir.transform.LowerOpaqueBlock(),
+        tirx.transform.FlattenBuffer(),
+        tirx.transform.NarrowDataType(32),
+    ]
+    module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+    return tvm.transform.Sequential(passes)(module)["main"]
+
+
+def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
+    """Make the rTask function of a kernel.
+
+    Raises
+    ------
+    CodegenError
+        The kernel's rTasks share an array, it has another number of rTasks than it says, or TVM fails to lower it.
+    """
+    try:
+        func = lower(kernel.func)
+    except Exception as error:  # as TVM's simplifier does on some copies of copies: "Divide by zero"
+        raise CodegenError(f"TVM cannot lower {kernel.spec.name}: {last_line(error)}") from error
+    rtask = tirx.Var("rtask", "int32")
+    scratch: list[tirx.Buffer] = []
+    body = [_one_rtask(s, rtask, kernel.spec) for s in _statements(func.body)]
+    body = [_hoist_choices(_serial(_move_arrays(s, scratch))) for s in body]
+
+    pointers = [_pointer(p) for p in func.params]
+    arenas = [_pointer(b) for b in scratch]
+    declared = [tirx.DeclBuffer(b, data=p) for b, p in zip((*func.params, *scratch), (*pointers, *arenas), strict=True)]
+    out = tirx.PrimFunc([*pointers, *arenas, rtask], tirx.SeqStmt([*declared, *body]))
+    attrs = {"global_symbol": kernel.spec.name, "calling_conv": _PLAIN_FUNCTION, "tirx.noalias": True, "s_tir": True}
+    for key, value in (attrs | {"tirx.is_scheduled": True}).items():
+        out = out.with_attr(key, value)
+    return RTaskFunction(
+        name=kernel.spec.name,
+        func=out,
+        dtypes=tuple(str(p.dtype) for p in func.params),
+        scratch=tuple((_nbytes(b), str(b.dtype)) for b in scratch),
+    )
+
+
+def _statements(body: tirx.Stmt) -> list[tirx.Stmt]:
+    return list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
+
+
+def _pointer(buffer: tirx.Buffer) -> tirx.Var:
+    return tirx.Var(f"{buffer.name}_ptr", PointerType(PrimType(str(buffer.dtype)), "global"))
+
+
+def _nbytes(buffer: tirx.Buffer) -> int:
+    return math.prod(int(s) for s in buffer.shape) * ITEM_BYTES[str(buffer.dtype)]
+
+
+def _one_rtask(statement: tirx.Stmt, rtask: tirx.Var, spec: RKernel) -> tirx.Stmt:
+    """Replace a parallel loop at the top by its body for one rTask."""
+    if isinstance(statement, tirx.DeclBuffer) or spec.num_rtasks == 1:
+        return statement
+    if not (isinstance(statement, tirx.For) and statement.kind == tirx.ForKind.PARALLEL):
+        raise CodegenError(f"kernel {spec.name} does work outside its rTasks: {type(statement).__name__}")
+    if int(statement.extent) != spec.num_rtasks:
+        raise CodegenError(f"kernel {spec.name} has {statement.extent} rTasks, but says {spec.num_rtasks}")
+    return tirx.SeqStmt(
+        [tirx.Bind(statement.loop_var, rtask.astype(str(statement.loop_var.ty.dtype))), *_statements(statement.body)]
+    )
+
+
+def _move_arrays(statement: tirx.Stmt, scratch: list[tirx.Buffer]) -> tirx.Stmt:
+    """Take out the allocation of every array; collect the arrays.
+
+    Accumulators too: the rTask's pointers do not alias, so LLVM keeps them in registers all the same, while
+    TVM would take those over 1 KB from the heap.
+    """
+
+    def rewrite(node: tirx.AllocBuffer) -> tirx.Stmt:
+        scratch.append(node.buffer)
+        return tirx.Evaluate(0)
+
+    return tvm_ffi.structural_map(statement, (tirx.AllocBuffer, rewrite), order="post")
+
+
+def _serial(statement: tirx.Stmt) -> tirx.Stmt:
+    """Make loops serial that are still parallel: an rTask runs on one worker, which cannot launch others."""
+
+    def rewrite(loop: tirx.For) -> tirx.For:
+        if loop.kind != tirx.ForKind.PARALLEL:
+            return loop
+        return tirx.For(loop.loop_var, loop.min, loop.extent, tirx.ForKind.SERIAL, loop.body)
+
+    return tvm_ffi.structural_map(statement, (tirx.For, rewrite), order="post")
+
+
+def _hoist_choices(statement: tirx.Stmt) -> tirx.Stmt:
+    """Take choices out of the loops they do not depend on: TVM's own pass needs twice as long for each of many."""
+
+    def hoist(loop: tirx.For) -> tirx.Stmt:
+        choice = loop.body
+        if not isinstance(choice, tirx.IfThenElse) or not _is_fixed(choice.condition, loop.loop_var):
+            return loop
+        otherwise = None if choice.else_case is None else hoist(_around(loop, choice.else_case))
+        return tirx.IfThenElse(choice.condition, hoist(_around(loop, choice.then_case)), otherwise)
+
+    return tvm_ffi.structural_map(statement, (tirx.For, hoist), order="post")
+
+
+def _around(loop: tirx.For, body: tirx.Stmt) -> tirx.For:
+    """The loop with another body, and a variable of its own."""
+    var = tirx.Var(loop.loop_var.name, str(loop.loop_var.ty.dtype))
+    body = tvm_ffi.structural_map(body, (tirx.Var, lambda v: var if v.same_as(loop.loop_var) else v))
+    return tirx.For(var, loop.min, loop.extent, loop.kind, body)
+
+
+def _is_fixed(condition: Expr, loop_var: tirx.Var) -> bool:
+    """Whether a condition stays the same throughout a loop: it names neither the variable nor an array."""
+    variables: list[tirx.Var] = []
+    loads: list[TensorLoad] = []
+    tvm_ffi.structural_walk(condition, [(tirx.Var, variables.append), (TensorLoad, loads.append)], order="pre")
+    return not loads and not any(var.same_as(loop_var) for var in variables)

@@ -1,0 +1,78 @@
+"""What TVM does after fusion and scheduling: the rest of its default pipeline, with what rPrograms need of it."""
+
+import importlib
+from types import ModuleType
+
+import tvm
+from tvm import relax, tirx
+
+_HOMES = {"llvm": "cpu_generic", "cuda": "cuda"}
+
+
+def backend(target: tvm.target.Target) -> ModuleType:
+    """TVM's own module of pipeline stages for a target."""
+    return importlib.import_module(f"tvm.relax.backend.{_HOMES.get(target.kind.name, 'gpu_generic')}.pipeline")
+
+
+def finish(target: tvm.target.Target) -> tvm.transform.Pass:
+    """Lower a prepared module to what the Relax virtual machine runs.
+
+    The stages are those of TVM's own pipeline for the target but without the fusion and the schedules, so what
+    `prepare` fused and the caller scheduled stays as it is. An operator that nobody legalized is legalized; on a GPU,
+    what was left to stock TVM gets stock TVM's own schedule. rTask functions stay private, or they would get an
+    interface of their own.
+
+    Parameters
+    ----------
+    target : tvm.target.Target
+
+    Returns
+    -------
+    tvm.transform.Pass
+    """
+    home = backend(target)
+
+    @tvm.transform.module_pass(opt_level=0, name="RammerFinish")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        stages = [
+            *([_stock_schedules(target)] if target.kind.name == "cuda" else []),
+            *home.library_dispatch_passes(target),
+            relax.transform.LegalizeOps(),
+            # It looks for reshapes among the PrimFuncs and fails on one that is not written in blocks. Ours need
+            # not be, and a reshape is an rOperator like any other.
+            *(p for p in home.dataflow_lower_passes(target) if p.info.name != "RewriteDataflowReshape"),
+            *home.finalize_passes(target),
+            KeepRTasksPrivate(),
+        ]
+        with target:
+            return tvm.transform.Sequential(stages)(mod)
+
+    return run
+
+
+def _stock_schedules(target: tvm.target.Target) -> tvm.transform.Pass:
+    from tvm.s_tir import dlight
+
+    gpu = dlight.gpu
+    rules = (gpu.Matmul(), gpu.GEMV(), gpu.Reduction(), gpu.GeneralReduction(), gpu.Fallback())
+
+    @tvm.transform.module_pass(opt_level=0, name="StockSchedules")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        with target:
+            return dlight.ApplyDefaultSchedule(*rules)(mod.clone())
+
+    return run
+
+
+@tvm.transform.module_pass(opt_level=0, name="KeepRTasksPrivate")
+def _keep_rtasks_private(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    mod = mod.clone()
+    for gv, func in mod.functions.items():
+        if isinstance(func, tirx.PrimFunc) and "rammer.rtask" in func.attrs:
+            mod.update_func(gv, func.without_attr("global_symbol"))
+    return mod
+
+
+def KeepRTasksPrivate() -> tvm.transform.Pass:
+    """Take the global symbol from rTask functions: TVM gives one to every function it finds."""
+    return _keep_rtasks_private

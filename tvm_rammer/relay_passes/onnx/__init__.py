@@ -1,0 +1,13 @@
+"""ONNX files: read, checked, and rewritten until TVM's frontend understands them.
+
+    read           a file or ModelProto, checked: later steps may trust what it says
+    fix_inputs     inputs that are always the same become constants
+    shapes         every input gets a static shape
+    convert_opset  operators of old opsets, or that TVM's frontend would misread, become others
+    lower/         operators that the frontend lacks become some that it has; recurrence and loops are unrolled
+    fold           what depends on constants and static shapes is computed
+    importer       what is left goes through TVM's frontend
+    inline, emit   tools: subgraphs in the place of their nodes, nodes in the place of one
+
+A model file goes in, a Relax module of static shapes comes out (`load_model` calls these in their order).
+"""

@@ -1,0 +1,123 @@
+"""Rewrite the operators of an ONNX model that TVM's frontend would misread, or lacks, by others that it has."""
+
+import contextlib
+from collections.abc import Callable
+
+import onnx
+import onnx.inliner
+import onnx.version_converter
+
+from ...errors import ModelError, first_line
+from .fold import infer_types
+from .importer import has_converter
+from .inline import all_nodes
+from .read import default_opset, skeleton
+
+OLDEST_OPSET = 13
+"""What a model is converted to where TVM's frontend would misread it."""
+
+_MISREAD_BEFORE = {"Slice": 10, "Resize": 11, "Upsample": 9}
+_UNROLLED_SINCE = {"LSTM": 10, "GRU": 10, "RNN": 10, "Scan": 10}
+_BROADCAST = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "PRelu", "Sub", "Xor"])
+
+
+def modernise(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Rewrite what TVM's frontend would misread, or lacks, by operators that it has.
+
+    The frontend takes an operator older than its oldest converter for one of that converter's version: it ignores
+    the broadcast attributes before opset 7, and fails on the attributes of the first Slice. Recurrent layers and Scan
+    are unrolled to operators of opset 10. Operators that ONNX itself defines by others (Celu, the Attention of opset
+    23) are expanded.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+
+    Returns
+    -------
+    onnx.ModelProto
+        The same one where nothing was to be done.
+
+    Raises
+    ------
+    ModelError
+        onnx's version converter fails.
+    """
+    version = default_opset(model)
+    if version < 7:
+        _use_numpy_broadcasting(model)
+    operators = {node.op_type for node in all_nodes(model.graph)}
+    needed = _MISREAD_BEFORE | _UNROLLED_SINCE
+    if version < 7 or any(op in operators and version < since for op, since in needed.items()):
+        try:
+            model = _on_skeleton(model, lambda bare: onnx.version_converter.convert_version(bare, OLDEST_OPSET))
+        except Exception as error:
+            raise ModelError(
+                f"the model has opset {version}, and onnx cannot convert it to {OLDEST_OPSET}: {first_line(error)}; "
+                f"export it again with opset {OLDEST_OPSET} or later"
+            ) from error
+    missing = sorted(
+        {("", n.op_type) for n in all_nodes(model.graph) if n.domain in ("", "ai.onnx") and not has_converter(n)}
+    )
+    if missing:
+        with contextlib.suppress(Exception):  # what cannot be expanded is reported as unsupported
+            model = _on_skeleton(model, lambda bare: _expand(bare, missing))
+    return model
+
+
+def _use_numpy_broadcasting(model: onnx.ModelProto) -> None:
+    """Before opset 7 the second operand's dimensions were matched from the attribute `axis` on: append ones to it.
+
+    onnx's version converter refuses such nodes.
+    """
+    types = infer_types(model)
+    nodes: list[onnx.NodeProto] = []
+    for node in model.graph.node:
+        attributes = {a.name: a.i for a in node.attribute}
+        known = all(name in types and types[name].HasField("shape") for name in node.input)
+        if node.op_type in _BROADCAST and len(node.input) == 2 and known:
+            left, right = (len(types[name].shape.dim) for name in node.input)
+            axis = 1 if node.op_type == "PRelu" else attributes.get("axis", left - right)
+            missing = left - (axis + left if axis < 0 else axis) - right
+            if missing > 0 and (right > 1 or any(d.dim_value != 1 for d in types[node.input[1]].shape.dim)):
+                name = f"{node.output[0]}/aligned"
+                axes = list(range(right, right + missing))
+                nodes.append(onnx.helper.make_node("Unsqueeze", [node.input[1]], [name], axes=axes))
+                node.input[1] = name
+            kept = [a for a in node.attribute if a.name not in ("axis", "broadcast", "consumed_inputs")]
+            del node.attribute[:]
+            node.attribute.extend(kept)
+        nodes.append(node)
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+
+
+def _expand(bare: onnx.ModelProto, operators: list[tuple[str, str]]) -> onnx.ModelProto:
+    for node in all_nodes(bare.graph):
+        if ("", node.op_type) in operators:
+            _give_defaults(node, default_opset(bare))
+    typed = onnx.shape_inference.infer_shapes(bare, data_prop=True)
+    expanded = onnx.inliner.inline_selected_functions(typed, operators, inline_schema_functions=True)
+    del expanded.graph.value_info[:]
+    return expanded
+
+
+def _give_defaults(node: onnx.NodeProto, opset: int) -> None:
+    """Write down what an operator defined by others leaves out: onnx's inliner takes its defaults for missing."""
+    schema = onnx.defs.get_schema(node.op_type, opset)
+    if not (schema.has_function or schema.has_context_dependent_function):
+        return
+    given = {a.name for a in node.attribute}
+    defaults = (a.default_value for name, a in schema.attributes.items() if name not in given)
+    node.attribute.extend(a for a in defaults if a.type != onnx.AttributeProto.UNDEFINED)
+
+
+def _on_skeleton(model: onnx.ModelProto, change: Callable[[onnx.ModelProto], onnx.ModelProto]) -> onnx.ModelProto:
+    bare = skeleton(model)
+    large = {tensor.name for tensor in model.graph.initializer} - {tensor.name for tensor in bare.graph.initializer}
+    changed = change(bare)
+    inputs = [value for value in changed.graph.input if value.name not in large]
+    del changed.graph.input[:]
+    changed.graph.input.extend(inputs)
+    changed.graph.initializer.extend(tensor for tensor in model.graph.initializer if tensor.name in large)
+    return changed

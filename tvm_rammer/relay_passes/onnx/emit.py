@@ -1,0 +1,211 @@
+"""Put other ONNX nodes into the place of one."""
+
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import DTypeLike
+from onnx import helper, numpy_helper
+
+from ...errors import ModelError
+from .fold import infer_types, static_dims
+from .inline import copy_tensor, subgraphs
+
+Constants = Mapping[str, onnx.TensorProto]
+Types = Mapping[str, onnx.TypeProto.Tensor]
+
+
+def attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:
+    """An attribute of a node, or what it is by default."""
+    return next((helper.get_attribute_value(a) for a in node.attribute if a.name == name), default)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node, and what is known of its inputs.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+    constants : mapping of str to onnx.TensorProto
+        All that it can see.
+    types : mapping of str to onnx.TypeProto.Tensor
+        Of the model's values, as far as they are known.
+    """
+
+    node: onnx.NodeProto
+    constants: Constants
+    types: Types
+
+    def input(self, index: int) -> str:
+        """The name of an input; empty where it is left out."""
+        return self.node.input[index] if index < len(self.node.input) else ""
+
+    def array(self, index: int) -> np.ndarray | None:
+        """The values of an input that is a constant, else None."""
+        tensor = self.constants.get(self.input(index))
+        return None if tensor is None else numpy_helper.to_array(tensor)
+
+    def dims(self, index: int) -> list[int] | None:
+        """The static shape of an input; None where it is not known."""
+        tensor = self.constants.get(self.input(index))
+        return list(tensor.dims) if tensor is not None else static_dims(self.types.get(self.input(index)))
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """An attribute, or what it is by default."""
+        return attribute(self.node, name, default)
+
+    def float_dtype(self) -> np.dtype[Any]:
+        """The type of the first input where it is a floating one, else float32."""
+        kind = self.types.get(self.input(0))
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)) if kind and kind.elem_type else None
+        return dtype if dtype is not None and dtype.kind == "f" else np.dtype(np.float32)
+
+    def require(self, holds: bool, what: str) -> None:
+        """Refuse a node that says something impossible.
+
+        Raises
+        ------
+        ModelError
+        """
+        if not holds:
+            raise ModelError(
+                f"{self.node.op_type} {self.node.name or self.output!r} has {what}; export the model again"
+            )
+
+    @property
+    def output(self) -> str:
+        """The name of the first result."""
+        return self.node.output[0]
+
+
+class Emitter:
+    """Collects the nodes and constants that take a node's place. Equal nodes are one.
+
+    Whatever adds a node returns the name of its result.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+        Has at least one result that has a name; all new names begin with it, and go on with `how`.
+    opset : int
+        Of the model, 10 or later.
+    dtype : numpy.dtype
+        Of constants that are numbers.
+    how : str
+        Another one for each pass, since what a pass makes of a node may have the same results.
+
+    Attributes
+    ----------
+    opset : int
+    dtype : numpy.dtype
+    nodes, tensors : list
+        What was added.
+    reals : dict of str to str
+        Integer results, and under which names they are there as floating-point numbers.
+    """
+
+    def __init__(self, node: onnx.NodeProto, opset: int, dtype: DTypeLike = np.float32, how: str = "unrolled") -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.tensors: list[onnx.TensorProto] = []
+        self.reals: dict[str, str] = {}
+        self.prefix = f"{next(name for name in node.output if name)}/{how}/"
+        self.opset, self.dtype = opset, dtype
+        self._made: dict[object, str] = {}
+
+    def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node of one result."""
+        key = (kind, inputs, repr(attributes))
+        if key not in self._made:
+            self._made[key] = f"{self.prefix}{kind}{len(self.nodes)}"
+            self.nodes.append(helper.make_node(kind, list(inputs), [self._made[key]], **attributes))
+        return self._made[key]
+
+    def number(self, value: float) -> str:
+        """A constant scalar of the type that all is computed in."""
+        return self.constant(np.array(value, self.dtype))
+
+    def constant(self, array: np.ndarray) -> str:
+        """A constant."""
+        key = (str(array.dtype), array.shape, array.tobytes())
+        if key not in self._made:
+            self._made[key] = f"{self.prefix}constant{len(self.tensors)}"
+            self.tensors.append(numpy_helper.from_array(array, self._made[key]))
+        return self._made[key]
+
+    def copy(self, tensor: onnx.TensorProto) -> str:
+        """A constant that is one already, under a new name."""
+        self.tensors.append(copy_tensor(tensor, f"{self.prefix}body/{tensor.name}"))
+        return self.tensors[-1].name
+
+    def reshape(self, value: str, shape: Sequence[int]) -> str:
+        """The same elements in another shape."""
+        return self("Reshape", value, self.constant(np.array(shape, np.int64)))
+
+    def part(self, value: str, axis: int, begin: int, end: int) -> str:
+        """`value[..., begin:end, ...]` on one axis."""
+        bounds = [self.constant(np.array([n], np.int64)) for n in (begin, end, axis)]
+        return self("Slice", value, *bounds)
+
+    def axes(self, kind: str, value: str, axis: int) -> str:
+        """Squeeze or Unsqueeze one axis: an input since opset 13."""
+        if self.opset < 13:
+            return self(kind, value, axes=[axis])
+        return self(kind, value, self.constant(np.array([axis], np.int64)))
+
+    def join(self, values: Sequence[str], axis: int) -> str:
+        """Values side by side on one axis."""
+        return values[0] if len(values) == 1 else self("Concat", *values, axis=axis)
+
+    def last(self, kind: str, *inputs: str, outputs: Sequence[str], **attributes: Any) -> None:
+        """Add a node whose results have names already."""
+        self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), **attributes))
+
+    def name(self, value: str, name: str) -> None:
+        """Give a value one more name."""
+        self.last("Identity", value, outputs=[name])
+
+
+def replace_nodes(
+    model: onnx.ModelProto, replacement: Callable[[onnx.NodeProto, Constants, Types], Emitter | None]
+) -> bool:
+    """Replace nodes of a model and of its subgraphs, in place.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    replacement : callable
+        Gets a node, the constants that it can see, and the types of the model's values, as far as they are known.
+        Returns what takes the node's place, or None for a node that stays.
+
+    Returns
+    -------
+    bool
+        Whether any node was replaced.
+    """
+    types = infer_types(model)
+
+    def walk(graph: onnx.GraphProto, outer: ChainMap[str, onnx.TensorProto]) -> bool:
+        constants = outer.new_child({tensor.name: tensor for tensor in graph.initializer})
+        nodes: list[onnx.NodeProto] = []
+        tensors: list[onnx.TensorProto] = []
+        changed = False
+        for node in graph.node:
+            emit = replacement(node, constants, types)
+            if emit is None:
+                nodes.append(node)
+                for inner in subgraphs(node):
+                    changed |= walk(inner, constants)
+            else:
+                nodes += emit.nodes
+                tensors += emit.tensors
+                changed = True
+        del graph.node[:]
+        graph.node.extend(nodes)
+        graph.initializer.extend(tensors)
+        return changed
+
+    return walk(model.graph, ChainMap())

@@ -1,0 +1,252 @@
+"""Evaluate, on the ONNX graph, what depends on constants and on static shapes only.
+
+Exporters compute shapes by chains of Shape, Gather, Concat and the like. TVM's frontend wants the result: a
+constant. So those nodes are evaluated one by one with onnx's reference evaluator, in rounds with shape
+inference, until nothing changes. What is nondeterministic, or would grow too large, is left alone.
+"""
+
+import warnings
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, MutableMapping
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from ...errors import ModelError
+from .inline import all_graphs, inline_branch, rename_inputs, subgraphs
+from .read import SMALL_ELEMENTS, elements, skeleton
+
+LIMIT_BYTES = 512 << 20
+"""A result that is larger than this and than four times its inputs is computed at run time."""
+
+_GROWING = frozenset("ConstantOfShape Expand Tile Range OneHot EyeLike Pad".split())  # noqa: SIM905
+_FOLDED = _GROWING | frozenset(
+    """Abs Add And ArgMax ArgMin BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Clip
+    Compress Concat Cos CumSum DequantizeLinear Div Equal Erf Exp Flatten Floor Gather GatherElements GatherND
+    Greater GreaterOrEqual Identity IsInf IsNaN Less LessOrEqual Log Max Mean Min Mod Mul Neg NonZero Not Or Pow
+    Reciprocal ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Relu Reshape Round ScatterElements ScatterND
+    Shape Sigmoid Sign Sin Size Slice Split Sqrt Squeeze Sub Sum Tanh TopK Transpose Trilu Unique Unsqueeze Where
+    Xor""".split()  # noqa: SIM905 (a list of words reads better)
+)
+
+_Constants = MutableMapping[str, onnx.TensorProto]
+_Types = Mapping[str, onnx.TypeProto.Tensor]
+
+
+def fold_onnx(model: onnx.ModelProto) -> None:
+    """Fold constants, static shapes, decided branches, Identity and Dropout of `model`, in place.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Its inputs have static shapes.
+    """
+    rounds = _Rounds(model)
+    while rounds.once():
+        pass
+    drop_unused(model.graph)
+
+
+class _Rounds:
+    """What one round of folding knows: the model, and what shape inference says of its values."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.model = model
+        self.types: dict[str, onnx.TypeProto.Tensor] = {}
+        self.used: set[str] = set()
+        self.inlined = 0
+        self.refused: set[str] = set()
+
+    def once(self) -> bool:
+        """Walk the graph once; return whether anything changed."""
+        graph = self.model.graph
+        self.types = infer_types(self.model)
+        self.used = used_names(graph)
+        return self.walk(graph, ChainMap({tensor.name: tensor for tensor in graph.initializer}))
+
+    def walk(self, graph: onnx.GraphProto, constants: ChainMap[str, onnx.TensorProto]) -> bool:
+        outputs = {value.name for value in graph.output}
+        alias: dict[str, str] = {}
+        kept: list[onnx.NodeProto] = []
+        todo = list(reversed(graph.node))
+        changed = False
+        while todo:
+            node = todo.pop()
+            rename_inputs(node, alias)
+            branch = _decided_branch(node, constants)
+            if branch is not None:
+                self.inlined += 1
+                nodes, tensors = inline_branch(node, branch, f"inlined{self.inlined}/")
+                todo.extend(reversed(nodes))
+                _add(graph, constants, tensors)
+            elif self._is_identity(node, constants) and node.output[0] not in outputs:
+                alias[node.output[0]] = node.input[0]
+            elif (results := self._evaluate(node, constants)) is not None:
+                _add(graph, constants, results)
+            else:
+                for inner in subgraphs(node):
+                    own = {tensor.name: tensor for tensor in inner.initializer}
+                    changed |= self.walk(inner, constants.new_child(own))
+                kept.append(node)
+                continue
+            changed = True
+        for value in graph.output:  # an output of a branch may be a value that an Identity gave a name
+            value.name = alias.get(value.name, value.name)
+        del graph.node[:]
+        graph.node.extend(kept)
+        return changed
+
+    def _is_identity(self, node: onnx.NodeProto, constants: _Constants) -> bool:
+        if node.domain not in ("", "ai.onnx") or not node.input or not node.input[0]:
+            return False
+        if node.op_type == "Dropout":
+            training = len(node.input) > 2 and node.input[2]
+            if training and (node.input[2] not in constants or bool(_array(constants, node.input[2]))):
+                return False
+            return not any(name in self.used for name in node.output[1:] if name)
+        return node.op_type == "Identity"
+
+    def _evaluate(self, node: onnx.NodeProto, constants: _Constants) -> list[onnx.TensorProto] | None:
+        if node.domain not in ("", "ai.onnx") or node.output[0] in self.refused:
+            return None
+        if node.op_type in ("Shape", "Size"):
+            return _shape_or_size(node, self.types)
+        if node.op_type != "Constant":
+            if node.op_type not in _FOLDED or not all(name in constants for name in node.input if name):
+                return None
+            if not node.input or self._too_large(node, constants):
+                return None
+        arrays = {name: _array(constants, name) for name in node.input if name}
+        results = run_node(node, arrays, self.model)
+        if results is None:
+            self.refused.add(node.output[0])
+        return results
+
+    def _too_large(self, node: onnx.NodeProto, constants: _Constants) -> bool:
+        counts = [elements(constants[name].dims) for name in node.input if name]
+        sizes = [_static_size(self.types.get(name)) for name in node.output if name]
+        if any(size is None for size in sizes):
+            return node.op_type in _GROWING or max(counts) > SMALL_ELEMENTS
+        return sum(size or 0 for size in sizes) > max(LIMIT_BYTES, 4 * 8 * sum(counts))
+
+
+def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
+    """Tensor types of the values of a model and its subgraphs, as far as onnx's shape inference knows them.
+
+    Two branches of an If may give one name to values of two types: such a name is left out.
+    """
+    bare = skeleton(model)
+    try:
+        bare = onnx.shape_inference.infer_shapes(bare, data_prop=True)
+    except Exception:  # an inference that fails knows nothing: TVM's frontend will say what is wrong
+        return {}
+    known: dict[str, onnx.TypeProto.Tensor] = {}
+    unclear: set[str] = set()
+    for graph in all_graphs(bare.graph):
+        tensors = (onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in graph.initializer)
+        values = (*graph.input, *graph.value_info, *graph.output, *tensors)
+        own = {value.name: value.type.tensor_type for value in values if value.type.HasField("tensor_type")}
+        unclear |= {name for name, kind in own.items() if known.get(name, kind) != kind}
+        known |= own
+    return {name: kind for name, kind in known.items() if name not in unclear}
+
+
+def run_node(
+    node: onnx.NodeProto, arrays: Mapping[str, np.ndarray], model: onnx.ModelProto
+) -> list[onnx.TensorProto] | None:
+    """Evaluate one node; None where onnx's reference evaluator cannot."""
+    from onnx.reference import ReferenceEvaluator
+
+    helper = onnx.helper
+    try:
+        inputs = [
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+            for n, a in arrays.items()
+        ]
+        outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+        graph = helper.make_graph([node], "fold", inputs, outputs)
+        alone = helper.make_model(graph, opset_imports=model.opset_import)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            results = ReferenceEvaluator(alone).run(None, dict(arrays))
+        names = [name for name in node.output if name]
+        if not all(isinstance(r, np.ndarray | np.generic) for r in results):
+            return None
+        return [numpy_helper.from_array(np.asarray(r), n) for n, r in zip(names, results, strict=True)]
+    except Exception:  # whatever the evaluator lacks stays in the graph
+        return None
+
+
+def used_names(graph: onnx.GraphProto) -> set[str]:
+    """Names that some node, here or in a branch, reads, and the outputs."""
+    used = {value.name for value in graph.output}
+    for node in graph.node:
+        used.update(node.input)
+        for inner in subgraphs(node):
+            used |= used_names(inner)
+    return used
+
+
+def drop_unused(graph: onnx.GraphProto) -> None:
+    """Remove nodes and initializers that no output depends on, in place."""
+    used = {value.name for value in graph.output}
+    kept: list[onnx.NodeProto] = []
+    for node in reversed(graph.node):
+        if any(name in used for name in node.output if name):
+            kept.append(node)
+            used.update(name for name in node.input if name)
+            for inner in subgraphs(node):
+                used |= used_names(inner)
+    tensors = [tensor for tensor in graph.initializer if tensor.name in used]
+    del graph.node[:], graph.initializer[:]
+    graph.node.extend(reversed(kept))
+    graph.initializer.extend(tensors)
+
+
+def _decided_branch(node: onnx.NodeProto, constants: _Constants) -> onnx.GraphProto | None:
+    if node.op_type != "If" or not node.input or node.input[0] not in constants:
+        return None
+    taken = "then_branch" if _array(constants, node.input[0]).any() else "else_branch"
+    return next((a.g for a in node.attribute if a.name == taken), None)
+
+
+def _shape_or_size(node: onnx.NodeProto, types: _Types) -> list[onnx.TensorProto] | None:
+    dims = static_dims(types.get(node.input[0]))
+    if dims is None:
+        return None
+    attributes = {a.name: a.i for a in node.attribute}
+    if node.op_type == "Size":
+        result = np.array(elements(dims), dtype="int64")
+    else:
+        result = np.array(dims[attributes.get("start", 0) : attributes.get("end", len(dims))], dtype="int64")
+    return [numpy_helper.from_array(result, node.output[0])]
+
+
+def static_dims(kind: onnx.TypeProto.Tensor | None) -> list[int] | None:
+    """The dimensions of a type; None if it is unknown, or one of them is."""
+    if kind is None or not kind.HasField("shape"):
+        return None
+    if any(d.WhichOneof("value") != "dim_value" or d.dim_value < 0 for d in kind.shape.dim):
+        return None
+    return [d.dim_value for d in kind.shape.dim]
+
+
+def _static_size(kind: onnx.TypeProto.Tensor | None) -> int | None:
+    dims = static_dims(kind)
+    return None if dims is None else 8 * elements(dims) if kind.elem_type in (7, 11, 13) else 4 * elements(dims)
+
+
+def _array(constants: _Constants, name: str) -> np.ndarray:
+    try:
+        return numpy_helper.to_array(constants[name])
+    except Exception as error:
+        raise ModelError(
+            f"the values of constant {name!r} do not fit its type or shape; export the model again"
+        ) from error
+
+
+def _add(graph: onnx.GraphProto, constants: ChainMap[str, onnx.TensorProto], tensors: Iterator) -> None:
+    for tensor in tensors:
+        graph.initializer.append(tensor)
+        constants.maps[0][tensor.name] = graph.initializer[-1]

@@ -1,0 +1,195 @@
+"""Unroll loops: a Loop or Scan whose number of rounds is known becomes its body, as often as it runs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from ....errors import ModelError
+from ..emit import Constants, Emitter, Types, replace_nodes
+from ..fold import static_dims
+from ..inline import all_nodes, copy_nodes
+from ..read import default_opset
+
+MOST_NODES = 100_000
+"""What all unrolled loops may hold together: so many nodes take minutes to compile."""
+
+
+def unroll_loops(model: onnx.ModelProto) -> bool:
+    """Replace the Loop and Scan nodes that run a known number of times, in place.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Folded, of opset 10 or later.
+
+    Returns
+    -------
+    bool
+        Whether there were any.
+
+    Raises
+    ------
+    ModelError
+        All loops together would have more than `MOST_NODES` nodes.
+    """
+    opset, size = default_opset(model), 0
+
+    def replacement(node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
+        nonlocal size
+        loop = _read(node, constants, types)
+        if loop is None:
+            return None
+        size += loop.rounds * sum(1 for _ in all_nodes(loop.body))
+        if size > MOST_NODES:
+            raise ModelError(
+                f"{node.op_type} {node.name or node.output[0]!r} runs {loop.rounds} times, which makes more than "
+                f"{MOST_NODES} nodes of all loops; give a smaller input"
+            )
+        emit = Emitter(node, opset)
+        _unroll(loop, emit)
+        return emit
+
+    return replace_nodes(model, replacement)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """What a Scan reads or writes a slice of in every round; a Loop only writes such."""
+
+    name: str
+    axis: int
+    backward: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A Loop or a Scan.
+
+    Parameters
+    ----------
+    rounds : int
+        At least one.
+    numbered : bool
+        Whether the first inputs of the body are the number of the round and a condition, and its first output the
+        next condition.
+    states : tuple of str
+        Their values at first.
+    results : tuple of str
+        The states' names at last; "" where nobody asks.
+    """
+
+    body: onnx.GraphProto
+    rounds: int
+    numbered: bool
+    states: tuple[str, ...]
+    results: tuple[str, ...]
+    reads: tuple[_Scanned, ...] = ()
+    writes: tuple[_Scanned, ...] = ()
+
+
+def _read(
+    node: onnx.NodeProto,
+    constants: Constants,
+    types: Types,
+) -> _Loop | None:
+    """What a node says; None for one that is no loop, or that runs a number of times that is not known."""
+    if node.domain not in ("", "ai.onnx"):
+        return None
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    if node.op_type == "Loop":
+        return _read_loop(node, attributes["body"], constants)
+    return _read_scan(node, attributes, types) if node.op_type == "Scan" else None
+
+
+def _read_loop(node: onnx.NodeProto, body: onnx.GraphProto, constants: Constants) -> _Loop | None:
+    trips, condition = (numpy_helper.to_array(constants[n]) if n in constants else None for n in node.input[:2])
+    if trips is None or trips.size != 1 or (node.input[1] and (condition is None or not condition.all())):
+        return None
+    if trips.item() < 1 or not _goes_on(body):
+        return None
+    states = tuple(node.input[2:])
+    writes = tuple(_Scanned(name, 0, False) for name in node.output[len(states) :])
+    return _Loop(body, int(trips.item()), True, states, tuple(node.output[: len(states)]), (), writes)
+
+
+def _goes_on(body: onnx.GraphProto) -> bool:
+    """Whether the condition that a Loop's body returns is constantly true."""
+    name = body.output[0].name
+    true = {body.input[1].name}
+    true |= {t.name for t in body.initializer if numpy_helper.to_array(t).all()}
+    for node in body.node:
+        if node.op_type == "Identity" and node.input[0] in true:
+            true.add(node.output[0])
+        elif node.op_type == "Constant" and name in node.output:
+            value = next((a.t for a in node.attribute if a.name == "value"), None)
+            if value is not None and numpy_helper.to_array(value).all():
+                true.add(name)
+    return name in true
+
+
+def _read_scan(node: onnx.NodeProto, attributes: Mapping[str, Any], types: Types) -> _Loop | None:
+    body, count = attributes["body"], attributes["num_scan_inputs"]
+    num_states = len(node.input) - count
+    if num_states < 0 or len(body.input) != len(node.input):
+        return None
+
+    def scanned(names: Sequence[str], side: str, rank: Sequence[int]) -> tuple[_Scanned, ...]:
+        axes = attributes.get(f"scan_{side}_axes") or [0] * len(names)
+        backward = attributes.get(f"scan_{side}_directions") or [0] * len(names)
+        return tuple(
+            _Scanned(name, axis + r if axis < 0 else axis, bool(back))
+            for name, axis, back, r in zip(names, axes, backward, rank, strict=True)
+        )
+
+    names = node.input[num_states:]
+    dims = [static_dims(types.get(name)) for name in names]
+    written = [len(value.type.tensor_type.shape.dim) + 1 for value in body.output[num_states:]]
+    known = [d for d in dims if d is not None]
+    if not dims or len(known) < len(dims):
+        return None
+    reads = scanned(names, "input", [len(d) for d in known])
+    rounds = {d[read.axis] for d, read in zip(known, reads, strict=True)}
+    if len(rounds) != 1 or 0 in rounds:
+        return None
+    writes = scanned(node.output[num_states:], "output", written)
+    results = tuple(node.output[:num_states])
+    return _Loop(body, rounds.pop(), False, tuple(node.input[:num_states]), results, reads, writes)
+
+
+def _unroll(loop: _Loop, emit: Emitter) -> None:
+    """Add the nodes of all rounds, and give the results the names of the loop's outputs."""
+    shared = {tensor.name: emit.copy(tensor) for tensor in loop.body.initializer}
+    states, written = list(loop.states), [[] for _ in loop.writes]
+    for number in range(loop.rounds):
+        given = [*_numbered(loop, number, emit), *states, *_slices(loop, number, emit)]
+        names = shared | {value.name: name for value, name in zip(loop.body.input, given, strict=True)}
+        nodes, results = copy_nodes(loop.body, f"{emit.prefix}{number}/", names)
+        emit.nodes += nodes
+        made = results[loop.numbered :]
+        states = made[: len(states)]
+        for some, name in zip(written, made[len(states) :], strict=True):
+            some.append(name)
+    for name, result in zip(loop.results, states, strict=True):
+        if name:
+            emit.name(result, name)
+    for write, some in zip(loop.writes, written, strict=True):
+        if write.name:
+            rows = [emit.axes("Unsqueeze", name, write.axis) for name in some]
+            emit.name(emit.join(rows[::-1] if write.backward else rows, write.axis), write.name)
+
+
+def _numbered(loop: _Loop, number: int, emit: Emitter) -> Iterator[str]:
+    if loop.numbered:
+        yield emit.constant(np.array(number, np.int64))
+        yield emit.constant(np.array(True))
+
+
+def _slices(loop: _Loop, number: int, emit: Emitter) -> Iterator[str]:
+    """What a Scan reads in one round."""
+    for read in loop.reads:
+        at = loop.rounds - 1 - number if read.backward else number
+        yield emit.axes("Squeeze", emit.part(read.name, read.axis, at, at + 1), read.axis)

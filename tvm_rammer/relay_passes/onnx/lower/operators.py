@@ -1,0 +1,145 @@
+"""Put operators that TVM's ONNX frontend has into the place of some that it lacks."""
+
+import math
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
+from ..read import default_opset
+from .quantised import QUANTISED
+from .spectra import SPECTRA
+
+_FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE")}
+_NARROW = {getattr(TensorProto, name) for name in ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32")}
+
+
+def lower_missing(model: onnx.ModelProto) -> bool:
+    """Replace integer products, quantised operators, spectra and the like by plain operators, in place.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Folded, of opset 10 or later where it has any of them.
+
+    Returns
+    -------
+    bool
+        Whether there were any. What depends on sizes or weights that are not known stays.
+    """
+    return replace_nodes(model, _Lowering(default_opset(model)).replacement)
+
+
+class _Lowering:
+    """What takes the place of nodes, and which of their integer results are there in floating point, too."""
+
+    def __init__(self, opset: int) -> None:
+        self._opset = opset
+        self._reals: dict[str, str] = {}
+
+    def replacement(self, node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
+        """What takes a node's place, as `replace_nodes` wants it."""
+        view = NodeView(node, constants, types)
+        emit = self._in_floating_point(view) or self._lowered(view)
+        for name in node.output:  # another branch of an If may have used the name
+            self._reals.pop(name, None)
+        self._reals.update(emit.reals if emit else {})
+        return emit
+
+    def _lowered(self, node: NodeView) -> Emitter | None:
+        lower = _LOWERED.get((node.node.domain.removeprefix("ai.onnx"), node.node.op_type))
+        return lower(node, Emitter(node.node, self._opset, node.float_dtype(), "lowered")) if lower else None
+
+    def _in_floating_point(self, node: NodeView) -> Emitter | None:
+        """Integers become numbers of floating point that they have been, and biases are added to these, too."""
+        kind, known = node.node.op_type, [self._reals.get(name) for name in node.node.input]
+        if not any(known):
+            return None
+        emit = Emitter(node.node, self._opset, how="lowered")
+        if kind == "Cast" and known[0] and node.attribute("to", 0) == TensorProto.FLOAT:
+            emit.name(known[0], node.output)
+        elif kind == "Add":
+            emit.last("Add", *node.node.input, outputs=node.node.output)
+            terms = [r or emit("Cast", n, to=TensorProto.FLOAT) for r, n in zip(known, node.node.input, strict=True)]
+            emit.reals[node.output] = emit("Add", *terms)
+        else:
+            return None
+        return emit
+
+
+def _cast(node: NodeView, emit: Emitter) -> Emitter | None:
+    """To a narrow integer by way of int64: what is too large wraps around, as by the many steps of TVM's frontend."""
+    kind = node.types.get(node.input(0))
+    if kind is None or kind.elem_type not in _FLOATS or node.attribute("to", 0) not in _NARROW:
+        return None
+    wide = emit("Cast", node.input(0), to=TensorProto.INT64)
+    emit.last("Cast", wide, outputs=node.node.output, to=node.attribute("to", 0))
+    return emit
+
+
+def _reverse_sequence(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Each sequence of a batch backwards, as far as it goes."""
+    dims = node.dims(0)
+    if dims is None or emit.opset < 12:
+        return None
+    time, batch = node.attribute("time_axis", 0), node.attribute("batch_axis", 1)
+    node.require({time, batch} == {0, 1}, f"axes {batch} and {time} of batch and time, which are 0 and 1")
+    rest = [axis for axis in range(len(dims)) if axis not in (batch, time)]
+    order = [batch, time, *rest]
+    steps = emit.constant(np.arange(dims[time], dtype=np.int64)[None])
+    length = emit.reshape(node.input(1), [dims[batch], 1])
+    last = emit("Sub", length, emit.constant(np.array(1, np.int64)))
+    index = emit("Where", emit("Less", steps, length), emit("Sub", last, steps), steps)
+    index = emit.reshape(index, [dims[batch], dims[time], 1])
+    value = emit("GatherND", emit("Transpose", node.input(0), perm=order), index, batch_dims=1)
+    emit.name(emit("Transpose", value, perm=[int(i) for i in np.argsort(order)]), node.output)
+    return emit
+
+
+def _lp_normalization(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Each element by the norm of its axis; zeros stay zeros."""
+    dims, power = node.dims(0), node.attribute("p", 2)
+    if dims is None or power not in (1, 2):
+        return None
+    axis = node.attribute("axis", -1)
+    node.require(-len(dims) <= axis < len(dims), f"axis {axis} of the shape {dims}")
+    value = node.input(0)
+    if emit.opset < 18:
+        norm = emit(f"ReduceL{power}", value, axes=[axis])
+    else:
+        norm = emit(f"ReduceL{power}", value, emit.constant(np.array([axis], np.int64)))
+    zero = emit("Equal", norm, emit.number(0.0))
+    emit.name(emit("Div", value, emit("Where", zero, emit.number(1.0), norm)), node.output)
+    return emit
+
+
+def _col2im(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Blocks added up where they lie in the image: a transposed convolution, a weight for each place of a block."""
+    image, block, dims = node.array(1), node.array(2), node.dims(0)
+    if image is None or block is None or dims is None:
+        return None
+    size, shape, spatial = math.prod(block.tolist()), block.tolist(), len(block)
+    strides = node.attribute("strides", [1] * spatial)
+    dilations = node.attribute("dilations", [1] * spatial)
+    pads = node.attribute("pads", [0] * 2 * spatial)
+    padded = [n + pads[i] + pads[i + spatial] for i, n in enumerate(image.tolist())]
+    reach = [d * (k - 1) + 1 for d, k in zip(dilations, shape, strict=True)]
+    places = [(n - r) // s + 1 for n, r, s in zip(padded, reach, strides, strict=True)]
+    more = [n - ((p - 1) * s + r) for n, p, s, r in zip(padded, places, strides, reach, strict=True)]
+    channels = dims[1] // size
+    weight = emit.constant(np.eye(size, dtype=emit.dtype).reshape(size, 1, *shape))
+    value = emit.reshape(node.input(0), [dims[0] * channels, size, *places])
+    value = emit("ConvTranspose", value, weight, strides=strides, dilations=dilations, pads=pads, output_padding=more)
+    emit.name(emit.reshape(value, [dims[0], channels, *image.tolist()]), node.output)
+    return emit
+
+
+_LOWERED = {
+    ("", "Cast"): _cast,
+    ("", "ReverseSequence"): _reverse_sequence,
+    ("", "LpNormalization"): _lp_normalization,
+    ("", "Col2Im"): _col2im,
+    **SPECTRA,
+    **QUANTISED,
+}

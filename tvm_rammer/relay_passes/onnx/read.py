@@ -1,0 +1,116 @@
+"""Read an ONNX model and check it, so that later steps may trust what it says."""
+
+import os
+
+import onnx
+import onnx.inliner
+from google.protobuf.message import DecodeError
+
+from ...errors import ModelError, first_line
+from .inline import subgraphs
+
+SMALL_ELEMENTS = 1024
+"""Constants of at most so many elements may be a shape: onnx's tools see their values. Weights they do not see."""
+
+
+def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProto:
+    """Read a model into a ModelProto of our own, which later steps may change.
+
+    Parameters
+    ----------
+    model : path or onnx.ModelProto
+        A file, whose external data lie beside it, or a model, which is copied.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Valid by onnx's own checker, local functions inlined.
+
+    Raises
+    ------
+    ModelError
+        No such file, no ONNX model, or an invalid one.
+    """
+    if isinstance(model, onnx.ModelProto):
+        proto, what = onnx.ModelProto(), "the ONNX model"
+        proto.CopyFrom(model)
+    else:
+        path = os.fspath(model)
+        proto, what = _load(path), repr(path)
+    if not proto.graph.node and not proto.graph.output:
+        raise ModelError(f"{what} has an empty graph: no node and no output; export the model again")
+    if not proto.graph.output:
+        raise ModelError(f"{what} has no output; name at least one value of the graph as its output")
+    if proto.ir_version < 3:
+        raise ModelError(f"{what} has IR version {proto.ir_version}; versions from 3 (ONNX 1.1) on can be read")
+    if proto.graph.sparse_initializer:
+        name = proto.graph.sparse_initializer[0].values.name
+        raise ModelError(f"{what} stores {name!r} as a sparse initializer; export it with dense weights")
+    try:
+        bare = skeleton(proto)
+        _complete(bare.graph)
+        onnx.checker.check_model(bare)
+        if proto.functions:
+            proto = onnx.inliner.inline_local_functions(proto)
+    except Exception as error:
+        raise ModelError(f"{what} is not a valid ONNX model: {first_line(error)}; export it again") from error
+    return proto
+
+
+def _load(path: str) -> onnx.ModelProto:
+    if not os.path.isfile(path):
+        raise ModelError(f"no model file {path!r}; give the path of an .onnx file")
+    try:
+        return onnx.load(path, format="protobuf")
+    except DecodeError as error:
+        raise ModelError(f"{path!r} is not an ONNX model, or it is truncated; export it again") from error
+    except Exception as error:
+        raise ModelError(f"{path!r} cannot be read: {first_line(error)}; is its external data beside it?") from error
+
+
+def skeleton(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Copy a model without its weights: each becomes an input of the same type.
+
+    onnx's checker and shape inference work on serialized models: weights would cost seconds, and over
+    2 GB an error.
+    """
+    bare = onnx.ModelProto(ir_version=max(model.ir_version, 4))
+    bare.opset_import.extend(model.opset_import)
+    bare.functions.extend(model.functions)
+    graph = model.graph
+    bare.graph.name = graph.name or "main"
+    bare.graph.node.extend(graph.node)
+    bare.graph.input.extend(graph.input)
+    bare.graph.output.extend(graph.output)
+    bare.graph.value_info.extend(graph.value_info)
+    known = {i.name for i in graph.input}
+    for tensor in graph.initializer:
+        if elements(tensor.dims) <= SMALL_ELEMENTS:
+            bare.graph.initializer.append(tensor)
+        elif tensor.name not in known:
+            bare.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    return bare
+
+
+def default_opset(model: onnx.ModelProto) -> int:
+    """Version of ONNX's own operators in a model."""
+    return next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+
+
+def _complete(graph: onnx.GraphProto) -> None:
+    """Add the shapes of inputs and outputs that onnx's checker wants, although ONNX Runtime does without them."""
+    for value in (*graph.input, *graph.output):
+        kind = value.type.tensor_type
+        if value.type.WhichOneof("value") == "tensor_type" and not kind.HasField("shape"):
+            kind.shape.SetInParent()
+    for node in graph.node:
+        for inner in subgraphs(node):
+            _complete(inner)
+
+
+def elements(dims) -> int:
+    """Product of dimensions, as an exact integer."""
+    product = 1
+    for dim in dims:
+        product *= int(dim)
+    return product

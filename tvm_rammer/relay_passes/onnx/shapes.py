@@ -1,0 +1,151 @@
+"""Give every input of an ONNX model a static shape."""
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from ...errors import ModelError, ShapeError
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> None:
+    """Make the inputs of `model` static, in place; weights listed as inputs are inputs no longer.
+
+    A symbol that one given shape fixes is fixed in the other inputs too.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    shapes : mapping of str to sequence of int, optional
+        Static shapes of inputs by name.
+
+    Raises
+    ------
+    ShapeError
+        A dimension remains open, or a given shape does not fit the model.
+    ModelError
+        An input is not a tensor.
+    """
+    graph = model.graph
+    weights = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in weights]
+    del graph.input[:]
+    graph.input.extend(inputs)
+    given = check_given(shapes, [value.name for value in graph.input])
+    symbols: dict[str, tuple[int, str]] = {}
+    for value in graph.input:
+        _check_tensor(value)
+        if value.name in given:
+            _apply(value, given[value.name], symbols)
+    for value in graph.input:
+        if value.name not in given:
+            _take_over(value, symbols)
+    _forget_shapes(graph)
+
+
+def check_given(shapes: Shapes | None, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Check that given shapes name inputs and hold positive integers; return them as tuples.
+
+    Raises
+    ------
+    ShapeError
+        They do not.
+    """
+    given: dict[str, tuple[int, ...]] = {}
+    for name, shape in (shapes or {}).items():
+        if name not in names:
+            raise ShapeError(f"a shape is given for {name!r}, which is no input; the inputs are {', '.join(names)}")
+        try:
+            sizes = tuple(size.__index__() for size in shape)
+        except (AttributeError, TypeError):
+            raise ShapeError(f"the shape given for input {name!r} is {shape!r}; give integers") from None
+        if any(size <= 0 or size >= 2**31 for size in sizes):
+            raise ShapeError(f"the shape given for input {name!r} is {sizes}; sizes are from 1 to {2**31 - 1}")
+        given[name] = sizes
+    return given
+
+
+def remedy(name: str, shape: Sequence[int | str]) -> str:
+    """How to give a shape, as the example that the user has to fill in."""
+    sizes = [size if isinstance(size, int) and size > 0 else 1 for size in shape]
+    text = ", ".join(map(str, sizes)) + ("," if len(sizes) == 1 else "")
+    return f"give it one, as in shapes={{{name!r}: ({text})}} or --shape {name}={','.join(map(str, sizes))}"
+
+
+def _check_tensor(value: onnx.ValueInfoProto) -> None:
+    kind = value.type.WhichOneof("value")
+    if kind != "tensor_type":
+        raise ModelError(f"input {value.name!r} is of ONNX type {kind}; only tensors can be inputs")
+    if value.type.tensor_type.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
+        raise ModelError(f"input {value.name!r} holds strings or has no element type; use a numeric type")
+
+
+def _dims(value: onnx.ValueInfoProto) -> list[int | str] | None:
+    if not value.type.tensor_type.HasField("shape"):
+        return None
+    return [
+        d.dim_value if d.WhichOneof("value") == "dim_value" else d.dim_param or "?"
+        for d in value.type.tensor_type.shape.dim
+    ]
+
+
+def _show(dims: Sequence[int | str] | None) -> str:
+    return "none" if dims is None else f"({', '.join(map(str, dims))})"
+
+
+def _is_open(dim: int | str) -> bool:
+    return isinstance(dim, str) or dim <= 0  # exporters also write -1 and 0 for "any"
+
+
+def _apply(value: onnx.ValueInfoProto, sizes: tuple[int, ...], symbols: dict[str, tuple[int, str]]) -> None:
+    dims = _dims(value)
+    if dims is None:
+        dims = ["?"] * len(sizes)
+    if len(dims) != len(sizes):
+        raise ShapeError(
+            f"input {value.name!r} has the shape {_show(dims)}, of rank {len(dims)}, "
+            f"but {_show(sizes)} is given; give {len(dims)} sizes"
+        )
+    for dim, size in zip(dims, sizes, strict=True):
+        if not _is_open(dim) and dim != size:
+            raise ShapeError(
+                f"input {value.name!r} has the shape {_show(dims)}, but {_show(sizes)} is given; "
+                f"its dimension {dim} cannot become {size}"
+            )
+        if isinstance(dim, str) and dim != "?":
+            _fix_symbol(dim, size, value.name, symbols)
+    _set(value, sizes)
+
+
+def _fix_symbol(symbol: str, size: int, name: str, symbols: dict[str, tuple[int, str]]) -> None:
+    fixed, where = symbols.setdefault(symbol, (size, name))
+    if fixed != size:
+        raise ShapeError(
+            f"the dimension {symbol!r} is {fixed} in input {where!r} and {size} in input {name!r}; "
+            f"give one value to all that share it"
+        )
+
+
+def _take_over(value: onnx.ValueInfoProto, symbols: dict[str, tuple[int, str]]) -> None:
+    dims = _dims(value)
+    sizes = None if dims is None else [symbols[d][0] if d in symbols else d for d in dims]
+    if sizes is None or any(_is_open(d) for d in sizes):
+        raise ShapeError(
+            f"input {value.name!r} has no static shape but {_show(dims)}; "
+            f"{remedy(value.name, (1, 3, 224, 224) if dims is None else dims)}"
+        )
+    _set(value, sizes)
+
+
+def _set(value: onnx.ValueInfoProto, sizes: Sequence[int | str]) -> None:
+    shape = onnx.TensorShapeProto(dim=[onnx.TensorShapeProto.Dimension(dim_value=int(size)) for size in sizes])
+    value.type.tensor_type.shape.CopyFrom(shape)
+
+
+def _forget_shapes(graph: onnx.GraphProto) -> None:
+    """Drop what the exporter said of inner and output shapes: it was said of the open dimensions."""
+    del graph.value_info[:]
+    for value in graph.output:
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")

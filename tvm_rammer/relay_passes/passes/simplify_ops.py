@@ -1,0 +1,108 @@
+"""Replace operators by cheaper ones: what TVM's ONNX frontend writes in a roundabout way."""
+
+from collections import Counter
+
+import tvm
+from tvm import relax
+from tvm.ir import Call, Op, Tuple
+
+from ..bindings import body_blocks, count_uses, dtype_of, rebuild, rewrite_functions, static_shape
+
+_PAIRWISE = {"relax.sum": "relax.add", "relax.max": "relax.maximum", "relax.min": "relax.minimum"}
+_EQUALITIES = ("relax.equal", "relax.not_equal")
+_SAME_SHAPE = ("relax.broadcast_to", "relax.reshape")
+
+
+def SimplifyOps() -> tvm.transform.Pass:
+    """Make the pass that takes detours out of Relax functions.
+
+    A sum, minimum or maximum over a stack of tensors, which is how the frontend writes ONNX's Sum of a residual
+    block, becomes elementwise operators, which fuse into the convolution before. A reshape or broadcast to the
+    shape that a tensor has already becomes another name of it, and so does a cast to its own type. Comparisons of truth
+    values, which TVM cannot compile for a CPU, become exclusive ors.
+
+    Returns
+    -------
+    tvm.transform.Pass
+    """
+
+    @tvm.transform.module_pass(opt_level=0, name="SimplifyOps")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        changed = rewrite_functions(mod, _simplified)
+        if changed.same_as(mod):
+            return mod
+        return rewrite_functions(relax.transform.CanonicalizeBindings()(changed), relax.analysis.remove_all_unused)
+
+    return run
+
+
+def _simplified(func: relax.Function) -> relax.Function | None:
+    uses = count_uses(func)
+    values: dict[relax.Var, relax.Expr] = {}
+    blocks: list[tuple[bool, list[relax.Binding]]] = []
+    changed = False
+    for block in body_blocks(func):
+        dataflow = isinstance(block, relax.DataflowBlock)
+        made: list[relax.Binding] = []
+        for binding in block.bindings:
+            values[binding.var] = binding.value
+            new = _simpler(binding, values, uses, dataflow) if isinstance(binding, relax.VarBinding) else None
+            made.extend([binding] if new is None else new)
+            changed |= new is not None
+        blocks.append((dataflow, made))
+    return rebuild(func, blocks) if changed else None
+
+
+def _simpler(
+    binding: relax.VarBinding, values: dict[relax.Var, relax.Expr], uses: Counter[relax.Var], dataflow: bool
+) -> list[relax.Binding] | None:
+    value = binding.value
+    if not isinstance(value, Call) or not isinstance(value.op, Op) or static_shape(value.ty) is None:
+        return None
+    name = value.op.name
+    if name in _SAME_SHAPE and static_shape(value.args[0].ty) == static_shape(value.ty):
+        return [relax.VarBinding(binding.var, value.args[0])]
+    if name == "relax.astype" and dtype_of(value.args[0].ty) == dtype_of(value.ty):
+        return [relax.VarBinding(binding.var, value.args[0])]
+    if name in _EQUALITIES and dtype_of(value.args[0].ty) == "bool":
+        return _exclusive_or(binding, dataflow)
+    if name in _PAIRWISE:
+        return _pairwise(binding, values, uses, dataflow)
+    return None
+
+
+def _exclusive_or(binding: relax.VarBinding, dataflow: bool) -> list[relax.Binding]:
+    """Whether truth values are equal, which TVM's code generator for LLVM would compare as floating-point numbers."""
+    call = binding.value
+    differ = Call(Op.get("relax.logical_xor"), call.args, ret_ty=call.ty)
+    if call.op.name == "relax.not_equal":
+        return [relax.VarBinding(binding.var, differ)]
+    make = relax.DataflowVar if dataflow else relax.Var
+    var = make(f"{binding.var.name}_differ", call.ty)
+    same = Call(Op.get("relax.logical_not"), [var], ret_ty=call.ty)
+    return [relax.VarBinding(var, differ), relax.VarBinding(binding.var, same)]
+
+
+def _pairwise(
+    binding: relax.VarBinding, values: dict[relax.Var, relax.Expr], uses: Counter[relax.Var], dataflow: bool
+) -> list[relax.Binding] | None:
+    """The bindings that reduce a stack's tensors one after another; None where it is no such reduction."""
+    call = binding.value
+    stacked = call.args[0]
+    stack = values.get(stacked) if isinstance(stacked, relax.Var) else None
+    if not isinstance(stack, Call) or not isinstance(stack.op, Op) or stack.op.name != "relax.stack":
+        return None
+    axes = call.attrs.axis
+    if axes is None or [int(a) for a in axes] != [int(stack.attrs.axis or 0)] or call.attrs.keepdims:
+        return None
+    tensors = stack.args[0] if isinstance(stack.args[0], Tuple) else values.get(stack.args[0])
+    if not isinstance(tensors, Tuple) or uses[stacked] != 1 or len(tensors) < 2:
+        return None
+    make = relax.DataflowVar if dataflow else relax.Var
+    total, made = tensors[0], []
+    for i, tensor in enumerate(tensors.fields[1:], start=1):
+        last = i == len(tensors) - 1
+        var = binding.var if last else make(f"{binding.var.name}_{i}", binding.var.ty)
+        made.append(relax.VarBinding(var, Call(Op.get(_PAIRWISE[call.op.name]), [total, tensor], ret_ty=var.ty)))
+        total = var
+    return made

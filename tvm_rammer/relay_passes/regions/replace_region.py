@@ -1,0 +1,274 @@
+"""Put the calls that a region was compiled to in the place of its call_tirs."""
+
+import heapq
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import GlobalVar
+
+from ...errors import CodegenError
+from ..bindings import body_blocks, leaves, rebuild, typed
+from .eligible import is_barrier
+from .partition import Region
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One call that does the work of some operators of a region.
+
+    Parameters
+    ----------
+    function : tirx.PrimFunc
+        Takes one buffer for each input, then each output, then each workspace.
+    symbol : str
+        Its name in the module.
+    operators : tuple of int
+        Which operators of `Region.graph` it replaces, as positions.
+    inputs : tuple of int or numpy.ndarray
+        Positions in the graph's buffers, or arrays that become constants of the module.
+    outputs : tuple of int
+        Positions of the buffers that others read.
+    workspace : tuple of (tuple of int, str)
+        Shape and data type of tensors that it needs and nobody reads afterwards.
+    helpers : mapping of str or tvm.ir.GlobalVar to tirx.PrimFunc
+        Functions that it calls. Equal ones of several launches are added once.
+    """
+
+    function: tirx.PrimFunc
+    symbol: str
+    operators: tuple[int, ...]
+    inputs: tuple[int | np.ndarray, ...]
+    outputs: tuple[int, ...]
+    workspace: tuple[tuple[tuple[int, ...], str], ...] = ()
+    helpers: Mapping[str | GlobalVar, tirx.PrimFunc] = field(default_factory=dict)
+
+
+def replace_region(mod: tvm.IRModule, region: Region, programs: Sequence[Launch]) -> tvm.IRModule:
+    """Replace the call_tirs of a region by launches.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        The module that `partition` saw, or one in which other regions of it were replaced since. Is not changed.
+    region : Region
+    programs : sequence of Launch
+        They run in this order. An operator that none of them replaces stays a call_tir.
+
+    Returns
+    -------
+    tvm.IRModule
+        All that remains of "main" keeps its Vars. PrimFuncs that nobody calls any longer are gone.
+
+    Raises
+    ------
+    CodegenError
+        The launches do not do what the region does.
+    """
+    _check(region, programs)
+    mod = mod.clone()
+    removed = {region.bindings[o] for launch in programs for o in launch.operators}
+    main = mod["main"]
+    blocks = [(isinstance(block, relax.DataflowBlock), list(block.bindings)) for block in body_blocks(main)]
+    for i, (dataflow, bindings) in enumerate(blocks):
+        if any(binding.var in removed for binding in bindings):
+            items = _Block(mod, region, dataflow).items(bindings, removed, programs)
+            blocks[i] = dataflow, _in_order(items)
+    called = {b.value.args[0] for block in body_blocks(main) for b in block.bindings if b.var in removed}
+    mod.update_func(mod.get_global_var("main"), relax.analysis.remove_all_unused(rebuild(main, blocks)))
+    _drop_uncalled(mod, called)
+    return mod
+
+
+def _check(region: Region, programs: Sequence[Launch]) -> None:
+    graph = region.graph
+    written: set[int] = set()
+    replaced: set[int] = set()
+    for launch in programs:
+        expected = len(launch.inputs) + len(launch.outputs) + len(launch.workspace)
+        if len(launch.function.params) != expected or not launch.outputs:
+            raise CodegenError(
+                f"{launch.symbol} has {len(launch.function.params)} parameters, but {len(launch.inputs)} inputs, "
+                f"{len(launch.outputs)} outputs (one or more) and {len(launch.workspace)} workspaces"
+            )
+        own = {b for o in launch.operators for b in graph.operators[o].outputs}
+        strange = [graph.buffers[b].name for b in launch.outputs if b not in own]
+        if strange or written & set(launch.outputs) or replaced & set(launch.operators):
+            raise CodegenError(f"{launch.symbol} writes {strange or launch.outputs}, which it does not replace")
+        written |= set(launch.outputs)
+        replaced |= set(launch.operators)
+    for o in replaced:
+        for b in graph.operators[o].outputs:
+            if graph.buffers[b].kind == "output" and b not in written:
+                raise CodegenError(f"no launch writes the output {graph.buffers[b].name!r} of {graph.name}")
+
+
+@dataclass
+class _Item:
+    """What is emitted together: one old binding, or a launch and the bindings of its results."""
+
+    bindings: list[relax.Binding]
+    reads: set[relax.Var]
+    position: tuple[int, int]
+    after: set[int] = field(default_factory=set)
+    barrier: bool = False
+
+
+class _Block:
+    """Turns the bindings of one block into items."""
+
+    def __init__(self, mod: tvm.IRModule, region: Region, dataflow: bool) -> None:
+        self.mod, self.region, self.dataflow = mod, region, dataflow
+        self.make = relax.DataflowVar if dataflow else relax.Var
+        self.made: dict[int, relax.Var] = {}
+
+    def items(self, bindings: list[relax.Binding], removed: set[relax.Var], programs: Sequence[Launch]) -> list[_Item]:
+        places = {binding.var: i for i, binding in enumerate(bindings)}
+        items: list[_Item] = []
+        for number, launch in enumerate(programs):
+            items.append(self._launch(launch, number))
+            items[-1].after = {places[self.region.bindings[o]] for o in launch.operators}
+        defined = {binding.var for item in items for binding in item.bindings}
+        first = len(items)
+        dead = set(removed)
+        for i, binding in enumerate(bindings):
+            if binding.var in removed or binding.var in defined:
+                continue
+            reads = {leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.Var)}
+            if (reads & dead) - defined:  # another name of what nobody makes any longer
+                dead.add(binding.var)
+                continue
+            barrier = not _is_name(binding) and is_barrier(self.mod, binding.value, self.dataflow)
+            items.append(_Item([binding], reads, (1, i), {i}, barrier))
+        _chain(items[:first])
+        _keep_order(items)
+        return items
+
+    def _launch(self, launch: Launch, number: int) -> _Item:
+        graph, exprs = self.region.graph, self.region.buffer_exprs
+        bindings: list[relax.Binding] = []
+        inputs: list[relax.Expr] = []
+        for source in launch.inputs:
+            if isinstance(source, np.ndarray):
+                inputs.append(relax.const(source, str(source.dtype)))  # without a type it would be float32
+                continue
+            expr = self.made.get(source, exprs[source])
+            if isinstance(expr, tuple):
+                item = _field(*expr)
+                expr = self.make(f"{expr[0].name}_{expr[1]}", item.ty)
+                bindings.append(relax.VarBinding(expr, item))
+            inputs.append(expr)
+        types = [relax.TensorType(graph.buffers[b].shape, graph.buffers[b].dtype) for b in launch.outputs]
+        types += [relax.TensorType(shape, dtype) for shape, dtype in launch.workspace]
+        call = relax.call_tir(_add(self.mod, launch), relax.Tuple(inputs), types[0] if len(types) == 1 else types)
+        results = [self._result(b) for b in launch.outputs]
+        if len(types) == 1:
+            bindings.append(relax.VarBinding(results[0], call))
+        else:
+            both = self.make(f"{launch.symbol}_out", relax.TupleType(types))
+            bindings.append(relax.VarBinding(both, call))
+            for i, var in enumerate(results):
+                bindings.append(relax.VarBinding(var, _field(both, i)))
+        bindings.extend(self._whole_tuples(launch))
+        own = {binding.var for binding in bindings}
+        reads = {leaf for b in bindings for leaf in leaves(b.value) if isinstance(leaf, relax.Var)} - own
+        return _Item(bindings, reads, (0, number))
+
+    def _result(self, buffer: int) -> relax.Var:
+        expr = self.region.buffer_exprs[buffer]
+        if isinstance(expr, tuple):
+            expr = self.make(f"{expr[0].name}_{expr[1]}", expr[0].ty.fields[expr[1]])
+        self.made[buffer] = expr
+        return expr
+
+    def _whole_tuples(self, launch: Launch) -> list[relax.Binding]:
+        """Rebind the tuples of replaced operators, as far as all their fields exist."""
+        bindings: list[relax.Binding] = []
+        for o in launch.operators:
+            var, outputs = self.region.bindings[o], self.region.graph.operators[o].outputs
+            if isinstance(var.ty, relax.TupleType) and all(b in launch.outputs for b in outputs):
+                whole = typed(relax.Tuple([self.made[b] for b in outputs]), var.ty)
+                bindings.append(relax.VarBinding(var, whole))
+        return bindings
+
+
+def _field(value: relax.Var, index: int) -> relax.Expr:
+    return typed(relax.TupleGetItem(value, index), value.ty.fields[index])
+
+
+def _is_name(binding: relax.Binding) -> bool:
+    return isinstance(binding.value, relax.Var | relax.Tuple | relax.TupleGetItem | tvm.ir.Constant)
+
+
+def _chain(launches: list[_Item]) -> None:
+    """Let each launch read the one before it, so that they keep their order."""
+    for before, item in itertools.pairwise(launches):
+        item.reads.add(before.bindings[-1].var)
+
+
+def _keep_order(items: list[_Item]) -> None:
+    """Let a barrier read all that stood before it, and all that stood behind it read the barrier."""
+    for barrier in [item for item in items if item.barrier]:
+        (place,) = barrier.after
+        for item in items:
+            if item is not barrier and max(item.after) < place:
+                barrier.reads.add(item.bindings[-1].var)
+            elif item is not barrier and min(item.after) > place:
+                item.reads.add(barrier.bindings[-1].var)
+
+
+def _in_order(items: list[_Item]) -> list[relax.Binding]:
+    """Order items so that each stands behind what it reads: launches as early as possible, the rest as it was."""
+    maker = {binding.var: i for i, item in enumerate(items) for binding in item.bindings}
+    waits = [{maker[var] for var in item.reads if var in maker} - {i} for i, item in enumerate(items)]
+    followers: dict[int, list[int]] = {}
+    for i, needed in enumerate(waits):
+        for n in needed:
+            followers.setdefault(n, []).append(i)
+    ready = [(item.position, i) for i, item in enumerate(items) if not waits[i]]
+    heapq.heapify(ready)
+    ordered: list[relax.Binding] = []
+    done = 0
+    while ready:
+        _, i = heapq.heappop(ready)
+        ordered.extend(items[i].bindings)
+        done += 1
+        for j in followers.get(i, ()):
+            waits[j].discard(i)
+            if not waits[j]:
+                heapq.heappush(ready, (items[j].position, j))
+    if done != len(items):
+        stuck = [items[i].bindings[-1].var.name for i, needed in enumerate(waits) if needed]
+        raise CodegenError(f"the launches wait for each other: {', '.join(stuck[:5])}; split them")
+    return ordered
+
+
+def _add(mod: tvm.IRModule, launch: Launch) -> GlobalVar:
+    for name, helper in launch.helpers.items():
+        _add_function(mod, name, helper)
+    return _add_function(mod, launch.symbol, launch.function)
+
+
+def _add_function(mod: tvm.IRModule, name: str | GlobalVar, func: tirx.PrimFunc) -> GlobalVar:
+    hint = name if isinstance(name, str) else name.name_hint
+    for var, other in mod.functions_items():
+        if var.name_hint == hint:
+            if (isinstance(name, str) or var.same_as(name)) and tvm_ffi.structural_equal(other, func):
+                return var
+            raise CodegenError(f"the module has another function {hint!r} already; give this one its own name")
+    var = GlobalVar(hint) if isinstance(name, str) else name
+    mod.update_func(typed(var, func.ty), func)
+    return var
+
+
+def _drop_uncalled(mod: tvm.IRModule, candidates: set[GlobalVar]) -> None:
+    called: set[GlobalVar] = set()
+    for _, func in mod.functions_items():
+        tvm_ffi.structural_walk(func, [(GlobalVar, called.add)], order="pre")
+    for var in candidates - called:
+        if not (mod[var].attrs and "global_symbol" in mod[var].attrs):
+            del mod[var]

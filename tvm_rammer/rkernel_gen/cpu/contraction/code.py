@@ -1,0 +1,185 @@
+"""The schedule of a convolution or matrix product: output channels in vectors, pixels in registers."""
+
+from dataclasses import dataclass
+
+import tvm
+from tvm import s_tir, tirx
+from tvm.ir import Expr
+from tvm.s_tir.schedule import SBlockRV
+
+from ....kernel import Pack
+from ...analysis.anchor import Anchor, blocks_of, find_anchor, has_branch, is_reduction, outputs_of
+
+LAYOUT_REWRITE = "meta_schedule.layout_rewrite_preproc"
+"""How TVM marks a block that lays out a constant anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A tiling: how channels and rows are cut into rTasks, and the register tile inside.
+
+    Parameters
+    ----------
+    lanes : int
+        Elements of a vector.
+    vectors, pixels : int
+        Extents of the register tile.
+    channel_parts, row_parts : int
+        Into how many rTasks the channels and the rows are cut.
+    """
+
+    lanes: int
+    vectors: int
+    pixels: int
+    channel_parts: int
+    row_parts: int
+
+
+def extent_of(block: s_tir.SBlock, axis: int) -> int:
+    """Extent of an axis of a block."""
+    return int(block.iter_vars[axis].dom.extent)
+
+
+def outer_axes(block: s_tir.SBlock, anchor: Anchor) -> list[int]:
+    """Spatial axes besides the vector's and the innermost row's; the last of them is cut into rTasks."""
+    spatial = [i for i, axis in enumerate(block.iter_vars) if axis.iter_type == 0]
+    return [i for i in spatial if i not in (anchor.vector, anchor.row)]
+
+
+def row_axis_of(block: s_tir.SBlock, anchor: Anchor) -> int:
+    """The axis that is cut into `row_parts`: the last outer one; -1, and the pixels are, where there is none."""
+    outer = [i for i in outer_axes(block, anchor) if extent_of(block, i) > 1]
+    return outer[-1] if outer else -1
+
+
+def pack_of(shape: tuple[int, ...], dim: int, lanes: int) -> Pack:
+    """Weights with the vector axis cut: [.., channel, ..] becomes [channel // lanes, .., channel % lanes]."""
+    whole = tuple(int(s) for s in shape)
+    split = (*whole[:dim], whole[dim] // lanes, lanes, *whole[dim + 1 :])
+    rest = [a for a in range(len(split)) if a not in (dim, dim + 1)]
+    return Pack(whole, split, (dim, *rest, dim + 1))
+
+
+def contraction_schedule(func: tirx.PrimFunc, tile: Tile, *, pack: bool, inside: bool = False) -> s_tir.Schedule:
+    """Schedule the function of a tiling, as `main` of a module; its outermost loop is parallel.
+
+    Parameters
+    ----------
+    pack : bool
+        Whether the weight is laid out anew.
+    inside : bool
+        Whether a block of the function does so, as TVM's MetaSchedule has it, which takes such blocks out of
+        the function itself. Otherwise the parameter has the new layout.
+
+    Raises
+    ------
+    ScheduleError
+        TVM cannot apply the tiling.
+    """
+    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    anchor = find_anchor(sch)
+    assert anchor is not None  # the caller found it in the same function
+    block = anchor.block
+    padding = _inline_producers(sch, block)
+    row_axis, outer = row_axis_of(sch.get(block), anchor), outer_axes(sch.get(block), anchor)
+
+    if pack:
+        if inside:
+            copied = sch.cache_read(block, anchor.weight, "global")
+            sch.annotate(copied, LAYOUT_REWRITE, True)
+        ndim = len(sch.get(block).reads[anchor.weight].region)
+        sch.transform_layout(block, ("read", anchor.weight), _split_to_ends(anchor.vector_dim, tile.lanes, ndim))
+    # Without an epilogue a copy takes its place: the product goes into registers first either way.
+    epilogue = _inline_epilogue(sch, block) or sch.cache_write(block, 0, "local")
+    write_dim = _write_dim(sch.get(block), anchor.vector)
+    ndim = len(sch.get(block).writes[0].region)
+    sch.transform_layout(block, ("write", 0), _split_inner(write_dim, tile.lanes, ndim))
+
+    loops = sch.get_loops(block)
+    reduction = loops[sum(axis.iter_type == 0 for axis in sch.get(block).iter_vars) :]
+    channel_part, channel, vector, lane = sch.split(
+        loops[anchor.vector], [tile.channel_parts, None, tile.vectors, tile.lanes]
+    )
+    pixel_loops, row_loops = [], []
+    if anchor.row >= 0:
+        pixel_loops = sch.split(loops[anchor.row], [None, tile.pixels])
+    if row_axis >= 0:
+        row_loops = sch.split(loops[row_axis], [tile.row_parts, None])
+    elif pixel_loops:
+        row_part, pixel_loops[0] = sch.split(pixel_loops[0], [tile.row_parts, None])
+        row_loops = [row_part]
+    batch = [loops[i] for i in outer if i != row_axis]
+    sch.reorder(
+        *batch, channel_part, *row_loops[:1],
+        channel, *row_loops[1:], *pixel_loops[:1],
+        *reduction, *pixel_loops[1:], vector, lane,
+    )  # fmt: skip
+    rtask = sch.fuse(*batch, channel_part, *row_loops[:1])
+    sch.parallel(rtask)
+    sch.reverse_compute_at(epilogue, (*pixel_loops[:1], *row_loops[1:], channel)[0])
+    for pad in padding:
+        sch.compute_at(pad, rtask)
+    sch.set_scope(block, 0, "local")
+    for loop in (*pixel_loops[1:], vector):
+        sch.unroll(loop)
+    sch.vectorize(lane)
+    if reduction:
+        sch.decompose_reduction(block, reduction[0])
+    return sch
+
+
+def _inline_producers(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
+    """Inline what only rearranges the data; return the padding, which is computed once an rTask."""
+    padding = []
+    for producer in list(sch.get_producers(block)):
+        if has_branch(sch, producer):
+            for before in list(sch.get_producers(producer)):
+                sch.compute_inline(before)
+            padding.append(producer)
+        else:
+            sch.compute_inline(producer)
+    return padding
+
+
+def _inline_epilogue(sch: s_tir.Schedule, block: SBlockRV) -> SBlockRV | None:
+    """Inline all that is computed of the block's results, or beside them, into the last block.
+
+    Returns
+    -------
+    SBlockRV or None
+        The last block; None where `block` is the last one itself.
+    """
+    last = outputs_of(sch)[0]
+    for other in blocks_of(sch):
+        if sch.get_consumers(other) and not is_reduction(sch, other) and not _feeds(sch, other, block):
+            sch.compute_inline(other)
+    return None if is_reduction(sch, last) else last
+
+
+def _feeds(sch: s_tir.Schedule, producer: SBlockRV, block: SBlockRV) -> bool:
+    return any(sch.get(consumer).same_as(sch.get(block)) for consumer in sch.get_consumers(producer))
+
+
+def _write_dim(block: s_tir.SBlock, axis: int) -> int:
+    """The dimension of the output that an axis indexes."""
+    var = block.iter_vars[axis].var
+    region = block.writes[0].region
+    return next(d for d, r in enumerate(region) if r.min.same_as(var))
+
+
+def _split_to_ends(dim: int, lanes: int, ndim: int) -> tirx.IndexMap:
+    """The index map of `pack_of`."""
+
+    def index_map(*index: Expr) -> tuple[Expr, ...]:
+        return (index[dim] // lanes, *index[:dim], *index[dim + 1 :], index[dim] % lanes)
+
+    return tirx.IndexMap.from_func(index_map, ndim=ndim)
+
+
+def _split_inner(dim: int, lanes: int, ndim: int) -> tirx.IndexMap:
+    """Leave dimension `dim` in place as blocks of `lanes`; the place within a block comes last."""
+
+    def index_map(*index: Expr) -> tuple[Expr, ...]:
+        return (*index[:dim], index[dim] // lanes, *index[dim + 1 :], index[dim] % lanes)
+
+    return tirx.IndexMap.from_func(index_map, ndim=ndim)

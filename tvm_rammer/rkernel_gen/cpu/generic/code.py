@@ -1,0 +1,216 @@
+"""The schedule of any function on a CPU: its outputs are cut, and what they need is computed near by."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import Expr, TensorLoad
+from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
+
+from ...analysis.anchor import REDUCTION, SPATIAL, blocks_of, calls, has_branch, is_reduction, outputs_of
+from .read import cuts_of, exact_axes, flat_axes, producers_of, reads_along, spatial_axes, start, vector_width
+
+SHORTEST_VECTOR = 4
+MOST_COPIES = 4
+"""Elements of an output's row that may be copies of one element of the input, and are written together."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A loop of an output, and the axes that it walks through."""
+
+    rv: LoopRV
+    axes: frozenset[int]
+
+
+def generic_schedule(func: tirx.PrimFunc, parts: int, lanes: int) -> s_tir.Schedule:
+    """Schedule the function, as `main` of a module; its outermost loop is parallel.
+
+    Parameters
+    ----------
+    parts : int
+        Number of rTasks.
+    lanes : int
+        Elements of a vector.
+
+    Raises
+    ------
+    ScheduleError
+        The function's blocks cannot be moved so, or an output cannot be cut so.
+    """
+    sch = start(func)
+    reductions = [b for b in blocks_of(sch) if is_reduction(sch, b)]
+    in_lanes = [b for b in (_lanes_apart(sch, r, lanes) for r in reductions) if b is not None]
+    depths: dict[str, int] = {}
+    for output in outputs_of(sch):
+        exact = exact_axes(sch, output)
+        loops = _cut(sch, output, parts)
+        sch.parallel(loops[0].rv)
+        depths |= _place_producers(sch, output, loops, exact)
+    for block in in_lanes:
+        lane, *others = sch.get_loops(block)[depths[_name(sch, block)] + 1 :]
+        if others:
+            sch.reorder(*others, lane)
+        sch.vectorize(lane)
+    for block in blocks_of(sch):
+        loops = sch.get_loops(block)[depths.get(_name(sch, block), 0) + 1 :]
+        if is_reduction(sch, block):
+            _vectorize_columns(sch, block, loops, lanes)
+        elif has_branch(sch, block):
+            continue
+        elif calls(sch, block) and flat_axes(sch.get(block)) == 1:
+            _vectorize(sch, loops, lanes)
+        else:
+            _unroll_copies(sch, block, loops)
+    return sch
+
+
+def _name(sch: s_tir.Schedule, block: SBlockRV) -> str:
+    return str(sch.get(block).name_hint)
+
+
+def _lanes_apart(sch: s_tir.Schedule, block: SBlockRV, lanes: int) -> SBlockRV | None:
+    """Let a reduction run in vectors along its last axis, each lane for itself: return the block that does so."""
+    axes, loops = list(sch.get(block).iter_vars), sch.get_loops(block)
+    last = max(i for i, axis in enumerate(axes) if axis.iter_type == REDUCTION)
+    width = vector_width(int(axes[last].dom.extent), lanes)
+    if width < SHORTEST_VECTOR or len(loops) != len(axes) or not reads_along(sch.get(block), axes[last].var):
+        return None
+    try:
+        _, lane = sch.split(loops[last], [None, width])
+        return sch.rfactor(lane, factor_axis=len(sch.get(block).writes[0].region))
+    except ScheduleError:
+        return None
+
+
+def _cut(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> list[_Loop]:
+    """Cut the outer spatial loops of a block into rTasks; return the rTasks' loop, and those in it that count."""
+    axes = sch.get(block).iter_vars
+    cuts = cuts_of([int(axis.dom.extent) for axis in spatial_axes(sch.get(block))], parts)
+    if cuts is None:
+        raise ScheduleError(f"an output cannot be cut into {parts} rTasks")
+    by_axis = _loops_by_axis(sch, block)
+    sums = [loop for loop, axis in zip(by_axis, axes, strict=True) if axis.iter_type == REDUCTION]
+    results = [loop for loop, axis in zip(by_axis, axes, strict=True) if axis.iter_type == SPATIAL]
+    if not results:
+        return [_Loop(sch.add_unit_loop(block), frozenset())]
+    if sums:
+        sch.reorder(*results, *sums)
+    outer, inner = [], []
+    for n, loop in enumerate(results):
+        if n < len(cuts) and cuts[n] == int(sch.get(loop).extent):
+            outer.append(loop)
+        elif n >= len(cuts) or cuts[n] == 1:
+            inner.append(_Loop(loop, frozenset([n])))
+        else:
+            part, rest = sch.split(loop, [cuts[n], None])
+            outer.append(part)
+            inner.append(_Loop(rest, frozenset([n])))
+    if not outer:
+        rtask = sch.add_unit_loop(results[0])
+    else:
+        sch.reorder(*outer)
+        rtask = sch.fuse(*outer) if len(outer) > 1 else outer[0]
+    inner = _join_flat(sch, inner, len(results) - flat_axes(sch.get(block)))
+    return [_Loop(rtask, frozenset()), *(loop for loop in inner if int(sch.get(loop.rv).extent) > 1)]
+
+
+def _join_flat(sch: s_tir.Schedule, loops: list[_Loop], first: int) -> list[_Loop]:
+    """Make one loop of those whose axes lie flat: the axis `first` and all after it."""
+    last = [loop for loop in loops if min(loop.axes) >= first]
+    if len(last) < 2:
+        return loops
+    joined = _Loop(sch.fuse(*(loop.rv for loop in last)), frozenset().union(*(loop.axes for loop in last)))
+    return [*loops[: len(loops) - len(last)], joined]
+
+
+def _loops_by_axis(sch: s_tir.Schedule, block: SBlockRV) -> list[LoopRV]:
+    """The loop of each axis of a block that nobody has scheduled: not always in the same order."""
+    values: list[Expr] = []
+
+    def realize(node: s_tir.SBlockRealize) -> None:
+        if node.block.same_as(sch.get(block)):
+            values.extend(node.iter_values)
+
+    tvm_ffi.structural_walk(sch.mod["main"].body, [(s_tir.SBlockRealize, realize)], order="pre")
+    loops = {sch.get(loop).loop_var: loop for loop in sch.get_loops(block)}
+    if not all(value in loops for value in values):
+        raise ScheduleError("an axis of an output is no loop")
+    return [loops[value] for value in values]
+
+
+def _place_producers(
+    sch: s_tir.Schedule, output: SBlockRV, loops: Sequence[_Loop], exact: Mapping[tirx.Buffer, frozenset[int]]
+) -> dict[str, int]:
+    """Move each block that an output needs into the innermost loop in which nothing is computed twice.
+
+    The last loop is left to the output's vectors. Returns in how many loops below the rTasks' each block is.
+    """
+    depths: list[tuple[s_tir.SBlock, int]] = []
+    for producer in reversed(producers_of(sch, output)):
+        written = sch.get(producer).writes[0].source
+        readers = [depth for block, depth in depths if any(r.source.same_as(written) for r in block.reads)]
+        limit = min([*readers, max(0, len(loops) - 2)])
+        depth = 0
+        while depth < limit and loops[depth + 1].axes <= exact.get(written, frozenset()):
+            depth += 1
+        sch.compute_at(producer, loops[depth].rv)
+        depths.append((sch.get(producer), depth))
+    return {str(block.name_hint): depth for block, depth in depths}
+
+
+def _vectorize(sch: s_tir.Schedule, loops: Sequence[LoopRV], lanes: int) -> None:
+    """Compute vectors along the last loop."""
+    if not loops:
+        return
+    width = vector_width(int(sch.get(loops[-1]).extent), lanes)
+    if width >= SHORTEST_VECTOR:
+        _, lane = sch.split(loops[-1], [None, width])
+        sch.vectorize(lane)
+
+
+def _vectorize_columns(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[LoopRV], lanes: int) -> None:
+    """Let a reduction that is not along what lies contiguous go on in vectors of results."""
+    axes = list(sch.get(block).iter_vars)
+    reduced = [axis for axis in axes if axis.iter_type == REDUCTION]
+    count = sum(int(axis.dom.extent) > 1 for axis in reduced)
+    results = loops[: len(loops) - count]
+    if axes[len(axes) - len(reduced) :] != reduced or not results or not count:
+        return
+    column = spatial_axes(sch.get(block))[-1].var
+    width = vector_width(int(sch.get(results[-1]).extent), lanes)
+    if width < SHORTEST_VECTOR or not reads_along(sch.get(block), column):
+        return
+    outer, lane = sch.split(results[-1], [None, width])
+    sums = loops[len(loops) - count :]
+    sch.reorder(outer, *sums, lane)
+    sch.vectorize(lane)
+    sch.decompose_reduction(block, sums[0])
+
+
+def _unroll_copies(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[LoopRV]) -> None:
+    """Write the copies of one element together, where a row repeats each, as a resize does.
+
+    LLVM makes of it a load, and shuffles before the stores, instead of a gather.
+    """
+    copies = _copies(sch.get(block))
+    if loops and 1 < copies <= MOST_COPIES and int(sch.get(loops[-1]).extent) % copies == 0:
+        _, copy = sch.split(loops[-1], [None, copies])
+        sch.unroll(copy)
+
+
+def _copies(block: s_tir.SBlock) -> int:
+    """By what the last axis is divided in an index; 1 where it is not."""
+    axis, found = block.iter_vars[-1].var, [1]
+
+    def divide(node: tirx.Div | tirx.FloorDiv) -> None:
+        if node.a.same_as(axis) and isinstance(node.b, tirx.IntImm):
+            found.append(int(node.b))
+
+    def load(node: TensorLoad) -> None:
+        for index in node.indices:
+            tvm_ffi.structural_walk(index, [(tirx.Div, divide), (tirx.FloorDiv, divide)], order="pre")
+
+    tvm_ffi.structural_walk(block.body, [(TensorLoad, load)], order="pre")
+    return max(found)

@@ -1,0 +1,60 @@
+"""Groups of a convolution as an axis of their own.
+
+TVM writes the group as a quotient of the output channel, `data[n, f // per_group * channels + c, ...]`: so the channel
+indexes both operands, and no product of matrices is to be seen. With f = group x per_group + filter there is one.
+"""
+
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import Expr
+from tvm.s_tir.schedule import SBlockRV
+
+from ..analysis.anchor import REDUCTION, SPATIAL
+
+
+def separate_groups(sch: s_tir.Schedule, block: SBlockRV) -> bool:
+    """Split the axis of output channels of a block that divides it to choose the group; say whether there was one."""
+    stmt = sch.get(block)
+    for index, read in enumerate(stmt.reads):
+        for dimension, part in enumerate(read.region):
+            found = _quotient(part.min)
+            position = [i for i, axis in enumerate(stmt.iter_vars) if found and axis.var.same_as(found[0])]
+            if position and found and stmt.iter_vars[position[0]].iter_type == SPATIAL:
+                _split_axis(sch, block, position[0], found[1])
+                # A new layout of the operand makes TVM simplify its indices; the copy is inlined where it is read.
+                copy = sch.cache_read(block, index, "global")
+                _split_dimension(sch, copy, dimension, _channels(stmt, part.min))
+                return True
+    return False
+
+
+def _quotient(index: Expr) -> tuple[tirx.Var, int] | None:
+    """The variable and divisor of a quotient within an index."""
+    found: list[tuple[tirx.Var, int]] = []
+
+    def visit(node: tirx.FloorDiv) -> None:
+        if isinstance(node.a, tirx.Var) and isinstance(node.b, tirx.IntImm):
+            found.append((node.a, int(node.b)))
+
+    tvm_ffi.structural_walk(index, [(tirx.FloorDiv, visit)], order="pre")
+    return found[0] if len(found) == 1 else None
+
+
+def _channels(stmt: s_tir.SBlock, index: Expr) -> int:
+    """Channels of a group: the extent of the sum over them."""
+    used = set(tirx.analysis.undefined_vars(index))
+    summed = [axis for axis in stmt.iter_vars if axis.iter_type == REDUCTION and axis.var in used]
+    return int(summed[0].dom.extent) if summed else 1
+
+
+def _split_axis(sch: s_tir.Schedule, block: SBlockRV, position: int, divisor: int) -> None:
+    axes = [tirx.Var(f"a{i}", "int64") for i in range(len(sch.get(block).iter_vars))]
+    split = [axes[position] // divisor, axes[position] % divisor]
+    sch.transform_block_layout(block, tirx.IndexMap(axes, [*axes[:position], *split, *axes[position + 1 :]], None))
+
+
+def _split_dimension(sch: s_tir.Schedule, copy: SBlockRV, dimension: int, size: int) -> None:
+    dims = [tirx.Var(f"d{i}", "int64") for i in range(len(sch.get(copy).writes[0].region))]
+    split = [dims[dimension] // size, dims[dimension] % size]
+    index_map = tirx.IndexMap(dims, [*dims[:dimension], *split, *dims[dimension + 1 :]], None)
+    sch.transform_layout(copy, ("write", 0), index_map)

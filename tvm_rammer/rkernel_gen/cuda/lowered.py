@@ -1,0 +1,86 @@
+"""What a scheduled CUDA function needs: seen by lowering it as TVM does."""
+
+import importlib
+import math
+from dataclasses import dataclass
+
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+
+from ...device import DeviceSpec
+from ...ir import ITEM_BYTES, align
+
+MAX_THREADS = 256
+"""Threads of an rTask at most: the block of the whole rProgram is as large as its largest rTask."""
+
+MAX_SHARED = 48 * 1024
+"""Static shared memory at most, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Blocks, threads of a block, and shared memory of a block in bytes."""
+
+    blocks: int
+    threads: int
+    shared_bytes: int
+
+
+def measure(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
+    """Lower a scheduled function and read its launch off.
+
+    Returns
+    -------
+    Launch or None
+        None where it is no single kernel, or breaks a limit of an rTask.
+    """
+    body = func.body.block.body if isinstance(func.body, s_tir.SBlockRealize) else func.body
+    if not isinstance(body, tirx.For):  # something is left outside of the kernel
+        return None
+    target = tvm.target.Target(device.target_config())
+    mod = tirx.transform.BindTarget(target)(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}))
+    try:
+        lowered = tirx.get_tir_pipeline("s_tir")[0](mod)
+    except (RuntimeError, ValueError):  # a schedule that does not lower is no candidate
+        return None
+    _, devices = importlib.import_module("tvm.tirx.build").split_host_device_mods(lowered)
+    kernels = [f for m in devices.values() for f in m.functions.values()]
+    if len(kernels) != 1:
+        return None
+    launch = _read(kernels[0])
+    if (
+        launch is None
+        or launch.threads % device.warp
+        or launch.threads > MAX_THREADS
+        or launch.shared_bytes > MAX_SHARED
+    ):
+        return None
+    limits = {"max_threads_per_block": MAX_THREADS, "max_shared_memory_per_block": MAX_SHARED, "max_vthread": 8}
+    return launch if s_tir.analysis.verify_gpu_code(kernels[0], limits) else None
+
+
+def _read(kernel: tirx.PrimFunc) -> Launch | None:
+    """Read a lowered kernel's launch; None where an array can be neither in registers nor in shared memory."""
+    extents: dict[str, int] = {}
+    shared, on_chip = 0, True
+
+    def attribute(node: tirx.AttrStmt) -> None:
+        if node.attr_key == "thread_extent":
+            extents[node.node.thread_tag] = int(node.value)
+
+    def allocation(node: tirx.AllocBuffer) -> None:
+        nonlocal shared, on_chip
+        if str(node.buffer.scope()) == "global" or not all(isinstance(n, tirx.IntImm) for n in node.buffer.shape):
+            on_chip = False
+        elif str(node.buffer.scope()).startswith("shared"):
+            scalar, _, lanes = str(node.buffer.dtype).partition("x")
+            elements = math.prod(int(n) for n in node.buffer.shape) * int(lanes or 1)
+            shared += align(elements * ITEM_BYTES[scalar])
+
+    tvm_ffi.structural_walk(kernel.body, [(tirx.AttrStmt, attribute), (tirx.AllocBuffer, allocation)], order="pre")
+
+    def count(prefix: str) -> int:
+        return math.prod(n for tag, n in extents.items() if tag.startswith(prefix))
+
+    return Launch(count("blockIdx."), count("threadIdx."), shared) if on_chip else None

@@ -1,0 +1,146 @@
+"""Products on a GPU, brought to one form: C[S, I, J] += A[S, I, K] * B[S, J, K].
+
+A convolution is the product of its unfolded image (I: pixels, K: input channels and window) and its weights
+(J: output channels; S: groups). The unfolding is an index map, inlined where A is copied to shared memory.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import Range, TensorRegion
+from tvm.s_tir.dlight.gpu.matmul import get_index_map
+from tvm.s_tir.schedule import SBlockRV
+
+from ...analysis.anchor import REDUCTION, blocks_of, is_reduction, one_result
+from ...tiling import Function
+from ..groups import separate_groups
+from ..rule import start
+
+LEAST_SIDE = 2
+"""A matrix times a vector reads its matrix once, whatever the tile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """The product that a function computes.
+
+    Parameters
+    ----------
+    batch, i, j, k : int
+        Extents.
+    grouped : bool
+        The batch is the groups of a convolution, a part of the output's channels.
+    fast_i : bool
+        Consecutive outputs differ in I.
+    dtypes : tuple of str
+        Element types of A, B and C.
+    """
+
+    batch: int
+    i: int
+    j: int
+    k: int
+    grouped: bool
+    fast_i: bool
+    dtypes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """A product's block in a schedule, of the loops S, I, J, K; for A and B, whether neighbours differ in I or J."""
+
+    block: SBlockRV
+    spatial_fast: tuple[bool, ...]
+
+
+def find_gemm(function: Function) -> Gemm | None:
+    """Return the product's extents, or None where the function is no convolution or matrix product."""
+    sch = start(function.func)
+    found = _product(sch)
+    if found is None:
+        return None
+    block, grouped = found
+    stmt = sch.get(block)
+    a, b = (set(_variables(stmt.reads[n].region)) for n in (0, 1))
+    extents = {"S": 1, "I": 1, "J": 1, "K": 1}
+    for axis in stmt.iter_vars:
+        if axis.iter_type == REDUCTION:
+            kind = "K"
+        else:
+            kind = "S" if axis.var in a and axis.var in b else "I" if axis.var in a else "J"
+        extents[kind] *= int(axis.dom.extent)
+    if min(extents["I"], extents["J"]) < LEAST_SIDE:
+        return None
+    fast_i = bool(fastest_axes(stmt, stmt.writes[0]) & a)
+    dtypes = tuple(str(region.source.dtype) for region in (*stmt.reads, *stmt.writes))
+    return Gemm(extents["S"], extents["I"], extents["J"], extents["K"], grouped, fast_i, dtypes)
+
+
+def normalise(sch: s_tir.Schedule, tile: Sequence[int]) -> Normal:
+    """Bring the product of a function that has one to the normal form, padded to multiples of a tile's (I, J, K)."""
+    found = _product(sch)
+    if found is None:
+        raise ValueError("the function has no product to schedule")
+    main = found[0]
+    stmt = sch.get(main)
+    spatial = {axis.var for axis in stmt.iter_vars if axis.iter_type != REDUCTION}
+    spatial_fast = tuple(bool(fastest_axes(stmt, read) & spatial) for read in stmt.reads)
+    operands = [sch.reindex(main, ("read", n)) for n in (0, 1)]
+    result = sch.reindex(main, ("write", 0))
+    main_map, *operand_maps, result_map = get_index_map(sch.get(main))
+    for operand, index_map in zip(operands, operand_maps, strict=True):
+        sch.transform_layout(operand, ("write", 0), index_map)
+    sch.transform_layout(result, ("read", 0), result_map)
+    sch.transform_block_layout(main, main_map)
+    sch.pad_einsum(main, [1, *tile])
+    return Normal(main, spatial_fast)
+
+
+def guard_columns(sch: s_tir.Schedule, store: SBlockRV, gemm: Gemm, tile_j: int) -> s_tir.Schedule | tirx.PrimFunc:
+    """Keep the padded columns of a group from the channels of the next, once the schedule is done.
+
+    TVM's own guard for the padding sees channels, of which those of the next group are as good. A function that
+    needs this guard has no schedule that makes it.
+    """
+    func = sch.mod["main"]
+    if not gemm.grouped or gemm.j % tile_j == 0:
+        return sch
+    name = sch.get(store).name_hint
+
+    def guard(realize: s_tir.SBlockRealize) -> s_tir.SBlockRealize:
+        if realize.block.name_hint != name:
+            return realize
+        column = realize.iter_values[2]
+        predicate = tirx.And(realize.predicate, column < tirx.IntImm(str(column.ty), gemm.j))
+        return s_tir.SBlockRealize(realize.iter_values, predicate, realize.block)
+
+    return func.with_body(tvm_ffi.structural_map(func.body, (s_tir.SBlockRealize, guard), order="post"))
+
+
+def _product(sch: s_tir.Schedule) -> tuple[SBlockRV, bool] | None:
+    """The only reduction of a function with one output, if it sums products of two tensors, and if it is in groups."""
+    found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
+    if len(found) != 1 or not one_result(sch):
+        return None
+    grouped = separate_groups(sch, found[0])
+    store = sch.get(found[0]).body
+    value = store.value if isinstance(store, tirx.BufferStore) else None
+    if not isinstance(value, tirx.Add) or not isinstance(value.b, tirx.Mul):
+        return None
+    return (found[0], grouped) if get_index_map(sch.get(found[0])) is not None else None
+
+
+def _variables(region: Sequence[Range]) -> list[tirx.Var]:
+    return [v for r in region for v in tirx.analysis.undefined_vars(r.min)]
+
+
+def fastest_axes(block: s_tir.SBlock, access: TensorRegion) -> set[tirx.Var]:
+    """The axes whose next value is the nearest in memory: those in the last index that is not constant."""
+    moving = {axis.var for axis in block.iter_vars if int(axis.dom.extent) > 1}
+    for index in reversed(access.region):
+        found = moving.intersection(_variables([index]))
+        if found:
+            return found
+    return set()

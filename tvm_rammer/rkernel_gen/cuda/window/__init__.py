@@ -1,0 +1,1 @@
+"""Sliding windows on a GPU: `form` reads the axes of a reduction, `rule` tiles it."""

@@ -1,0 +1,153 @@
+"""What the rule of windows has to know of a reduction: which of its axes are channels, filters, rows and columns."""
+
+import math
+from dataclasses import dataclass
+
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import Expr, TensorRegion
+from tvm.sym import Analyzer
+
+from ....ir import ITEM_BYTES
+from ...analysis.anchor import REDUCTION
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Extents of a sum (or maximum) over windows, and the axes of its block: -1 where there is none.
+
+    Parameters
+    ----------
+    others, channels, filters, rows, columns : int
+        Of the output. Channels choose the image, filters the weights only; `others` are the batch and further
+        dimensions of space.
+    depth : int
+        Channels of the image that one sum covers.
+    terms : int
+        Of a sum.
+    stride_rows, stride_columns : int
+    reach_rows, reach_columns : int
+        Pixels under one window.
+    window_columns : int
+        Terms in a row of a window: fewer than its reach where it is dilated.
+    weighted : bool
+    itemsize : int
+    other_axes : tuple of int
+    channel_axis, filter_axis, row_axis, column_axis : int
+    """
+
+    others: int
+    channels: int
+    filters: int
+    rows: int
+    columns: int
+    depth: int
+    terms: int
+    stride_rows: int
+    stride_columns: int
+    reach_rows: int
+    reach_columns: int
+    window_columns: int
+    weighted: bool
+    itemsize: int
+    other_axes: tuple[int, ...]
+    channel_axis: int
+    filter_axis: int
+    row_axis: int
+    column_axis: int
+
+    def span_rows(self, rows: int) -> int:
+        """Rows of the image under so many rows of windows."""
+        return (rows - 1) * self.stride_rows + self.reach_rows
+
+    def span_columns(self, columns: int) -> int:
+        """Columns of the image under so many columns of windows."""
+        return (columns - 1) * self.stride_columns + self.reach_columns
+
+
+def window_of(stmt: s_tir.SBlock) -> Window | None:
+    """Describe a reduction over windows; None for other blocks, and where neighbouring outputs share no row."""
+    axes = {axis.var: i for i, axis in enumerate(stmt.iter_vars)}
+    extents = [int(axis.dom.extent) for axis in stmt.iter_vars]
+    reduced = {a for a, axis in enumerate(stmt.iter_vars) if axis.iter_type == REDUCTION}
+    image = _image_of(stmt, axes, extents, reduced)
+    if image is None:
+        return None
+    used = [(part.min, {a for a in _axes(part.min, axes) if extents[a] > 1}) for part in image.region]
+    slid = {min(found - reduced): (index, found & reduced) for index, found in used if _slides(found, reduced)}
+    spatial = [a for a in range(len(extents)) if a not in reduced]
+    moving = [a for a in spatial if extents[a] > 1]
+    plain = [a for _, found in used for a in found - reduced if a not in slid]
+    filters = [a for a in moving if a not in slid and a not in plain]
+    if not moving or moving[-1] not in slid or len(filters) > 1:
+        return None
+    channel = max(plain, key=lambda a: (extents[a], a), default=-1)
+    column, row = max(slid), max((a for a in slid if a != max(slid)), default=-1)
+    filter_axis = filters[0] if filters else -1
+    chosen = {channel, column, row, filter_axis}
+    deep = math.prod(extents[a] for _, found in used for a in found if a in reduced and not found - reduced)
+    others = [a for a in spatial if a not in chosen]
+    below = {a: _reach(index, found, axes, extents) for a, (index, found) in slid.items()}
+
+    def extent(axis: int) -> int:
+        return extents[axis] if axis >= 0 else 1
+
+    return Window(
+        others=math.prod(extents[a] for a in others),
+        channels=extent(channel),
+        filters=extent(filter_axis),
+        rows=extent(row),
+        columns=extents[column],
+        depth=deep * math.prod(below[a] for a in slid if a in others),
+        terms=math.prod(extents[a] for a in reduced),
+        stride_rows=_stride(slid[row][0], row, axes) if row >= 0 else 1,
+        stride_columns=_stride(slid[column][0], column, axes),
+        reach_rows=below.get(row, 1),
+        reach_columns=below[column],
+        window_columns=math.prod(extents[a] for a in slid[column][1]),
+        weighted=len(stmt.reads) > 1,
+        itemsize=ITEM_BYTES[str(image.source.dtype)],
+        other_axes=tuple(others),
+        channel_axis=channel,
+        filter_axis=filter_axis,
+        row_axis=row,
+        column_axis=column,
+    )
+
+
+def _image_of(
+    stmt: s_tir.SBlock, axes: dict[tirx.Var, int], extents: list[int], reduced: set[int]
+) -> TensorRegion | None:
+    """The operand over which windows slide, if there is exactly one."""
+    found = [
+        read
+        for read in stmt.reads
+        if any(_slides({a for a in _axes(part.min, axes) if extents[a] > 1}, reduced) for part in read.region)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _slides(found: set[int], reduced: set[int]) -> bool:
+    """Whether an index with these axes adds an offset within a window to one position of it."""
+    return len(found - reduced) == 1 and bool(found & reduced)
+
+
+def _axes(index: Expr, axes: dict[tirx.Var, int]) -> set[int]:
+    return {axes[var] for var in tirx.analysis.undefined_vars(index) if var in axes}
+
+
+def _stride(index: Expr, axis: int, axes: dict[tirx.Var, int]) -> int:
+    """By how much an index grows with an axis."""
+    return _value(index, axes, {axis: 1}) - _value(index, axes, {})
+
+
+def _reach(index: Expr, found: set[int], axes: dict[tirx.Var, int], extents: list[int]) -> int:
+    """Values that an index takes within one window."""
+    return _value(index, axes, {a: extents[a] - 1 for a in found}) - _value(index, axes, {}) + 1
+
+
+def _value(index: Expr, axes: dict[tirx.Var, int], at: dict[int, int]) -> int:
+    """An index with its axes at these values, the others at zero."""
+    zero = {var: tirx.IntImm(str(var.ty), at.get(a, 0)) for var, a in axes.items()}
+    exact = tvm_ffi.structural_map(index, (tirx.Var, lambda v: zero.get(v, v)), order="post")
+    return int(Analyzer().simplify(exact))

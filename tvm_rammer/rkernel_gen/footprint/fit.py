@@ -1,0 +1,132 @@
+"""Boxes of all rTasks as one affine footprint: digits of the rTask's index times coefficients."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...ir import Footprint
+
+MOST_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """What each rTask touches.
+
+    Parameters
+    ----------
+    low, high : numpy.ndarray
+        First index and the one past the last, of shape (dimensions, rTasks).
+    touched : numpy.ndarray
+        Which rTasks touch anything.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    touched: np.ndarray
+
+    @staticmethod
+    def nothing(dimensions: int, num_rtasks: int) -> "Boxes":
+        """No rTask touches anything."""
+        low = np.zeros((dimensions, num_rtasks), np.int64)
+        return Boxes(low, low, np.zeros(num_rtasks, bool))
+
+    def joined(self, other: "Boxes") -> "Boxes":
+        """For each rTask the smallest box around both."""
+        both, mine = self.touched & other.touched, self.touched & ~other.touched
+        low = np.where(both, np.minimum(self.low, other.low), np.where(mine, self.low, other.low))
+        high = np.where(both, np.maximum(self.high, other.high), np.where(mine, self.high, other.high))
+        return Boxes(low, high, self.touched | other.touched)
+
+    def mean_volume(self) -> float:
+        """Elements of a box, on average over the rTasks that touch anything."""
+        return float(np.prod(self.high - self.low, axis=0)[self.touched].mean()) if self.touched.any() else 0.0
+
+
+def fit(boxes: Boxes, shape: tuple[int, ...]) -> Footprint:
+    """The tightest footprint that covers the boxes, as far as a greedy search over the radices finds it.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        Within the shape.
+    shape : tuple of int
+    """
+    dimensions, num_rtasks = boxes.low.shape
+    if not boxes.touched.any():
+        return Footprint((num_rtasks,), (0,) * dimensions, ((0,),) * dimensions, (0,) * dimensions)
+    least = boxes.mean_volume()
+    best = _fit_digits(boxes, (num_rtasks,), shape, least)
+    while volume(best, shape) > least and len(best.radices) < MOST_DIGITS:
+        found = best
+        for radices in _split(best.radices):
+            finer = _fit_digits(boxes, radices, shape, least)
+            if volume(finer, shape) < volume(found, shape):
+                found = finer
+            if volume(found, shape) <= least:
+                break
+        if found is best:
+            break
+        best = found
+    return best
+
+
+def volume(footprint: Footprint, shape: tuple[int, ...]) -> int:
+    """Elements of a box, as far as it fits into the shape."""
+    return math.prod(min(extent, size) for extent, size in zip(footprint.extents, shape, strict=True))
+
+
+def _split(radices: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """All radices with one more digit."""
+    return [
+        (*radices[:i], radix // d, d, *radices[i + 1 :])
+        for i, radix in enumerate(radices)
+        for d in range(2, radix // 2 + 1)
+        if radix % d == 0
+    ]
+
+
+def _fit_digits(boxes: Boxes, radices: tuple[int, ...], shape: tuple[int, ...], least: float) -> Footprint:
+    """Take a typical step of each digit for its coefficient; then move and widen the box until it covers all."""
+    # The median is exact where only the first or the last box is cut off; the mean is for uneven steps.
+    exact = _cover(boxes, radices, _steps(boxes, radices, boxes.low * 2, np.median))
+    if volume(exact, shape) <= least:
+        return exact
+    even = _cover(boxes, radices, _steps(boxes, radices, boxes.low + boxes.high, np.mean))
+    return min(exact, even, key=lambda footprint: volume(footprint, shape))
+
+
+def _steps(
+    boxes: Boxes, radices: tuple[int, ...], doubled: np.ndarray, typical: Callable[..., np.ndarray]
+) -> np.ndarray:
+    """How far the boxes move with each digit, of shape (dimensions, digits)."""
+    dimensions = len(doubled)
+    places, touched = doubled.reshape(dimensions, *radices), boxes.touched.reshape(radices)
+    steps = np.zeros((dimensions, len(radices)), np.int64)
+    for i, radix in enumerate(radices):
+        first, second = (_part(i, slice(a, b)) for a, b in ((0, radix - 1), (1, radix)))
+        pairs = touched[first] & touched[second]
+        if radix > 1 and pairs.any():
+            moved = places[:, *second] - places[:, *first]
+            steps[:, i] = np.rint(typical(moved[:, pairs], axis=1) / 2)
+    return steps
+
+
+def _part(axis: int, part: slice) -> tuple[slice, ...]:
+    """An index that takes part of one axis, and all of those before it."""
+    return (*(slice(None) for _ in range(axis)), part)
+
+
+def _cover(boxes: Boxes, radices: tuple[int, ...], coefficients: np.ndarray) -> Footprint:
+    digits = np.stack(np.unravel_index(np.arange(boxes.low.shape[1]), radices))
+    start = coefficients @ digits
+    offsets = (boxes.low - start)[:, boxes.touched].min(axis=1)
+    ends = (boxes.high - start)[:, boxes.touched].max(axis=1)
+    return Footprint(
+        radices,
+        tuple(int(o) for o in offsets),
+        tuple(tuple(int(c) for c in row) for row in coefficients),
+        tuple(int(e) for e in ends - offsets),
+    )

@@ -1,0 +1,112 @@
+"""Which part of each buffer an rTask of a kernel touches: what lets an rTask wait for rTasks, not for operators.
+
+The walk bounds every index of every load and store, for all rTasks at once. What it finds holds for every
+execution; where it can prove nothing it says so. An index may leave its dimension, as in the CPU's windows that
+read an image as one long row: then it goes on in the next row.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import Call, Expr, TensorLoad, TensorRegion
+
+from ...ir import Footprint
+from .bounds import operation
+from .fit import Boxes, fit, volume
+from .walk import UnknownCodeError, Walk
+
+
+def footprints_of(func: tirx.PrimFunc, num_rtasks: int, skip: Collection[int] = ()) -> tuple[Footprint | None, ...]:
+    """Find the box of each buffer that an rTask reads or writes.
+
+    Parameters
+    ----------
+    func : tirx.PrimFunc
+        A scheduled kernel, as in `kernel.ScheduledKernel`.
+    num_rtasks : int
+    skip : collection of int
+        Parameters that nobody asks about, as constants, which no rTask waits for: None for them.
+
+    Returns
+    -------
+    tuple of (Footprint or None)
+        For each parameter; None where an rTask may touch all of it. A box may be larger than what is touched,
+        never smaller.
+    """
+    wanted = [p for i, p in enumerate(func.params) if i not in skip]
+    walk = Walk(func, num_rtasks, wanted)
+    try:
+        walk.statement(func.body)
+    except UnknownCodeError:
+        return (None,) * len(func.params)
+    known = set(wanted) - _opaque(func)
+    return tuple(_region(walk.touched[p], walk.shapes[p]) if p in known else None for p in func.params)
+
+
+def covers(footprint: Footprint | None, num_rtasks: int, shape: tuple[int, ...]) -> bool:
+    """Whether rTasks may touch all elements of a buffer; False says that they surely leave some out.
+
+    Parameters
+    ----------
+    footprint : Footprint or None
+        One of `footprints_of`.
+    num_rtasks : int
+    shape : tuple of int
+        Of the buffer.
+    """
+    if footprint is None:
+        return True
+    shape = footprint.view or shape
+    touched = 0
+    for rtask in range(num_rtasks):
+        box = zip(footprint.box(rtask), shape, strict=True)
+        touched += math.prod(max(0, min(end, size) - max(start, 0)) for (start, end), size in box)
+    return touched >= math.prod(shape)
+
+
+def _region(views: Sequence[Boxes], shape: tuple[int, ...]) -> Footprint:
+    """The tightest of the footprints in all views of a buffer; of equals that with most dimensions."""
+    best, best_volume = Footprint((), (), (), ()), math.inf
+    shapes = [_view(shape, merged) for merged in range(1, len(views) + 1)]
+    # The boxes themselves are as tight as a footprint can be: most views need no fit.
+    for boxes, view in sorted(zip(views, shapes, strict=True), key=lambda v: v[0].mean_volume()):
+        if boxes.mean_volume() < best_volume:
+            footprint = fit(boxes, view)
+            if volume(footprint, view) < best_volume:
+                best, best_volume = replace(footprint, view=view if view != shape else ()), volume(footprint, view)
+    return best
+
+
+def _view(shape: tuple[int, ...], merged: int) -> tuple[int, ...]:
+    """A shape whose last `merged` dimensions are one."""
+    kept = len(shape) - merged
+    return (*shape[:kept], math.prod(shape[kept:])) if merged > 1 else shape
+
+
+def _opaque(func: tirx.PrimFunc) -> set[tirx.Var]:
+    """Parameters that are used otherwise than by loads and stores: nobody knows what is done with a pointer."""
+    used = dict.fromkeys(func.params, 0)
+
+    def count(amount: int, source: Expr) -> None:
+        if isinstance(source, tirx.Var) and source in used:
+            used[source] += amount
+
+    def pointer(call: Call) -> None:
+        if operation(call) == "address_of":
+            count(1, call.args[0].source)
+
+    tvm_ffi.structural_walk(
+        func.body,
+        [
+            (tirx.Var, lambda var: count(1, var)),
+            (TensorLoad, lambda load: count(-1, load.source)),
+            (TensorRegion, lambda region: count(-1, region.source)),
+            (tirx.BufferStore, lambda store: count(-1, store.buffer)),
+            (Call, pointer),
+        ],
+        order="pre",
+    )
+    return {param for param, n in used.items() if n}

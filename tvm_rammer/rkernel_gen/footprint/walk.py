@@ -1,0 +1,229 @@
+"""A walk through a scheduled function that boxes every load and store of its parameters."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import Call, Expr, StringImm, TensorLoad
+
+from .bounds import Bounds, Interval, operation
+from .fit import Boxes
+
+
+class UnknownCodeError(Exception):
+    """The walk met something that it cannot look into."""
+
+
+class Walk:
+    """Carries the bounds along, and collects the boxes.
+
+    Parameters
+    ----------
+    func : tirx.PrimFunc
+        A scheduled kernel of static shapes.
+    num_rtasks : int
+    params : sequence of tirx.Var
+        Those of its parameters whose boxes are wanted.
+
+    Attributes
+    ----------
+    touched : dict of tirx.Var to list of Boxes
+        For each of these, seen with its last 1, 2, ... dimensions as one.
+    """
+
+    def __init__(self, func: tirx.PrimFunc, num_rtasks: int, params: Sequence[tirx.Var]) -> None:
+        self.num_rtasks = num_rtasks
+        self.shapes = {p: tuple(int(s) for s in p.shape) for p in params}
+        self.touched = {
+            p: [Boxes.nothing(len(s) - n, num_rtasks) for n in range(max(1, len(s)))] for p, s in self.shapes.items()
+        }
+        self._bounds = Bounds(num_rtasks)
+        self._values: dict[tirx.Var, Expr] = {}
+        self._blocks = _block_indices(func.body, num_rtasks)
+        self._depth = 0
+        self._simplify = tvm.sym.Analyzer().simplify
+
+    def statement(self, stmt: tirx.Stmt) -> None:
+        """Visit a statement.
+
+        Raises
+        ------
+        UnknownCodeError
+            Of a kind that no kernel here consists of.
+        """
+        match stmt:
+            case tirx.SeqStmt():
+                for part in stmt.seq:
+                    self.statement(part)
+            case tirx.For():
+                self._loop(stmt)
+            case s_tir.SBlockRealize():
+                self._block(stmt)
+            case tirx.IfThenElse():
+                self._branch(stmt)
+            case tirx.BufferStore():
+                self._access(stmt.buffer, stmt.indices)
+                for expr in (*stmt.indices, stmt.value):
+                    self._expression(expr)
+            case tirx.Bind():
+                self._expression(stmt.value)
+                self._name(stmt.var, stmt.value)
+            case tirx.AttrStmt() if stmt.attr_key != "thread_extent":
+                self.statement(stmt.body)
+            case tirx.Evaluate():
+                self._expression(stmt.value)
+            case tirx.AllocBuffer():
+                pass
+            case _:
+                raise UnknownCodeError(type(stmt).__name__)
+
+    def _loop(self, loop: tirx.For) -> None:
+        self._expression(loop.min)
+        self._expression(loop.extent)
+        self._bounds.set_range(loop.loop_var, self._range(loop))
+        self._depth += 1
+        self.statement(loop.body)
+        self._depth -= 1
+
+    def _range(self, loop: tirx.For) -> Interval:
+        tag = loop.thread_binding.thread_tag if loop.thread_binding is not None else ""
+        if tag in self._blocks:
+            index = self._blocks[tag]
+            return Interval(index, index)
+        first, count = self._bounds.interval(loop.min), self._bounds.interval(loop.extent)
+        if (
+            self._depth == 0
+            and loop.kind == tirx.ForKind.PARALLEL
+            and count == Interval(self.num_rtasks, self.num_rtasks)
+        ):
+            index = first.low + np.arange(self.num_rtasks)
+            return Interval(index, index)
+        return Interval(first.low, first.high + count.high - 1)
+
+    def _block(self, realize: s_tir.SBlockRealize) -> None:
+        block = realize.block
+        if block.match_buffers:
+            raise UnknownCodeError("a block that gives buffers another name")
+        with self._bounds.scope():
+            self._bounds.assume(realize.predicate)
+            for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+                self._expression(value)
+                self._name(axis.var, value)
+                low = int(axis.dom.min)
+                self._bounds.assume_within(value, low, low + int(axis.dom.extent) - 1)
+            if block.init is not None:
+                self.statement(block.init)
+            self.statement(block.body)
+
+    def _branch(self, branch: tirx.IfThenElse) -> None:
+        self._expression(branch.condition)
+        with self._bounds.scope():
+            self._bounds.assume(branch.condition)
+            self.statement(branch.then_case)
+        if branch.else_case is not None:
+            with self._bounds.scope():
+                self._bounds.assume(branch.condition, False)
+                self.statement(branch.else_case)
+
+    def _name(self, var: tirx.Var, value: Expr) -> None:
+        if "int" in str(var.ty.dtype):
+            self._bounds.set_value(var, value)
+            self._values[var] = self._substituted(value)
+
+    def _substituted(self, expr: Expr) -> Expr:
+        return tvm_ffi.structural_map(expr, (tirx.Var, lambda v: self._values.get(v, v)), order="post")
+
+    def _expression(self, expr: Expr) -> None:
+        match expr:
+            case TensorLoad():
+                self._access(expr.source, expr.indices)
+                for index in expr.indices:
+                    self._expression(index)
+            case Call() if operation(expr) == "if_then_else":
+                self._choice(*expr.args)
+            case Call():
+                for arg in expr.args:
+                    self._expression(arg)
+            case tirx.Let():
+                self._expression(expr.value)
+                self._name(expr.var, expr.value)
+                self._expression(expr.body)
+            case tirx.Var() | tirx.IntImm() | tirx.FloatImm() | StringImm():
+                pass
+            case _:
+                for part in _operands(expr):
+                    self._expression(part)
+
+    def _choice(self, condition: Expr, then: Expr, otherwise: Expr) -> None:
+        self._expression(condition)
+        for holds, value in ((True, then), (False, otherwise)):
+            with self._bounds.scope():
+                self._bounds.assume(condition, holds)
+                self._expression(value)
+
+    def _access(self, buffer: tirx.Var, indices: Sequence[Expr]) -> None:
+        if buffer not in self.touched:
+            return
+        shape, touched = self.shapes[buffer], self.touched[buffer]
+        if len(indices) != len(shape):
+            raise UnknownCodeError(f"{len(indices)} indices into {len(shape)} dimensions")
+        bounds = [self._bounds.interval(index) for index in indices]
+        touched[0] = touched[0].joined(self._boxes(bounds, shape))
+        linear: Expr | None = None
+        for merged in range(2, len(shape) + 1):
+            if linear is None:
+                linear = self._substituted(indices[-1])
+            kept = len(shape) - merged
+            linear = linear + self._substituted(indices[kept]) * math.prod(shape[kept + 1 :])
+            within = self._bounds.interval(self._simplify(linear))
+            view = (*shape[:kept], math.prod(shape[kept:]))
+            touched[merged - 1] = touched[merged - 1].joined(self._boxes([*bounds[:kept], within], view))
+
+    def _boxes(self, bounds: Sequence[Interval], shape: tuple[int, ...]) -> Boxes:
+        """Boxes within a shape; an index past the end of a dimension goes on in the one before."""
+        low, high = (np.zeros((len(shape), self.num_rtasks), np.int64) for _ in range(2))
+        for d, interval in enumerate(bounds):
+            low[d], high[d] = interval.low, interval.high
+        for d in range(len(shape) - 1, 0, -1):
+            first, last = low[d] // shape[d], high[d] // shape[d]
+            low[d] = np.where(first == last, low[d] - first * shape[d], 0)
+            high[d] = np.where(first == last, high[d] - last * shape[d], shape[d] - 1)
+            low[d - 1] += first
+            high[d - 1] += last
+        if shape:
+            low[0], high[0] = np.clip(low[0], 0, shape[0] - 1), np.clip(high[0], 0, shape[0] - 1)
+        return Boxes(low, high + 1, self._bounds.alive)
+
+
+def _block_indices(body: tirx.Stmt, num_rtasks: int) -> dict[str, np.ndarray]:
+    """The block indices of all rTasks: x is the fastest, as the hardware numbers threads."""
+    extents: dict[str, int] = {}
+
+    def visit(loop: tirx.For) -> None:
+        tag = loop.thread_binding.thread_tag if loop.thread_binding is not None else ""
+        if tag.startswith("blockIdx."):
+            extents[tag] = int(loop.extent)
+
+    tvm_ffi.structural_walk(body, [(tirx.For, visit)], order="pre")
+    found, rest = {}, np.arange(num_rtasks)
+    for tag in sorted(extents):
+        found[tag], rest = rest % extents[tag], rest // extents[tag]
+    return found
+
+
+def _operands(expr: Expr) -> tuple[Expr, ...]:
+    match expr:
+        case tirx.Select():
+            return (expr.condition, expr.true_value, expr.false_value)
+        case tirx.Cast() | tirx.Broadcast():
+            return (expr.value,)
+        case tirx.Ramp():
+            return (expr.base, expr.stride)
+        case tirx.Not():
+            return (expr.a,)
+    if hasattr(expr, "a") and hasattr(expr, "b"):
+        return (expr.a, expr.b)
+    raise UnknownCodeError(type(expr).__name__)

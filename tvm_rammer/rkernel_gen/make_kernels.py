@@ -1,0 +1,92 @@
+"""All rKernels of a module: for each function the best of what rules construct, logs know and users registered."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tvm import tirx
+
+from ..device import DeviceSpec
+from ..ir import RGraph
+from ..kernel import ScheduledKernel
+from .construct import choose
+from .footprint.footprint import covers, footprints_of
+from .measured import Measurements
+from .select import pareto
+from .tiling import Function
+
+
+@dataclass(slots=True)
+class Kernels:
+    """The rKernels of the functions of a module.
+
+    Parameters
+    ----------
+    kernels : dict of str to tuple of ScheduledKernel
+        Empty for a function that cannot become an rKernel on this device: it stays a stock call.
+    dropped : Counter
+        Kernels that were made and not kept, counted by reason.
+    """
+
+    kernels: dict[str, tuple[ScheduledKernel, ...]] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def make_kernels(
+    graphs: Sequence[RGraph],
+    functions: Mapping[str, tirx.PrimFunc],
+    device: DeviceSpec,
+    log: Measurements | None = None,
+) -> Kernels:
+    """Make the rKernels of every function that the graphs call.
+
+    Parameters
+    ----------
+    graphs : sequence of RGraph
+    functions : mapping of str to tirx.PrimFunc
+        Fused and not scheduled, by the names that `ROperator.function` uses.
+    device : DeviceSpec
+    log : Measurements, optional
+        Its records compete with the constructed kernels.
+
+    Returns
+    -------
+    Kernels
+    """
+    found = Kernels()
+    for name, constants in constant_parameters(graphs).items():
+        function = Function(name, functions[name], device, constants)
+        foreign = log.kernels(function) if log else ()
+        found.kernels[name] = (*foreign, *choose(function, log.measured(function) if log else {}, found.dropped))
+    if device.kind == "cuda":
+        from .cuda.resources import without_spills
+
+        found.kernels = without_spills(found.kernels, device, found.dropped)
+    num_inputs = {op.function: len(op.inputs) for graph in graphs for op in graph.operators}
+    for name, constants in constant_parameters(graphs).items():
+        made = found.kernels[name]
+        best = [_with_footprints(k, constants) for k in pareto(made)]
+        found.kernels[name] = tuple(k for k in best if _writes_all(k, num_inputs[name]))
+        found.dropped["beaten in all respects"] += len(made) - len(best)
+        found.dropped["leaves a part of its output out"] += len(best) - len(found.kernels[name])
+    return found
+
+
+def _with_footprints(kernel: ScheduledKernel, constants: frozenset[int]) -> ScheduledKernel:
+    footprints = footprints_of(kernel.func, kernel.spec.num_rtasks, skip=constants)
+    return replace(kernel, spec=replace(kernel.spec, footprints=footprints))
+
+
+def _writes_all(kernel: ScheduledKernel, num_inputs: int) -> bool:
+    outputs = zip(kernel.spec.footprints[num_inputs:], kernel.func.params[num_inputs:], strict=True)
+    return all(covers(footprint, kernel.spec.num_rtasks, tuple(int(n) for n in p.shape)) for footprint, p in outputs)
+
+
+def constant_parameters(graphs: Sequence[RGraph]) -> dict[str, frozenset[int]]:
+    """For each function, the parameters that are constants wherever it is called."""
+    found: dict[str, frozenset[int]] = {}
+    for graph in graphs:
+        for op in graph.operators:
+            constant = frozenset(i for i, b in enumerate(op.inputs) if graph.buffers[b].kind == "constant")
+            found[op.function] = found.get(op.function, constant) & constant
+    return found

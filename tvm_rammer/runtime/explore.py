@@ -1,0 +1,168 @@
+"""Choose while running (Astra, ASPLOS 2019): the first calls try plans that the cost model cannot tell apart.
+
+Astra's enumerator is `alternatives`: static knowledge leaves a few plans, of several policies and kernel choices, whose
+predicted times are close. Its wirer is `Exploration`: real calls take turns on them, then the best is frozen. Every
+alternative is a verified plan of the same model, so results are right throughout.
+"""
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tvm import relax
+
+from ..compilation.record import Compilation
+from ..compilation.regions import KernelizedModule, plan_regions
+from ..errors import ScheduleError
+from ..ir import RKernel
+
+TIE = 1.3
+"""Plans whose predicted times are within this factor of the best one's are worth a try."""
+
+MOST = 6
+"""Alternatives at most: each is compiled."""
+
+LEAST_CALLS = 3
+"""Calls of an alternative at least: the first one, which finds cold caches, counts only for want of others."""
+
+POLICIES = ("wavefront", "list", "ios", "sequential")
+"""Policies that are asked for a plan; the one that the user chose comes first."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class Alternative:
+    """One way to run the model.
+
+    Parameters
+    ----------
+    label : str
+        Its policy and its choice of kernels.
+    compilation : Compilation
+    executable : relax.VMExecutable
+    times_us : list of float
+        Of its calls so far.
+    """
+
+    label: str
+    compilation: Compilation
+    executable: relax.VMExecutable
+    times_us: list[float] = field(default_factory=list)
+
+    @property
+    def median_us(self) -> float:
+        """Median time of a call; infinite before the first."""
+        counted = self.times_us[1:] or self.times_us
+        return statistics.median(counted) if counted else float("inf")
+
+
+class Exploration:
+    """Spends calls on alternatives, in turns, and then stays with the best.
+
+    Parameters
+    ----------
+    alternatives : sequence of Alternative
+        The best predicted first; at least one.
+    calls : int
+        How many calls to spend. Only so many alternatives are tried that each gets `LEAST_CALLS` of them.
+    finished : callable, optional
+        Told of the end, once.
+    """
+
+    def __init__(
+        self,
+        alternatives: Sequence[Alternative],
+        calls: int,
+        finished: Callable[["Exploration"], None] = lambda exploration: None,
+    ) -> None:
+        self.alternatives = tuple(alternatives[: max(1, calls // LEAST_CALLS)])
+        self.calls_left = calls if len(self.alternatives) > 1 else 0
+        self._finished = finished
+
+    @property
+    def best(self) -> Alternative:
+        """The fastest so far; before all have been tried, the one that is predicted to be."""
+        tried = all(a.times_us for a in self.alternatives)
+        return min(self.alternatives, key=lambda a: a.median_us) if tried else self.alternatives[0]
+
+    def call(self, run: Callable[[Alternative], tuple[Result, float]]) -> Result:
+        """Make one call by the alternative whose turn it is.
+
+        Parameters
+        ----------
+        run : callable
+            Makes the call; returns its result and its time in microseconds.
+        """
+        if not self.calls_left:
+            return run(self.best)[0]
+        alternative = min(self.alternatives, key=lambda a: len(a.times_us))
+        result, elapsed_us = run(alternative)
+        alternative.times_us.append(elapsed_us)
+        self.calls_left -= 1
+        if not self.calls_left:
+            self._finished(self)
+        return result
+
+
+def plan_alternatives(module: KernelizedModule, record: Compilation) -> list[tuple[str, Compilation]]:
+    """Plan the regions in several ways.
+
+    Parameters
+    ----------
+    module : KernelizedModule
+    record : Compilation
+        With the user's policy, planned already.
+
+    Returns
+    -------
+    list of (str, Compilation)
+        At most `MOST` different plans within `TIE` of the best, each with its label: the user's first.
+    """
+    found = {_plan_of(record): (_label(record, "all kernels"), record)}
+    for policy in dict.fromkeys((record.policy, *POLICIES)):
+        for label, kernels in _kernel_sets(record):
+            other = record.for_policy(policy, kernels)
+            try:
+                plan_regions(module, other)
+            except ScheduleError:  # a policy may have limits of its own; there are others
+                continue
+            found.setdefault(_plan_of(other), (_label(other, label), other))
+    (first, *others) = found.values()
+    limit = TIE * min(_predicted_us(c) for _, c in found.values())
+    others = sorted((o for o in others if _predicted_us(o[1]) <= limit), key=lambda o: _predicted_us(o[1]))
+    return [first, *others[: MOST - 1]]
+
+
+def _label(record: Compilation, kernels: str) -> str:
+    return f"policy {record.policy}, {kernels}"
+
+
+def _predicted_us(record: Compilation) -> float:
+    return sum(p.makespan_us for p in record.programs)
+
+
+def _plan_of(record: Compilation) -> tuple[object, ...]:
+    return tuple((p.kernels, p.lanes) for p in record.programs)
+
+
+def _kernel_sets(record: Compilation) -> Iterator[tuple[str, Mapping[str, tuple[RKernel, ...]]]]:
+    """All kernels; only the fastest ones; all but those of the first plan that have a rival which is nearly as good."""
+    units = record.device.units
+    yield "all kernels", record.kernels
+    yield (
+        "fastest kernels",
+        {f: (min(made, key=lambda k: _alone_us(k, units)),) for f, made in record.kernels.items() if made},
+    )
+    chosen = {k for p in record.programs for k in p.kernels}
+    rivals = {}
+    for function, made in record.kernels.items():
+        limit = TIE * min((_alone_us(k, units) for k in made), default=0.0)
+        close = tuple(k for k in made if k not in chosen and _alone_us(k, units) <= limit)
+        rivals[function] = close or made
+    yield "second kernels", rivals
+
+
+def _alone_us(kernel: RKernel, units: int) -> float:
+    return kernel.rtask_us * -(-kernel.num_rtasks // units)

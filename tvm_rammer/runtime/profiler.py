@@ -1,0 +1,221 @@
+"""Rammer's profiler (OSDI 2020, 3.3): what each rTask of an rProgram takes, among the others, in real runs."""
+
+import os
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from .. import persistent_codegen as codegen
+from .. import relay_passes
+from ..compilation.record import Compilation
+from ..compilation.regions import plan_regions
+from ..compilation.stages import build, find_kernels
+from ..compilation.target import resolve_device
+from ..errors import ModelError, TargetError, ToolError
+from ..ir import RProgram, Run
+from ..wavefront import CostModel, PolicyOptions, Timeline, measured_timeline, schedule_svg, simulate, trace_json
+from .tensors import TensorSpec, random_inputs, tensor_specs, to_tensor, workers
+
+_MOST_RUNS = 50
+"""So many runs tell all; more are not looked into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What runs of a model's rPrograms took.
+
+    Parameters
+    ----------
+    compilation : Compilation
+    timelines : tuple of Timeline
+        Of each rProgram the run whose makespan is the median.
+    rtask_us : mapping of str to float
+        For each kernel that ran, by name, the median over the runs of the mean time of its rTasks.
+
+    Notes
+    -----
+    Only the faster half of the runs counts: what else goes on in a machine only adds time.
+    """
+
+    compilation: Compilation
+    timelines: tuple[Timeline, ...]
+    rtask_us: Mapping[str, float]
+
+    def cost(self) -> CostModel:
+        """The prices of the device, corrected by how far predictions are off."""
+        return profiled_cost(self.compilation, self.rtask_us)
+
+    def trace(self) -> str:
+        """The measured runs as a trace in JSON, for Perfetto (ui.perfetto.dev) or chrome://tracing."""
+        return trace_json(self.compilation.programs, CostModel.of(self.compilation.device), self.timelines)
+
+    def schedule_svg(self) -> str:
+        """Draw the measured runs: one lane a vEU, rTasks coloured by rOperator, waits hatched."""
+        return schedule_svg(self.compilation.programs, CostModel.of(self.compilation.device), self.timelines)
+
+    def text(self) -> str:
+        """A table of the kernels, those first that take most time, with predicted times beside the measured ones."""
+        prices, lines = CostModel.of(self.compilation.device), []
+        for program, timeline in zip(self.compilation.programs, self.timelines, strict=True):
+            simulated = simulate(program, prices)
+            lines += [
+                f"{program.name}: measured {timeline.makespan_us:.1f} us, vEUs busy for {timeline.utilisation:.0%} of "
+                f"it; predicted {simulated.makespan_us:.1f} us and {simulated.utilisation:.0%}",
+                f"{'us in all':>10} {'predicted':>10} {'calls':>6} {'rTasks':>7} {'us each':>9}  kernel",
+                *self._rows(program),
+                "",
+            ]
+        return "\n".join(lines)
+
+    def _rows(self, program: RProgram) -> list[str]:
+        calls = Counter(program.kernels)
+        by_time = sorted(calls, key=lambda k: -self.rtask_us[k.name] * k.num_rtasks * calls[k])
+        return [
+            f"{self.rtask_us[k.name] * k.num_rtasks * calls[k]:>10.1f} {k.rtask_us * k.num_rtasks * calls[k]:>10.1f} "
+            f"{calls[k]:>6} {k.num_rtasks:>7} {self.rtask_us[k.name]:>9.3f}  {k.name}"
+            for k in by_time
+        ]
+
+
+def profile(
+    model: Any,
+    inputs: Sequence[np.ndarray] | None = None,
+    *,
+    target: Any = "cpu",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    policy: str = "auto",
+    sync: str = "auto",
+    options: PolicyOptions | None = None,
+    tuning_logs: str | os.PathLike[str] | None = None,
+    runs: int = 30,
+) -> Profile:
+    """Compile a model for this machine's CPU so that it notes the time, and run it.
+
+    Noting costs each instruction of an rProgram some 30 ns.
+
+    Parameters
+    ----------
+    model, target, shapes, policy, sync, options, tuning_logs
+        As in `tvm_rammer.compile`.
+    inputs : sequence of numpy.ndarray, optional
+        In the model's order; without them random ones.
+    runs : int
+        At least one.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    ScheduleError, CodegenError
+        As in `tvm_rammer.compile`.
+    ModelError
+        As there; or too few or too many inputs, or one of another shape or type than the model's.
+    TargetError
+        The target is no CPU.
+    ToolError
+        TVM's pool has too few workers for the vEUs.
+    """
+    record = Compilation(resolve_device(target), policy, sync, options)
+    _check_device(record)
+    loaded = relay_passes.load_model(model, shapes)
+    specs, module = tensor_specs(loaded), find_kernels(loaded, record, tuning_logs)
+    plan_regions(module, record)
+    executable = build(module, record, stamped=True)
+    return profile_runs(executable, record, specs, random_inputs(specs, 0) if inputs is None else inputs, runs)
+
+
+def _check_device(record: Compilation) -> None:
+    if record.device.kind != "cpu":
+        raise TargetError(f"{record.device.name} cannot be profiled: only rPrograms for a CPU note the time")
+    if workers() < record.device.units:
+        raise ToolError(
+            f"TVM's pool has {workers()} workers for {record.device.units} vEUs, so rPrograms would run on one thread; "
+            "set TVM_NUM_THREADS before Python starts"
+        )
+
+
+def profile_runs(
+    executable: relax.VMExecutable,
+    record: Compilation,
+    specs: Sequence[TensorSpec],
+    inputs: Sequence[np.ndarray],
+    runs: int,
+) -> Profile:
+    """Run a model whose rPrograms were generated with `stamped=True`."""
+    if runs < 1:
+        raise ModelError(f"runs is {runs}; give 1 or more")
+    if len(inputs) != len(specs):
+        raise ModelError(f"{len(inputs)} inputs given, but the model has {len(specs)}")
+    main = relax.VirtualMachine(executable, tvm.cpu())["main"]
+    tensors = [to_tensor(value, spec, tvm.cpu()) for value, spec in zip(inputs, specs, strict=True)]
+    with codegen.collect_stamps() as found:
+        main(*tensors)
+        found.clear()
+        for _ in range(runs):
+            main(*tensors)
+    return make_profile(record, found)
+
+
+def make_profile(record: Compilation, found: Sequence[tuple[str, np.ndarray]]) -> Profile:
+    """Put together what `persistent_codegen.collect_stamps` gathered of runs of a model."""
+    of = {
+        program.name: _timelines(program, [raw for name, raw in found if name == program.name])
+        for program in record.programs
+    }
+    return Profile(
+        record, tuple(of[p.name][len(of[p.name]) // 2] for p in record.programs), _rtask_us(record.programs, of)
+    )
+
+
+def _timelines(program: RProgram, found: Sequence[np.ndarray]) -> list[Timeline]:
+    """Some of the faster half of the runs, the fastest first."""
+    runs = sorted((codegen.read_stamps(program, raw) for raw in found), key=lambda run: run.makespan_us)
+    fast = runs[: -(-len(runs) // 2)]
+    some = fast[:: -(-len(fast) // _MOST_RUNS)]
+    return [measured_timeline(program, run.begin_us.tolist(), [lane.tolist() for lane in run.end_us]) for run in some]
+
+
+def profiled_cost(record: Compilation, rtask_us: Mapping[str, float]) -> CostModel:
+    """The prices of a device, corrected by how far the predicted times of kernels are off where these ran.
+
+    A kernel that did not run is as far off as those of the same function that did.
+
+    Parameters
+    ----------
+    record : Compilation
+        With the plans that were run.
+    rtask_us : mapping of str to float
+        Measured times of rTasks, by the kernel's name.
+    """
+    prices = CostModel.of(record.device)
+    predicted_us = _rtask_us(record.programs, {p.name: [simulate(p, prices)] for p in record.programs})
+    factors = {name: time / predicted_us[name] for name, time in rtask_us.items() if predicted_us[name]}
+    for made in record.kernels.values():
+        if ran := [factors[k.name] for k in made if k.name in factors]:
+            factors |= {k.name: statistics.mean(ran) for k in made if k.name not in factors}
+    return replace(prices, factors=factors)
+
+
+def _rtask_us(programs: Sequence[RProgram], of: Mapping[str, Sequence[Timeline]]) -> dict[str, float]:
+    samples: dict[str, list[float]] = defaultdict(list)
+    for program in programs:
+        for timeline in of[program.name]:
+            total_us: dict[str, float] = defaultdict(float)
+            rtasks: Counter[str] = Counter()
+            for span in timeline.spans:
+                instruction = program.lanes[span.lane][span.instruction]
+                if isinstance(instruction, Run):
+                    kernel = program.kernels[instruction.operator].name
+                    total_us[kernel] += span.end_us - span.start_us
+                    rtasks[kernel] += instruction.count
+            for kernel, count in rtasks.items():
+                samples[kernel].append(total_us[kernel] / count)
+    return {kernel: statistics.median(times) for kernel, times in samples.items()}

@@ -1,0 +1,106 @@
+"""What a compilation did, as figures and as text."""
+
+from collections import Counter
+from typing import Any
+
+from ..compilation.record import Compilation
+from ..ir import RProgram
+from ..wavefront import CostModel, lower_bound, simulate
+from ..wavefront.plan.dependences import fallbacks
+from ..wavefront.policies.waves import waves
+
+
+def report(record: Compilation) -> dict[str, Any]:
+    """Return the figures of a compilation.
+
+    Returns
+    -------
+    dict
+        Counts; `makespan_us`: the predicted time of all rPrograms; `lower_bound_us`: what no plan of these kernels can
+        beat, both in microseconds. `dependences_on_all_rtasks` counts those where nothing finer could be proven.
+    """
+    roperators = sum(len(g.operators) for g in record.graphs)
+    makespan_us = sum(p.makespan_us for p in record.programs)
+    whole, all_edges = (sum(n) for n in zip((0, 0), *(fallbacks(p) for p in record.programs), strict=True))
+    return {
+        "device": record.device.name,
+        "arch": record.device.arch,
+        "policy": record.policy,
+        "sync": record.sync,
+        "operators": record.operators,
+        "roperators": roperators,
+        "rkernels_considered": sum(len(made) for made in record.kernels.values()),
+        "rkernels_dropped": dict(sorted(record.dropped.items())),
+        "regions": len(record.graphs),
+        "waves": sum(len(waves(g.predecessors())) for g in record.graphs),
+        "veus": max((len(p.lanes) for p in record.programs), default=0),
+        "stock_launches": roperators + len(record.left),
+        "launches": len(record.programs) + len(record.left),
+        "rprogram_launches": len(record.programs),
+        "left_to_stock": len(record.left),
+        "rtasks": sum(k.num_rtasks for p in record.programs for k in p.kernels),
+        "waits": sum(p.waits() for p in record.programs),
+        "dependences": all_edges,
+        "dependences_on_all_rtasks": whole,
+        "makespan_us": round(makespan_us, 1),
+        "lower_bound_us": round(_bound_us(record), 1),
+        "workspace_bytes": sum(p.workspace_bytes for p in record.programs),
+        "resources": record.resources,
+    }
+
+
+def _bound_us(record: Compilation) -> float:
+    device = record.device
+    return sum(lower_bound(g, record.kernels, device, veus=device.units).best_us for g in record.graphs)
+
+
+def explain(record: Compilation) -> str:
+    """Tell what each operator became and why, and what was left to stock TVM and why."""
+    facts = report(record)
+    lines = [
+        f"{facts['operators']} operators, fused to {facts['stock_launches']} calls, "
+        f"became {facts['rprogram_launches']} rPrograms and {facts['left_to_stock']} stock calls "
+        f"for {facts['device']} ({facts['arch']}, {facts['veus']} vEUs).",
+        f"Policy {record.policy}, sync {record.sync}: {facts['waves']} waves, {facts['rtasks']} rTasks, "
+        f"{facts['waits']} waits, predicted {facts['makespan_us']} us; no plan of these kernels takes less than "
+        f"{facts['lower_bound_us']} us.",
+    ]
+    if facts["dependences_on_all_rtasks"]:
+        lines.append(
+            f"{facts['dependences_on_all_rtasks']} of {facts['dependences']} dependences between operators wait for "
+            "all rTasks: nothing finer could be proven of their code."
+        )
+    dropped = ", ".join(f"{count} {reason}" for reason, count in sorted(record.dropped.items()) if count)
+    lines.append(
+        f"{facts['rkernels_considered']} rKernels were considered" + (f"; dropped: {dropped}." if dropped else ".")
+    )
+    for program in record.programs:
+        lines += ["", *_explain_program(program, record)]
+    lines += ["", "Left to stock TVM:" if record.left else "Nothing was left to stock TVM."]
+    lines += [f"  {name}: {reason}" for name, reason in record.left]
+    return "\n".join(lines)
+
+
+def _explain_program(program: RProgram, record: Compilation) -> list[str]:
+    busy = simulate(program, CostModel.of(record.device)).utilisation
+    lines = [
+        f"{program.name}: {len(program.graph.operators)} rOperators in one launch, {program.waits()} waits, "
+        f"workspace {program.workspace_bytes / 1024:.0f} KiB, predicted {program.makespan_us:.1f} us, "
+        f"vEUs busy for {busy:.0%} of it"
+    ]
+    if program.name in record.resources:
+        lines.append("  " + ", ".join(f"{k} {v}" for k, v in record.resources[program.name].items()))
+    width = max((len(op.name) for op in program.graph.operators), default=0)
+    for op, kernel in zip(program.graph.operators, program.kernels, strict=True):
+        candidates = record.kernels[op.function]
+        fastest = min(k.rtask_us * -(-k.num_rtasks // len(program.lanes)) for k in candidates)
+        ours = kernel.rtask_us * -(-kernel.num_rtasks // len(program.lanes))
+        why = "fastest alone" if ours <= fastest * 1.001 else "least work: the wave fills the vEUs"
+        others = Counter(k.num_rtasks for k in candidates if k.name != kernel.name)
+        seen = ", ".join(str(n) for n in sorted(others)) or "none"
+        source = "measured" if kernel.measured else "predicted"
+        lines.append(
+            f"  {op.name:<{width}}  {kernel.num_rtasks:>5} rTasks of {kernel.rtask_us:8.2f} us ({source}): {why}; "
+            f"other numbers of rTasks: {seen}"
+        )
+    return lines

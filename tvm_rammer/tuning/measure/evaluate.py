@@ -1,0 +1,174 @@
+"""What runs beside a kernel: its arguments, the check of its result, the clock. Used by MetaSchedule's runners.
+
+A runner passes nothing on but the descriptions of a kernel's arguments, so the first of these names a case: a tensor
+whose extent is the case's number. What the number stands for lies in a folder that tuner and runner share.
+"""
+
+import math
+import pathlib
+import pickle
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import tvm
+
+from ...kernel import Pack
+
+TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-9}
+"""Largest error over the largest magnitude of the reference, by type; integers must be equal."""
+
+REPEAT_S, BUDGET_S, MOST = 0.01, 0.1, 7
+"""A measurement lasts so long at least; all of a kernel some `BUDGET_S`; there are 3 to `MOST` of them."""
+
+SEED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a kernel is run on, and what must come out.
+
+    Parameters
+    ----------
+    shapes : tuple of shape
+    dtypes : tuple of str
+        Of the function's parameters, inputs before outputs.
+    num_inputs : int
+    packs : mapping of int to Pack
+        For the constants that the kernel wants in another layout.
+    num_rtasks : int
+    units : int
+        Workers that the times are meant for.
+    reference : str
+        File of the right outputs (`numpy.savez`).
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
+    num_inputs: int
+    packs: Mapping[int, Pack]
+    num_rtasks: int
+    units: int
+    reference: str
+
+    def save(self, folder: pathlib.Path, number: int) -> None:
+        """Write it where `load` finds it."""
+        (folder / f"{number}.case").write_bytes(pickle.dumps(self))
+
+    @staticmethod
+    def load(folder: pathlib.Path, number: int) -> "Case":
+        """Read it back."""
+        case: Case = pickle.loads((folder / f"{number}.case").read_bytes())
+        return case
+
+    def arrays(self) -> list[np.ndarray]:
+        """The kernel's arguments; outputs hold what no kernel would write."""
+        arrays = random_inputs(self.shapes[: self.num_inputs], self.dtypes)
+        packed = [self.packs[i].apply(a) if i in self.packs else a for i, a in enumerate(arrays)]
+        return packed + poisoned_outputs(self.shapes[self.num_inputs :], self.dtypes[self.num_inputs :])
+
+
+def random_inputs(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> list[np.ndarray]:
+    """Seeded values: normal ones as real data have them; of integers 0 and 1, which are indices into anything."""
+    made = []
+    for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=False)):
+        rng = np.random.default_rng([SEED, i])
+        values = rng.standard_normal(shape) if dtype.startswith("float") else rng.integers(0, 2, shape)
+        made.append(np.asarray(values).astype(dtype))
+    return made
+
+
+def poisoned_outputs(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> list[np.ndarray]:
+    """Arrays of NaN, or of the largest value where there is none."""
+    pairs = zip(shapes, dtypes, strict=True)
+    return [np.frombuffer(b"\xff" * _nbytes(s, d), d).reshape(s).copy() for s, d in pairs]
+
+
+def _nbytes(shape: tuple[int, ...], dtype: str) -> int:
+    return math.prod(shape) * np.dtype(dtype).itemsize
+
+
+def difference(got: np.ndarray, want: np.ndarray) -> str:
+    """How a result differs from the right one; empty where it does not."""
+    kind = want.dtype.name
+    if kind not in TOLERANCE:
+        return "" if np.array_equal(got, want) else f"{np.count_nonzero(got != want)} values differ"
+    finite = np.isfinite(want)
+    if not (np.array_equal(got[~finite], want[~finite], equal_nan=True) and np.isfinite(got[finite]).all()):
+        return "values are not finite"
+    right = want[finite].astype(np.float64)
+    error, scale = np.abs(got[finite] - right).max(initial=0.0), np.abs(right).max(initial=0.0)
+    return "" if error <= scale * TOLERANCE[kind] else f"off by {error:.1e} where the largest value is {scale:.1e}"
+
+
+def allocate(folder: pathlib.Path, device: Any, args_info: Sequence[Any], repeats: int) -> list[list[Any]]:
+    """A runner's `f_alloc_argument`, once `folder` is bound: the case, then the kernel's arguments."""
+    case = Case.load(folder, int(args_info[0][2][0]))
+    return [[case, *(tvm.runtime.tensor(a, device=device) for a in case.arrays())]]
+
+
+def allocate_remote(folder: pathlib.Path, _session: Any, device: Any, args_info: Any, repeats: int) -> list[list[Any]]:
+    """The same for a runner of another machine."""
+    return allocate(folder, device, args_info, repeats)
+
+
+def evaluate(module: Any, device: Any, _config: Any, arguments: list[list[Any]]) -> list[float]:
+    """A runner's `f_run_evaluator`: checks the result, then takes the times.
+
+    Returns
+    -------
+    list of float
+        In seconds: the operator on all workers, some times; then, as many times, one rTask of it.
+
+    Raises
+    ------
+    ValueError
+        The result is wrong, or there are more or fewer workers than the times are meant for.
+    """
+    return _evaluate(module, device, arguments[0], tvm.get_global_func)
+
+
+def evaluate_remote(session: Any, module: Any, device: Any, _config: Any, arguments: list[list[Any]]) -> list[float]:
+    """The same for a runner of another machine."""
+    return _evaluate(module, device, arguments[0], session.get_function)
+
+
+def _evaluate(module: Any, device: Any, arguments: list[Any], function: Callable[[str], Any]) -> list[float]:
+    case, *tensors = arguments
+    use_workers = partial(function("runtime.config_threadpool"), 1)
+    use_workers(case.units)
+    workers = function("runtime.NumThreads")()
+    if workers != case.units:
+        raise ValueError(f"there are {workers} workers, not {case.units}; start with TVM_NUM_THREADS={case.units}")
+    module["main"](*tensors)
+    _check(case, tensors)
+    together = _times(module, device, tensors)
+    # One worker runs all rTasks one after another: one rTask alone, without the price of a launch.
+    use_workers(1)
+    alone = [t / case.num_rtasks for t in _times(module, device, tensors)]
+    use_workers(case.units)
+    count = min(len(together), len(alone))
+    return together[:count] + alone[:count]
+
+
+def _check(case: Case, tensors: Sequence[Any]) -> None:
+    with np.load(case.reference) as right:
+        for i, got in enumerate(tensors[case.num_inputs :]):
+            if problem := difference(got.numpy(), right[f"arr_{i}"]):
+                raise ValueError(f"wrong result: output {i}: {problem}")
+
+
+def _times(module: Any, device: Any, tensors: Sequence[Any]) -> list[float]:
+    once = module.time_evaluator("main", device, number=1, repeat=1)(*tensors).mean
+    number = max(1, math.ceil(REPEAT_S / max(once, 1e-9)))
+    repeats = min(MOST, max(3, int(BUDGET_S / (number * max(once, 1e-9)))))
+    return [float(t) for t in module.time_evaluator("main", device, number=number, repeat=repeats)(*tensors).results]
+
+
+def split_times(seconds: Sequence[float]) -> tuple[tuple[float, ...], float]:
+    """Of what `evaluate` returned: the operator's times, and the median of one rTask, in microseconds."""
+    half = len(seconds) // 2
+    return tuple(round(s * 1e6, 4) for s in seconds[:half]), round(statistics.median(seconds[half:]) * 1e6, 5)

@@ -1,0 +1,63 @@
+"""Plans of one program as sequences of steps, and what they take, one after another without a fresh start."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...ir import RKernel
+from ..plan.append_operator import place
+from ..plan.builder import Mark, ProgramBuilder
+from ..problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Append an operator.
+
+    Parameters
+    ----------
+    operator : int
+    kernel : RKernel
+    barrier : bool
+        Whether a barrier comes before it.
+    """
+
+    operator: int
+    kernel: RKernel
+    barrier: bool = False
+
+
+class Replay:
+    """Plans sequences of steps; what a sequence has in common with the one before is not planned again.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Attributes
+    ----------
+    builder : ProgramBuilder
+        The program of the last sequence.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.builder = ProgramBuilder(problem)
+        self._steps: list[Step] = []
+        self._marks: list[Mark] = []
+
+    def time_us(self, steps: Sequence[Step]) -> float:
+        """Plan a sequence and return its predicted time, the launch included."""
+        same = 0
+        for mine, wanted in zip(self._steps, steps, strict=False):
+            if mine != wanted:
+                break
+            same += 1
+        if same < len(self._marks):
+            self.builder.rollback(self._marks[same])
+        del self._steps[same:], self._marks[same:]
+        for step in steps[same:]:
+            self._marks.append(self.builder.mark())
+            self._steps.append(step)
+            if step.barrier:
+                self.builder.barrier()
+            place(step.operator, step.kernel, self.builder)
+        return self.builder.time_us

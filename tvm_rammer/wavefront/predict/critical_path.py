@@ -1,0 +1,118 @@
+"""Why a plan takes as long as it does: the chain of runs, waits and signals that ends last."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ...ir import RProgram, Signal, Wait
+from ..cost import CostModel
+from .simulate import simulate
+from .timeline import Span, Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """A part of a critical path.
+
+    Parameters
+    ----------
+    lane : int
+        Where it is spent; for a signal the lane that waits for it.
+    operator : int
+        Whose rTasks run, or wait; -1 for a wait that no rTask follows.
+    start_us, end_us : float
+        A step begins where the one before it ends.
+    kind : {"run", "wait", "signal"}
+        A wait whose event had come, or the way of a signal from the lane of the step before.
+    """
+
+    lane: int
+    operator: int
+    start_us: float
+    end_us: float
+    kind: Literal["run", "wait", "signal"]
+
+
+def critical_path(program: RProgram, cost: CostModel, timeline: Timeline | None = None) -> tuple[PathStep, ...]:
+    """Find the chain that determines a program's makespan.
+
+    Parameters
+    ----------
+    program : RProgram
+    cost : CostModel
+    timeline : Timeline, optional
+        `simulate(program, cost)`, where the caller has it already.
+
+    Returns
+    -------
+    tuple of PathStep
+        In order of time, without a gap from 0 to the makespan; empty for a program that takes no step.
+    """
+    timeline = timeline or simulate(program, cost)
+    if not timeline.spans:
+        return ()
+    lanes = timeline.by_lane()
+    causes = Causes(program, cost, timeline)
+    return tuple(_backwards(max(timeline.spans, key=lambda span: span.end_us), lanes, causes))[::-1]
+
+
+def _backwards(last: Span, lanes: list[list[Span]], causes: "Causes") -> Iterator[PathStep]:
+    span: Span | None = last
+    while span:
+        cause = causes.of(span)
+        if cause:
+            yield PathStep(span.lane, span.operator, cause.time_us, span.end_us, "signal")
+            span = _before(lanes[cause.lane], cause.instruction)
+        else:
+            yield PathStep(span.lane, span.operator, span.start_us, span.end_us, span.kind)
+            span = _before(lanes[span.lane], span.instruction)
+
+
+def _before(spans: list[Span], instruction: int) -> Span | None:
+    """The last span of a lane before one of its instructions."""
+    at = bisect_left(spans, instruction, key=lambda span: span.instruction)
+    return spans[at - 1] if at else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The signal that ended a wait: who gave it, with which instruction, and when."""
+
+    lane: int
+    instruction: int
+    time_us: float
+
+
+class Causes:
+    """Tells which signals the waits of a simulated program really waited for.
+
+    Parameters
+    ----------
+    program : RProgram
+    cost : CostModel
+    timeline : Timeline
+        `simulate(program, cost)`.
+    """
+
+    def __init__(self, program: RProgram, cost: CostModel, timeline: Timeline) -> None:
+        self._program, self._cost, self._timeline = program, cost, timeline
+        self._given_at: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for v, lane in enumerate(program.lanes):
+            for n, instruction in enumerate(lane):
+                if isinstance(instruction, Signal):
+                    self._given_at[instruction.event, v].append(n)
+
+    def of(self, span: Span) -> Cause | None:
+        """The last signal that a wait needed; None for a run, and for a wait whose event had come before."""
+        wait = self._program.lanes[span.lane][span.instruction]
+        if not isinstance(wait, Wait) or wait.arrivals < 1:
+            return None
+        barrier = wait.event >= self._program.num_events - self._program.barriers
+        if not barrier and span.end_us <= span.start_us + self._cost.wait_us:
+            return None
+        given = self._timeline.signals[wait.event]
+        time_us, lane = given[wait.arrivals - 1]
+        nth = sum(by == lane for _, by in given[: wait.arrivals - 1])
+        return Cause(lane, self._given_at[wait.event, lane][nth], time_us)

@@ -1,0 +1,85 @@
+"""An execution, simulated or measured, as values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ...ir import Instruction, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What one vEU does for some time.
+
+    Parameters
+    ----------
+    lane : int
+    instruction : int
+        Position in the lane of the `Run` or `Wait`.
+    operator : int
+        Whose rTasks run, or wait; -1 for a wait that no rTask follows.
+    start_us, end_us : float
+        In microseconds from the start of the program, its launch not counted.
+    kind : {"run", "wait"}
+    """
+
+    lane: int
+    instruction: int
+    operator: int
+    start_us: float
+    end_us: float
+    kind: Literal["run", "wait"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """An execution of a program, simulated or measured.
+
+    Parameters
+    ----------
+    spans : tuple of Span
+        Lane after lane, in order of time. Signals take no time of their own.
+    makespan_us : float
+        End of the last span, the launch not counted.
+    utilisation : float
+        Part of vEUs x makespan in which rTasks run, from 0 to 1.
+    signals : mapping of int to tuple of (float, int)
+        For each event its signals as (time, lane), in order of time.
+    wait_us : tuple of float
+        For each lane the time that it spends in waits.
+    """
+
+    spans: tuple[Span, ...]
+    makespan_us: float
+    utilisation: float
+    signals: Mapping[int, tuple[tuple[float, int], ...]]
+    wait_us: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        spans: tuple[Span, ...],
+        makespan_us: float,
+        signals: Mapping[int, tuple[tuple[float, int], ...]],
+        wait_us: tuple[float, ...],
+    ) -> "Timeline":
+        """A timeline with the utilisation that its spans make."""
+        busy = sum(s.end_us - s.start_us for s in spans if s.kind == "run")
+        utilisation = busy / (makespan_us * len(wait_us)) if makespan_us else 0.0
+        return cls(spans, makespan_us, utilisation, signals, wait_us)
+
+    def by_lane(self) -> list[list[Span]]:
+        """The spans of each lane, in order of time."""
+        lanes: list[list[Span]] = [[] for _ in self.wait_us]
+        for span in self.spans:
+            lanes[span.lane].append(span)
+        return lanes
+
+
+def next_operators(lane: Sequence[Instruction]) -> list[int]:
+    """For each instruction of a lane the operator of the next `Run` from there on, or -1."""
+    operators, operator = [], -1
+    for instruction in reversed(lane):
+        operator = instruction.operator if isinstance(instruction, Run) else operator
+        operators.append(operator)
+    return operators[::-1]

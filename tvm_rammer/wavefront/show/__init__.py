@@ -1,0 +1,1 @@
+"""Pictures of a plan or a run: `draw` as SVG with its `boxes`, `trace` for Perfetto."""

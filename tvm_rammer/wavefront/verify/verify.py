@@ -1,0 +1,158 @@
+"""The independent check behind every schedule: it shares no code with what makes plans.
+
+verify       the rules that one instruction, kernel or buffer can break by itself
+execution    runs the plan abstractly: deadlock, and what every lane is sure of
+order        dependences, and buffers that share memory
+dependences  which rTasks read what which rTasks write
+"""
+
+from collections.abc import Iterator
+
+from ...errors import VerificationError
+from ...ir import ALIGNMENT, Instruction, RProgram, Run, Signal, Wait
+from .execution import execute
+from .order import check_dependences, check_workspace
+
+
+def verify(program: RProgram, *, max_veus: int | None = None) -> None:
+    """Prove that a program computes its graph in every legal interleaving of its lanes.
+
+    Proved are: each rTask of each operator runs exactly once, with a kernel of its operator's function;
+    no lane waits for ever; an rTask begins after all rTasks have ended that write what it reads, by the footprints
+    of the kernels; buffers that share memory are never alive together; all lanes can be resident at once.
+
+    Parameters
+    ----------
+    program : RProgram
+    max_veus : int, optional
+        How many vEUs the device holds at once.
+
+    Raises
+    ------
+    VerificationError
+        The first rule found broken, with the operators, buffers and lanes concerned.
+    """
+    if max_veus is not None and len(program.lanes) > max_veus:
+        raise _error(program, f"{len(program.lanes)} lanes, but only {max_veus} vEUs can be resident at once")
+    _check_graph(program)
+    _check_kernels(program)
+    _check_instructions(program)
+    _check_rtasks(program)
+    _check_arrivals(program)
+    _check_offsets(program)
+    execution = execute(program)
+    check_dependences(program, execution)
+    check_workspace(program, execution)
+
+
+def _error(program: RProgram, message: str) -> VerificationError:
+    return VerificationError(f"program {program.name!r}: {message}")
+
+
+def _instructions(program: RProgram) -> Iterator[tuple[str, Instruction]]:
+    for v, lane in enumerate(program.lanes):
+        for n, instruction in enumerate(lane):
+            yield f"lane {v}, instruction {n}", instruction
+
+
+def _check_graph(program: RProgram) -> None:
+    graph = program.graph
+    writer: dict[int, str] = {}
+    for op in graph.operators:
+        if bad := [b for b in (*op.inputs, *op.outputs) if not 0 <= b < len(graph.buffers)]:
+            raise _error(program, f"operator {op.name!r} uses buffer {bad[0]} of {len(graph.buffers)}")
+        for b in op.outputs:
+            buffer = graph.buffers[b]
+            if buffer.kind in ("input", "constant"):
+                raise _error(program, f"operator {op.name!r} writes {buffer.name!r}, which is of kind {buffer.kind}")
+            if b in writer:
+                raise _error(program, f"buffer {buffer.name!r} is written by {writer[b]!r} and by {op.name!r}")
+            writer[b] = op.name
+    for op in graph.operators:
+        for b in op.inputs:
+            if graph.buffers[b].kind in ("intermediate", "output") and b not in writer:
+                raise _error(program, f"operator {op.name!r} reads {graph.buffers[b].name!r}, which nobody writes")
+
+
+def _check_kernels(program: RProgram) -> None:
+    operators, kernels = program.graph.operators, program.kernels
+    if len(kernels) != len(operators):
+        raise _error(program, f"{len(kernels)} kernels for {len(operators)} operators")
+    for op, kernel in zip(operators, kernels, strict=True):
+        if kernel.function != op.function:
+            raise _error(
+                program,
+                f"operator {op.name!r} calls {op.function!r}, its kernel {kernel.name!r} is for {kernel.function!r}",
+            )
+
+
+def _check_instructions(program: RProgram) -> None:
+    for where, i in _instructions(program):
+        if isinstance(i, Run):
+            if not 0 <= i.operator < len(program.kernels):
+                raise _error(program, f"{where}: operator {i.operator} of {len(program.kernels)} does not exist")
+            name, total = program.graph.operators[i.operator].name, program.kernels[i.operator].num_rtasks
+            if i.count < 1 or i.step < 1:
+                raise _error(program, f"{where}: {name!r} runs {i.count} rTasks with step {i.step}; both start at 1")
+            if i.start < 0 or i.indices()[-1] >= total:
+                raise _error(
+                    program, f"{where}: {name!r} has rTasks 0 to {total - 1}, not {i.start} to {i.indices()[-1]}"
+                )
+        elif isinstance(i, Signal | Wait):
+            if not 0 <= i.event < program.num_events:
+                raise _error(program, f"{where}: event {i.event} of {program.num_events} does not exist")
+        else:
+            raise _error(program, f"{where}: {i!r} is neither Run, Signal nor Wait")
+
+
+def _check_rtasks(program: RProgram) -> None:
+    seen = [bytearray(kernel.num_rtasks) for kernel in program.kernels]
+    for where, i in _instructions(program):
+        if not isinstance(i, Run):
+            continue
+        part = slice(i.start, i.indices()[-1] + 1, i.step)
+        if any(seen[i.operator][part]):
+            index = next(t for t in i.indices() if seen[i.operator][t])
+            raise _error(program, f"{where}: rTask {index} of {program.graph.operators[i.operator].name!r} runs twice")
+        seen[i.operator][part] = b"\1" * i.count
+    for op, done in zip(program.graph.operators, seen, strict=True):
+        if missing := done.count(0):
+            raise _error(
+                program, f"{missing} of {len(done)} rTasks of {op.name!r} never run, the first is {done.index(0)}"
+            )
+
+
+def _check_arrivals(program: RProgram) -> None:
+    signals = [0] * program.num_events
+    for _, i in _instructions(program):
+        if isinstance(i, Signal):
+            signals[i.event] += 1
+    for where, i in _instructions(program):
+        if isinstance(i, Wait) and not 1 <= i.arrivals <= signals[i.event]:
+            raise _error(
+                program, f"{where}: waits for {i.arrivals} arrivals at event {i.event}, which gets {signals[i.event]}"
+            )
+
+
+def _check_offsets(program: RProgram) -> None:
+    buffers = program.graph.buffers
+    for b in program.offsets:
+        if not 0 <= b < len(buffers):
+            raise _error(program, f"an offset is given for buffer {b} of {len(buffers)}")
+    for b, buffer in enumerate(buffers):
+        offset = program.offsets.get(b)
+        if buffer.kind != "intermediate":
+            if offset is not None:
+                raise _error(
+                    program, f"buffer {buffer.name!r} is of kind {buffer.kind} but has a place in the workspace"
+                )
+        elif offset is None:
+            raise _error(program, f"intermediate buffer {buffer.name!r} has no place in the workspace")
+        elif offset % ALIGNMENT:
+            raise _error(program, f"buffer {buffer.name!r} at offset {offset}: not a multiple of {ALIGNMENT}")
+        elif offset < 0 or offset + buffer.nbytes > program.workspace_bytes:
+            raise _error(
+                program,
+                f"buffer {buffer.name!r} at bytes {offset} to {offset + buffer.nbytes} leaves the workspace of "
+                f"{program.workspace_bytes}",
+            )

@@ -1,0 +1,42 @@
+"""The models that benchmarks measure, by name."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+
+import onnx
+
+from .alexnet import alexnet
+from .deepspeech2 import deepspeech2
+from .inception_module import inception_module
+from .inception_v3 import inception_v3
+from .light import light
+from .lstm_stack import lstm_stack
+from .nasnet import nasnet
+from .resnext import resnext29
+from .seq2seq import seq2seq
+
+MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = MappingProxyType(
+    {
+        "SqueezeNet": partial(light, "squeezenet"),
+        "Inception v1": partial(light, "inception_v1"),
+        "Inception v3": inception_v3,
+        "ResNet-50": partial(light, "resnet50"),
+        "DenseNet-121": partial(light, "densenet121"),
+        "ShuffleNet": partial(light, "shufflenet"),
+        "Inception module": inception_module,
+        "LSTM 8 x 8 x 256": partial(lstm_stack, 8, 8, 256),
+        "LSTM 10 x 20 x 256": partial(lstm_stack, 10, 20, 256),
+        "LSTM 10 x 20 x 256 (8 products a cell)": partial(lstm_stack, 10, 20, 256, fused_gates=False),
+        "LSTM 10 x 100 x 256": partial(lstm_stack, 10, 100, 256),
+        "LSTM 10 x 100 x 256 (8 products a cell)": partial(lstm_stack, 10, 100, 256, fused_gates=False),
+        "ResNeXt-29 (branches)": resnext29,
+        "ResNeXt-29 (grouped)": partial(resnext29, grouped=True),
+        "NASNet-A": nasnet,
+        "AlexNet": alexnet,
+        "DeepSpeech2": deepspeech2,
+        "DeepSpeech2 (8 products a cell)": partial(deepspeech2, fused_gates=False),
+        "Seq2Seq": seq2seq,
+        "Seq2Seq (8 products a cell)": partial(seq2seq, fused_gates=False),
+    }
+)
