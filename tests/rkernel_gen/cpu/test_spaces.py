@@ -88,7 +88,7 @@ def test_choices_outside_of_the_space_give_no_kernel(name):
     for rule in CPU_RULES:
         assert rule.build(function, {"unheard": 1}) is None
         for tiling in rule.tilings(function)[:1]:
-            assert rule.build(function, dict(tiling.choices) | {"lanes": 7}) is None
+            assert rule.build(function, dict(tiling.choices) | {"simd": 7}) is None
 
 
 def test_better_tilings_are_predicted_to_be_faster():

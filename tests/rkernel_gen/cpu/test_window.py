@@ -9,7 +9,7 @@ from tvm.relax import op
 
 from tests.functions import best_of_each_size, fused, random_arrays, run
 from tvm_rammer.device import host_cpu
-from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, Tile
+from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, WindowTile
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 from tvm_rammer.rkernel_gen.cpu.window.rule import WindowRule
 from tvm_rammer.rkernel_gen.tiling import Function
@@ -178,6 +178,6 @@ def test_a_weight_that_is_no_constant_is_not_packed():
 
 def test_channels_in_scratch_do_not_share_the_lines_of_the_cache():
     window = find_window(fused(*WINDOWS["planes of 4 KB"]))
-    layout = Layout.of(window, Tile(16, 4, 4, 1, 1, 1))
+    layout = Layout.of(window, WindowTile(16, 4, 4, 1, 1, 1))
     assert layout.height * layout.width * 4 == 4096
     assert layout.phase * 4 % 4096 >= 256
