@@ -118,7 +118,8 @@ def _variant(kernel: ScheduledKernel, device: DeviceSpec, need: Resources | None
     spills = f" **{need.spill_bytes} B spilled**" if need and need.spill_bytes else ""
     shared = f" {spec.shared_bytes / 1024:.1f}K" if spec.shared_bytes else ""
     alone = spec.rtask_us * -(-spec.num_rtasks // device.units)
-    return f"{kernel.rule} {spec.num_rtasks}x{spec.threads} {registers}{shared}{spills} {spec.rtask_us:.1f}/{alone:.1f} us"
+    rule = f"{kernel.rule} {spec.num_rtasks}x{spec.threads}"
+    return f"{rule} {registers}{shared}{spills} {spec.rtask_us:.1f}/{alone:.1f} us"
 
 
 if __name__ == "__main__":
