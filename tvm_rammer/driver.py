@@ -15,7 +15,7 @@ from .compilation.target import resolve_device
 from .errors import ModelError
 from .runtime.explore import Alternative, Exploration, plan_alternatives
 from .runtime.explore_log import model_key, recall, remember
-from .runtime.module import RammerModule
+from .runtime.module import CONCURRENCY, RammerModule
 from .runtime.tensors import TensorSpec, tensor_specs
 from .wavefront import PolicyOptions
 
@@ -30,6 +30,7 @@ def compile(
     options: PolicyOptions | None = None,
     tuning_logs: str | os.PathLike[str] | None = None,
     explore: int = 0,
+    concurrency: int = CONCURRENCY,
 ) -> RammerModule:
     """Compile a model to persistent rPrograms inside a Relax VM executable.
 
@@ -52,6 +53,9 @@ def compile(
         The first so many calls take turns on plans that the cost model cannot tell apart; then the fastest stays
         (Astra, ASPLOS 2019). Each plan is compiled, so compiling takes up to six times as long. What was learnt is
         appended to `tuning_logs`, where they are given, and saves the next compilation the trial.
+    concurrency : int
+        How many threads' calls may run at the same time on a CPU, each with a workspace of its own; others wait. With 1
+        calls take turns. A module for a GPU runs one call at a time.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def compile(
     """
     mod = relay_passes.load_model(model, shapes)
     record = Compilation(resolve_device(target), policy, sync, options)
-    return _compile(mod, tensor_specs(mod), record, tuning_logs, explore)
+    return _compile(mod, tensor_specs(mod), record, tuning_logs, explore, concurrency)
 
 
 def compile_together(
@@ -78,6 +82,7 @@ def compile_together(
     options: PolicyOptions | None = None,
     tuning_logs: str | os.PathLike[str] | None = None,
     explore: int = 0,
+    concurrency: int = CONCURRENCY,
 ) -> RammerModule:
     """Compile several models to one module: its rPrograms run them side by side on one vDevice.
 
@@ -90,7 +95,7 @@ def compile_together(
         all vEUs; of operators that the policy holds equal, those of earlier models come first.
     shapes : sequence of (mapping or None), optional
         For each model, as `compile` takes them.
-    target, policy, sync, options, tuning_logs, explore
+    target, policy, sync, options, tuning_logs, explore, concurrency
         As in `compile`.
 
     Returns
@@ -115,7 +120,7 @@ def compile_together(
     record.num_params = tuple(len(specs) for specs in inputs)
     record.shares = tuple(shares) if shares is not None else None
     joined = relay_passes.join_models(mods)
-    return _compile(joined, [spec for specs in inputs for spec in specs], record, tuning_logs, explore)
+    return _compile(joined, [spec for specs in inputs for spec in specs], record, tuning_logs, explore, concurrency)
 
 
 def _compile(
@@ -124,19 +129,22 @@ def _compile(
     record: Compilation,
     tuning_logs: str | os.PathLike[str] | None,
     explore: int,
+    concurrency: int,
 ) -> RammerModule:
+    if explore < 0 or concurrency < 1:
+        raise ModelError(f"explore is {explore} and concurrency {concurrency}; give at least 0 and at least 1")
     record.operators = _count_calls(mod)
     module = find_kernels(mod, record, tuning_logs)
     plan_regions(module, record)
     if not explore:
-        return RammerModule(Exploration([Alternative("", record, build(module, record))], 0), inputs)
+        return RammerModule(Exploration([Alternative("", record, build(module, record))], 0), inputs, concurrency)
     plans, key = plan_alternatives(module, record), model_key(record)
     known = recall(tuning_logs, key, record) if tuning_logs is not None else None
     plans = [plan for plan in plans if plan[0] == known] or plans
     made = [Alternative(label, plan, build(module, plan)) for label, plan in plans]
     if tuning_logs is None:
-        return RammerModule(Exploration(made, explore), inputs)
-    return RammerModule(Exploration(made, explore, partial(remember, tuning_logs, key)), inputs)
+        return RammerModule(Exploration(made, explore), inputs, concurrency)
+    return RammerModule(Exploration(made, explore, partial(remember, tuning_logs, key)), inputs, concurrency)
 
 
 def _count_calls(mod: tvm.IRModule) -> int:

@@ -1,5 +1,7 @@
 """The first calls try several plans; results stay right, and the fastest plan stays."""
 
+import threading
+
 import numpy as np
 import pytest
 from tvm import relax
@@ -8,8 +10,10 @@ import tvm_rammer
 from tests.functions import relax_module
 from tvm_rammer.compilation.record import Compilation
 from tvm_rammer.device import host_cpu
+from tvm_rammer.errors import TuningLogError
 from tvm_rammer.runtime import explore
 from tvm_rammer.runtime.explore import LEAST_CALLS, Alternative, Exploration
+from tvm_rammer.tuning.log.lines import TuningLogWarning
 from tvm_rammer.tuning.log.reader import folder_name
 
 op = relax.op
@@ -32,6 +36,32 @@ def test_calls_take_turns_and_the_fastest_stays():
     assert told == [exploration] and exploration.best.label == "b"  # the first call counts for nothing
     assert spend(exploration, times, 3) == ["b"] * 3
     assert [len(a.times_us) for a in exploration.alternatives] == [4, 4]
+
+
+def test_a_log_that_cannot_be_written_costs_no_result():
+    def full(exploration):
+        raise TuningLogError("the disk is full")
+
+    exploration = Exploration(alternatives("a", "b"), 2 * LEAST_CALLS, full)
+    times = {"a": [5.0] * 10, "b": [3.0] * 10}
+    with pytest.warns(TuningLogWarning, match="not kept: the disk is full"):
+        assert spend(exploration, times, 2 * LEAST_CALLS) == ["a", "b"] * LEAST_CALLS
+    assert spend(exploration, times, 1) == ["b"]
+
+
+def test_threads_that_explore_share_the_calls():
+    told = []
+    exploration = Exploration(alternatives("a", "b"), 40, told.append)
+    threads = [
+        threading.Thread(target=lambda: [exploration.call(lambda a: (a.label, 1.0)) for _ in range(20)])
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told == [exploration] and exploration.calls_left == 0
+    assert all(len(a.times_us) >= 16 for a in exploration.alternatives)
 
 
 @pytest.mark.parametrize(("calls", "tried"), [(0, 1), (1, 1), (2 * LEAST_CALLS, 2), (100, 3)])

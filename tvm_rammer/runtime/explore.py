@@ -6,6 +6,9 @@ alternative is a verified plan of the same model, so results are right throughou
 """
 
 import statistics
+import threading
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -14,8 +17,9 @@ from tvm import relax
 
 from ..compilation.record import Compilation
 from ..compilation.regions import KernelizedModule, plan_regions
-from ..errors import ScheduleError
+from ..errors import RammerError, ScheduleError
 from ..ir import RKernel
+from ..tuning.log.lines import TuningLogWarning
 
 TIE = 1.3
 """Plans whose predicted times are within this factor of the best one's are worth a try."""
@@ -80,6 +84,8 @@ class Exploration:
         self.alternatives = tuple(alternatives[: max(1, calls // LEAST_CALLS)])
         self.calls_left = calls if len(self.alternatives) > 1 else 0
         self._finished = finished
+        self._lock = threading.Lock()
+        self._begun = Counter[str]()
 
     @property
     def best(self) -> Alternative:
@@ -97,13 +103,28 @@ class Exploration:
         """
         if not self.calls_left:
             return run(self.best)[0]
-        alternative = min(self.alternatives, key=lambda a: len(a.times_us))
-        result, elapsed_us = run(alternative)
-        alternative.times_us.append(elapsed_us)
-        self.calls_left -= 1
-        if not self.calls_left:
-            self._finished(self)
+        with self._lock:
+            alternative = min(self.alternatives, key=lambda a: len(a.times_us) + self._begun[a.label])
+            self._begun[alternative.label] += 1
+        try:
+            result, elapsed_us = run(alternative)
+        finally:
+            with self._lock:
+                self._begun[alternative.label] -= 1
+        with self._lock:
+            alternative.times_us.append(elapsed_us)
+            last = self.calls_left == 1
+            self.calls_left = max(0, self.calls_left - 1)
+        if last:
+            self._finish()
         return result
+
+    def _finish(self) -> None:
+        """Tell of the end; that what was learnt cannot be kept is no reason to lose a result."""
+        try:
+            self._finished(self)
+        except RammerError as error:
+            warnings.warn(f"what the exploration found is not kept: {error}", TuningLogWarning, stacklevel=4)
 
 
 def plan_alternatives(module: KernelizedModule, record: Compilation) -> list[tuple[str, Compilation]]:
