@@ -204,7 +204,11 @@ def test_a_users_program_is_checked_against_the_signatures(tmp_path: pathlib.Pat
         command, capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path, env=os.environ | path
     )
     wrong = [n for n, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith("# ERROR")]
-    found = [int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error: " in line]
+    found = [
+        int(line.split(":")[1])
+        for line in done.stdout.splitlines()
+        if line.startswith("program.py:") and ": error: " in line
+    ]
     assert found == wrong, done.stdout + done.stderr
 
 

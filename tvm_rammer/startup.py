@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from .device import host_cpu
+from .errors import RammerError, all_subclasses
 
 _PIPELINES = "tvm.relax.pipeline"
 
@@ -31,6 +32,12 @@ def register_pipeline_with_tvm() -> None:
 
 
 def _register() -> None:
+    """Register the pipeline, and our errors, so that they come out of TVM's passes as what they are."""
+    import tvm_ffi
+
+    errors: list[type[RammerError]] = [RammerError, *all_subclasses(RammerError)]
+    for error in errors:
+        tvm_ffi.register_error(f"tvm_rammer.{error.__name__}", error)
     pipelines = sys.modules[_PIPELINES]
 
     @pipelines.register_pipeline("rammer")  # type: ignore[untyped-decorator, unused-ignore]

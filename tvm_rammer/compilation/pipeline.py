@@ -20,6 +20,8 @@ def rammer_pipeline(policy: str = "auto", sync: str = "auto") -> tvm.transform.P
 
     Notes
     -----
+    Every Relax function of the module takes part, whatever its name. What has symbolic shapes stays stock TVM's.
+
     For a GPU pass `tir_pipeline="rammer_cuda"` to `tvm.compile` too: it makes the launches cooperative, so that
     a grid which does not fit fails to start instead of waiting for ever.
     """
@@ -27,7 +29,7 @@ def rammer_pipeline(policy: str = "auto", sync: str = "auto") -> tvm.transform.P
     @module_pass("Rammer")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         target = _current_target("the pipeline 'rammer'")
-        mod = relay_passes.prepare(target)(relay_passes.load_model(mod))
+        mod = relay_passes.prepare(target)(mod.clone())
         return relay_passes.finish(target)(ScheduleRegions(policy, sync)(mod))
 
     return run

@@ -162,8 +162,8 @@ def test_a_sort_calls_the_host(target):
     assert found.regions == () and "calls a host function" in found.left[0][1]
 
 
-def test_a_module_without_main_is_refused():
-    with pytest.raises(ModelError, match="no Relax function 'main'"):
+def test_a_module_without_a_relax_function_is_refused():
+    with pytest.raises(ModelError, match="no Relax function"):
         partition(tvm.IRModule({}))
 
 

@@ -1,4 +1,4 @@
-"""Cut the function "main" of a prepared module into regions of rOperators, and describe each as an RGraph.
+"""Cut the Relax functions of a prepared module into regions of rOperators, and describe each as an RGraph.
 
 An rOperator's level is the number of times that a path to it leaves the rOperators and comes back. The rOperators of
 one block and one level are a region. No path leads out of a region and back in, so it can become one call.
@@ -24,7 +24,7 @@ _Key: TypeAlias = tuple[relax.Var, int] | Constant  # a tensor: a Var's field (0
 
 @dataclass(frozen=True)
 class Region:
-    """Some call_tirs of "main" that can become one call.
+    """Some call_tirs of a Relax function that can become one call.
 
     Parameters
     ----------
@@ -33,17 +33,20 @@ class Region:
     bindings : tuple of relax.Var
         What each operator of the graph is bound to.
     buffer_exprs : tuple of relax.Var, tvm.ir.Constant or (relax.Var, int)
-        Each buffer of the graph in "main"; a pair is a field of a tuple that is bound as a whole.
+        Each buffer of the graph in the function; a pair is a field of a tuple that is bound as a whole.
+    function : str
+        The name of the function in the module.
     """
 
     graph: RGraph
     bindings: tuple[relax.Var, ...]
     buffer_exprs: tuple[BufferExpr, ...]
+    function: str = "main"
 
 
 @dataclass(frozen=True)
 class Partition:
-    """All regions, in the order of their levels, and what stays a stock call: (name, reason)."""
+    """All regions, function by function in the order of their levels, and what stays a stock call: (name, reason)."""
 
     regions: tuple[Region, ...]
     left: tuple[tuple[str, str], ...]
@@ -64,15 +67,37 @@ def partition(mod: tvm.IRModule) -> Partition:
     Raises
     ------
     ModelError
-        There is no Relax function "main".
+        There is no Relax function.
+
+    Notes
+    -----
+    Functions that another code generator will compile (attribute `Codegen`) are left as they are.
     """
-    if not any(var.name_hint == "main" for var in mod.get_global_vars()) or not isinstance(mod["main"], relax.Function):
-        raise ModelError("the module has no Relax function 'main'; load it with load_model")
-    values = _Values(mod["main"])
+    functions = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, relax.Function)}
+    if not functions:
+        raise ModelError("the module has no Relax function; give one that TVM's frontends or a BlockBuilder made")
+    taken = {var.name_hint for var in mod.get_global_vars()}
+    regions: list[Region] = []
+    left: list[tuple[str, str]] = []
+    reasons: dict[GlobalVar, str | None] = {}
+    for name in sorted(functions, key=lambda name: (name != "main", name)):
+        if functions[name].attrs and "Codegen" in functions[name].attrs:
+            continue
+        found, stock = _partition_function(mod, functions[name], reasons)
+        for members, values in found:
+            regions.append(_region(_unique(f"region{len(regions)}", taken), name, members, values))
+        left += [(call if name == "main" else f"{name}.{call}", reason) for call, reason in stock]
+    return Partition(tuple(regions), tuple(left))
+
+
+def _partition_function(
+    mod: tvm.IRModule, function: relax.Function, reasons: dict[GlobalVar, str | None]
+) -> tuple[list[tuple[list[relax.VarBinding], "_Values"]], list[tuple[str, str]]]:
+    """The bindings of each region of a function, and what stays a stock call."""
+    values = _Values(function)
     left: list[tuple[str, str]] = []
     members: dict[tuple[int, int], list[relax.VarBinding]] = {}
-    reasons: dict[GlobalVar, str | None] = {}
-    for place, block in enumerate(body_blocks(mod["main"])):
+    for place, block in enumerate(body_blocks(function)):
         levels: dict[relax.Var, tuple[int, bool]] = {}
         floor = highest = 0
         for binding in block.bindings:
@@ -92,23 +117,22 @@ def partition(mod: tvm.IRModule) -> Partition:
             levels[binding.var] = level, reason is None
             if reason is not None and is_barrier(mod, binding.value, isinstance(block, relax.DataflowBlock)):
                 floor = highest + 1
-    regions = [_region(f"region{i}", members[key], values) for i, key in enumerate(sorted(members))]
-    return Partition(tuple(regions), tuple(left))
+    return [(members[key], values) for key in sorted(members)], left
 
 
 class _Values:
-    """Sees through the bindings of "main" that compute nothing: other names, tuples, and fields of tuples."""
+    """Sees through the bindings of a function that compute nothing: other names, tuples, and fields of tuples."""
 
-    def __init__(self, main: relax.Function) -> None:
+    def __init__(self, function: relax.Function) -> None:
         self.fields: dict[relax.Var, list[_Key]] = {}
         self.names: dict[_Key, relax.Var] = {}
         self.readers: dict[_Key, set[relax.Var | None]] = {}
-        for param in main.params:
+        for param in function.params:
             self._define(param)
-        for block in body_blocks(main):
+        for block in body_blocks(function):
             for binding in block.bindings:
                 self._bind(binding)
-        self._read(main.body.body if isinstance(main.body, relax.SeqExpr) else main.body, None)
+        self._read(function.body.body if isinstance(function.body, relax.SeqExpr) else function.body, None)
 
     def _bind(self, binding: relax.Binding) -> None:
         seen = self.resolve(binding.value) if isinstance(binding, relax.VarBinding) else None
@@ -157,11 +181,11 @@ class _Values:
         return {key[0] for key in keys if isinstance(key, tuple)}
 
     def expr(self, key: _Key) -> BufferExpr:
-        """A tensor as an expression of "main": by its own name where it has one."""
+        """A tensor as an expression of the function: by its own name where it has one."""
         return key if isinstance(key, Constant) else self.names.get(key, key)
 
 
-def _region(name: str, members: list[relax.VarBinding], values: _Values) -> Region:
+def _region(name: str, owner: str, members: list[relax.VarBinding], values: _Values) -> Region:
     inside = {binding.var for binding in members}
     positions: dict[_Key, int] = {}
     buffers: list[Buffer] = []
@@ -189,6 +213,7 @@ def _region(name: str, members: list[relax.VarBinding], values: _Values) -> Regi
         RGraph(name, tuple(buffers), tuple(operators)),
         tuple(binding.var for binding in members),
         tuple(values.expr(key) for key in positions),
+        owner,
     )
 
 

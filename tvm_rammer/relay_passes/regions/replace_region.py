@@ -62,7 +62,7 @@ def replace_region(mod: tvm.IRModule, region: Region, programs: Sequence[Launch]
     Returns
     -------
     tvm.IRModule
-        All that remains of "main" keeps its Vars. PrimFuncs that nobody calls any longer are gone.
+        All that remains of the function keeps its Vars. PrimFuncs that nobody calls any longer are gone.
 
     Raises
     ------
@@ -72,14 +72,15 @@ def replace_region(mod: tvm.IRModule, region: Region, programs: Sequence[Launch]
     _check(region, programs)
     mod = mod.clone()
     removed = {region.bindings[o] for launch in programs for o in launch.operators}
-    main = mod["main"]
-    blocks = [(isinstance(block, relax.DataflowBlock), list(block.bindings)) for block in body_blocks(main)]
+    function = mod[region.function]
+    blocks = [(isinstance(block, relax.DataflowBlock), list(block.bindings)) for block in body_blocks(function)]
     for i, (dataflow, bindings) in enumerate(blocks):
         if any(binding.var in removed for binding in bindings):
             items = _Block(mod, region, dataflow).items(bindings, removed, programs)
             blocks[i] = dataflow, _in_order(items)
-    called = {b.value.args[0] for block in body_blocks(main) for b in block.bindings if b.var in removed}
-    mod.update_func(mod.get_global_var("main"), relax.analysis.remove_all_unused(rebuild(main, blocks)))
+    called = {b.value.args[0] for block in body_blocks(function) for b in block.bindings if b.var in removed}
+    rebuilt = relax.analysis.remove_all_unused(rebuild(function, blocks))
+    mod.update_func(mod.get_global_var(region.function), rebuilt)
     _drop_uncalled(mod, called)
     return mod
 
