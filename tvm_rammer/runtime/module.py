@@ -12,6 +12,7 @@ from tvm import relax
 from tvm.support import cc
 
 from ..compilation.record import Compilation
+from ..device import why_not_here
 from ..errors import ModelError, TargetError, ToolError, last_line
 from ..ir import RProgram
 from ..wavefront import CostModel, schedule_svg, trace_json
@@ -46,6 +47,7 @@ class RammerModule:
         on_cpu = self.compilation.device.kind == "cpu"
         # The counters of a program on a GPU live in the module: one call at a time.
         self._contexts = ContextPool(self.inputs, concurrency if on_cpu else 1)
+        self._foreign = why_not_here(self.compilation.device) if on_cpu else ""
         self._stageable = on_cpu and all(hasattr(np, s.dtype) for s in self.inputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -163,6 +165,11 @@ class RammerModule:
             There is none on this machine.
         """
         if self.compilation.device.kind == "cpu":
+            if self._foreign:
+                raise ToolError(
+                    f"compiled for {self.compilation.device.arch}, which cannot run here: {self._foreign}; "
+                    "export_library() and run that where the processor is, or compile for target='cpu'"
+                )
             return tvm.cpu()
         device = tvm.cuda()
         if not device.exist:
