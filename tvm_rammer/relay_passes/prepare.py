@@ -10,6 +10,7 @@ from ..ir import ITEM_BYTES
 from .bindings import body_blocks, is_call
 from .finish import backend
 from .module_pass import module_pass
+from .passes.check_indices import CheckIndices
 from .passes.drop_dead_blocks import DropDeadBlocks
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
@@ -54,6 +55,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             *([PadColumns(_lanes(target))] if target.kind.name == "llvm" else ()),
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),
+            CheckIndices(),
             *backend(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
             relax.transform.LegalizeOps(),
             relax.transform.AnnotateTIROpPattern(),

@@ -15,6 +15,7 @@ from ..compilation.record import Compilation
 from ..device import why_not_here
 from ..errors import ModelError, TargetError, ToolError, last_line
 from ..ir import RProgram
+from ..relay_passes.passes.check_indices import MARK
 from ..wavefront import CostModel, schedule_svg, trace_json
 from .contexts import Context, ContextPool
 from .explore import Alternative, Exploration
@@ -56,7 +57,8 @@ class RammerModule:
         Raises
         ------
         ModelError
-            An argument is missing, unknown, or of another shape or type than the model's input.
+            An argument is missing, unknown, or of another shape or type than the model's input; or an index in the data
+            is outside of what it indexes.
         ToolError
             The module was compiled for a GPU, and this machine has none; or the process was forked in the middle of
             other threads' calls.
@@ -82,7 +84,12 @@ class RammerModule:
                 device.sync()
             return result, (time.perf_counter() - started) * 1e6
 
-        result = self.exploration.call(run)
+        try:
+            result = self.exploration.call(run)
+        except AssertionError as error:
+            if not str(error).startswith(MARK):
+                raise
+            raise ModelError(str(error).removeprefix(MARK)) from None
         return to_numpy(result) if by_numpy else result
 
     @property
