@@ -9,9 +9,19 @@ Importing this package is quick: TVM is imported when it is first needed. Once T
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import startup
+
+if TYPE_CHECKING:  # `__getattr__` imports these when they are first used; type checkers need to see them
+    from .device import DeviceSpec
+    from .driver import compile, compile_together
+    from .errors import RammerError
+    from .ir import RProgram
+    from .relay_passes.onnx.fix_inputs import fix_inputs
+    from .rkernel_gen.registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
+    from .runtime.module import RammerModule
+    from .runtime.profiler import profile
 
 startup.use_all_cores()
 startup.register_pipeline_with_tvm()

@@ -6,6 +6,7 @@ import pathlib
 import statistics
 import sys
 import tempfile
+from typing import Any
 
 import onnx
 
@@ -46,7 +47,7 @@ def main() -> int:
     return 0
 
 
-def row(name: str, rounds: list[dict], against: list[str]) -> str:
+def row(name: str, rounds: list[dict[str, Any]], against: list[str]) -> str:
     """A line of the table; a ratio is the median over the rounds."""
     facts = rounds[0]["report"]
     ours = statistics.median(r["results"]["rammer"]["median_ms"] for r in rounds)

@@ -71,8 +71,8 @@ def summary(found: Mapping[str, Sequence[Prediction]]) -> str:
             judged([profiled[name]]),
         )
         lines.append("| " + " | ".join(map(str, cells)) + " |")
-    plans = sum(map(len, found.values()))
-    everything = ("all", plans, "", judged([*predicted.values()]), judged([*profiled.values()]))
+    count = sum(map(len, found.values()))
+    everything = ("all", count, "", judged([*predicted.values()]), judged([*profiled.values()]))
     return "\n".join([*lines, "| " + " | ".join(map(str, everything)) + " |"])
 
 
@@ -89,7 +89,8 @@ def read(path: pathlib.Path) -> dict[str, list[Prediction]]:
         name, plan, *times = [cell.strip() for cell in line.strip("|").split("|")] + [""] * 7
         if name in MODELS and len(plan.split()) == 2:
             measured_us, predicted_us, profiled_us = (1e3 * float(times[i]) for i in (0, 1, 3))
-            found.setdefault(name, []).append(Prediction(*plan.split(), predicted_us, profiled_us, (measured_us,)))
+            policy, sync = plan.split()
+            found.setdefault(name, []).append(Prediction(policy, sync, predicted_us, profiled_us, (measured_us,)))
     return found
 
 

@@ -8,6 +8,7 @@ from itertools import permutations
 import numpy as np
 
 from ..benchmark.race import ROUNDS, race
+from ..ir import RProgram
 from ..persistent_codegen import collect_stamps
 from ..runtime.profiler import make_profile
 from ..wavefront import simulate
@@ -73,7 +74,7 @@ def predict_and_measure(
     ModelError
         Results differ: nothing was timed.
     """
-    plans = {}
+    plans: dict[tuple[object, ...], tuple[str, str, tuple[RProgram, ...]]] = {}
     for policy, sync in ways:
         programs = variants.plan(policy, sync)
         plans.setdefault(tuple((p.kernels, p.lanes) for p in programs), (policy, sync, programs))

@@ -4,6 +4,7 @@ import tvm
 
 from .. import relay_passes
 from ..errors import TargetError
+from ..relay_passes.module_pass import module_pass
 from .record import Compilation
 from .regions import schedule_regions
 from .target import resolve_device
@@ -23,7 +24,7 @@ def rammer_pipeline(policy: str = "auto", sync: str = "auto") -> tvm.transform.P
     a grid which does not fit fails to start instead of waiting for ever.
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="Rammer")
+    @module_pass("Rammer")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         target = _current_target("the pipeline 'rammer'")
         mod = relay_passes.prepare(target)(relay_passes.load_model(mod))
@@ -41,7 +42,7 @@ def ScheduleRegions(policy: str = "auto", sync: str = "auto") -> tvm.transform.P
         As in `tvm_rammer.compile`.
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="ScheduleRegions")
+    @module_pass("ScheduleRegions")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         target = _current_target("the pass ScheduleRegions")
         return schedule_regions(mod, Compilation(resolve_device(target), policy, sync))

@@ -230,4 +230,5 @@ class _Places:
 
     def value(self, buffer: int) -> np.ndarray:
         """The value of a constant buffer of the program."""
-        return self._exprs[self.buffer[buffer]].value.numpy()
+        constant: Any = self._exprs[self.buffer[buffer]]
+        return np.asarray(constant.value.numpy())

@@ -40,13 +40,13 @@ class Files:
 
     def finish(self) -> int:
         """Write the manifest of all files; return the size of the bundle in bytes."""
+        paths = [p for p in sorted(self.folder.rglob("*")) if p.is_file() and p.name != MANIFEST]
         listed = {
             str(path.relative_to(self.folder)): {
                 "bytes": path.stat().st_size,
                 "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
             }
-            for path in sorted(self.folder.rglob("*"))
-            if path.is_file() and path.name != MANIFEST
+            for path in paths
         }
         self.write_json(MANIFEST, listed)
-        return sum(item["bytes"] for item in listed.values()) + (self.folder / MANIFEST).stat().st_size
+        return sum(path.stat().st_size for path in (*paths, self.folder / MANIFEST))

@@ -6,6 +6,8 @@ from types import ModuleType
 import tvm
 from tvm import relax, tirx
 
+from .module_pass import module_pass
+
 _HOMES = {"llvm": "cpu_generic", "cuda": "cuda"}
 
 
@@ -32,7 +34,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
     """
     home = backend(target)
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerFinish")
+    @module_pass("RammerFinish")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         stages = [
             *([_stock_schedules(target)] if target.kind.name == "cuda" else []),
@@ -56,7 +58,7 @@ def _stock_schedules(target: tvm.target.Target) -> tvm.transform.Pass:
     gpu = dlight.gpu
     rules = (gpu.Matmul(), gpu.GEMV(), gpu.Reduction(), gpu.GeneralReduction(), gpu.Fallback())
 
-    @tvm.transform.module_pass(opt_level=0, name="StockSchedules")
+    @module_pass("StockSchedules")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         with target:
             return dlight.ApplyDefaultSchedule(*rules)(mod.clone())
@@ -64,7 +66,7 @@ def _stock_schedules(target: tvm.target.Target) -> tvm.transform.Pass:
     return run
 
 
-@tvm.transform.module_pass(opt_level=0, name="KeepRTasksPrivate")
+@module_pass("KeepRTasksPrivate")
 def _keep_rtasks_private(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     mod = mod.clone()
     for gv, func in mod.functions.items():

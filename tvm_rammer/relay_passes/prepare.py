@@ -9,6 +9,7 @@ from ..device import from_target_config
 from ..ir import ITEM_BYTES
 from .bindings import body_blocks, is_call
 from .finish import backend
+from .module_pass import module_pass
 from .passes.drop_dead_blocks import DropDeadBlocks
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
@@ -40,7 +41,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
         data types of the model, batch normalisation in float64.
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerPrepare")
+    @module_pass("RammerPrepare")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         stages = [
             FoldConstants(),
@@ -81,7 +82,7 @@ def _mark_patterns() -> tvm.transform.Pass:
     in one branch of many, over which LLVM works for minutes.
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerMarkPatterns")
+    @module_pass("RammerMarkPatterns")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         marked = mod.clone()
         for var, func in mod.functions_items():
@@ -109,7 +110,7 @@ def _chooses(func: tirx.PrimFunc) -> bool:
 def _fuse() -> tvm.transform.Pass:
     """FuseOps, at most `MAX_DEPTH` deep: TVM's 256 makes functions of thousands of characters in their names alone."""
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerFuse")
+    @module_pass("RammerFuse")
     def run(mod: tvm.IRModule, ctx: tvm.transform.PassContext) -> tvm.IRModule:
         key = "relax.FuseOps.max_depth"
         config = {**ctx.config, key: min(int(ctx.config.get(key, MAX_DEPTH)), MAX_DEPTH)}
@@ -122,7 +123,7 @@ def _fuse() -> tvm.transform.Pass:
 def _decompose() -> tvm.transform.Pass:
     """DecomposeOpsForInference, save that it would turn a batch normalisation that trains into one that does not."""
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerDecompose")
+    @module_pass("RammerDecompose")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         trains = any(
             is_call(binding.value, ("relax.nn.batch_norm",)) and binding.value.attrs.training

@@ -13,7 +13,7 @@ def relative_error(got: Sequence[float], want: Sequence[float]) -> float:
     return max((abs(a - b) for a, b in zip(got, want, strict=True)), default=0.0) / max(largest, 1e-30)
 
 
-def count_different(run: Callable[[], list[array]], first: list[array], times: int) -> int:
+def count_different(run: Callable[[], list["array[float]"]], first: list["array[float]"], times: int) -> int:
     """Run several times; count the runs whose results differ from the first in any bit.
 
     Plans are static and no kernel adds atomically, so a difference means a race.

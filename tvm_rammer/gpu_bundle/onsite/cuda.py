@@ -3,6 +3,7 @@
 import ctypes
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
+from typing import Any
 
 from ...errors import ToolError
 
@@ -53,7 +54,7 @@ class Cuda:
         if status:
             self.fail(name, status)
 
-    def function(self, name: str) -> ctypes._CFuncPtr:
+    def function(self, name: str) -> Any:
         """Look a function of the driver up."""
         try:
             return getattr(self.library, name)

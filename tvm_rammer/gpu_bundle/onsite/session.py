@@ -80,7 +80,7 @@ class Session:
                 self._cuda.fill(address, buffer.nbytes, _NAN_BYTE)
         self._cuda.synchronize()
 
-    def outputs(self) -> list[array]:
+    def outputs(self) -> list["array[float]"]:
         """Copy the outputs back."""
         self._cuda.synchronize()
         found = []

@@ -13,7 +13,7 @@ from ...errors import RammerError
 from .check import count_different, relative_error
 from .cuda import Cuda
 from .launcher import Launcher, Work
-from .measure import measure
+from .measure import Samples, measure
 from .plan import plan_from_json
 from .session import Session
 
@@ -41,7 +41,7 @@ class _Runner:
     def latencies_us(self, runs: int) -> list[float]:
         return self._launcher.latencies_us(self.work, runs)
 
-    def results(self) -> list[array]:
+    def results(self) -> list["array[float]"]:
         """The outputs of one run on poisoned memory."""
         self.session.poison()
         self._launcher.run(self.work)
@@ -125,7 +125,12 @@ def _load(folder: Path, name: str, variant: str, cuda: Cuda, launcher: Launcher,
 
 
 def _check(
-    contender: str, runner: _Runner, references: list[array], tolerance: float, emit: Emit, event: str = "checked"
+    contender: str,
+    runner: _Runner,
+    references: list["array[float]"],
+    tolerance: float,
+    emit: Emit,
+    event: str = "checked",
 ) -> bool:
     """Compare with the reference, and run after run with the first."""
     first = runner.results()
@@ -150,7 +155,7 @@ def _time(runners: dict[str, _Runner], seconds: float, rounds: int, emit: Emit) 
     if not runners:
         return
     told = time.monotonic()
-    samples = {}
+    samples: dict[str, Samples] = {}
     for done, samples in measure(runners, seconds, rounds):
         if time.monotonic() - told > REPORT_S:
             told = time.monotonic()
@@ -158,7 +163,7 @@ def _time(runners: dict[str, _Runner], seconds: float, rounds: int, emit: Emit) 
     emit({"event": "timed", "rounds": done, "results": {n: s.summary() for n, s in samples.items()}})
 
 
-def _doubles(path: Path) -> array:
+def _doubles(path: Path) -> "array[float]":
     values = array("d")
     values.frombytes(path.read_bytes())
     return values

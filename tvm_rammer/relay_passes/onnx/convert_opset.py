@@ -105,7 +105,8 @@ def _expand(bare: onnx.ModelProto, operators: list[tuple[str, str]]) -> onnx.Mod
 def _give_defaults(node: onnx.NodeProto, opset: int) -> None:
     """Write down what an operator defined by others leaves out: onnx's inliner takes its defaults for missing."""
     schema = onnx.defs.get_schema(node.op_type, opset)
-    if not (schema.has_function or schema.has_context_dependent_function):
+    # onnx's stubs leave these two properties out.
+    if not (schema.has_function or schema.has_context_dependent_function):  # type: ignore[attr-defined]
         return
     given = {a.name for a in node.attribute}
     defaults = (a.default_value for name, a in schema.attributes.items() if name not in given)

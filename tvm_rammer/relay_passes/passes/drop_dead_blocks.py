@@ -10,13 +10,15 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 
+from ..module_pass import module_pass
+
 
 def DropDeadBlocks() -> tvm.transform.Pass:
     """Make the pass; it leaves functions alone that are scheduled or not written in blocks."""
     return _drop_dead_blocks
 
 
-@tvm.transform.module_pass(opt_level=0, name="RammerDropDeadBlocks")
+@module_pass("RammerDropDeadBlocks")
 def _drop_dead_blocks(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     changed = {}
     for var, func in mod.functions.items():

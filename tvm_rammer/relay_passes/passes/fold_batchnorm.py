@@ -8,6 +8,7 @@ from tvm import relax
 from tvm.ir import Call, Op, TupleGetItem
 
 from ..bindings import body_blocks, count_uses, dtype_of, is_call, is_const, rebuild, rewrite_functions, static_shape
+from ..module_pass import module_pass
 
 _FLOATS = ("float16", "float32", "float64")
 _CONVS = frozenset(
@@ -27,7 +28,7 @@ def FoldBatchNorm() -> tvm.transform.Pass:
     tvm.transform.Pass
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="FoldBatchNorm")
+    @module_pass("FoldBatchNorm")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         return rewrite_functions(mod, lambda func: _Folder(func).run())
 

@@ -15,6 +15,7 @@ from ... import debug
 from ...ir import ITEM_BYTES
 from ..bindings import body_blocks, dtype_of, is_const, leaves, rebuild, static_shape, substitute, tensor_fields
 from ..finish import finish
+from ..module_pass import module_pass
 
 LIMIT_BYTES = 512 << 20
 """A result that is larger than this and than four times its inputs is computed at run time."""
@@ -44,7 +45,7 @@ def FoldConstants() -> tvm.transform.Pass:
     tvm.transform.Pass
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="FoldConstants")
+    @module_pass("FoldConstants")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         plans = [_Plan(mod, var, func) for var, func in mod.functions_items() if isinstance(func, relax.Function)]
         plans = [plan for plan in plans if plan.numpy or plan.compiled]

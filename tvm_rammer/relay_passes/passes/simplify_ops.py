@@ -7,6 +7,7 @@ from tvm import relax
 from tvm.ir import Call, Op, Tuple
 
 from ..bindings import body_blocks, count_uses, dtype_of, rebuild, rewrite_functions, static_shape
+from ..module_pass import module_pass
 
 _PAIRWISE = {"relax.sum": "relax.add", "relax.max": "relax.maximum", "relax.min": "relax.minimum"}
 _EQUALITIES = ("relax.equal", "relax.not_equal")
@@ -26,7 +27,7 @@ def SimplifyOps() -> tvm.transform.Pass:
     tvm.transform.Pass
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="SimplifyOps")
+    @module_pass("SimplifyOps")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         changed = rewrite_functions(mod, _simplified)
         if changed.same_as(mod):

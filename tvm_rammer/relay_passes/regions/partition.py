@@ -7,6 +7,7 @@ one block and one level are a region. No path leads out of a region and back in,
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import tvm
 from tvm import relax
@@ -17,8 +18,8 @@ from ...ir import Buffer, BufferKind, RGraph, ROperator
 from ..bindings import body_blocks, dtype_of, leaves, static_shape, tensor_fields
 from .eligible import is_barrier, reason_to_leave
 
-BufferExpr = relax.Var | Constant | tuple[relax.Var, int]
-_Key = tuple[relax.Var, int] | Constant  # a tensor: a Var's field (0 where it is no tuple), or a constant
+BufferExpr: TypeAlias = relax.Var | Constant | tuple[relax.Var, int]
+_Key: TypeAlias = tuple[relax.Var, int] | Constant  # a tensor: a Var's field (0 where it is no tuple), or a constant
 
 
 @dataclass(frozen=True)

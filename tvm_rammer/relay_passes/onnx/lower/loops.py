@@ -163,7 +163,8 @@ def _read_scan(node: onnx.NodeProto, attributes: Mapping[str, Any], types: Types
 def _unroll(loop: _Loop, emit: Emitter) -> None:
     """Add the nodes of all rounds, and give the results the names of the loop's outputs."""
     shared = {tensor.name: emit.copy(tensor) for tensor in loop.body.initializer}
-    states, written = list(loop.states), [[] for _ in loop.writes]
+    states = list(loop.states)
+    written: list[list[str]] = [[] for _ in loop.writes]
     for number in range(loop.rounds):
         given = [*_numbered(loop, number, emit), *states, *_slices(loop, number, emit)]
         names = shared | {value.name: name for value, name in zip(loop.body.input, given, strict=True)}

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import math
 import statistics
 from collections.abc import Callable, Collection
 from ctypes import c_uint, c_uint64, c_void_p
@@ -47,7 +48,7 @@ class Worker:
 
     @staticmethod
     def _size(output: dict[str, Any]) -> int:
-        return int(np.prod(output["shape"], dtype=np.int64)) * np.dtype(output["dtype"]).itemsize
+        return math.prod(int(n) for n in output["shape"]) * int(np.dtype(output["dtype"]).itemsize)
 
     def _file(self, name: str) -> int:
         """The address of an array that lies in a file."""
