@@ -13,6 +13,7 @@ from .compilation.regions import plan_regions
 from .compilation.stages import build, find_kernels
 from .compilation.target import resolve_device
 from .errors import ModelError
+from .relay_passes.bindings import body_blocks
 from .runtime.explore import Alternative, Exploration, plan_alternatives
 from .runtime.explore_log import model_key, recall, remember
 from .runtime.module import RammerModule
@@ -140,5 +141,4 @@ def _compile(
 
 
 def _count_calls(mod: tvm.IRModule) -> int:
-    body = mod["main"].body
-    return sum(isinstance(b.value, tvm.ir.Call) for block in getattr(body, "blocks", ()) for b in block.bindings)
+    return sum(isinstance(b.value, tvm.ir.Call) for block in body_blocks(mod["main"]) for b in block.bindings)

@@ -10,6 +10,7 @@ import tvm
 from tvm import tirx
 
 from tvm_rammer import relay_passes
+from tvm_rammer.compilation.target import tvm_target
 from tvm_rammer.device import DeviceSpec, host_cpu
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen import constant_parameters
@@ -46,7 +47,7 @@ def main() -> None:
 
 def shares(model: onnx.ModelProto, device: DeviceSpec) -> tuple[float, float, float]:
     """Milliseconds of all kernels, of the windows that have a scratch image, and of their copies."""
-    target = tvm.target.Target(device.target_config())
+    target = tvm_target(device)
     mod = relay_passes.prepare(target)(relay_passes.load_model(model))
     graphs = [region.graph for region in relay_passes.partition(mod).regions]
     calls = Counter(op.function for graph in graphs for op in graph.operators)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-import tvm
 from onnx import TensorProto, numpy_helper
 from tvm import tirx
 
 from tvm_rammer import relay_passes
 from tvm_rammer.benchmark.operators import OPERATORS, Operator
+from tvm_rammer.compilation.target import tvm_target
 from tvm_rammer.device import PRESETS, DeviceSpec
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.nvcc.ptxas import Resources
@@ -82,7 +82,7 @@ def _rows(only: str, devices: Sequence[DeviceSpec]) -> Iterator[Row]:
 
 def _variants(label: str, model: onnx.ModelProto, device: DeviceSpec) -> Iterator[Row]:
     """One row for each function that the operator becomes."""
-    target = tvm.target.Target(device.target_config())
+    target = tvm_target(device)
     module = relay_passes.prepare(target)(relay_passes.load_model(model))
     functions = {v.name_hint: f for v, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
     for name, func in functions.items():

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import tvm
 from tvm import tirx
 
 from .. import relay_passes, rkernel_gen
+from ..compilation.target import tvm_target
 from ..device import DeviceSpec
 from ..errors import ModelError
 from ..ir import RGraph, RKernel
@@ -41,7 +41,7 @@ class Lowering:
 
     def __init__(self, device: DeviceSpec) -> None:
         self.device = device
-        self._target = tvm.target.Target(device.target_config())
+        self._target = tvm_target(device)
         self._kernels: dict[str, tuple[RKernel, ...]] = {}
 
     def lower(self, model: Any) -> Lowered:

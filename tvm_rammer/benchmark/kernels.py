@@ -16,7 +16,7 @@ from ..errors import ModelError
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
 from .operators import OPERATORS, Operator
-from .race import relative_error
+from .race import onnxruntime_session, relative_error
 
 TURN_S, PAUSE_S = 0.1, 0.05
 """How long a contender runs before it is the other's turn; and how long nobody runs in between, so that the
@@ -104,12 +104,7 @@ def _ours(module: RammerModule, inputs: Sequence[np.ndarray]) -> Callable[[], An
 
 
 def _onnxruntime(model: onnx.ModelProto, module: RammerModule, inputs: Sequence[np.ndarray]) -> Callable[[], Any]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = module.compilation.device.units
-    options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime_session(model.SerializeToString(), module.compilation.device.units)
     feeds = {spec.name: a for spec, a in zip(module.inputs, inputs, strict=True)}
     return lambda: session.run(None, feeds)
 

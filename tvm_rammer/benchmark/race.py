@@ -185,6 +185,24 @@ def _others_seconds() -> float:
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK") - mine
 
 
+def onnxruntime_session(model: str | bytes, threads: int) -> Any:
+    """Open a model in ONNX Runtime on this machine's CPU.
+
+    Parameters
+    ----------
+    model : str or bytes
+        The path of an ONNX file, or its contents.
+    threads : int
+        Threads within an operator; operators run one after another.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
 def tvm_runner(executable: relax.VMExecutable, device: tvm.runtime.Device) -> Runner:
     """Make a contender of a compiled module; the inputs of its first run are those of all runs."""
     main = relax.VirtualMachine(executable, device)["main"]

@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,16 +9,17 @@ from dataclasses import replace
 import onnx
 import tvm
 
+from ..compilation.target import tvm_target
 from ..device import DeviceSpec
 from ..errors import ToolError
 from ..nvcc import compile_cuda
-from .files import MANIFEST, Files
+from .files import MANIFEST, Files, make_empty
 from .kernels import lower_kernels
 from .lower import VARIANTS
 from .models import MODELS, BundleModel
 from .onsite.plan import Plan, check_plan, plan_to_json
 from .plans import plan_of
-from .reference import reference_outputs, seeded_inputs
+from .reference import model_inputs, reference_outputs
 from .toolchain import ARCHITECTURES, TIME_LIMIT_S, build_launcher
 
 MAX_BYTES = 60_000_000
@@ -62,7 +62,7 @@ def make_bundle(
     ToolError
         A compiler is missing, the folder holds something else, or the bundle is too large.
     """
-    _empty(folder)
+    make_empty(folder, "bundle")
     files = Files(folder)
     build_launcher(folder / "launcher.so")
     for name, model in models.items():
@@ -82,14 +82,6 @@ def make_bundle(
     return size
 
 
-def _empty(folder: pathlib.Path) -> None:
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / MANIFEST).is_file():
-            raise ToolError(f"{str(folder)!r} holds something that is no bundle; name a new folder (-o)")
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-
-
 def _add_model(
     files: Files,
     name: str,
@@ -100,7 +92,7 @@ def _add_model(
 ) -> None:
     say(f"{name}: the reference in float64")
     proto = model.build()
-    inputs = seeded_inputs(proto)
+    inputs = model_inputs(proto)
     input_files = {given: files.add_array(array) for given, array in inputs.items()}
     references = [files.add_array(array) for array in reference_outputs(proto, inputs)]
     for variant in VARIANTS:
@@ -148,7 +140,7 @@ def make_plan(
         The CUDA text of its kernels.
     """
     mod = VARIANTS[variant](model, device)
-    source, functions = lower_kernels(mod, tvm.target.Target(device.target_config()))
+    source, functions = lower_kernels(mod, tvm_target(device))
     plan = plan_of(variant, mod, functions, dict(inputs), files)
     check_plan(plan)
     return plan, source

@@ -10,7 +10,8 @@ import tvm
 from .. import relay_passes
 from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
-from ..compilation.stages import find_kernels, lower, tvm_target
+from ..compilation.stages import find_kernels, lower
+from ..compilation.target import tvm_target
 from ..device import DeviceSpec
 from ..relay_passes.finish import backend
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import tvm
 from tvm import tirx
 
 from .. import relay_passes
+from ..compilation.target import tvm_target
 from ..device import DeviceSpec
 from ..rkernel_gen import constant_parameters
 from ..rkernel_gen.construct import space
@@ -77,7 +77,7 @@ def tasks_of(
 
 
 def _tasks(model: Any, device: DeviceSpec, shapes: Mapping[str, Sequence[int]] | None) -> list[Task]:
-    target = tvm.target.Target(device.target_config())
+    target = tvm_target(device)
     mod = relay_passes.prepare(target)(relay_passes.load_model(model, shapes))
     graphs = [region.graph for region in relay_passes.partition(mod).regions]
     functions = {gv.name_hint: f for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RammerError
-from .check import count_different, relative_error
+from .check import count_different, finite_relative_error
 from .cuda import Cuda
 from .launcher import Launcher, Work
 from .measure import Samples, measure
@@ -135,7 +135,7 @@ def _check(
     """Compare with the reference, and run after run with the first."""
     first = runner.results()
     pairs = itertools.zip_longest(first, references, fillvalue=array("d"))
-    error = max(relative_error(got, want) for got, want in pairs)
+    error = max(finite_relative_error(got, want) for got, want in pairs)
     different = count_different(runner.results, first, REPEATS)
     right = error <= tolerance and different == 0
     emit(

@@ -15,7 +15,7 @@ from tvm.ir import Constant, GlobalVar, Tuple, TupleGetItem
 
 from ...errors import ModelError
 from ...ir import Buffer, BufferKind, RGraph, ROperator
-from ..bindings import body_blocks, dtype_of, leaves, static_shape, tensor_fields
+from ..bindings import body_blocks, dtype_of, is_alias, leaves, result_of, static_shape, tensor_fields
 from .eligible import is_barrier, reason_to_leave
 
 BufferExpr: TypeAlias = relax.Var | Constant | tuple[relax.Var, int]
@@ -77,7 +77,7 @@ def partition(mod: tvm.IRModule) -> Partition:
         floor = highest = 0
         for binding in block.bindings:
             above = [levels[var] for var in values.producers(binding.value) if var in levels]
-            if isinstance(binding, relax.VarBinding) and values.is_alias(binding):
+            if isinstance(binding, relax.VarBinding) and is_alias(binding):
                 if binding.var not in values.fields:  # a nested tuple: not seen through, so it is like a stock call
                     levels[binding.var] = max((lv for lv, _ in above), default=floor), False
                 continue
@@ -108,7 +108,7 @@ class _Values:
         for block in body_blocks(main):
             for binding in block.bindings:
                 self._bind(binding)
-        self._read(main.body.body if isinstance(main.body, relax.SeqExpr) else main.body, None)
+        self._read(result_of(main), None)
 
     def _bind(self, binding: relax.Binding) -> None:
         seen = self.resolve(binding.value) if isinstance(binding, relax.VarBinding) else None
@@ -146,10 +146,6 @@ class _Values:
             parts = [self.resolve(field) for field in expr.fields]
             return None if None in parts else [key for part in parts if part is not None for key in part]
         return None
-
-    def is_alias(self, binding: relax.VarBinding) -> bool:
-        """Whether a binding computes nothing."""
-        return isinstance(binding.value, relax.Var | Constant | Tuple | TupleGetItem)
 
     def producers(self, expr: relax.Expr) -> set[relax.Var]:
         """The Vars whose computations `expr` reads."""

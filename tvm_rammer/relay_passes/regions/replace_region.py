@@ -12,7 +12,7 @@ from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
 from ...errors import CodegenError
-from ..bindings import body_blocks, leaves, rebuild, typed
+from ..bindings import body_blocks, is_alias, leaves, rebuild, typed
 from .eligible import is_barrier
 from .partition import Region
 
@@ -142,7 +142,7 @@ class _Block:
             if (reads & dead) - defined:  # another name of what nobody makes any longer
                 dead.add(binding.var)
                 continue
-            barrier = not _is_name(binding) and is_barrier(self.mod, binding.value, self.dataflow)
+            barrier = not is_alias(binding) and is_barrier(self.mod, binding.value, self.dataflow)
             items.append(_Item([binding], reads, (1, i), {i}, barrier))
         _chain(items[:first])
         _keep_order(items)
@@ -198,10 +198,6 @@ class _Block:
 
 def _field(value: relax.Var, index: int) -> relax.Expr:
     return typed(relax.TupleGetItem(value, index), value.ty.fields[index])
-
-
-def _is_name(binding: relax.Binding) -> bool:
-    return isinstance(binding.value, relax.Var | relax.Tuple | relax.TupleGetItem | tvm.ir.Constant)
 
 
 def _chain(launches: list[_Item]) -> None:

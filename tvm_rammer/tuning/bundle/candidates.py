@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import tvm
 
+from ...compilation.target import tvm_target
 from ...device import DeviceSpec
 from ...errors import CodegenError, ToolError
-from ...gpu_bundle.files import MANIFEST, Files
+from ...gpu_bundle.files import Files, make_empty
 from ...gpu_bundle.kernels import HostFunction, lower_kernels
 from ...nvcc import compile_cuda
 from ...rkernel_gen.measured import code_hash
 from ..log.reader import identity
-from ..measure.bench import parameters, reference_outputs
-from ..measure.evaluate import TOLERANCE, random_inputs
+from ..measure.bench import parameters, unscheduled_outputs
+from ..measure.evaluate import TOLERANCE, tuning_inputs
 from ..tasks import Task
 from ..trial import Trial
 
@@ -61,7 +62,7 @@ def make_candidates(folder: pathlib.Path, trials: Sequence[Trial], device: Devic
     ToolError
         The folder holds something else.
     """
-    _empty(folder)
+    make_empty(folder, "folder of candidates")
     files = Files(folder)
     tasks = {t.task.function.key: t.task for t in trials}
     functions = {key: _function(files, task) for key, task in tasks.items()}
@@ -88,14 +89,6 @@ def make_candidates(folder: pathlib.Path, trials: Sequence[Trial], device: Devic
     return len(candidates)
 
 
-def _empty(folder: pathlib.Path) -> None:
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / MANIFEST).is_file():
-            raise ToolError(f"{str(folder)!r} holds something that is no folder of candidates; name a new one")
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-
-
 def _function(files: Files, task: Task) -> dict[str, Any]:
     """Write the right outputs of a function."""
     outputs = [
@@ -105,7 +98,7 @@ def _function(files: Files, task: Task) -> dict[str, Any]:
             "dtype": str(array.dtype),
             "tolerance": TOLERANCE.get(str(array.dtype), 0.0) * LOOSER,
         }
-        for array in reference_outputs(task)
+        for array in unscheduled_outputs(task)
     ]
     return {"name": task.function.name, "outputs": outputs}
 
@@ -133,7 +126,7 @@ def _compiler(device: DeviceSpec) -> Callable[[str], bytes | None]:
 
 def _lowered(batches: Sequence[Sequence[tuple[int, Trial]]], device: DeviceSpec) -> list[_Batch]:
     """Lower batches of trials; where that fails, the two halves of a batch."""
-    target = tvm.target.Target(device.target_config())
+    target = tvm_target(device)
     found = []
     for batch in batches:
         funcs = {f"c{number}": t.kernel.func.with_attr("global_symbol", f"c{number}") for number, t in batch}
@@ -183,7 +176,7 @@ def _arguments(files: Files, trial: Trial) -> list[Mapping[str, Any]]:
     """For each parameter the file of its array, or which output it is."""
     shapes, dtypes = parameters(trial.task.function)
     count = trial.task.num_inputs
-    arrays = random_inputs(shapes[:count], dtypes)
+    arrays = tuning_inputs(shapes[:count], dtypes)
     packed = [trial.kernel.packs[i].apply(a) if i in trial.kernel.packs else a for i, a in enumerate(arrays)]
     inputs = [{"file": files.add_array(np.asarray(a))} for a in packed]
     return [*inputs, *({"output": i} for i in range(len(shapes) - count))]

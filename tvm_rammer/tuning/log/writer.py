@@ -15,6 +15,7 @@ from typing import Any
 import tvm
 import tvm_ffi
 
+from ...compilation.target import tvm_target
 from ...device import DeviceSpec
 from ...rkernel_gen.measured import code_hash
 from ...rkernel_gen.tiling import Function, Tiling
@@ -44,7 +45,7 @@ class LogWriter:
     def __init__(self, root: str | os.PathLike[str], device: DeviceSpec) -> None:
         self.folder = folder_of(root, device)
         self._device = device
-        self._target = tvm.target.Target(device.target_config())
+        self._target = tvm_target(device)
         self._records = Follower(self.folder / RKERNELS)
         self._workloads = Follower(self.folder / WORKLOADS)
         self._known_workloads: list[Any] = []

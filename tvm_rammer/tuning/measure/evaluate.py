@@ -66,13 +66,16 @@ class Case:
 
     def arrays(self) -> list[np.ndarray]:
         """The kernel's arguments; outputs hold what no kernel would write."""
-        arrays = random_inputs(self.shapes[: self.num_inputs], self.dtypes)
+        arrays = tuning_inputs(self.shapes[: self.num_inputs], self.dtypes)
         packed = [self.packs[i].apply(a) if i in self.packs else a for i, a in enumerate(arrays)]
         return packed + poisoned_outputs(self.shapes[self.num_inputs :], self.dtypes[self.num_inputs :])
 
 
-def random_inputs(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> list[np.ndarray]:
-    """Seeded values: normal ones as real data have them; of integers 0 and 1, which are indices into anything."""
+def tuning_inputs(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> list[np.ndarray]:
+    """Inputs of a function, always the same: normal floats; integers 0 and 1, which are valid indices of any tensor.
+
+    Each input depends on its position and its own shape and type alone.
+    """
     made = []
     for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=False)):
         rng = np.random.default_rng([SEED, i])
@@ -83,12 +86,10 @@ def random_inputs(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> l
 
 def poisoned_outputs(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> list[np.ndarray]:
     """Arrays of NaN, or of the largest value where there is none."""
-    pairs = zip(shapes, dtypes, strict=True)
-    return [np.frombuffer(b"\xff" * _nbytes(s, d), d).reshape(s).copy() for s, d in pairs]
-
-
-def _nbytes(shape: tuple[int, ...], dtype: str) -> int:
-    return math.prod(shape) * np.dtype(dtype).itemsize
+    arrays = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+    for array in arrays:
+        array.reshape(-1).view(np.uint8).fill(0xFF)
+    return arrays
 
 
 def difference(got: np.ndarray, want: np.ndarray) -> str:

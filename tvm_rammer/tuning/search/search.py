@@ -13,6 +13,7 @@ import numpy as np
 import tvm
 from tvm import s_tir
 
+from ...compilation.target import tvm_target
 from ...rkernel_gen.construct import build
 from ...rkernel_gen.cuda.tensor_intrinsics import import_tensor_intrinsics
 from ...rkernel_gen.measured import code_hash
@@ -58,7 +59,7 @@ class CostModel:
         from tvm.s_tir.meta_schedule import TuneContext
 
         import_tensor_intrinsics()
-        target = tvm.target.Target(task.function.device.target_config())
+        target = tvm_target(task.function.device)
         return TuneContext(task.function.func, target=target, num_threads=1)
 
 
