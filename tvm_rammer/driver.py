@@ -1,4 +1,4 @@
-"""The whole compiler on one page: stage after stage."""
+"""The driver: `compile` and `compile_together`, stage after stage."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -50,9 +50,9 @@ def compile(
     tuning_logs : path, optional
         What `tvm-rammer tune` wrote, or a MetaSchedule database: its records compete as rKernels.
     explore : int
-        The first so many calls take turns on plans that the cost model cannot tell apart; then the fastest stays
-        (Astra, ASPLOS 2019). Each plan is compiled, so compiling takes up to six times as long. What was learnt is
-        appended to `tuning_logs`, where they are given, and saves the next compilation the trial.
+        That many first calls cycle through plans whose predicted times are close; then the fastest is kept (Astra,
+        ASPLOS 2019). Each plan is compiled, so compiling takes up to six times as long. The result is appended to
+        `tuning_logs`, where they are given, so that the next compilation need not explore.
 
     Returns
     -------

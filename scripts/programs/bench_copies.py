@@ -55,13 +55,13 @@ def shares(model: onnx.ModelProto, device: DeviceSpec) -> tuple[float, float, fl
     for name, constants in constant_parameters(graphs).items():
         function = Function(name, mod[name], device, constants)
         tiling, kernel = best(function)
-        whole = calls[name] * milliseconds(kernel, kernel.func, target)
-        total += whole
+        calls_ms = calls[name] * milliseconds(kernel, kernel.func, target)
+        total += calls_ms
         window = find_window(function.func)
         if tiling.rule == "window" and window is not None and not window.flat:
             bare = window_code(function.func, window, Tile(**dict(tiling.choices)), WithoutCopies)
-            windows += whole
-            copies += whole - calls[name] * milliseconds(kernel, bare, target)
+            windows += calls_ms
+            copies += calls_ms - calls[name] * milliseconds(kernel, bare, target)
     return total, windows, copies
 
 

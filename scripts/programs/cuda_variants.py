@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="operators whose names contain this")
     parser.add_argument("-o", "--output", type=pathlib.Path, metavar="FILE", help="write the table there")
     options = parser.parse_args()
-    import_tensor_intrinsics()  # once a process, some seconds: not the price of a function
+    import_tensor_intrinsics()  # once a process, some seconds: not a cost of a function
     devices = [next(d for d in PRESETS.values() if d.arch == arch) for arch in options.arch.split(",")]
     rows = list(_rows(options.only, devices))
     if not rows:
@@ -88,8 +88,8 @@ def _variants(label: str, model: onnx.ModelProto, device: DeviceSpec) -> Iterato
     for name, func in functions.items():
         begin = time.perf_counter()
         kernels = choose(Function(name, func, device))
-        whole = label if len(functions) == 1 else f"{label}: {name}"
-        yield Row(whole, device, kernels, time.perf_counter() - begin)
+        operator = label if len(functions) == 1 else f"{label}: {name}"
+        yield Row(operator, device, kernels, time.perf_counter() - begin)
 
 
 def _half(operator: Operator) -> onnx.ModelProto:

@@ -54,10 +54,10 @@ class Lowering:
         """
         mod = relay_passes.prepare(self._target)(relay_passes.load_model(model))
         partition = relay_passes.partition(mod)
-        if len(partition.regions) != 1 or partition.left:
+        if len(partition.regions) != 1 or partition.stock_calls:
             raise ModelError(
-                f"{len(partition.regions)} regions and {len(partition.left)} stock calls; ablations compare plans of "
-                "models that are one region"
+                f"{len(partition.regions)} regions and {len(partition.stock_calls)} stock calls; ablations compare "
+                "plans of models that are one region"
             )
         graph = partition.regions[0].graph
         constants = rkernel_gen.constant_parameters([graph])

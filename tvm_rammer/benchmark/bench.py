@@ -52,7 +52,7 @@ def bench(
     seed : int
         Of the random inputs.
     progress : callable
-        Is told what happens next.
+        Gets a message before each step.
 
     Returns
     -------

@@ -50,7 +50,7 @@ def make_bundle(
     architectures : sequence of str
         For which the kernels are compiled.
     say : callable
-        Is told what happens next.
+        Gets a message before each step.
 
     Returns
     -------
@@ -98,13 +98,13 @@ def _add_model(
     for variant in VARIANTS:
         say(f"{name}: {variant}")
         plan, source = make_plan(files, proto, variant, device, input_files)
-        place = f"models/{name}/{variant}"
-        files.write(f"{place}/kernels.cu", source)
+        prefix = f"models/{name}/{variant}"
+        files.write(f"{prefix}/kernels.cu", source)
         cubins = {
-            a: files.write(f"{place}/{a}.cubin", compile_cuda(source, a, time_limit_s=TIME_LIMIT_S).cubin)
+            a: files.write(f"{prefix}/{a}.cubin", compile_cuda(source, a, time_limit_s=TIME_LIMIT_S).cubin)
             for a in architectures
         }
-        files.write_json(f"{place}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
+        files.write_json(f"{prefix}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
     files.write_json(
         f"models/{name}/model.json",
         {

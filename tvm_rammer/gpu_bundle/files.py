@@ -53,9 +53,9 @@ class Files:
 
     def write(self, path: str, data: bytes | str) -> str:
         """Write a file; return its path in the bundle."""
-        place = self.folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data.encode() if isinstance(data, str) else data)
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data.encode() if isinstance(data, str) else data)
         return path
 
     def write_json(self, path: str, data: Any) -> str:

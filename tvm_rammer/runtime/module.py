@@ -17,7 +17,7 @@ from ..ir import RProgram
 from ..wavefront import CostModel, schedule_svg, trace_json
 from .explore import Alternative, Exploration
 from .report import explain, report
-from .tensors import TensorSpec, aligned, check_input, to_numpy, to_tensor
+from .tensors import TensorSpec, aligned_tensor, check_input, to_numpy, to_tensor
 
 
 class RammerModule:
@@ -37,7 +37,7 @@ class RammerModule:
     def __init__(self, exploration: Exploration, inputs: Sequence[TensorSpec]) -> None:
         self.exploration = exploration
         self.inputs = tuple(inputs)
-        self._mains: dict[str, Any] = {}
+        self._entry_points: dict[str, Any] = {}
         self._stageable = self.compilation.device.kind == "cpu" and all(hasattr(np, s.dtype) for s in self.inputs)
         self._staged: list[tuple[np.ndarray, Any]] | None = None
 
@@ -62,19 +62,19 @@ class RammerModule:
         return to_numpy(result) if by_numpy else result
 
     def _stage(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """Copy arrays to tensors that are made once: making one takes longer than many a small model."""
+        """Copy arrays to tensors that are made once: making them can take longer than running a small model."""
         if self._staged is None:
-            self._staged = [aligned(spec) for spec in self.inputs]
-        for array, spec, (place, _) in zip(arrays, self.inputs, self._staged, strict=True):
+            self._staged = [aligned_tensor(spec) for spec in self.inputs]
+        for array, spec, (staged, _) in zip(arrays, self.inputs, self._staged, strict=True):
             check_input(array, spec)
-            np.copyto(place, array)
+            np.copyto(staged, array)
         return [tensor for _, tensor in self._staged]
 
     def _run(self, by: Alternative, tensors: Sequence[Any], device: tvm.runtime.Device) -> tuple[Any, float]:
         """The result, and its time in microseconds; a GPU is waited for only while plans are compared."""
-        if by.label not in self._mains:
-            self._mains[by.label] = relax.VirtualMachine(by.executable, device)["main"]
-        main = self._mains[by.label]
+        if by.label not in self._entry_points:
+            self._entry_points[by.label] = relax.VirtualMachine(by.executable, device)["main"]
+        main = self._entry_points[by.label]
         started = time.perf_counter()
         result = main(*tensors)
         if self.exploration.calls_left:

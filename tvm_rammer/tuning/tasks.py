@@ -40,8 +40,8 @@ class Task:
         return self.space[0].operator_us(self.function.device.units)
 
     @property
-    def share_us(self) -> float:
-        """Predicted time of all its calls, in microseconds: what it is worth to tune it."""
+    def total_us(self) -> float:
+        """Predicted time of all its calls, in microseconds."""
         return self.calls * self.predicted_us
 
 
@@ -61,7 +61,7 @@ def tasks_of(
     Returns
     -------
     tuple of Task
-        Those that have tilings on this device, the most worth first. Equal functions are one, whatever their names.
+        Those that have tilings on this device, by falling total time. Equal functions are one, whatever their names.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def tasks_of(
         for task in _tasks(model, device, shapes):
             known = found.get(task.function.key)
             found[task.function.key] = task if known is None else replace(known, calls=known.calls + task.calls)
-    return tuple(sorted(found.values(), key=lambda t: (-t.share_us, t.function.key)))
+    return tuple(sorted(found.values(), key=lambda t: (-t.total_us, t.function.key)))
 
 
 def _tasks(model: Any, device: DeviceSpec, shapes: Mapping[str, Sequence[int]] | None) -> list[Task]:

@@ -1,4 +1,4 @@
-"""Whether results are right: against a reference in float64, and the same every time."""
+"""Checks of results: against a reference in float64, and bit by bit between runs."""
 
 from array import array
 from collections.abc import Callable, Sequence

@@ -74,9 +74,9 @@ class _Plan:
         for block in body_blocks(func):
             for binding in block.bindings:
                 if isinstance(binding, relax.VarBinding):
-                    self._look_at(binding)
+                    self._classify(binding)
 
-    def _look_at(self, binding: relax.VarBinding) -> None:
+    def _classify(self, binding: relax.VarBinding) -> None:
         value = substitute(binding.value, self.numpy)
         fields = tensor_fields(binding.var.ty)
         if fields is None or any(static_shape(f) is None or dtype_of(f) not in ITEM_BYTES for f in fields):

@@ -46,7 +46,7 @@ class Partition:
     """All regions, in the order of their levels, and what stays a stock call: (name, reason)."""
 
     regions: tuple[Region, ...]
-    left: tuple[tuple[str, str], ...]
+    stock_calls: tuple[tuple[str, str], ...]
 
 
 def partition(mod: tvm.IRModule) -> Partition:
@@ -69,10 +69,10 @@ def partition(mod: tvm.IRModule) -> Partition:
     if not any(var.name_hint == "main" for var in mod.get_global_vars()) or not isinstance(mod["main"], relax.Function):
         raise ModelError("the module has no Relax function 'main'; load it with load_model")
     values = _Values(mod["main"])
-    left: list[tuple[str, str]] = []
+    stock_calls: list[tuple[str, str]] = []
     members: dict[tuple[int, int], list[relax.VarBinding]] = {}
     reasons: dict[GlobalVar, str | None] = {}
-    for place, block in enumerate(body_blocks(mod["main"])):
+    for index, block in enumerate(body_blocks(mod["main"])):
         levels: dict[relax.Var, tuple[int, bool]] = {}
         floor = highest = 0
         for binding in block.bindings:
@@ -84,16 +84,16 @@ def partition(mod: tvm.IRModule) -> Partition:
             reason = reason_to_leave(mod, binding, reasons)
             if reason is None:
                 level = max([floor, *(lv + (not ours) for lv, ours in above)])
-                members.setdefault((place, level), []).append(binding)
+                members.setdefault((index, level), []).append(binding)
             else:
                 level = max([floor, *(lv for lv, _ in above)])
-                left.append((binding.var.name, reason))
+                stock_calls.append((binding.var.name, reason))
             highest = max(highest, level)
             levels[binding.var] = level, reason is None
             if reason is not None and is_barrier(mod, binding.value, isinstance(block, relax.DataflowBlock)):
                 floor = highest + 1
     regions = [_region(f"region{i}", members[key], values) for i, key in enumerate(sorted(members))]
-    return Partition(tuple(regions), tuple(left))
+    return Partition(tuple(regions), tuple(stock_calls))
 
 
 class _Values:
@@ -177,7 +177,7 @@ def _region(name: str, members: list[relax.VarBinding], values: _Values) -> Regi
     names: set[str] = set()
     for binding in members:
         function, arguments = binding.value.args[0], binding.value.args[1].fields
-        inputs = [position(_one(values.resolve(arg)), arg.ty) for arg in arguments]
+        inputs = [position(_single(values.resolve(arg)), arg.ty) for arg in arguments]
         outputs = [position((binding.var, i), ty) for i, ty in enumerate(tensor_fields(binding.var.ty) or ())]
         label = _unique(function.name_hint, names)
         operators.append(ROperator(label, function.name_hint, tuple(inputs), tuple(outputs)))
@@ -188,7 +188,7 @@ def _region(name: str, members: list[relax.VarBinding], values: _Values) -> Regi
     )
 
 
-def _one(keys: Iterable[_Key] | None) -> _Key:
+def _single(keys: Iterable[_Key] | None) -> _Key:
     (key,) = keys or ()
     return key
 

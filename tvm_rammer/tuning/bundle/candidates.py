@@ -27,13 +27,13 @@ from ..measure.evaluate import TOLERANCE, tuning_inputs
 from ..tasks import Task
 from ..trial import Trial
 
-TOGETHER = 12
-"""Kernels in a file: nvcc starts slowly."""
+KERNELS_PER_FILE = 12
+"""Kernels in a source file, so that nvcc starts less often."""
 
-LOOSER = 20.0
-"""Factor on the tolerances: nvcc's fast math has few correct digits of exp and tanh."""
+TOLERANCE_FACTOR = 20.0
+"""Factor on the tolerances, for the low precision of exp and tanh in nvcc's fast math."""
 
-NOTHING = 'extern "C" __global__ void rammer_nothing(float* a, float* b) {}\n'
+EMPTY_KERNEL = 'extern "C" __global__ void rammer_nothing(float* a, float* b) {}\n'
 _PACKAGE = pathlib.Path(__file__).parents[2]
 _ONSITE = ("errors.py", "gpu_bundle/__init__.py", "gpu_bundle/onsite/__init__.py", "gpu_bundle/onsite/cuda.py",
            "gpu_bundle/onsite/jobs.py", "tuning/__init__.py", "tuning/bundle/__init__.py",
@@ -68,7 +68,7 @@ def make_candidates(folder: pathlib.Path, trials: Sequence[Trial], device: Devic
     functions = {key: _function(files, task) for key, task in tasks.items()}
     numbered = list(enumerate(trials))
     compile_text = _compiler(device)
-    lowered = _lowered([numbered[i : i + TOGETHER] for i in range(0, len(numbered), TOGETHER)], device)
+    lowered = _lowered([numbered[i : i + KERNELS_PER_FILE] for i in range(0, len(numbered), KERNELS_PER_FILE)], device)
     with ThreadPoolExecutor() as pool:
         cubins = list(pool.map(lambda batch: compile_text(batch.text), lowered))
     pairs = list(zip(lowered, cubins, strict=True))
@@ -80,7 +80,7 @@ def make_candidates(folder: pathlib.Path, trials: Sequence[Trial], device: Devic
         "target": device.name,
         "device": identity(device),
         "functions": functions,
-        "nothing": _nothing(files, compile_text),
+        "nothing": _empty_kernel(files, compile_text),
         "candidates": candidates,
     }
     files.write_json("candidates.json", about)
@@ -96,7 +96,7 @@ def _function(files: Files, task: Task) -> dict[str, Any]:
             "file": files.add_array(array),
             "shape": array.shape,
             "dtype": str(array.dtype),
-            "tolerance": TOLERANCE.get(str(array.dtype), 0.0) * LOOSER,
+            "tolerance": TOLERANCE.get(str(array.dtype), 0.0) * TOLERANCE_FACTOR,
         }
         for array in unscheduled_outputs(task)
     ]
@@ -142,9 +142,9 @@ def _lowered(batches: Sequence[Sequence[tuple[int, Trial]]], device: DeviceSpec)
 
 def _candidates(files: Files, batch: _Batch, cubin: bytes) -> list[dict[str, Any]]:
     """Write a compiled batch; leave out what is more than one kernel."""
-    place = f"kernels/{batch.trials[0][0]}"
-    source = files.write(f"{place}.cu", batch.text)
-    compiled = files.write(f"{place}.cubin", cubin) if cubin else ""
+    prefix = f"kernels/{batch.trials[0][0]}"
+    source = files.write(f"{prefix}.cu", batch.text)
+    compiled = files.write(f"{prefix}.cubin", cubin) if cubin else ""
     single = {name: host for name, host in batch.hosts.items() if len(host.calls) == 1 and not host.memory}
     return [
         _candidate(files, number, trial, single[f"c{number}"]) | {"source": source, "cubin": compiled}
@@ -182,17 +182,17 @@ def _arguments(files: Files, trial: Trial) -> list[Mapping[str, Any]]:
     return [*inputs, *({"output": i} for i in range(len(shapes) - count))]
 
 
-def _nothing(files: Files, compile_text: Callable[[str], bytes | None]) -> dict[str, Any]:
-    """The kernel that does nothing: what a launch costs."""
+def _empty_kernel(files: Files, compile_text: Callable[[str], bytes | None]) -> dict[str, Any]:
+    """The empty kernel, whose time is the cost of a launch."""
     array = files.add_array(np.zeros(4, np.float32))
-    cubin = compile_text(NOTHING)
+    cubin = compile_text(EMPTY_KERNEL)
     return {
         "kernel": "rammer_nothing",
         "grid": (1, 1, 1),
         "block": (32, 1, 1),
         "shared_bytes": 0,
         "arguments": [{"file": array}, {"file": array}],
-        "source": files.write("kernels/nothing.cu", NOTHING),
+        "source": files.write("kernels/nothing.cu", EMPTY_KERNEL),
         "cubin": files.write("kernels/nothing.cubin", cubin) if cubin else "",
     }
 

@@ -49,7 +49,7 @@ class KernelBench:
         self._references: dict[str, pathlib.Path] = {}
         self._cases = 0
         self._runners = remote or LocalRunners()
-        self._runner = self._runners.start(self._folder)
+        self._runner = self._runners.make_runner(self._folder)
         export = partial(_export, str(self._folder))
         self._builder = LocalBuilder(max_workers=host_cpu().units, timeout_sec=BUILD_S, f_build=_build, f_export=export)
 
@@ -152,7 +152,7 @@ def _last_line(message: Any) -> str:
 class Runners(Protocol):
     """A kind of runner, and how many trials it is given at once."""
 
-    def start(self, folder: pathlib.Path) -> Any:
+    def make_runner(self, folder: pathlib.Path) -> Any:
         """Make the runner; cases are in `folder`."""
 
     def groups(self, ready: list[tuple[Trial, Any]]) -> list[list[tuple[Trial, Any]]]:
@@ -162,7 +162,7 @@ class Runners(Protocol):
 class LocalRunners:
     """Kernels run on this machine, one by one: each outcome is known before the next starts."""
 
-    def start(self, folder: pathlib.Path) -> Any:
+    def make_runner(self, folder: pathlib.Path) -> Any:
         """Start the process that runs them; it is started anew after a crash or a time-out."""
         from tvm.s_tir.meta_schedule.runner import LocalRunner
 
