@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # `__getattr__` imports these when they are first used; type 
 startup.use_all_cores()
 startup.register_pipeline_with_tvm()
 
-_HOMES = {
+_MODULE_OF = {
     "compile": "driver",
     "compile_together": "driver",
     "RammerModule": "runtime.module",
@@ -59,10 +59,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_MODULE_OF])

@@ -1,4 +1,4 @@
-"""The whole compiler on one page: stage after stage."""
+"""The driver: `compile` and `compile_together`, stage after stage."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ from .compilation.regions import plan_regions
 from .compilation.stages import build, find_kernels
 from .compilation.target import resolve_device
 from .errors import ModelError
+from .relay_passes.bindings import body_blocks
 from .runtime.explore import Alternative, Exploration, plan_alternatives
 from .runtime.explore_log import model_key, recall, remember
 from .runtime.module import CONCURRENCY, RammerModule
@@ -50,12 +51,12 @@ def compile(
     tuning_logs : path, optional
         What `tvm-rammer tune` wrote, or a MetaSchedule database: its records compete as rKernels.
     explore : int
-        The first so many calls take turns on plans that the cost model cannot tell apart; then the fastest stays
-        (Astra, ASPLOS 2019). Each plan is compiled, so compiling takes up to six times as long. What was learnt is
-        appended to `tuning_logs`, where they are given, and saves the next compilation the trial.
+        That many first calls cycle through plans whose predicted times are close; then the fastest is kept (Astra,
+        ASPLOS 2019). Each plan is compiled, so compiling takes up to six times as long. The result is appended to
+        `tuning_logs`, where they are given, so that the next compilation need not explore.
     concurrency : int
         How many threads' calls may run at the same time on a CPU, each with a workspace of its own; others wait. With 1
-        calls take turns. A module for a GPU runs one call at a time.
+        one call runs at a time. A module for a GPU always runs one call at a time.
 
     Returns
     -------
@@ -148,5 +149,4 @@ def _compile(
 
 
 def _count_calls(mod: tvm.IRModule) -> int:
-    body = mod["main"].body
-    return sum(isinstance(b.value, tvm.ir.Call) for block in getattr(body, "blocks", ()) for b in block.bindings)
+    return sum(isinstance(b.value, tvm.ir.Call) for block in body_blocks(mod["main"]) for b in block.bindings)

@@ -28,7 +28,7 @@ def register_pipeline_with_tvm() -> None:
     if _PIPELINES in sys.modules:
         _register()
     else:
-        sys.meta_path.insert(0, _WhenRelaxIsImported())
+        sys.meta_path.insert(0, _RelaxImportHook())
 
 
 def _register() -> None:
@@ -48,7 +48,7 @@ def _register() -> None:
         return rammer_pipeline(policy, sync)
 
 
-class _WhenRelaxIsImported(importlib.abc.MetaPathFinder):
+class _RelaxImportHook(importlib.abc.MetaPathFinder):
     """Finds `tvm.relax.pipeline` as usual, and registers our pipeline once its code has run."""
 
     def find_spec(

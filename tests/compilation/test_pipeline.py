@@ -71,8 +71,8 @@ def test_regions_belong_to_their_functions_and_symbolic_calls_say_why_they_are_l
     found = relay_passes.partition(relay_passes.prepare(TARGET)(net[0].clone()))
     assert {region.function for region in found.regions} >= {"forward", "decode"}
     assert len({region.graph.name for region in found.regions}) == len(found.regions)
-    assert found.left and all(name.startswith("prefill.") for name, _ in found.left)
-    assert any("symbolic" in reason or "static" in reason for _, reason in found.left)
+    assert found.stock_calls and all(name.startswith("prefill.") for name, _ in found.stock_calls)
+    assert any("symbolic" in reason or "static" in reason for _, reason in found.stock_calls)
 
 
 def test_a_function_named_as_our_programs_are_is_kept(net):
@@ -146,4 +146,4 @@ def test_errors_come_out_of_the_passes_as_ours(net, monkeypatch):
 def test_the_record_names_what_was_left(net):
     record = Compilation(host_cpu())
     schedule_regions(relay_passes.prepare(TARGET)(net[0].clone()), record)
-    assert record.programs and all("prefill" in name for name, _ in record.left)
+    assert record.programs and all("prefill" in name for name, _ in record.stock_calls)

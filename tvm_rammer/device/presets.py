@@ -1,6 +1,6 @@
 """Devices by name, and the device of a TVM target.
 
-Figures of the GPU presets are the vendor's published ones; prices of synchronisation were measured by
+Figures of the GPU presets are the vendor's published ones; costs of synchronisation were measured by
 others on an H100 (docs/architecture.md) and are to be measured again on each device.
 """
 

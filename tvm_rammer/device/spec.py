@@ -25,7 +25,7 @@ class DeviceSpec:
     vector_bytes : int
         Width of a vector register (CPU) or of one thread's widest load (GPU).
     memory_gbps, cache_gbps : float
-        Bandwidth of main memory and of the last-level cache, whole device, in GB/s.
+        Bandwidth of main memory and of the last-level cache, of the device as a whole, in GB/s.
     cache_bytes : int
         Size of that cache.
     unit_bytes : int
@@ -33,7 +33,7 @@ class DeviceSpec:
     unit_gbps : float
         Bandwidth of one unit to it, in GB/s, where it is a cache that keeps what one rTask reads for the next; else 0.
     launch_us, signal_us, barrier_us : float
-        Prices in microseconds: a launch; a counter from the release to the one who acquires it; a barrier
+        Costs in microseconds: of a launch; of a counter, from its release to the acquire that sees it; of a barrier
         over all vEUs.
     threads_per_unit, threads_per_block, registers_per_unit, blocks_per_unit, shared_per_block, warp : int
         Limits of a GPU; a CPU has one thread a unit.

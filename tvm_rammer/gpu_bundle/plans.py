@@ -7,7 +7,7 @@ from tvm import relax
 from tvm.ir import Constant, GlobalVar, Tuple, TupleGetItem
 
 from ..errors import CodegenError
-from ..relay_passes.bindings import body_blocks
+from ..relay_passes.bindings import body_blocks, result_of
 from .files import Files
 from .kernels import HostFunction, nbytes_of
 from .onsite.plan import Plan, PlanBuffer, PlanLaunch, View
@@ -45,7 +45,7 @@ def plan_of(
     for block in body_blocks(main):
         for binding in block.bindings:
             reader.values[binding.var] = reader.evaluate(binding.value)
-    result = reader.evaluate(main.body.body if isinstance(main.body, relax.SeqExpr) else main.body)
+    result = reader.evaluate(result_of(main))
     results = result if isinstance(result, tuple) else (result,)
     outputs = tuple(view for view in results if isinstance(view, View))
     if len(outputs) != len(results):

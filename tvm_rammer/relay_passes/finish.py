@@ -8,19 +8,19 @@ from tvm import relax, tirx
 
 from .module_pass import module_pass
 
-_HOMES = {"llvm": "cpu_generic", "cuda": "cuda"}
+_BACKENDS = {"llvm": "cpu_generic", "cuda": "cuda"}
 
 
-def backend(target: tvm.target.Target) -> ModuleType:
+def pipeline_of(target: tvm.target.Target) -> ModuleType:
     """TVM's own module of pipeline stages for a target."""
-    return importlib.import_module(f"tvm.relax.backend.{_HOMES.get(target.kind.name, 'gpu_generic')}.pipeline")
+    return importlib.import_module(f"tvm.relax.backend.{_BACKENDS.get(target.kind.name, 'gpu_generic')}.pipeline")
 
 
 def finish(target: tvm.target.Target) -> tvm.transform.Pass:
     """Lower a prepared module to what the Relax virtual machine runs.
 
     The stages are those of TVM's own pipeline for the target but without the fusion and the schedules, so what
-    `prepare` fused and the caller scheduled stays as it is. An operator that nobody legalized is legalized; on a GPU,
+    `prepare` fused and the caller scheduled stays as it is. Operators that are left are legalized; on a GPU,
     what was left to stock TVM gets stock TVM's own schedule. rTask functions stay private, or they would get an
     interface of their own.
 
@@ -32,18 +32,18 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
     -------
     tvm.transform.Pass
     """
-    home = backend(target)
+    stock = pipeline_of(target)
 
     @module_pass("RammerFinish")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         stages = [
             *([_stock_schedules(target)] if target.kind.name == "cuda" else []),
-            *home.library_dispatch_passes(target),
+            *stock.library_dispatch_passes(target),
             relax.transform.LegalizeOps(),
             # It looks for reshapes among the PrimFuncs and fails on one that is not written in blocks. Ours need
             # not be, and a reshape is an rOperator like any other.
-            *(p for p in home.dataflow_lower_passes(target) if p.info.name != "RewriteDataflowReshape"),
-            *home.finalize_passes(target),
+            *(p for p in stock.dataflow_lower_passes(target) if p.info.name != "RewriteDataflowReshape"),
+            *stock.finalize_passes(target),
             KeepRTasksPrivate(),
         ]
         with target:

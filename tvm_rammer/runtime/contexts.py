@@ -19,7 +19,7 @@ from tvm import relax
 
 from ..errors import ToolError
 from .explore import Alternative
-from .tensors import TensorSpec, aligned, check_input
+from .tensors import TensorSpec, aligned_tensor, check_input
 
 Result = TypeVar("Result")
 
@@ -52,7 +52,7 @@ class Context:
             An array has another shape or type than its input.
         """
         if self._staged is None:
-            self._staged = [aligned(spec) for spec in self._inputs]
+            self._staged = [aligned_tensor(spec) for spec in self._inputs]
         for array, spec, (place, _) in zip(arrays, self._inputs, self._staged, strict=True):
             check_input(array, spec)
             np.copyto(place, array)

@@ -1,12 +1,15 @@
-"""Whether results are right: against a reference in float64, and the same every time."""
+"""Checks of results: against a reference in float64, and bit by bit between runs."""
 
 from array import array
 from collections.abc import Callable, Sequence
 from math import inf, isfinite
 
 
-def relative_error(got: Sequence[float], want: Sequence[float]) -> float:
-    """Largest difference over the largest magnitude of the reference; infinite where something is not finite."""
+def finite_relative_error(got: Sequence[float], want: Sequence[float]) -> float:
+    """Largest difference over the largest magnitude of the reference; infinite if a result is not finite.
+
+    On finite values the same figure as `benchmark.race.relative_error`, without NumPy.
+    """
     if len(got) != len(want) or not all(map(isfinite, got)):
         return inf
     largest = max(map(abs, want), default=0.0)

@@ -9,7 +9,7 @@ from .launcher import Launcher, Work
 from .plan import Plan
 
 _NAN_BYTE = 0xFF
-"""Four of it are a NaN: what a kernel reads before anyone has written it shows in the result."""
+"""Four of these bytes are a NaN, so that a read before a write shows in the result."""
 
 
 class Session:

@@ -21,7 +21,7 @@ _UNROLLED_SINCE = {"LSTM": 10, "GRU": 10, "RNN": 10, "Scan": 10}
 _BROADCAST = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "PRelu", "Sub", "Xor"])
 
 
-def modernise(model: onnx.ModelProto) -> onnx.ModelProto:
+def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
     """Rewrite what TVM's frontend would misread, or lacks, by operators that it has.
 
     The frontend takes an operator older than its oldest converter for one of that converter's version: it ignores

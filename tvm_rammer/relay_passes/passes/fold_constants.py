@@ -74,9 +74,9 @@ class _Plan:
         for block in body_blocks(func):
             for binding in block.bindings:
                 if isinstance(binding, relax.VarBinding):
-                    self._look_at(binding)
+                    self._classify(binding)
 
-    def _look_at(self, binding: relax.VarBinding) -> None:
+    def _classify(self, binding: relax.VarBinding) -> None:
         value = substitute(binding.value, self.numpy)
         fields = tensor_fields(binding.var.ty)
         if fields is None or any(static_shape(f) is None or dtype_of(f) not in ITEM_BYTES for f in fields):
@@ -113,7 +113,7 @@ class _Plan:
                 return False
         elif call.op.name.startswith(_KEPT) or not call.op.has_attr("FLegalize") or not call.op.get_attr("FPurity"):
             return False
-        return _nbytes([call]) <= max(LIMIT_BYTES, 4 * _nbytes(inputs))
+        return _total_bytes([call]) <= max(LIMIT_BYTES, 4 * _total_bytes(inputs))
 
     def replaced(self, results: dict[relax.Var, relax.Expr]) -> relax.Function:
         """The function with constants bound where they are known."""
@@ -150,7 +150,7 @@ def _runs_on_cpu(func: object) -> bool:
     return not any(key in (func.attrs or {}) for key in ("tirx.is_scheduled", "target", "tirx.kernel_launch_params"))
 
 
-def _nbytes(exprs: Iterable[relax.Expr]) -> int:
+def _total_bytes(exprs: Iterable[relax.Expr]) -> int:
     fields = [field for expr in exprs for field in tensor_fields(expr.ty) or ()]
     return sum(math.prod(static_shape(f) or ()) * ITEM_BYTES.get(dtype_of(f), 8) for f in fields)
 

@@ -15,7 +15,7 @@ from tvm.ir import Constant, GlobalVar, Tuple, TupleGetItem
 
 from ...errors import ModelError
 from ...ir import Buffer, BufferKind, RGraph, ROperator
-from ..bindings import body_blocks, dtype_of, leaves, static_shape, tensor_fields
+from ..bindings import body_blocks, dtype_of, is_alias, leaves, result_of, static_shape, tensor_fields
 from .eligible import is_barrier, reason_to_leave
 
 BufferExpr: TypeAlias = relax.Var | Constant | tuple[relax.Var, int]
@@ -49,7 +49,7 @@ class Partition:
     """All regions, function by function in the order of their levels, and what stays a stock call: (name, reason)."""
 
     regions: tuple[Region, ...]
-    left: tuple[tuple[str, str], ...]
+    stock_calls: tuple[tuple[str, str], ...]
 
 
 def partition(mod: tvm.IRModule) -> Partition:
@@ -78,7 +78,7 @@ def partition(mod: tvm.IRModule) -> Partition:
         raise ModelError("the module has no Relax function; give one that TVM's frontends or a BlockBuilder made")
     taken = {var.name_hint for var in mod.get_global_vars()}
     regions: list[Region] = []
-    left: list[tuple[str, str]] = []
+    stock_calls: list[tuple[str, str]] = []
     reasons: dict[GlobalVar, str | None] = {}
     for name in sorted(functions, key=lambda name: (name != "main", name)):
         if functions[name].attrs and "Codegen" in functions[name].attrs:
@@ -86,8 +86,8 @@ def partition(mod: tvm.IRModule) -> Partition:
         found, stock = _partition_function(mod, functions[name], reasons)
         for members, values in found:
             regions.append(_region(_unique(f"region{len(regions)}", taken), name, members, values))
-        left += [(call if name == "main" else f"{name}.{call}", reason) for call, reason in stock]
-    return Partition(tuple(regions), tuple(left))
+        stock_calls += [(call if name == "main" else f"{name}.{call}", reason) for call, reason in stock]
+    return Partition(tuple(regions), tuple(stock_calls))
 
 
 def _partition_function(
@@ -95,29 +95,29 @@ def _partition_function(
 ) -> tuple[list[tuple[list[relax.VarBinding], "_Values"]], list[tuple[str, str]]]:
     """The bindings of each region of a function, and what stays a stock call."""
     values = _Values(function)
-    left: list[tuple[str, str]] = []
+    stock_calls: list[tuple[str, str]] = []
     members: dict[tuple[int, int], list[relax.VarBinding]] = {}
-    for place, block in enumerate(body_blocks(function)):
+    for index, block in enumerate(body_blocks(function)):
         levels: dict[relax.Var, tuple[int, bool]] = {}
         floor = highest = 0
         for binding in block.bindings:
             above = [levels[var] for var in values.producers(binding.value) if var in levels]
-            if isinstance(binding, relax.VarBinding) and values.is_alias(binding):
+            if isinstance(binding, relax.VarBinding) and is_alias(binding):
                 if binding.var not in values.fields:  # a nested tuple: not seen through, so it is like a stock call
                     levels[binding.var] = max((lv for lv, _ in above), default=floor), False
                 continue
             reason = reason_to_leave(mod, binding, reasons)
             if reason is None:
                 level = max([floor, *(lv + (not ours) for lv, ours in above)])
-                members.setdefault((place, level), []).append(binding)
+                members.setdefault((index, level), []).append(binding)
             else:
                 level = max([floor, *(lv for lv, _ in above)])
-                left.append((binding.var.name, reason))
+                stock_calls.append((binding.var.name, reason))
             highest = max(highest, level)
             levels[binding.var] = level, reason is None
             if reason is not None and is_barrier(mod, binding.value, isinstance(block, relax.DataflowBlock)):
                 floor = highest + 1
-    return [(members[key], values) for key in sorted(members)], left
+    return [(members[key], values) for key in sorted(members)], stock_calls
 
 
 class _Values:
@@ -132,7 +132,7 @@ class _Values:
         for block in body_blocks(function):
             for binding in block.bindings:
                 self._bind(binding)
-        self._read(function.body.body if isinstance(function.body, relax.SeqExpr) else function.body, None)
+        self._read(result_of(function), None)
 
     def _bind(self, binding: relax.Binding) -> None:
         seen = self.resolve(binding.value) if isinstance(binding, relax.VarBinding) else None
@@ -171,10 +171,6 @@ class _Values:
             return None if None in parts else [key for part in parts if part is not None for key in part]
         return None
 
-    def is_alias(self, binding: relax.VarBinding) -> bool:
-        """Whether a binding computes nothing."""
-        return isinstance(binding.value, relax.Var | Constant | Tuple | TupleGetItem)
-
     def producers(self, expr: relax.Expr) -> set[relax.Var]:
         """The Vars whose computations `expr` reads."""
         keys = [k for leaf in leaves(expr) if isinstance(leaf, relax.Var) for k in self.fields.get(leaf, [(leaf, 0)])]
@@ -205,7 +201,7 @@ def _region(name: str, owner: str, members: list[relax.VarBinding], values: _Val
     names: set[str] = set()
     for binding in members:
         function, arguments = binding.value.args[0], binding.value.args[1].fields
-        inputs = [position(_one(values.resolve(arg)), arg.ty) for arg in arguments]
+        inputs = [position(_single(values.resolve(arg)), arg.ty) for arg in arguments]
         outputs = [position((binding.var, i), ty) for i, ty in enumerate(tensor_fields(binding.var.ty) or ())]
         label = _unique(function.name_hint, names)
         operators.append(ROperator(label, function.name_hint, tuple(inputs), tuple(outputs)))
@@ -217,7 +213,7 @@ def _region(name: str, owner: str, members: list[relax.VarBinding], values: _Val
     )
 
 
-def _one(keys: Iterable[_Key] | None) -> _Key:
+def _single(keys: Iterable[_Key] | None) -> _Key:
     (key,) = keys or ()
     return key
 
