@@ -41,12 +41,12 @@ def compile_rtasks(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> li
 
 
 def one_rtask(kernel: ScheduledKernel) -> tirx.PrimFunc:
-    """Make the loop over rTasks run one of them, given as one more parameter.
+    """Make of the parallel loop over all rTasks a function that runs one, given as one more parameter.
 
     Raises
     ------
     CodegenError
-        There are several rTasks but no parallel loop of so many turns.
+        There are several rTasks but no parallel loop of so many iterations.
     """
     rtask = tirx.Var("rtask", "int32")
     loops: list[tirx.For] = []

@@ -4,16 +4,15 @@ The kernel's outermost parallel loop goes away and its variable becomes a parame
 become pointers into its vEU's arena, so that nothing is allocated while it runs.
 """
 
-import math
-
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Expr, PointerType, PrimType, TensorLoad
+from tvm.ir import Expr, TensorLoad
 
 from ...errors import CodegenError, last_line
-from ...ir import ITEM_BYTES, RKernel
+from ...ir import RKernel
 from ...kernel import RTaskFunction, ScheduledKernel
+from ..arrays import array_bytes, pointer_variable
 
 _PLAIN_FUNCTION = 2
 """Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. LLVM would
@@ -55,8 +54,7 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
     body = [_one_rtask(s, rtask, kernel.spec) for s in _statements(func.body)]
     body = [_hoist_choices(_serial(_move_arrays(s, scratch))) for s in body]
 
-    pointers = [_pointer(p) for p in func.params]
-    arenas = [_pointer(b) for b in scratch]
+    pointers, arenas = ([pointer_variable(b.name, str(b.dtype)) for b in some] for some in (func.params, scratch))
     declared = [tirx.DeclBuffer(b, data=p) for b, p in zip((*func.params, *scratch), (*pointers, *arenas), strict=True)]
     out = tirx.PrimFunc([*pointers, *arenas, rtask], tirx.SeqStmt([*declared, *body]))
     attrs = {"global_symbol": kernel.spec.name, "calling_conv": _PLAIN_FUNCTION, "tirx.noalias": True, "s_tir": True}
@@ -66,20 +64,12 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
         name=kernel.spec.name,
         func=out,
         dtypes=tuple(str(p.dtype) for p in func.params),
-        scratch=tuple((_nbytes(b), str(b.dtype)) for b in scratch),
+        scratch=tuple((array_bytes(b), str(b.dtype)) for b in scratch),
     )
 
 
 def _statements(body: tirx.Stmt) -> list[tirx.Stmt]:
     return list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
-
-
-def _pointer(buffer: tirx.Buffer) -> tirx.Var:
-    return tirx.Var(f"{buffer.name}_ptr", PointerType(PrimType(str(buffer.dtype)), "global"))
-
-
-def _nbytes(buffer: tirx.Buffer) -> int:
-    return math.prod(int(s) for s in buffer.shape) * ITEM_BYTES[str(buffer.dtype)]
 
 
 def _one_rtask(statement: tirx.Stmt, rtask: tirx.Var, spec: RKernel) -> tirx.Stmt:
