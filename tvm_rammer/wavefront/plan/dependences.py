@@ -1,8 +1,8 @@
-"""Which rTasks an rTask depends on: those whose output it reads, not their whole operator.
+"""Which rTasks an rTask depends on: those whose output it reads, rather than all of their operator.
 
 Rammer's barrier-rTask waits for a set of rTasks (OSDI 2020, 3.4). Here that set comes from the footprints of the
 two kernels. Two rTasks are independent if the boxes that they touch lie apart in some dimension: of the view
-that both footprints have, or else of the buffer's own shape, or of the buffer as one long row.
+that both footprints have, or else of the buffer's own shape, or of its elements in row-major order.
 """
 
 import math
@@ -43,30 +43,30 @@ def needs(graph: RGraph, writer: int, writes: RKernel, reader: int, reads: RKern
                 out, into = _region(writes, len(before.inputs) + n), _region(reads, i)
                 if out is None or into is None:
                     return None
-                met = _meet(out, writes.num_rtasks, into, reads.num_rtasks, graph.buffers[b].shape)
-                if met is None:
+                sets = _overlaps(out, writes.num_rtasks, into, reads.num_rtasks, graph.buffers[b].shape)
+                if sets is None:
                     return None
-                found.append(met)
+                found.append(sets)
     if len(found) == 1:
         return found[0]
     return tuple(union(bits, range(len(bits))) for bits in zip(*found, strict=True))
 
 
 def union(sets: Sequence[int], indices: Iterable[int]) -> int:
-    """Unite some of many sets of bits."""
+    """The union of some of many sets, each as bits."""
     bits = 0
     for i in indices:
         bits |= sets[i]
     return bits
 
 
-def fallbacks(program: RProgram) -> tuple[int, int]:
-    """Count the dependences between operators of a program, and those that nothing is known of.
+def count_unknown(program: RProgram) -> tuple[int, int]:
+    """Count the dependences between operators of a program, and those for which footprints are missing.
 
     Returns
     -------
     unknown : int
-        Dependences for which a kernel lacks the footprint: each rTask waits for the whole operator.
+        Dependences for which a kernel lacks the footprint: each rTask waits for all of the operator.
     total : int
     """
     graph, kernels = program.graph, program.kernels
@@ -84,17 +84,17 @@ def _region(kernel: RKernel, parameter: int) -> Footprint | None:
 
 
 @lru_cache(maxsize=4096)
-def _meet(writes: Footprint, writers: int, reads: Footprint, readers: int, shape: tuple[int, ...]) -> Needs | None:
-    """For each reading rTask the writing ones that it meets; None where each meets all. A pure function's memory."""
+def _overlaps(writes: Footprint, writers: int, reads: Footprint, readers: int, shape: tuple[int, ...]) -> Needs | None:
+    """For each reading rTask the writing ones whose box overlaps its own, as bits; None where all do."""
     if not (_fits(writes, writers, shape) and _fits(reads, readers, shape)):
         return None
     everything = (1 << writers) - 1
-    met = [everything] * readers
+    overlapping = [everything] * readers
     for written, read in _axes(writes, writers, reads, readers, shape):
-        find = _Axis(written)
+        axis = _Axis(written)
         for r, span in enumerate(read):
-            met[r] &= find.meeting(span)
-    return None if all(bits == everything for bits in met) else tuple(met)
+            overlapping[r] &= axis.overlapping(span)
+    return None if all(bits == everything for bits in overlapping) else tuple(overlapping)
 
 
 def _fits(footprint: Footprint, num_rtasks: int, shape: tuple[int, ...]) -> bool:
@@ -129,7 +129,7 @@ def _boxes(footprint: Footprint, num_rtasks: int, view: tuple[int, ...]) -> list
 
 
 def _row(box: Box, view: tuple[int, ...]) -> Span:
-    """From the first element of a box to its last, the buffer as one long row."""
+    """From the first element of a box to its last, in row-major order."""
     if any(low == high for low, high in box):
         return 0, 0
     first = last = 0
@@ -156,25 +156,25 @@ def _reshape(box: Box, view: tuple[int, ...], shape: tuple[int, ...]) -> Box:
 
 
 class _Axis:
-    """Finds those of many spans that meet a span: begun before its end, not ended by its beginning."""
+    """Finds those of many spans that overlap a span: they start before its end, and do not end by its start."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
-        self.starts, self.begun = _sweep([low for low, _ in spans])
-        self.ends, self.ended = _sweep([high for _, high in spans])
-        self.known: dict[Span, int] = {}
+        self.starts, self.started = _prefixes([low for low, _ in spans])
+        self.ends, self.ended = _prefixes([high for _, high in spans])
+        self.found: dict[Span, int] = {}
 
-    def meeting(self, span: Span) -> int:
-        """The spans that meet it, as bits."""
-        if span not in self.known:
-            begun = self.begun[bisect_left(self.starts, span[1])]
-            self.known[span] = begun & ~self.ended[bisect_right(self.ends, span[0])]
-        return self.known[span]
+    def overlapping(self, span: Span) -> int:
+        """The spans that overlap it, as bits."""
+        if span not in self.found:
+            started = self.started[bisect_left(self.starts, span[1])]
+            self.found[span] = started & ~self.ended[bisect_right(self.ends, span[0])]
+        return self.found[span]
 
 
-def _sweep(places: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The places in order, and after how many of them which ones have been passed."""
-    order = sorted(range(len(places)), key=lambda n: places[n])
-    passed = [0]
+def _prefixes(ends: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Sort ends; for each number of them, from none to all, which spans the first so many belong to, as bits."""
+    order = sorted(range(len(ends)), key=lambda n: ends[n])
+    prefixes = [0]
     for n in order:
-        passed.append(passed[-1] | 1 << n)
-    return [places[n] for n in order], passed
+        prefixes.append(prefixes[-1] | 1 << n)
+    return [ends[n] for n in order], prefixes

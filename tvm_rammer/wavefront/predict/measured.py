@@ -1,4 +1,4 @@
-"""A real run of a program as a `Timeline`, like a simulated one."""
+"""A measured run of a program as a `Timeline`, like a simulated one."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from .timeline import Span, Timeline, next_operators
 
 
 def measured_timeline(program: RProgram, begin_us: Sequence[float], end_us: Sequence[Sequence[float]]) -> Timeline:
-    """Put what was measured of a program into the form that simulations have.
+    """Make a timeline of the measured times of a program's instructions.
 
     Parameters
     ----------

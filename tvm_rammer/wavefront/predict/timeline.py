@@ -1,4 +1,4 @@
-"""An execution, simulated or measured, as values."""
+"""An execution of a program, simulated or measured."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ...ir import Instruction, Run
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What one vEU does for some time.
+    """A time in which one vEU runs rTasks, or waits.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Timeline:
         signals: Mapping[int, tuple[tuple[float, int], ...]],
         wait_us: tuple[float, ...],
     ) -> "Timeline":
-        """A timeline with the utilisation that its spans make."""
+        """A timeline whose utilisation is computed from its spans."""
         busy = sum(s.end_us - s.start_us for s in spans if s.kind == "run")
         utilisation = busy / (makespan_us * len(wait_us)) if makespan_us else 0.0
         return cls(spans, makespan_us, utilisation, signals, wait_us)

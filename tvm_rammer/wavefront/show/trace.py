@@ -1,4 +1,4 @@
-"""An execution in Chrome's trace event format, as Perfetto and chrome://tracing read it."""
+"""Executions in Chrome's trace event format, which Perfetto and chrome://tracing read."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from ..predict.simulate import simulate
 from ..predict.timeline import Span, Timeline
 
 _INSIDE_US = 1e-3
-"""An arrow begins so long before its signal: it is bound to the box that its time lies in."""
+"""An arrow begins so long before its signal, since it is attached to the box that holds its time."""
 
 Event = dict[str, Any]
 
@@ -26,9 +26,9 @@ def trace_json(
     programs : sequence of RProgram
         In launch order.
     cost : CostModel, optional
-        The prices of the simulation; without it synchronisation costs nothing.
+        The cost model of the simulation; without it synchronisation costs nothing.
     timelines : sequence of Timeline, optional
-        What was measured of each program; without it they are simulated.
+        A measured run of each program; without it they are simulated.
 
     Returns
     -------
@@ -36,9 +36,9 @@ def trace_json(
         A JSON object with `traceEvents`; times are in microseconds. Category `run` or `wait` are spans of the
         timelines, `launch` are launches.
     """
-    prices = cost or CostModel()
-    executions = timelines or [simulate(program, prices) for program in programs]
-    return json.dumps({"traceEvents": list(_events(programs, prices, executions)), "displayTimeUnit": "ns"})
+    cost = cost or CostModel()
+    timelines = timelines or [simulate(program, cost) for program in programs]
+    return json.dumps({"traceEvents": list(_events(programs, cost, timelines)), "displayTimeUnit": "ns"})
 
 
 def _events(programs: Sequence[RProgram], cost: CostModel, timelines: Sequence[Timeline]) -> Iterator[Event]:
@@ -79,11 +79,8 @@ def _span(program: RProgram, span: Span, start_us: float) -> Event:
 
 def _arrows(program: RProgram, cost: CostModel, timeline: Timeline, start_us: float) -> Iterator[Event]:
     """Two events for each wait that another lane's signal ended: where the arrow starts, and where it ends."""
-    causes = Causes(program, cost, timeline)
-    for span in timeline.spans:
-        cause = causes.of(span)
-        if cause and cause.lane != span.lane:
-            common = {"cat": "signal", "name": "signal", "pid": 0}
-            begin_us = start_us + max(0.0, cause.time_us - _INSIDE_US)
-            yield {"ph": "s", **common, "tid": cause.lane + 1, "ts": begin_us}
-            yield {"ph": "f", "bp": "e", **common, "tid": span.lane + 1, "ts": start_us + span.end_us}
+    common = {"cat": "signal", "name": "signal", "pid": 0}
+    for span, cause in Causes(program, cost, timeline).between_lanes():
+        begin_us = start_us + max(0.0, cause.time_us - _INSIDE_US)
+        yield {"ph": "s", **common, "tid": cause.lane + 1, "ts": begin_us}
+        yield {"ph": "f", "bp": "e", **common, "tid": span.lane + 1, "ts": start_us + span.end_us}
