@@ -232,16 +232,11 @@ class RKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class RTask:
-    """The smallest unit of scheduling: the `index`-th tile of an operator (Rammer, 3.1)."""
-
-    operator: int
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
-    """Run rTasks `start, start + step, ...` (`count` of them) of an operator, one after another."""
+    """Run rTasks `start, start + step, ...` (`count` of them) of an operator, one after another.
+
+    An rTask is the smallest unit of scheduling: one tile of an operator, known by its index (Rammer, 3.1).
+    """
 
     operator: int
     start: int
@@ -293,7 +288,7 @@ class RProgram:
     workspace_bytes : int
         Size of the workspace that holds them.
     makespan_us : float
-        Predicted time of the whole program, in microseconds, its launch included.
+        Predicted time of the program, in microseconds, its launch included.
     barriers : int
         So many events, the last ones, are barriers: each lane that takes part signals and at once waits for all
         of them. Only their cost differs from that of other events.

@@ -1,7 +1,7 @@
 """A reference interpreter: runs an rProgram, rTask by rTask, in random legal orders.
 
-It reads the program alone and knows nothing of the code generators: no tables, no segments, no generated code. What
-memory is shared in the plan is shared here too, byte for byte.
+It depends on the program alone, and on nothing of the code generators: no tables, no segments, no generated code.
+Buffers that share memory in the plan share it here, too, byte for byte.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from ..errors import VerificationError
 from ..ir import ALIGNMENT, RProgram, Run, Signal, Wait
 from ..kernel import Pack
 
-RTask = Callable[..., None]
+RTaskCall = Callable[..., None]
 """Runs one rTask: takes the operator's buffers, inputs then outputs, and the rTask's index."""
 
 _NEW_PRIORITY = 0.25
@@ -23,7 +23,7 @@ _NEW_PRIORITY = 0.25
 
 def interpret(
     program: RProgram,
-    rtasks: Sequence[RTask],
+    rtasks: Sequence[RTaskCall],
     values: Mapping[str, np.ndarray],
     *,
     packs: Sequence[Mapping[int, Pack]] | None = None,

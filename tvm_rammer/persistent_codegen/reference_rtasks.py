@@ -9,10 +9,10 @@ from tvm import tirx
 from ..device import DeviceSpec
 from ..errors import CodegenError
 from ..kernel import ScheduledKernel
-from .reference import RTask
+from .reference import RTaskCall
 
 
-def compile_rtasks(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> list[RTask]:
+def compile_rtasks(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> list[RTaskCall]:
     """Compile what `interpret` calls.
 
     Parameters

@@ -170,6 +170,7 @@ def test_graphs_that_no_plan_can_compute() -> None:
     refused(changed(a, replace(b, outputs=(7,))), "'b' uses buffer 7 of 3")
     orphan = Buffer("lost", (1,), "int8", "intermediate")
     refused(
-        changed(a, replace(b, inputs=(3,)), buffers=(*graph.buffers, orphan)), "'b' reads 'lost', which nobody writes"
+        changed(a, replace(b, inputs=(3,)), buffers=(*graph.buffers, orphan)),
+        "'b' reads 'lost', which no operator writes",
     )
     refused(changed(a, replace(b, inputs=(1, 2))), "'b' reads 'b.out' on lane 0")

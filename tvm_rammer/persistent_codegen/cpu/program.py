@@ -30,7 +30,7 @@ def assemble_cpu(
     *,
     stamped: bool = False,
 ) -> AssembledProgram:
-    """Make the function of an rProgram.
+    """Make the function of an rProgram that TVM's thread pool runs.
 
     Parameters
     ----------
@@ -46,6 +46,10 @@ def assemble_cpu(
         The variable under which the module holds each rTask function.
     stamped : bool
         Whether to note when each instruction of each lane ends, for `read_stamps`.
+
+    Returns
+    -------
+    AssembledProgram
     """
     lanes = len(program.lanes)
     arena = max((f.scratch_bytes for f in functions), default=0)

@@ -25,13 +25,13 @@ CONSTANT_NAMES = ("weights", "begin", "code", "arguments", "state")
 class _Body:
     """What the pieces of the kernel refer to: its buffers, and the indices of its block and thread."""
 
-    begin: tirx.Var
-    code: tirx.Var
-    arguments: tirx.Var
-    state: tirx.Var
+    begin: tirx.Buffer
+    code: tirx.Buffer
+    arguments: tirx.Buffer
+    state: tirx.Buffer
     width: int
-    views: Mapping[tuple[int, str], tirx.Var]
-    arena: Mapping[str, tirx.Var]
+    views: Mapping[tuple[int, str], tirx.Buffer]
+    arena: Mapping[str, tirx.Buffer]
     callees: Mapping[str, GlobalVar]
     threads: int
     veu: tirx.Var
@@ -101,13 +101,13 @@ def build_kernel(
 
 def _parameters(
     program: RProgram, layout: Layout, constants: Sequence[np.ndarray]
-) -> tuple[dict[int, tirx.Var], dict[str, tirx.Var]]:
+) -> tuple[dict[int, tirx.Buffer], dict[str, tirx.Buffer]]:
     """Declare the parameters; return the segments by number, and the tables by name."""
-    segments: dict[int, tirx.Var] = {}
-    plan: dict[str, tirx.Var] = {}
+    segments: dict[int, tirx.Buffer] = {}
+    plan: dict[str, tirx.Buffer] = {}
     external_buffers = (*layout.inputs, *layout.outputs)
 
-    def tensor(name: str, shape: tuple[int, ...], dtype: str) -> tirx.Var:
+    def tensor(name: str, shape: tuple[int, ...], dtype: str) -> tirx.Buffer:
         return T.arg(name, T.buffer(shape, dtype, layout=None))
 
     def declare_external(positions: range) -> None:
@@ -124,7 +124,9 @@ def _parameters(
     return segments, plan
 
 
-def _views(segments: Mapping[int, tirx.Var], signatures: Sequence[CallSignature]) -> dict[tuple[int, str], tirx.Var]:
+def _views(
+    segments: Mapping[int, tirx.Buffer], signatures: Sequence[CallSignature]
+) -> dict[tuple[int, str], tirx.Buffer]:
     """Declare each segment as a flat array of each element type that an rTask function reads or writes there."""
     wanted = {
         (segment, dtype)
@@ -140,7 +142,7 @@ def _views(segments: Mapping[int, tirx.Var], signatures: Sequence[CallSignature]
     return views
 
 
-def _arena(signatures: Sequence[CallSignature], shared_bytes: int) -> dict[str, tirx.Var]:
+def _arena(signatures: Sequence[CallSignature], shared_bytes: int) -> dict[str, tirx.Buffer]:
     """Allocate the block's scratch arena in dynamic shared memory, and declare it as each element type."""
     if not shared_bytes:
         return {}

@@ -60,9 +60,9 @@ def arrival(reads: Iterable[tuple[Placement, int | None]]) -> Arrival:
         else:
             for veu in part:
                 written_us[veu] = max(written_us.get(veu, NEVER), placement.ends_us[veu])
-        if bits and placement.rank > latest:
+        if bits and placement.number > latest:
             lowest = (bits & -bits).bit_length() - 1
-            middle_veu, latest = placement.veu_of((lowest + bits.bit_length() - 1) // 2), placement.rank
+            middle_veu, latest = placement.veu_of((lowest + bits.bit_length() - 1) // 2), placement.number
     if not written_us:
         return Arrival(None, NEVER, NEVER, middle_veu)
     last_veu = max(written_us, key=lambda veu: written_us[veu])

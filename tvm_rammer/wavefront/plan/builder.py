@@ -110,10 +110,10 @@ class ProgramBuilder:
             What will be appended; without it, and its kernel, the wait is for all rTasks of the operators.
         kernel : RKernel, optional
         """
-        ranked = [(self._placements[o].rank, o) for o in on if o in self._placements]
+        numbered = [(self._placements[o].number, o) for o in on if o in self._placements]
         # Latest first: a wait implies only what was appended before its operator, so no later wait of this
         # loop can make an earlier one superfluous.
-        for _, operator in sorted(ranked, reverse=True):
+        for _, operator in sorted(numbered, reverse=True):
             target = self._placements[operator]
             need = None if rtasks is None or kernel is None else self._needs(operator, rtasks.operator, kernel)
             part = None if need is None or rtasks is None else target.veus_of(union(need, rtasks.indices()))

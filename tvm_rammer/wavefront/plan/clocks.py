@@ -13,7 +13,7 @@ WIDTH = 32
 Clock = int
 """For each vEU, how many instructions of its lane are known to be complete.
 
-A vEU's own entry may lag behind: it always knows what it has done itself.
+A vEU's entry for itself may lag behind, since program order implies it.
 """
 
 
@@ -54,7 +54,7 @@ class ClockArithmetic:
         return ((clock | self.guards) - wanted) & self.guards == self.guards
 
     def behind(self, clock: Clock, wanted: Clock) -> int:
-        """The vEUs, as guard bits, of which a clock knows less than is wanted."""
+        """The vEUs, as guard bits, whose entry in a clock is less than in another."""
         return self.guards & ~((clock | self.guards) - wanted)
 
     def _where_not_less(self, a: Clock, b: Clock) -> int:

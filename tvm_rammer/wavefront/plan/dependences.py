@@ -15,8 +15,8 @@ from ...ir import Footprint, RGraph, RKernel, RProgram
 Needs = tuple[int, ...]
 """For each rTask of a reader the rTasks of a writer that it depends on, as bits."""
 
-Span = tuple[int, int]
-Box = tuple[Span, ...]
+Interval = tuple[int, int]
+Box = tuple[Interval, ...]
 
 
 def needs(graph: RGraph, writer: int, writes: RKernel, reader: int, reads: RKernel) -> Needs | None:
@@ -40,7 +40,7 @@ def needs(graph: RGraph, writer: int, writes: RKernel, reader: int, reads: RKern
     for i, b in enumerate(after.inputs):
         for n, written in enumerate(before.outputs):
             if b == written:
-                out, into = _region(writes, len(before.inputs) + n), _region(reads, i)
+                out, into = _footprint(writes, len(before.inputs) + n), _footprint(reads, i)
                 if out is None or into is None:
                     return None
                 sets = _overlaps(out, writes.num_rtasks, into, reads.num_rtasks, graph.buffers[b].shape)
@@ -73,13 +73,14 @@ def count_unknown(program: RProgram) -> tuple[int, int]:
     made = {b: (o, n) for o, op in enumerate(graph.operators) for n, b in enumerate(op.outputs)}
     edges = [(o, i, *made[b]) for o, op in enumerate(graph.operators) for i, b in enumerate(op.inputs) if b in made]
     unknown = sum(
-        _region(kernels[reader], i) is None or _region(kernels[writer], len(graph.operators[writer].inputs) + n) is None
+        _footprint(kernels[reader], i) is None
+        or _footprint(kernels[writer], len(graph.operators[writer].inputs) + n) is None
         for reader, i, writer, n in edges
     )
     return unknown, len(edges)
 
 
-def _region(kernel: RKernel, parameter: int) -> Footprint | None:
+def _footprint(kernel: RKernel, parameter: int) -> Footprint | None:
     return kernel.footprints[parameter] if parameter < len(kernel.footprints) else None
 
 
@@ -92,8 +93,8 @@ def _overlaps(writes: Footprint, writers: int, reads: Footprint, readers: int, s
     overlapping = [everything] * readers
     for written, read in _axes(writes, writers, reads, readers, shape):
         axis = _Axis(written)
-        for r, span in enumerate(read):
-            overlapping[r] &= axis.overlapping(span)
+        for r, interval in enumerate(read):
+            overlapping[r] &= axis.overlapping(interval)
     return None if all(bits == everything for bits in overlapping) else tuple(overlapping)
 
 
@@ -108,8 +109,8 @@ def _fits(footprint: Footprint, num_rtasks: int, shape: tuple[int, ...]) -> bool
 
 def _axes(
     writes: Footprint, writers: int, reads: Footprint, readers: int, shape: tuple[int, ...]
-) -> list[tuple[list[Span], list[Span]]]:
-    """The dimensions in which to compare: for each the spans of the writers and of the readers."""
+) -> list[tuple[list[Interval], list[Interval]]]:
+    """The dimensions in which to compare: for each the intervals of the writers and of the readers."""
     view = writes.view or shape
     written, read = _boxes(writes, writers, view), _boxes(reads, readers, reads.view or shape)
     if view == (reads.view or shape):
@@ -128,7 +129,7 @@ def _boxes(footprint: Footprint, num_rtasks: int, view: tuple[int, ...]) -> list
     return boxes
 
 
-def _row(box: Box, view: tuple[int, ...]) -> Span:
+def _row(box: Box, view: tuple[int, ...]) -> Interval:
     """From the first element of a box to its last, in row-major order."""
     if any(low == high for low, high in box):
         return 0, 0
@@ -144,7 +145,7 @@ def _reshape(box: Box, view: tuple[int, ...], shape: tuple[int, ...]) -> Box:
     first, end = _row(box[same:], view[same:])
     if first == end:
         return ((0, 0),) * len(shape)
-    inner: list[Span] = []
+    inner: list[Interval] = []
     last, together = end - 1, True
     for d in range(same, len(shape)):
         stride = math.prod(shape[d + 1 :])
@@ -156,23 +157,23 @@ def _reshape(box: Box, view: tuple[int, ...], shape: tuple[int, ...]) -> Box:
 
 
 class _Axis:
-    """Finds those of many spans that overlap a span: they start before its end, and do not end by its start."""
+    """Finds those of many intervals that overlap a interval: they start before its end, and do not end by its start."""
 
-    def __init__(self, spans: Sequence[Span]) -> None:
-        self.starts, self.started = _prefixes([low for low, _ in spans])
-        self.ends, self.ended = _prefixes([high for _, high in spans])
-        self.found: dict[Span, int] = {}
+    def __init__(self, intervals: Sequence[Interval]) -> None:
+        self.starts, self.started = _prefixes([low for low, _ in intervals])
+        self.ends, self.ended = _prefixes([high for _, high in intervals])
+        self.found: dict[Interval, int] = {}
 
-    def overlapping(self, span: Span) -> int:
-        """The spans that overlap it, as bits."""
-        if span not in self.found:
-            started = self.started[bisect_left(self.starts, span[1])]
-            self.found[span] = started & ~self.ended[bisect_right(self.ends, span[0])]
-        return self.found[span]
+    def overlapping(self, interval: Interval) -> int:
+        """The intervals that overlap it, as bits."""
+        if interval not in self.found:
+            started = self.started[bisect_left(self.starts, interval[1])]
+            self.found[interval] = started & ~self.ended[bisect_right(self.ends, interval[0])]
+        return self.found[interval]
 
 
 def _prefixes(ends: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Sort ends; for each number of them, from none to all, which spans the first so many belong to, as bits."""
+    """Sort ends; for each number of them, from none to all, which intervals the first so many belong to, as bits."""
     order = sorted(range(len(ends)), key=lambda n: ends[n])
     prefixes = [0]
     for n in order:

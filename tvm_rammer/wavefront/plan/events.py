@@ -43,13 +43,13 @@ def finish_events(
     num_events : int
         Numbered by operators in the order of appending, then barriers.
     """
-    rank = {o: n for n, o in enumerate(operators)}
+    number_of = {o: n for n, o in enumerate(operators)}
     awaited = {i.event for lane in lanes for i in lane if isinstance(i, Wait)}
-    after_operators = len(rank)
+    after_operators = len(number_of)
 
     def sort_key(e: int) -> tuple[int, int]:
         operator = events[e].operator
-        return (after_operators if operator is None else rank[operator]), e
+        return (after_operators if operator is None else number_of[operator]), e
 
     order = sorted(awaited, key=sort_key)
     number = {e: n for n, e in enumerate(order)}

@@ -71,7 +71,7 @@ class _Execution:
         ready = list(range(len(self.lanes)))
         while ready:
             v = ready.pop()
-            while self.at[v] < len(self.lanes[v]) and self._passes(v, ready):
+            while self.at[v] < len(self.lanes[v]) and self._execute(v, ready):
                 instruction = self.lanes[v][self.at[v]]
                 self.at[v] += 1
                 if isinstance(instruction, Run):
@@ -80,7 +80,7 @@ class _Execution:
         begin = tuple(reduce(self.arithmetic.common, begins.values()) if begins else 0 for begins in self.begin)
         return OperatorOrder(tuple(sequence), begin, tuple(map(pack, self.end)))
 
-    def _passes(self, v: int, ready: list[int]) -> bool:
+    def _execute(self, v: int, ready: list[int]) -> bool:
         """Execute the next instruction of a lane; False if it has to wait."""
         instruction = self.lanes[v][self.at[v]]
         if isinstance(instruction, Run):

@@ -11,7 +11,7 @@ class Placement:
 
     Parameters
     ----------
-    rank : int
+    number : int
         How many operators were appended before this one.
     arithmetic : ClockArithmetic
 
@@ -41,11 +41,11 @@ class Placement:
         "events",
         "finish_us",
         "last",
-        "rank",
+        "number",
     )
 
-    def __init__(self, rank: int, arithmetic: ClockArithmetic) -> None:
-        self.rank = rank
+    def __init__(self, number: int, arithmetic: ClockArithmetic) -> None:
+        self.number = number
         self.last: dict[int, int] = {}
         self.ends_us: dict[int, float] = {}
         self.finish_us = 0.0

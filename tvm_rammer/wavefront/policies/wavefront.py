@@ -74,7 +74,7 @@ def _try_barrier(wave: Sequence[int], builder: ProgramBuilder, mark: Mark) -> No
 
 
 def _least_us(problem: Problem, wave: Sequence[int]) -> float:
-    """A time that no plan of a wave alone can beat: most waves are decided without planning them a second time."""
+    """A lower bound on the time of a wave alone: it often saves planning the wave a second time."""
     cost, veus = problem.cost, problem.veus
     work_us = sum(cost.work_us(most_efficient(problem, o)) for o in wave)
     longest = max(cost.operator_us(fastest(problem, o), veus) for o in wave)

@@ -78,7 +78,7 @@ def _before(spans: list[Span], instruction: int) -> Span | None:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The signal that ended a wait: who gave it, with which instruction, and when."""
+    """The signal that ended a wait: its lane, its position there, and its time."""
 
     lane: int
     instruction: int

@@ -72,7 +72,7 @@ def lower_bound(
     -----
     Path and area hold for every plan under the cost model. Of the bytes, inputs, constants and outputs count once,
     less what the last-level cache can have kept since the run before. That is a bound of the device: kernels whose
-    predicted times ignore memory may seem to beat it.
+    predicted times ignore memory may seem to be faster.
     """
     problem = make_problem(graph, kernels, cost or CostModel.of(device), veus, "auto")
     operators = range(len(graph.operators))

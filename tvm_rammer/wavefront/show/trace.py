@@ -13,7 +13,7 @@ from ..predict.timeline import Span, Timeline
 _INSIDE_US = 1e-3
 """An arrow begins so long before its signal, since it is attached to the box that holds its time."""
 
-Event = dict[str, Any]
+TraceEvent = dict[str, Any]
 
 
 def trace_json(
@@ -41,7 +41,7 @@ def trace_json(
     return json.dumps({"traceEvents": list(_events(programs, cost, timelines)), "displayTimeUnit": "ns"})
 
 
-def _events(programs: Sequence[RProgram], cost: CostModel, timelines: Sequence[Timeline]) -> Iterator[Event]:
+def _events(programs: Sequence[RProgram], cost: CostModel, timelines: Sequence[Timeline]) -> Iterator[TraceEvent]:
     lanes = max((len(program.lanes) for program in programs), default=0)
     yield {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "vDevice"}}
     for tid, name in enumerate(["launches", *(f"vEU {v}" for v in range(lanes))]):
@@ -59,11 +59,11 @@ def _events(programs: Sequence[RProgram], cost: CostModel, timelines: Sequence[T
         start_us += timeline.makespan_us
 
 
-def _box(category: str, name: str, tid: int, start_us: float, length_us: float) -> Event:
+def _box(category: str, name: str, tid: int, start_us: float, length_us: float) -> TraceEvent:
     return {"ph": "X", "cat": category, "name": name, "pid": 0, "tid": tid, "ts": start_us, "dur": length_us}
 
 
-def _span(program: RProgram, span: Span, start_us: float) -> Event:
+def _span(program: RProgram, span: Span, start_us: float) -> TraceEvent:
     name = program.graph.operators[span.operator].name if span.operator >= 0 else "the end"
     length_us = span.end_us - span.start_us
     box = _box(span.kind, name, span.lane + 1, start_us + span.start_us, length_us)
@@ -77,7 +77,7 @@ def _span(program: RProgram, span: Span, start_us: float) -> Event:
     return box
 
 
-def _arrows(program: RProgram, cost: CostModel, timeline: Timeline, start_us: float) -> Iterator[Event]:
+def _arrows(program: RProgram, cost: CostModel, timeline: Timeline, start_us: float) -> Iterator[TraceEvent]:
     """Two events for each wait that another lane's signal ended: where the arrow starts, and where it ends."""
     common = {"cat": "signal", "name": "signal", "pid": 0}
     for span, cause in Causes(program, cost, timeline).between_lanes():

@@ -65,7 +65,7 @@ def _check_graph(program: RProgram) -> None:
     for op in graph.operators:
         for b in op.inputs:
             if graph.buffers[b].kind in ("intermediate", "output") and b not in writer:
-                raise _error(program, f"operator {op.name!r} reads {graph.buffers[b].name!r}, which nobody writes")
+                raise _error(program, f"operator {op.name!r} reads {graph.buffers[b].name!r}, which no operator writes")
 
 
 def _check_kernels(program: RProgram) -> None:

@@ -40,7 +40,7 @@ class StageGraph:
         self._timed_us: dict[int, float] = {}
 
     def time_stages(self, time_us: Callable[[int], float], enough: Callable[[], bool]) -> None:
-        """Time stages until the shortest path is known, or enough are timed to go on with these alone.
+        """Time stages until the shortest path is known; after enough of them, consider only those already timed.
 
         Parameters
         ----------
