@@ -1,9 +1,9 @@
-"""An rProgram as data: int32 tables that a small interpreter in the kernel walks through.
+"""An rProgram as data: int32 tables that a small interpreter in the generated code walks through.
 
 A graph of thousands of operators must not become thousands of branches, so the code has one branch for
 each *call signature* (an rTask function, and the kinds of segments that its pointers come from), and all else is data:
 
-    begin[v] .. begin[v + 1]      the rows of vEU v in `code`
+    begin[v] .. begin[v + 1]      the rows of lane v in `code`
     code[row]                     (WAIT, event, arrivals) | (SIGNAL, event) | (RUN + signature, operator, start, count,
                                   step)
     arguments[operator]           for each of its buffers: in constants or workspace the offset, in elements; for an

@@ -1,9 +1,9 @@
-"""An rProgram becomes one persistent CUDA kernel: a grid of vEUs that each walk through their part of the plan.
+"""An rProgram becomes one persistent CUDA kernel: a grid whose blocks are vEUs, each of which interprets one lane.
 
     block v:  for each row of `code` that belongs to lane v
                 WAIT    thread 0 acquires
                 SIGNAL  block barrier, then thread 0 releases
-                RUN     block barrier, then the rTask's threads do rTask after rTask
+                RUN     block barrier, then the rTask's threads run rTask after rTask
 
 The barrier before a Run covers both the Run before it on this vEU (what it wrote, and the arena it used) and
 the waits since. Every block barrier lies outside of any branch on the thread index.

@@ -70,14 +70,15 @@ def count_unknown(program: RProgram) -> tuple[int, int]:
     total : int
     """
     graph, kernels = program.graph, program.kernels
-    made = {b: (o, n) for o, op in enumerate(graph.operators) for n, b in enumerate(op.outputs)}
-    edges = [(o, i, *made[b]) for o, op in enumerate(graph.operators) for i, b in enumerate(op.inputs) if b in made]
-    unknown = sum(
-        _footprint(kernels[reader], i) is None
-        or _footprint(kernels[writer], len(graph.operators[writer].inputs) + n) is None
+    producer = {b: (o, n) for o, op in enumerate(graph.operators) for n, b in enumerate(op.outputs)}
+    edges = [
+        (o, i, *producer[b]) for o, op in enumerate(graph.operators) for i, b in enumerate(op.inputs) if b in producer
+    ]
+    pairs = [
+        (_footprint(kernels[reader], i), _footprint(kernels[writer], len(graph.operators[writer].inputs) + n))
         for reader, i, writer, n in edges
-    )
-    return unknown, len(edges)
+    ]
+    return sum(None in pair for pair in pairs), len(pairs)
 
 
 def _footprint(kernel: RKernel, parameter: int) -> Footprint | None:
@@ -116,8 +117,8 @@ def _axes(
     if view == (reads.view or shape):
         return [([w[d] for w in written], [r[d] for r in read]) for d in range(len(view))]
     own = [_reshape(box, view, shape) for box in written], [_reshape(box, reads.view or shape, shape) for box in read]
-    row = [_row(box, view) for box in written], [_row(box, reads.view or shape) for box in read]
-    return [row, *(([w[d] for w in own[0]], [r[d] for r in own[1]]) for d in range(len(shape)))]
+    linear = [_row_major(box, view) for box in written], [_row_major(box, reads.view or shape) for box in read]
+    return [linear, *(([w[d] for w in own[0]], [r[d] for r in own[1]]) for d in range(len(shape)))]
 
 
 def _boxes(footprint: Footprint, num_rtasks: int, view: tuple[int, ...]) -> list[Box]:
@@ -129,7 +130,7 @@ def _boxes(footprint: Footprint, num_rtasks: int, view: tuple[int, ...]) -> list
     return boxes
 
 
-def _row(box: Box, view: tuple[int, ...]) -> Interval:
+def _row_major(box: Box, view: tuple[int, ...]) -> Interval:
     """From the first element of a box to its last, in row-major order."""
     if any(low == high for low, high in box):
         return 0, 0
@@ -142,7 +143,7 @@ def _row(box: Box, view: tuple[int, ...]) -> Interval:
 def _reshape(box: Box, view: tuple[int, ...], shape: tuple[int, ...]) -> Box:
     """The smallest box of the buffer's own shape around a box of a view."""
     same = next((d for d, (a, b) in enumerate(zip(view, shape, strict=False)) if a != b), min(len(view), len(shape)))
-    first, end = _row(box[same:], view[same:])
+    first, end = _row_major(box[same:], view[same:])
     if first == end:
         return ((0, 0),) * len(shape)
     inner: list[Interval] = []
@@ -157,7 +158,7 @@ def _reshape(box: Box, view: tuple[int, ...], shape: tuple[int, ...]) -> Box:
 
 
 class _Axis:
-    """Finds those of many intervals that overlap a interval: they start before its end, and do not end by its start."""
+    """Finds those of many intervals that overlap another: they start before its end, and end after its start."""
 
     def __init__(self, intervals: Sequence[Interval]) -> None:
         self.starts, self.started = _prefixes([low for low, _ in intervals])

@@ -65,14 +65,7 @@ class _Simulation:
                 break
         if stuck := [v for v, at in enumerate(self.at) if at < len(self.program.lanes[v])]:
             raise ScheduleError(f"program {self.program.name!r}: lanes {stuck[:8]} wait for ever")
-        return self._timeline()
-
-    def _timeline(self) -> Timeline:
-        spans = tuple(span for lane in self.spans for span in lane)
-        makespan = max((lane[-1].end_us for lane in self.spans if lane), default=0.0)
-        waits = tuple(sum(s.end_us - s.start_us for s in lane if s.kind == "wait") for lane in self.spans)
-        signals = {event: tuple(given) for event, given in sorted(self.signals.items())}
-        return Timeline.of(spans, makespan, signals, waits)
+        return Timeline.of(self.spans, self.signals)
 
     def _advance(self, now: float, v: int) -> None:
         lane = self.program.lanes[v]
