@@ -158,7 +158,7 @@ def _resources(program: RProgram, built: codegen.AssembledProgram, device: Devic
     """Compile the kernel of a program with nvcc, where there is one, and make sure that all its vEUs fit."""
     found: dict[str, Any] = {"threads": built.threads, "dynamic_shared_bytes": built.shared_bytes}
     try:
-        needs = codegen.measure_resources(codegen.source_of(built, device), device.arch)
+        needs = codegen.measure_resources(codegen.cuda_source(built, device), device.arch)
     except ToolError as error:
         return found | {"unknown": str(error)}
     lanes = len(program.lanes)
@@ -188,7 +188,7 @@ def _launch(
         function=built.func,
         symbol=built.name,
         operators=tuple(index.operator[op.name] for op in program.graph.operators),
-        inputs=(*(index.buffer[i] for i in built.inputs), *built.embedded),
+        inputs=(*(index.buffer[i] for i in built.inputs), *built.constants),
         outputs=tuple(index.buffer[i] for i in built.outputs),
         workspace=(((built.workspace_bytes,), "uint8"),),
         helpers=built.helpers,

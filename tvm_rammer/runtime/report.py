@@ -6,7 +6,7 @@ from typing import Any
 from ..compilation.record import Compilation
 from ..ir import RProgram
 from ..wavefront import CostModel, lower_bound, simulate
-from ..wavefront.plan.dependences import fallbacks
+from ..wavefront.plan.dependences import count_unknown
 from ..wavefront.policies.waves import waves
 
 
@@ -21,7 +21,7 @@ def report(record: Compilation) -> dict[str, Any]:
     """
     roperators = sum(len(g.operators) for g in record.graphs)
     makespan_us = sum(p.makespan_us for p in record.programs)
-    coarse, dependences = (sum(n) for n in zip((0, 0), *(fallbacks(p) for p in record.programs), strict=True))
+    coarse, dependences = (sum(n) for n in zip((0, 0), *(count_unknown(p) for p in record.programs), strict=True))
     return {
         "device": record.device.name,
         "arch": record.device.arch,
