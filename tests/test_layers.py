@@ -1,6 +1,7 @@
 """Imports point one way, and scheduling needs neither TVM nor NumPy."""
 
 import ast
+import os
 import pathlib
 import subprocess
 import sys
@@ -154,6 +155,61 @@ def test_no_folder_holds_more_files_than_one_takes_in(top: str) -> None:
         if folder.name != "__pycache__" and count > MOST_FILES:
             crowded[str(folder.relative_to(ROOT))] = count
     assert not crowded
+
+
+def imports_for_type_checkers(path: pathlib.Path) -> dict[str, str]:
+    """The names that a file imports under `if TYPE_CHECKING:`, each with its module, relative to the file."""
+    blocks = [
+        node
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    ]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+def test_type_checkers_see_every_public_name() -> None:
+    seen = imports_for_type_checkers(PACKAGE / "__init__.py")
+    assert seen == tvm_rammer._MODULE_OF
+    assert sorted(seen) == sorted(tvm_rammer.__all__)
+
+
+PROGRAM = """
+from typing import assert_type
+
+import tvm_rammer
+
+device: tvm_rammer.DeviceSpec
+try:
+    module = tvm_rammer.compile("model.onnx", target="cpu", shapes={"x": (1, 3, 224, 224)}, explore=60)
+    assert_type(module, tvm_rammer.RammerModule)
+    assert_type(module.explain(), str)
+    assert_type(module.rprograms, tuple[tvm_rammer.RProgram, ...])
+    assert_type(tvm_rammer.profile("model.onnx", runs=3).text(), str)
+    tvm_rammer.compile_together(["a.onnx", "b.onnx"], shares=[2, 1])
+    tvm_rammer.compile("model.onnx", 3)  # ERROR
+    tvm_rammer.compile("model.onnx", polcy="list")  # ERROR
+except tvm_rammer.RammerError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_users_program_is_checked_against_the_signatures(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program)]
+    path = {"MYPYPATH": str(ROOT)}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path, env=os.environ | path
+    )
+    wrong = [n for n, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith("# ERROR")]
+    found = [
+        int(line.split(":")[1])
+        for line in done.stdout.splitlines()
+        if line.startswith("program.py:") and ": error: " in line
+    ]
+    assert found == wrong, done.stdout + done.stderr
 
 
 def test_every_folder_of_the_package_says_what_is_in_it() -> None:

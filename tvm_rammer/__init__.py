@@ -9,14 +9,24 @@ Importing this package is quick: TVM is imported when it is first needed. Once T
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import startup
+
+if TYPE_CHECKING:  # `__getattr__` imports these when they are first used; type checkers need to see them
+    from .device import DeviceSpec
+    from .driver import compile, compile_together
+    from .errors import RammerError
+    from .ir import RProgram
+    from .relay_passes.onnx.fix_inputs import fix_inputs
+    from .rkernel_gen.registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
+    from .runtime.module import RammerModule
+    from .runtime.profiler import profile
 
 startup.use_all_cores()
 startup.register_pipeline_with_tvm()
 
-_HOMES = {
+_MODULE_OF = {
     "compile": "driver",
     "compile_together": "driver",
     "RammerModule": "runtime.module",
@@ -49,10 +59,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_MODULE_OF])

@@ -1,4 +1,4 @@
-"""The whole compiler on one page: stage after stage."""
+"""The driver: `compile` and `compile_together`, stage after stage."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,10 @@ from .compilation.regions import plan_regions
 from .compilation.stages import build, find_kernels
 from .compilation.target import resolve_device
 from .errors import ModelError
+from .relay_passes.bindings import body_blocks
 from .runtime.explore import Alternative, Exploration, plan_alternatives
 from .runtime.explore_log import model_key, recall, remember
-from .runtime.module import RammerModule
+from .runtime.module import CONCURRENCY, RammerModule
 from .runtime.tensors import TensorSpec, tensor_specs
 from .wavefront import PolicyOptions
 
@@ -30,6 +31,7 @@ def compile(
     options: PolicyOptions | None = None,
     tuning_logs: str | os.PathLike[str] | None = None,
     explore: int = 0,
+    concurrency: int = CONCURRENCY,
 ) -> RammerModule:
     """Compile a model to persistent rPrograms inside a Relax VM executable.
 
@@ -49,9 +51,12 @@ def compile(
     tuning_logs : path, optional
         What `tvm-rammer tune` wrote, or a MetaSchedule database: its records compete as rKernels.
     explore : int
-        The first so many calls take turns on plans that the cost model cannot tell apart; then the fastest stays
-        (Astra, ASPLOS 2019). Each plan is compiled, so compiling takes up to six times as long. What was learnt is
-        appended to `tuning_logs`, where they are given, and saves the next compilation the trial.
+        That many first calls cycle through plans whose predicted times are close; then the fastest is kept (Astra,
+        ASPLOS 2019). Each plan is compiled, so compiling takes up to six times as long. The result is appended to
+        `tuning_logs`, where they are given, so that the next compilation need not explore.
+    concurrency : int
+        How many threads' calls may run at the same time on a CPU, each with a workspace of its own; others wait. With 1
+        one call runs at a time. A module for a GPU always runs one call at a time.
 
     Returns
     -------
@@ -64,7 +69,7 @@ def compile(
     """
     mod = relay_passes.load_model(model, shapes)
     record = Compilation(resolve_device(target), policy, sync, options)
-    return _compile(mod, tensor_specs(mod), record, tuning_logs, explore)
+    return _compile(mod, tensor_specs(mod), record, tuning_logs, explore, concurrency)
 
 
 def compile_together(
@@ -78,6 +83,7 @@ def compile_together(
     options: PolicyOptions | None = None,
     tuning_logs: str | os.PathLike[str] | None = None,
     explore: int = 0,
+    concurrency: int = CONCURRENCY,
 ) -> RammerModule:
     """Compile several models to one module: its rPrograms run them side by side on one vDevice.
 
@@ -90,7 +96,7 @@ def compile_together(
         all vEUs; of operators that the policy holds equal, those of earlier models come first.
     shapes : sequence of (mapping or None), optional
         For each model, as `compile` takes them.
-    target, policy, sync, options, tuning_logs, explore
+    target, policy, sync, options, tuning_logs, explore, concurrency
         As in `compile`.
 
     Returns
@@ -115,7 +121,7 @@ def compile_together(
     record.num_params = tuple(len(specs) for specs in inputs)
     record.shares = tuple(shares) if shares is not None else None
     joined = relay_passes.join_models(mods)
-    return _compile(joined, [spec for specs in inputs for spec in specs], record, tuning_logs, explore)
+    return _compile(joined, [spec for specs in inputs for spec in specs], record, tuning_logs, explore, concurrency)
 
 
 def _compile(
@@ -124,21 +130,23 @@ def _compile(
     record: Compilation,
     tuning_logs: str | os.PathLike[str] | None,
     explore: int,
+    concurrency: int,
 ) -> RammerModule:
+    if explore < 0 or concurrency < 1:
+        raise ModelError(f"explore is {explore} and concurrency {concurrency}; give at least 0 and at least 1")
     record.operators = _count_calls(mod)
     module = find_kernels(mod, record, tuning_logs)
     plan_regions(module, record)
     if not explore:
-        return RammerModule(Exploration([Alternative("", record, build(module, record))], 0), inputs)
+        return RammerModule(Exploration([Alternative("", record, build(module, record))], 0), inputs, concurrency)
     plans, key = plan_alternatives(module, record), model_key(record)
     known = recall(tuning_logs, key, record) if tuning_logs is not None else None
     plans = [plan for plan in plans if plan[0] == known] or plans
     made = [Alternative(label, plan, build(module, plan)) for label, plan in plans]
     if tuning_logs is None:
-        return RammerModule(Exploration(made, explore), inputs)
-    return RammerModule(Exploration(made, explore, partial(remember, tuning_logs, key)), inputs)
+        return RammerModule(Exploration(made, explore), inputs, concurrency)
+    return RammerModule(Exploration(made, explore, partial(remember, tuning_logs, key)), inputs, concurrency)
 
 
 def _count_calls(mod: tvm.IRModule) -> int:
-    body = mod["main"].body
-    return sum(isinstance(b.value, tvm.ir.Call) for block in getattr(body, "blocks", ()) for b in block.bindings)
+    return sum(isinstance(b.value, tvm.ir.Call) for block in body_blocks(mod["main"]) for b in block.bindings)

@@ -60,6 +60,11 @@ class ToolError(RammerError):
     """A program that this step needs is missing, or it failed."""
 
 
+def all_subclasses(error: type[RammerError]) -> list[type[RammerError]]:
+    """The classes below one of ours."""
+    return [found for child in error.__subclasses__() for found in (child, *all_subclasses(child))]
+
+
 def first_line(error: BaseException, width: int = 300) -> str:
     """The first line of an error's text that says something, cut to `width`."""
     return _lines(error)[0][:width].rstrip(" .;:")

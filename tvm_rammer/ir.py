@@ -9,7 +9,7 @@ The terms are those of Rammer (OSDI 2020), sections 3.1 to 3.4.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -96,8 +96,8 @@ class RGraph:
 
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
         """For each operator, the operators whose output it reads: sorted, without repeats."""
-        made = self.producers()
-        return tuple(tuple(sorted({made[b] for b in op.inputs if b in made})) for op in self.operators)
+        producer = self.producers()
+        return tuple(tuple(sorted({producer[b] for b in op.inputs if b in producer})) for op in self.operators)
 
     def subgraph(self, operators: Iterable[int], name: str) -> "RGraph":
         """Cut out some operators; what crosses the cut becomes an input or an output.
@@ -204,14 +204,14 @@ class RKernel:
     shared_bytes : int
         Scratch of one rTask: shared memory on a GPU, private memory of a worker on a CPU.
     registers : int or None
-        Registers of one thread; None where nobody has compiled it yet.
+        Registers of one thread; None before it is compiled.
     measured : bool
         Whether `rtask_us` was measured; otherwise the cost model predicts it.
     footprints : tuple of (Footprint or None)
         What an rTask touches of each buffer, in the order of the function's parameters; None for all of it.
         Empty where nothing is known.
     bytes_per_rtask : float
-        Bytes that one rTask moves from or to beyond its unit; 0 where nobody has counted them.
+        Bytes that one rTask moves from or to beyond its unit; 0 where they are not known.
     """
 
     name: str
@@ -232,16 +232,11 @@ class RKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class RTask:
-    """The smallest unit of scheduling: the `index`-th tile of an operator (Rammer, 3.1)."""
-
-    operator: int
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
-    """Do rTasks `start, start + step, ...` (`count` of them) of an operator, one after another."""
+    """Run rTasks `start, start + step, ...` (`count` of them) of an operator, one after another.
+
+    An rTask is the smallest unit of scheduling: one tile of an operator, known by its index (Rammer, 3.1).
+    """
 
     operator: int
     start: int
@@ -249,20 +244,20 @@ class Run:
     step: int = 1
 
     def indices(self) -> range:
-        """The rTask indices that it does, in order."""
+        """The indices of its rTasks, in order."""
         return range(self.start, self.start + self.count * self.step, self.step)
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """Add one to the counter of `event`; all that this vEU did before is visible to who waits for it."""
+    """Add one to the counter of `event`, and release: what this vEU wrote before is visible after a wait for it."""
 
     event: int
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Go on only when the counter of `event` has reached `arrivals` in this run."""
+    """Wait until the counter of `event` has reached `arrivals` in this run, and acquire."""
 
     event: int
     arrivals: int
@@ -293,10 +288,10 @@ class RProgram:
     workspace_bytes : int
         Size of the workspace that holds them.
     makespan_us : float
-        Predicted time of the whole program, in microseconds, its launch included.
+        Predicted time of the program, in microseconds, its launch included.
     barriers : int
         So many events, the last ones, are barriers: each lane that takes part signals and at once waits for all
-        of them. Only their price differs from that of other events.
+        of them. Only their cost differs from that of other events.
     """
 
     name: str
@@ -309,6 +304,16 @@ class RProgram:
     makespan_us: float = 0.0
     barriers: int = 0
 
+    def instructions(self) -> Iterator[tuple[int, int, Instruction]]:
+        """Yield each instruction as (lane, position in it, instruction), lane after lane."""
+        for v, lane in enumerate(self.lanes):
+            for n, instruction in enumerate(lane):
+                yield v, n, instruction
+
     def waits(self) -> int:
         """Number of `Wait` instructions over all vEUs."""
-        return sum(isinstance(i, Wait) for lane in self.lanes for i in lane)
+        return sum(isinstance(instruction, Wait) for _, _, instruction in self.instructions())
+
+    def is_barrier(self, event: int) -> bool:
+        """Whether an event is one of the barriers."""
+        return event >= self.num_events - self.barriers

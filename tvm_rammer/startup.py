@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from .device import host_cpu
+from .errors import RammerError, all_subclasses
 
 _PIPELINES = "tvm.relax.pipeline"
 
@@ -27,10 +28,16 @@ def register_pipeline_with_tvm() -> None:
     if _PIPELINES in sys.modules:
         _register()
     else:
-        sys.meta_path.insert(0, _WhenRelaxIsImported())
+        sys.meta_path.insert(0, _RelaxImportHook())
 
 
 def _register() -> None:
+    """Register the pipeline, and our errors, so that they come out of TVM's passes as what they are."""
+    import tvm_ffi
+
+    errors: list[type[RammerError]] = [RammerError, *all_subclasses(RammerError)]
+    for error in errors:
+        tvm_ffi.register_error(f"tvm_rammer.{error.__name__}", error)
     pipelines = sys.modules[_PIPELINES]
 
     @pipelines.register_pipeline("rammer")  # type: ignore[untyped-decorator, unused-ignore]
@@ -41,7 +48,7 @@ def _register() -> None:
         return rammer_pipeline(policy, sync)
 
 
-class _WhenRelaxIsImported(importlib.abc.MetaPathFinder):
+class _RelaxImportHook(importlib.abc.MetaPathFinder):
     """Finds `tvm.relax.pipeline` as usual, and registers our pipeline once its code has run."""
 
     def find_spec(

@@ -10,6 +10,7 @@ import tvm
 from tvm import tirx
 
 from tvm_rammer import relay_passes
+from tvm_rammer.compilation.target import tvm_target
 from tvm_rammer.device import DeviceSpec, host_cpu
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen import constant_parameters
@@ -46,7 +47,7 @@ def main() -> None:
 
 def shares(model: onnx.ModelProto, device: DeviceSpec) -> tuple[float, float, float]:
     """Milliseconds of all kernels, of the windows that have a scratch image, and of their copies."""
-    target = tvm.target.Target(device.target_config())
+    target = tvm_target(device)
     mod = relay_passes.prepare(target)(relay_passes.load_model(model))
     graphs = [region.graph for region in relay_passes.partition(mod).regions]
     calls = Counter(op.function for graph in graphs for op in graph.operators)
@@ -54,13 +55,13 @@ def shares(model: onnx.ModelProto, device: DeviceSpec) -> tuple[float, float, fl
     for name, constants in constant_parameters(graphs).items():
         function = Function(name, mod[name], device, constants)
         tiling, kernel = best(function)
-        whole = calls[name] * milliseconds(kernel, kernel.func, target)
-        total += whole
+        calls_ms = calls[name] * milliseconds(kernel, kernel.func, target)
+        total += calls_ms
         window = find_window(function.func)
         if tiling.rule == "window" and window is not None and not window.flat:
             bare = window_code(function.func, window, WindowTile(**dict(tiling.choices)), WithoutCopies)
-            windows += whole
-            copies += whole - calls[name] * milliseconds(kernel, bare, target)
+            windows += calls_ms
+            copies += calls_ms - calls[name] * milliseconds(kernel, bare, target)
     return total, windows, copies
 
 

@@ -6,6 +6,7 @@ import pathlib
 import statistics
 import sys
 import tempfile
+from typing import Any
 
 import onnx
 
@@ -21,7 +22,7 @@ def main() -> int:
     parser.add_argument("--against", default="stock-same-kernels,onnxruntime", metavar="A,B")
     parser.add_argument("--models", default=",".join(NAMES), metavar="A,B", help=f"some of {', '.join(MODELS)}")
     parser.add_argument("--repeat", type=int, default=50, metavar="N")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="the median of so many whole benchmarks")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="benchmarks, of which the median counts")
     parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path)
     arguments = parser.parse_args()
@@ -46,7 +47,7 @@ def main() -> int:
     return 0
 
 
-def row(name: str, rounds: list[dict], against: list[str]) -> str:
+def row(name: str, rounds: list[dict[str, Any]], against: list[str]) -> str:
     """A line of the table; a ratio is the median over the rounds."""
     facts = rounds[0]["report"]
     ours = statistics.median(r["results"]["rammer"]["median_ms"] for r in rounds)

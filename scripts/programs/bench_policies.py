@@ -7,12 +7,11 @@ import tempfile
 import time
 
 import onnx
-import tvm
 
 from tvm_rammer import relay_passes
 from tvm_rammer.compilation.record import Compilation
 from tvm_rammer.compilation.regions import find_regions
-from tvm_rammer.compilation.target import resolve_device
+from tvm_rammer.compilation.target import resolve_device, tvm_target
 from tvm_rammer.device import DeviceSpec
 from tvm_rammer.wavefront import POLICIES, lower_bound, schedule
 from tvm_rammer.zoo.models import MODELS
@@ -25,7 +24,7 @@ def prepared(name: str, device: DeviceSpec) -> Compilation:
         path = pathlib.Path(folder, "model.onnx")
         onnx.save(MODELS[name](), path)
         mod = relay_passes.load_model(path)
-    find_regions(relay_passes.prepare(tvm.target.Target(device.target_config()))(mod), record)
+    find_regions(relay_passes.prepare(tvm_target(device))(mod), record)
     return record
 
 

@@ -11,13 +11,20 @@ from dataclasses import replace
 import onnx
 from bench_models import NAMES, say
 
-from tvm_rammer.ablations.prediction import APART, OFTEN, Prediction, off_by, order_right, predict_and_measure
+from tvm_rammer.ablations.prediction import (
+    MIN_RATIO,
+    MIN_SHARE,
+    Prediction,
+    count_ordered_pairs,
+    predict_and_measure,
+    relative_deviation,
+)
 from tvm_rammer.ablations.variants import Variants
 from tvm_rammer.device import preset
 from tvm_rammer.runtime.tensors import random_inputs
 from tvm_rammer.zoo.models import MODELS
 
-WAYS = (
+CONFIGURATIONS = (
     ("wavefront", "auto"),
     ("wavefront", "global"),
     ("list", "auto"),
@@ -34,21 +41,21 @@ def measure(name: str, logs: str | None, repeat: int, rounds: int) -> list[Predi
         onnx.save(MODELS[name](), path)
         say(f"{name}: making kernels")
         variants = Variants(path, preset("cpu"), logs)
-    return predict_and_measure(variants, random_inputs(variants.inputs, 0), WAYS, repeat, say, rounds)
+    return predict_and_measure(variants, random_inputs(variants.inputs, 0), CONFIGURATIONS, repeat, say, rounds)
 
 
 def row(name: str, p: Prediction) -> str:
     """A line of the table."""
     cells = [name, f"{p.policy} {p.sync}", f"{p.measured_us / 1e3:.3f}"]
     for predicted_us in (p.predicted_us, p.profiled_us):
-        cells += [f"{predicted_us / 1e3:.3f}", f"{off_by(predicted_us, p.measured_us):+.0%}"]
+        cells += [f"{predicted_us / 1e3:.3f}", f"{relative_deviation(predicted_us, p.measured_us):+.0%}"]
     return "| " + " | ".join(cells) + " |"
 
 
 def judged(models: Sequence[Sequence[tuple[float, Prediction]]]) -> str:
     """Median error of some predicted times, and how many pairs of plans they put into the right order."""
-    error = statistics.median(abs(off_by(us, plan.measured_us)) for plans in models for us, plan in plans)
-    pairs = [order_right([(us, plan.rounds_us) for us, plan in plans]) for plans in models]
+    error = statistics.median(abs(relative_deviation(us, plan.measured_us)) for plans in models for us, plan in plans)
+    pairs = [count_ordered_pairs([(us, plan.rounds_us) for us, plan in plans]) for plans in models]
     right, told_apart = (sum(counts) for counts in zip(*pairs, strict=True))
     return f"{error:.0%} | {right} of {told_apart}"
 
@@ -71,14 +78,14 @@ def summary(found: Mapping[str, Sequence[Prediction]]) -> str:
             judged([profiled[name]]),
         )
         lines.append("| " + " | ".join(map(str, cells)) + " |")
-    plans = sum(map(len, found.values()))
-    everything = ("all", plans, "", judged([*predicted.values()]), judged([*profiled.values()]))
+    count = sum(map(len, found.values()))
+    everything = ("all", count, "", judged([*predicted.values()]), judged([*profiled.values()]))
     return "\n".join([*lines, "| " + " | ".join(map(str, everything)) + " |"])
 
 
 def judge(found: Mapping[str, Sequence[Prediction]]) -> None:
     """Say what all predictions are worth."""
-    print(f"\nPairs of plans count that differ by more than {APART - 1:.0%} in {OFTEN:.0%} of the rounds.\n")
+    print(f"\nPairs of plans count that differ by more than {MIN_RATIO - 1:.0%} in {MIN_SHARE:.0%} of the rounds.\n")
     print(summary(found))
 
 
@@ -89,7 +96,8 @@ def read(path: pathlib.Path) -> dict[str, list[Prediction]]:
         name, plan, *times = [cell.strip() for cell in line.strip("|").split("|")] + [""] * 7
         if name in MODELS and len(plan.split()) == 2:
             measured_us, predicted_us, profiled_us = (1e3 * float(times[i]) for i in (0, 1, 3))
-            found.setdefault(name, []).append(Prediction(*plan.split(), predicted_us, profiled_us, (measured_us,)))
+            policy, sync = plan.split()
+            found.setdefault(name, []).append(Prediction(policy, sync, predicted_us, profiled_us, (measured_us,)))
     return found
 
 
@@ -114,7 +122,7 @@ def main() -> int:
     parser.add_argument("--models", default=",".join(NAMES), metavar="A,B", help=f"some of {', '.join(MODELS)}")
     parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="runs of each plan")
-    parser.add_argument("--rounds", type=int, default=12, metavar="N", help="turns of each; half count")
+    parser.add_argument("--rounds", type=int, default=12, metavar="N", help="rounds of measurement; half count")
     parser.add_argument(
         "--join",
         nargs="+",

@@ -1,7 +1,7 @@
 """Time the scheduler on graphs like ResNeXt-101 (64x4d), of some hundred to some thousand operators.
 
-Each row is a process of its own, so that its peak memory is its own. Seconds are of the processor, not of the
-clock on the wall. `schedule s` holds a verification and a simulation, too: nothing is planned without them. Needs
+Each row is a process of its own, so that its peak memory is its own. Seconds are processor time, not wall-clock
+time. `schedule s` holds a verification and a simulation, too: nothing is planned without them. Needs
 no TVM.
 """
 
@@ -56,18 +56,20 @@ def resnext(limit: int) -> tuple[RGraph, dict[str, list[RKernel]]]:
 
 
 def _block(net: Net, before: int, channels: int, size: int) -> int:
-    """64 branches of a 1x1 and a 3x3 convolution, then a 1x1 over all of them and the sum with what went round."""
+    """64 branches of a 1x1 and a 3x3 convolution, then a 1x1 over all of them and the sum with the shortcut."""
     width, pixels = channels // BRANCHES, size * size
-    came = net.buffers[before].shape[1]
+    in_channels = net.buffers[before].shape[1]
     ends = []
     for _ in range(BRANCHES):
-        narrow = net.add("reduce", (before,), width, size, 2.0 * came * width * pixels)
+        narrow = net.add("reduce", (before,), width, size, 2.0 * in_channels * width * pixels)
         ends.append(net.add("conv", (narrow,), width, size, 18.0 * width * width * pixels))
     wide = net.add("expand", tuple(ends), channels, size, 2.0 * channels * channels * pixels)
-    around = (
-        before if came == channels else net.add("project", (before,), channels, size, 2.0 * came * channels * pixels)
+    shortcut = (
+        before
+        if in_channels == channels
+        else net.add("project", (before,), channels, size, 2.0 * in_channels * channels * pixels)
     )
-    return net.add("add", (wide, around), channels, size, float(channels * pixels))
+    return net.add("add", (wide, shortcut), channels, size, float(channels * pixels))
 
 
 def measure(limit: int, veus: int, policy: str) -> list[str]:

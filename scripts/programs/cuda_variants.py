@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
-import tvm
 from onnx import TensorProto, numpy_helper
 from tvm import tirx
 
 from tvm_rammer import relay_passes
 from tvm_rammer.benchmark.operators import OPERATORS, Operator
+from tvm_rammer.compilation.target import tvm_target
 from tvm_rammer.device import PRESETS, DeviceSpec
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.nvcc.ptxas import Resources
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="operators whose names contain this")
     parser.add_argument("-o", "--output", type=pathlib.Path, metavar="FILE", help="write the table there")
     options = parser.parse_args()
-    import_tensor_intrinsics()  # once a process, some seconds: not the price of a function
+    import_tensor_intrinsics()  # once a process, some seconds: not a cost of a function
     devices = [next(d for d in PRESETS.values() if d.arch == arch) for arch in options.arch.split(",")]
     rows = list(_rows(options.only, devices))
     if not rows:
@@ -82,14 +82,14 @@ def _rows(only: str, devices: Sequence[DeviceSpec]) -> Iterator[Row]:
 
 def _variants(label: str, model: onnx.ModelProto, device: DeviceSpec) -> Iterator[Row]:
     """One row for each function that the operator becomes."""
-    target = tvm.target.Target(device.target_config())
+    target = tvm_target(device)
     module = relay_passes.prepare(target)(relay_passes.load_model(model))
     functions = {v.name_hint: f for v, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
     for name, func in functions.items():
         begin = time.perf_counter()
         kernels = choose(Function(name, func, device))
-        whole = label if len(functions) == 1 else f"{label}: {name}"
-        yield Row(whole, device, kernels, time.perf_counter() - begin)
+        operator = label if len(functions) == 1 else f"{label}: {name}"
+        yield Row(operator, device, kernels, time.perf_counter() - begin)
 
 
 def _half(operator: Operator) -> onnx.ModelProto:

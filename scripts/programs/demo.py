@@ -5,6 +5,7 @@ import pathlib
 import sys
 import tempfile
 import time
+from typing import Any
 
 import numpy as np
 import onnx
@@ -70,7 +71,7 @@ def read_tensor(path: pathlib.Path) -> np.ndarray:
     return numpy_helper.to_array(tensor)
 
 
-def print_report(name: str, module: tvm_rammer.RammerModule, found: dict, error: float) -> None:
+def print_report(name: str, module: tvm_rammer.RammerModule, found: dict[str, Any], error: float) -> None:
     """Print the figures that matter."""
     facts, results = module.report(), found["results"]
     worst = max(r["max_rel_err"] for r in results.values())

@@ -24,7 +24,7 @@ def models(name: str) -> list[onnx.ModelProto]:
 def main() -> int:
     """Write the models that are named to files, and tune those."""
     with tempfile.TemporaryDirectory() as folder:
-        arguments = []
+        arguments: list[str] = []
         for argument in sys.argv[1:]:
             made = models(argument)
             paths = [pathlib.Path(folder, f"{len(arguments) + i}.onnx") for i in range(len(made))]

@@ -56,7 +56,7 @@ def run_emulated(
     args : dict of str to numpy.ndarray
         Arrays by the kernel's parameter names, `_ptr` left off. TVM orders parameters by name.
     seed : int
-        Decides the order in which threads go on.
+        Decides the order in which threads run.
 
     Raises
     ------
@@ -72,11 +72,11 @@ def run_emulated(
     if failure:
         raise EmulationError(failure.decode())
     for name in names:
-        whole, array = guarded[name], args[name]
-        if not ((whole[:GUARD] == 0xFF).all() and (whole[GUARD + array.nbytes :] == 0xFF).all()):
+        memory, array = guarded[name], args[name]
+        if not ((memory[:GUARD] == 0xFF).all() and (memory[GUARD + array.nbytes :] == 0xFF).all()):
             raise EmulationError(f"{name}: a write before its start or after its end")
         if array.flags.writeable:
-            array[...] = whole[GUARD : GUARD + array.nbytes].view(array.dtype).reshape(array.shape)
+            array[...] = memory[GUARD : GUARD + array.nbytes].view(array.dtype).reshape(array.shape)
 
 
 def kernel_parameters(source: str, kernel: str) -> list[tuple[str, str]]:
@@ -90,9 +90,9 @@ def kernel_parameters(source: str, kernel: str) -> list[tuple[str, str]]:
 
 def _guarded(array: np.ndarray) -> np.ndarray:
     room = np.full(array.nbytes + 2 * GUARD + ALIGNMENT, 0xFF, np.uint8)
-    whole = room[-room.ctypes.data % ALIGNMENT :][: array.nbytes + 2 * GUARD]
-    whole[GUARD : GUARD + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return whole
+    memory = room[-room.ctypes.data % ALIGNMENT :][: array.nbytes + 2 * GUARD]
+    memory[GUARD : GUARD + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return memory
 
 
 def as_host_text(source: str) -> str:

@@ -13,11 +13,10 @@ from tvm_rammer import relay_passes
 from tvm_rammer.device import DeviceSpec, preset
 from tvm_rammer.ir import RKernel, RProgram
 from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.persistent_codegen import AssembledProgram, cuda_source
 from tvm_rammer.persistent_codegen.cuda.kernel import CONSTANT_NAMES
-from tvm_rammer.persistent_codegen.cuda.program import CudaProgram, assemble_cuda
+from tvm_rammer.persistent_codegen.cuda.program import assemble_cuda
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
-from tvm_rammer.persistent_codegen.cuda.source import cuda_source, kernel_name
-from tvm_rammer.persistent_codegen.layout import Layout, lay_out
 from tvm_rammer.wavefront import schedule
 
 H200 = preset("cuda:h200")
@@ -28,8 +27,7 @@ class Built:
     """A program with its text, and the arrays of a run."""
 
     program: RProgram
-    cuda: CudaProgram
-    layout: Layout
+    cuda: AssembledProgram
     source: str
     state: np.ndarray
 
@@ -39,14 +37,14 @@ class Built:
         args = dict(zip(CONSTANT_NAMES, self.cuda.constants, strict=True)) | {"state": self.state}
         args["workspace"] = np.full(self.cuda.workspace_bytes, 0xFF, np.uint8)
         outputs = {}
-        for i, b in enumerate(self.layout.external):
+        for i, b in enumerate(self.cuda.inputs):
+            args[f"segment{i}"] = np.ascontiguousarray(inputs[buffers[b].name])
+        for i, b in enumerate(self.cuda.outputs, len(self.cuda.inputs)):
             buffer = buffers[b]
-            if i < self.layout.num_inputs:
-                args[f"segment{i}"] = np.ascontiguousarray(inputs[buffer.name])
-            else:
-                outputs[buffer.name] = args[f"segment{i}"] = np.full(buffer.shape, 0x7F, buffer.dtype)
-        grid, block = (self.cuda.lanes,), (self.cuda.threads,)
-        run_emulated(source or self.source, kernel_name(self.cuda), grid, block, self.cuda.shared_bytes, args, seed)
+            outputs[buffer.name] = args[f"segment{i}"] = np.full(buffer.shape, 0x7F, buffer.dtype)
+        grid, block = (len(self.program.lanes),), (self.cuda.threads,)
+        name = f"{self.program.name}_kernel"
+        run_emulated(source or self.source, name, grid, block, self.cuda.shared_bytes, args, seed)
         return outputs
 
 
@@ -54,10 +52,9 @@ def build(
     program: RProgram, kernels: Sequence[ScheduledKernel], values: Mapping[int, np.ndarray], device: DeviceSpec = H200
 ) -> Built:
     """Generate the text of a program."""
-    layout = lay_out(program, values, [k.packs for k in kernels])
     extracted = {k.spec.name: extract_cuda(k, device) for k in kernels}
-    cuda = assemble_cuda(program, layout, [extracted[k.spec.name] for k in kernels], device)
-    return Built(program, cuda, layout, cuda_source(cuda, device), cuda.constants[-1].copy())
+    cuda = assemble_cuda(program, values, [k.packs for k in kernels], [extracted[k.spec.name] for k in kernels], device)
+    return Built(program, cuda, cuda_source(cuda, device), cuda.constants[-1].copy())
 
 
 def plan(

@@ -79,9 +79,9 @@ def test_an_operator_on_the_cpu(name):
     got = got if isinstance(got, tuple) else (got,)
     for a, b in zip(got, by_onnxruntime(model, x), strict=True):
         assert relative_error(a, b) <= 1e-4
-    assert bool(module.compilation.left) == (name in STOCK)
-    for left, reason in module.compilation.left:
-        assert f"{left}: {reason}" in module.explain()
+    assert bool(module.compilation.stock_calls) == (name in STOCK)
+    for call, reason in module.compilation.stock_calls:
+        assert f"{call}: {reason}" in module.explain()
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from tvm_rammer.gpu_bundle.bundle import make_bundle, make_plan, read_manifest
 from tvm_rammer.gpu_bundle.files import Files
 from tvm_rammer.gpu_bundle.lower import VARIANTS
 from tvm_rammer.gpu_bundle.models import BundleModel
-from tvm_rammer.gpu_bundle.reference import reference_outputs, seeded_inputs
+from tvm_rammer.gpu_bundle.reference import model_inputs, reference_outputs
 from tvm_rammer.nvcc import compile_cuda
 from tvm_rammer.zoo.inception_module import inception_module
 from tvm_rammer.zoo.lstm_stack import lstm_stack
@@ -36,7 +36,7 @@ needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="a bundle h
 def pack(folder, model, variant):
     """The plan of a variant, its text, and the reference."""
     proto = MODELS[model]()
-    files, inputs = Files(folder), seeded_inputs(proto)
+    files, inputs = Files(folder), model_inputs(proto)
     plan, source = make_plan(files, proto, variant, SMALL_GPU, {n: files.add_array(a) for n, a in inputs.items()})
     return plan, source, reference_outputs(proto, inputs)
 
@@ -100,7 +100,7 @@ def test_a_flat_reference_is_refused():
         tensor.ClearField("raw_data")
         tensor.float_data[:] = [0.0] * int(np.prod(tensor.dims))
     with pytest.raises(ModelError, match="output 'h' is flat"):
-        reference_outputs(model, seeded_inputs(model))
+        reference_outputs(model, model_inputs(model))
 
 
 def test_without_nvcc_it_says_so(monkeypatch, tmp_path):

@@ -5,8 +5,10 @@ import itertools
 import json
 from array import array
 
+import numpy as np
 import pytest
 
+from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.errors import ModelError
 from tvm_rammer.gpu_bundle.onsite import check
 from tvm_rammer.gpu_bundle.onsite.measure import Samples, measure
@@ -45,9 +47,12 @@ def test_a_buffer_has_a_file_or_is_memory():
 
 
 def test_relative_error():
-    assert check.relative_error([1.0, 2.0], [1.0, 4.0]) == 0.5
-    assert check.relative_error([1.0], [1.0, 2.0]) == float("inf")
-    assert check.relative_error([float("nan")], [1.0]) == float("inf")
+    rng = np.random.default_rng(0)
+    for got, want in ([rng.standard_normal(9), rng.standard_normal(9)], [np.zeros(3), np.zeros(3)], [np.ones(2)] * 2):
+        assert check.finite_relative_error(got, want) == pytest.approx(relative_error(got, want))
+    assert check.finite_relative_error([1.0, 2.0], [1.0, 4.0]) == 0.5
+    assert check.finite_relative_error([1.0], [1.0, 2.0]) == float("inf")
+    assert check.finite_relative_error([float("nan")], [1.0]) == float("inf")
 
 
 def test_different_runs_are_counted():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.wavefront.graphs import DEVICE, PRICED
+from tests.wavefront.graphs import DEVICE, SYNC_COSTS
 from tests.wavefront.judge import is_right
 from tests.wavefront.tiled_graphs import rtask, tiled_graph
 from tvm_rammer.errors import CodegenError, VerificationError
@@ -24,7 +24,7 @@ def planned(seed, operators=12, **how):
     rng = random.Random(seed)
     graph, kernels = tiled_graph(rng, operators)
     # No launch is cheaper than a signal, so it is one program.
-    options = {"veus": rng.randint(2, 6), "cost": replace(PRICED, launch_us=1e6)} | how
+    options = {"veus": rng.randint(2, 6), "cost": replace(SYNC_COSTS, launch_us=1e6)} | how
     (program,) = schedule(graph, kernels, DEVICE, **options)
     return program, rtasks_of(program)
 
@@ -116,7 +116,7 @@ def test_memory_is_shared_as_planned():
     lane = (Run(0, 0, 1), Run(1, 0, 1), Run(2, 0, 1))
     program, rtasks = chain((lane,), {1: 0, 2: 128})
     assert np.array_equal(interpret(program, rtasks, X)["y"], X["x"] + 3)
-    # b in the place of a: an rTask that writes where it reads does its work twice on its own result.
+    # b in the memory of a: an rTask that writes where it reads does its work twice on its own result.
     program, rtasks = chain((lane,), {1: 0, 2: 0})
     assert not np.array_equal(interpret(program, rtasks, X)["y"], X["x"] + 3)
 

@@ -1,4 +1,4 @@
-"""Whole models in the reference interpreter: plans, memory, and what kernels say of their rTasks."""
+"""Complete models in the reference interpreter: plans, memory, and what kernels say of their rTasks."""
 
 from dataclasses import replace
 

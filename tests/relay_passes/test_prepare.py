@@ -29,7 +29,7 @@ LARGE = {"bvlc_alexnet", "vgg19", "zfnet512"}
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGE)) for n in NAMES])
 def test_light_models_become_one_region(name, target):
     found = partition(prepare(target)(load_model(light_path(name))))
-    assert found.left == () and len(found.regions) == 1
+    assert found.stock_calls == () and len(found.regions) == 1
     graph = found.regions[0].graph
     assert len(graph.operators) <= OPERATORS.get(name, 28)
     assert sum(b.kind == "input" for b in graph.buffers) == sum(b.kind == "output" for b in graph.buffers) == 1
@@ -132,7 +132,7 @@ def test_foreign_calls_and_functions_survive(run, target):
     np.testing.assert_allclose(run(mod, x), np.exp(-(2 * x + 1)), rtol=1e-5)
     found = partition(mod)
     assert [len(r.graph.operators) for r in found.regions] == [1, 1]
-    assert found.left[0] == ("b", "relax.call_dps_packed is not a call_tir")
+    assert found.stock_calls[0] == ("b", "relax.call_dps_packed is not a call_tir")
 
 
 def test_preparing_twice_changes_nothing_more(target):
@@ -163,7 +163,7 @@ def test_an_if_at_run_time_stays_between_regions(run, target):
     proto = model(nodes, [value("x", [4])], ["out"], [tensor("zero", np.float32(0))])
     mod = prepare(target)(load_model(proto))
     found = partition(mod)
-    assert len(found.regions) == 2 and "If is not a call" in found.left[0][1]
+    assert len(found.regions) == 2 and "If is not a call" in found.stock_calls[0][1]
     for x in (random(4), -np.abs(random(4))):
         np.testing.assert_allclose(run(mod, x), by_onnxruntime(proto, x=x)[0], rtol=1e-5)
 
@@ -194,4 +194,4 @@ def test_a_gpu_target_needs_no_gpu():
          "thread_warp_size": 32, "registers_per_block": 65536}
     )  # fmt: skip
     found = partition(prepare(gpu)(load_model(net())))
-    assert found.left == () and len(found.regions) == 1
+    assert found.stock_calls == () and len(found.regions) == 1

@@ -11,7 +11,7 @@ from tvm_rammer.wavefront import CostModel, LowerBound, PolicyOptions, lower_bou
 
 DEVICE = PRESETS["cuda:h100"]
 FREE = CostModel()
-PRICED = CostModel(launch_us=10.0, signal_us=1.0, wait_us=0.25)
+SYNC_COSTS = CostModel(launch_us=10.0, signal_us=1.0, wait_us=0.25)
 
 
 def make_graph(reads: Mapping[str, str], nbytes: Mapping[str, int] | None = None) -> RGraph:
@@ -79,7 +79,7 @@ class RandomCase:
         return lower_bound(make_graph(self.reads, self.nbytes), kernels, DEVICE, veus=self.veus, cost=self.cost)
 
 
-COSTS = [FREE, PRICED, CostModel(launch_us=0.5, signal_us=1.0, wait_us=0.1, barrier_us=1.5)]
+COSTS = [FREE, SYNC_COSTS, CostModel(launch_us=0.5, signal_us=1.0, wait_us=0.1, barrier_us=1.5)]
 
 
 @st.composite

@@ -1,7 +1,7 @@
 """Is a program right in every interleaving? Judged by executions, byte by byte; written without a look at the verifier.
 
 Counters only grow and a lane has no choices. So among all executions in which some `Run` never ends there is a longest
-one: let every other lane go on as far as it can. What begins there may overlap that `Run`, or come before its end;
+one: let every other lane run as far as it can. What begins there may overlap that `Run`, or come before its end;
 what does not begin there comes after its end in every execution.
 """
 
@@ -12,7 +12,7 @@ from tvm_rammer.ir import RProgram, Run, Signal, Wait
 
 from .tiled_graphs import touched
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """A lane and a position in it."""
 
 
@@ -20,21 +20,21 @@ Place = tuple[int, int]
 class _Access:
     """The bytes of a buffer that a `Run` touches; bit n is byte n of the buffer."""
 
-    place: Place
+    position: Position
     buffer: int
     mask: int
 
 
 def is_right(program: RProgram) -> bool:
     """Whether each rTask runs once, no lane waits for ever, and every read sees what was written for it."""
-    begun = _longest(program, None)
+    started = _longest(program, None)
     runs = list(_runs(program))
-    if not _each_once(program) or any(place not in begun for place, _ in runs) or _stuck(program):
+    if not _each_once(program) or any(position not in started for position, _ in runs) or _stuck(program):
         return False
-    after = {place: _longest(program, place) for place, _ in runs}
+    after = {position: _longest(program, position) for position, _ in runs}
     reads, writes = _accesses(program)
 
-    def may_precede_end(late: Place, early: Place) -> bool:
+    def may_precede_end(late: Position, early: Position) -> bool:
         """Whether `late` may begin before `early` has ended."""
         if late[0] == early[0]:
             return late[1] <= early[1]  # a run is over only when it is over
@@ -45,7 +45,7 @@ def is_right(program: RProgram) -> bool:
         writers.setdefault(write.buffer, []).append(write)
     for read in reads:
         for write in writers.get(read.buffer, ()):
-            if write.mask & read.mask and may_precede_end(read.place, write.place):
+            if write.mask & read.mask and may_precede_end(read.position, write.position):
                 return False
     return all(
         not _spoils(write, read, writers[read.buffer], program.offsets, may_precede_end)
@@ -59,13 +59,13 @@ def is_right(program: RProgram) -> bool:
 def _spoils(write: _Access, read: _Access, writers: list[_Access], offsets: dict[int, int], may_precede_end) -> bool:
     """Whether a write to another buffer may come between the writing and the reading of a byte."""
     shared = (write.mask << offsets[write.buffer]) & (read.mask << offsets[read.buffer])
-    if not shared or not may_precede_end(write.place, read.place):
+    if not shared or not may_precede_end(write.position, read.position):
         return False
     mine = [w for w in writers if (w.mask << offsets[w.buffer]) & shared]
-    return any(may_precede_end(w.place, write.place) for w in mine)
+    return any(may_precede_end(w.position, write.position) for w in mine)
 
 
-def _runs(program: RProgram) -> Iterator[tuple[Place, Run]]:
+def _runs(program: RProgram) -> Iterator[tuple[Position, Run]]:
     for v, lane in enumerate(program.lanes):
         for n, instruction in enumerate(lane):
             if isinstance(instruction, Run):
@@ -83,7 +83,7 @@ def _stuck(program: RProgram) -> bool:
     return any(n < len(lane) for n, lane in zip(at, program.lanes, strict=True))
 
 
-def _longest(program: RProgram, held: Place | None) -> frozenset[Place]:
+def _longest(program: RProgram, held: Position | None) -> frozenset[Position]:
     """All `Run`s that begin in the longest execution in which the held one does not end."""
     at = [0] * len(program.lanes)
     _advance(program, {}, at, held)
@@ -91,8 +91,8 @@ def _longest(program: RProgram, held: Place | None) -> frozenset[Place]:
     return frozenset(reached | ({held} if held and at[held[0]] == held[1] else set()))
 
 
-def _advance(program: RProgram, arrived: dict[int, int], at: list[int], held: Place | None) -> None:
-    """Let each lane go on as far as it can, again and again, until nobody can."""
+def _advance(program: RProgram, arrived: dict[int, int], at: list[int], held: Position | None) -> None:
+    """Let each lane run as far as it can, again and again, until nobody can."""
     moved = True
     while moved:
         moved = False
@@ -111,11 +111,11 @@ def _accesses(program: RProgram) -> tuple[list[_Access], list[_Access]]:
     """All reads and all writes of buffers that operators write, one for each `Run` and buffer."""
     reads, writes, graph = [], [], program.graph
     made = {b for op in graph.operators for b in op.outputs}
-    for place, run in _runs(program):
+    for position, run in _runs(program):
         op, kernel = graph.operators[run.operator], program.kernels[run.operator]
         for p, b in enumerate((*op.inputs, *op.outputs)):
             written, shape = p >= len(op.inputs), graph.buffers[b].shape
             cells = {int(c) for i in run.indices() for c in touched(kernel, p, shape, i, written=written)}
             if b in made and cells:
-                (writes if written else reads).append(_Access(place, b, sum(1 << c for c in cells)))
+                (writes if written else reads).append(_Access(position, b, sum(1 << c for c in cells)))
     return reads, writes

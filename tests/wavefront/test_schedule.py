@@ -9,18 +9,18 @@ from tvm_rammer.errors import ScheduleError
 from tvm_rammer.ir import RProgram, Run, Signal, Wait
 from tvm_rammer.wavefront import CostModel, schedule
 
-from .graphs import BRANCHES, DEVICE, DIAMOND, PRICED, make_graph, make_kernels, plan, random_plans
+from .graphs import BRANCHES, DEVICE, DIAMOND, SYNC_COSTS, make_graph, make_kernels, plan, random_plans
 
 
 def test_a_chain_of_single_rtasks_stays_on_one_veu_and_never_waits() -> None:
-    (program,) = plan({"a": "", "b": "a", "c": "b"}, veus=3, cost=PRICED)
+    (program,) = plan({"a": "", "b": "a", "c": "b"}, veus=3, cost=SYNC_COSTS)
     assert program.lanes == ((Run(0, 0, 1), Run(1, 0, 1), Run(2, 0, 1)), (), ())
     assert program.num_events == 0
     assert program.makespan_us == 10 + 3
 
 
 def test_a_diamond_on_two_veus() -> None:
-    (program,) = plan(DIAMOND, veus=2, cost=PRICED, a=(1, 4.0), b=(1, 3.0), c=(1, 2.0))
+    (program,) = plan(DIAMOND, veus=2, cost=SYNC_COSTS, a=(1, 4.0), b=(1, 3.0), c=(1, 2.0))
     # a ends at 4; b follows at once to 7. c sees a at 5 and ends at 7, so d has to wait for it until 8.
     assert program.lanes == (
         (Run(0, 0, 1), Signal(0), Run(1, 0, 1), Wait(1, 1), Run(3, 0, 1)),
@@ -55,7 +55,7 @@ def test_nobody_signals_what_nobody_awaits() -> None:
 
 
 def test_global_sync_has_a_barrier_between_consecutive_waves() -> None:
-    (program,) = plan(BRANCHES, veus=3, cost=PRICED, sync="global")
+    (program,) = plan(BRANCHES, veus=3, cost=SYNC_COSTS, sync="global")
     assert program.num_events == 4
     for lane in program.lanes:
         assert [i for i in lane if not isinstance(i, Run)] == [
@@ -64,7 +64,7 @@ def test_global_sync_has_a_barrier_between_consecutive_waves() -> None:
 
 
 def test_global_sync_of_the_sequential_policy_keeps_operators_apart() -> None:
-    (program,) = plan({"a": "", "b": ""}, veus=2, policy="sequential", sync="global", cost=PRICED)
+    (program,) = plan({"a": "", "b": ""}, veus=2, policy="sequential", sync="global", cost=SYNC_COSTS)
     assert program.waits() == 2
     assert program.makespan_us == 10 + 1 + 1 + 1
 

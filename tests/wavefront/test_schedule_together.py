@@ -9,7 +9,7 @@ from tvm_rammer.ir import RGraph, RKernel, RProgram, Run, Signal, Wait
 from tvm_rammer.wavefront import CostModel, merge_graphs, schedule, schedule_together, verify, with_prefix
 from tvm_rammer.wavefront.schedule_together import divide_veus, unite_programs
 
-from .graphs import BRANCHES, DEVICE, DIAMOND, FREE, PRICED, make_graph, make_kernels
+from .graphs import BRANCHES, DEVICE, DIAMOND, FREE, SYNC_COSTS, make_graph, make_kernels
 
 A, B = with_prefix(make_graph(DIAMOND), "a."), with_prefix(make_graph(BRANCHES), "b.")
 
@@ -35,12 +35,12 @@ def models_of(lane: tuple[object, ...], program: RProgram) -> set[str]:
 def test_a_merged_graph_holds_each_graph_as_it_was() -> None:
     merged = merge_graphs([A, B], "both")
     assert [op.name for op in merged.graph.operators] == [op.name for op in (*A.operators, *B.operators)]
-    for graph, place, first in zip((A, B), merged.buffers, merged.first_operator, strict=True):
-        assert [merged.graph.buffers[p] for p in place] == list(graph.buffers)
+    for graph, position, first in zip((A, B), merged.buffers, merged.first_operator, strict=True):
+        assert [merged.graph.buffers[p] for p in position] == list(graph.buffers)
         for o, op in enumerate(graph.operators):
             moved = merged.graph.operators[first + o]
-            assert moved.inputs == tuple(place[b] for b in op.inputs)
-            assert moved.outputs == tuple(place[b] for b in op.outputs)
+            assert moved.inputs == tuple(position[b] for b in op.inputs)
+            assert moved.outputs == tuple(position[b] for b in op.outputs)
         subgraph = merged.graph.subgraph(range(first, first + len(graph.operators)), graph.name)
         assert subgraph == graph
 
@@ -112,7 +112,7 @@ def test_impossible_shares_are_refused(how: dict, message: str) -> None:
 @pytest.mark.parametrize("shares", [[1, 1], [3, 1], [1, 9]])
 def test_with_shares_lanes_do_not_mix(shares: list[float], sync: str) -> None:
     veus = 7
-    programs = together(veus=veus, shares=shares, cost=PRICED, sync=sync)
+    programs = together(veus=veus, shares=shares, cost=SYNC_COSTS, sync=sync)
     mine = divide_veus(veus, shares)[0]
     for program in programs:
         assert len(program.lanes) == veus
@@ -123,8 +123,8 @@ def test_with_shares_lanes_do_not_mix(shares: list[float], sync: str) -> None:
 
 
 def test_with_shares_each_model_keeps_its_own_plan() -> None:
-    (program,) = together(veus=6, shares=[1, 1], cost=PRICED)
-    (a,), (b,) = alone(A, 3, PRICED), alone(B, 3, PRICED)
+    (program,) = together(veus=6, shares=[1, 1], cost=SYNC_COSTS)
+    (a,), (b,) = alone(A, 3, SYNC_COSTS), alone(B, 3, SYNC_COSTS)
     assert program.makespan_us == pytest.approx(max(a.makespan_us, b.makespan_us))
     assert program.kernels == a.kernels + b.kernels
     assert program.num_events == a.num_events + b.num_events
@@ -140,9 +140,9 @@ def test_barriers_of_both_models_stay_the_last_events() -> None:
 
 
 def test_both_models_together_take_less_time_than_one_after_the_other() -> None:
-    one_by_one = sum(p.makespan_us for graph in (A, B) for p in alone(graph, 8, PRICED))
+    one_by_one = sum(p.makespan_us for graph in (A, B) for p in alone(graph, 8, SYNC_COSTS))
     for shares in (None, [1, 1]):
-        assert sum(p.makespan_us for p in together(veus=8, shares=shares, cost=PRICED)) < one_by_one
+        assert sum(p.makespan_us for p in together(veus=8, shares=shares, cost=SYNC_COSTS)) < one_by_one
 
 
 def test_without_shares_the_first_graph_is_placed_first() -> None:
@@ -189,6 +189,6 @@ def test_random_models_together(data: st.DataObject) -> None:
     tilings = make_kernels(**{f"o{k}": (data.draw(st.integers(1, 5)), 1.0) for k in range(6)})
     shares = data.draw(st.sampled_from([None, [1.0] * len(graphs), [1.0 + n for n in range(len(graphs))]]))
     veus = data.draw(st.integers(len(graphs), 9))
-    programs = schedule_together(graphs, tilings, DEVICE, veus=veus, shares=shares, cost=PRICED)
+    programs = schedule_together(graphs, tilings, DEVICE, veus=veus, shares=shares, cost=SYNC_COSTS)
     planned = [op.name for program in programs for op in program.graph.operators]
     assert sorted(planned) == sorted(op.name for graph in graphs for op in graph.operators)

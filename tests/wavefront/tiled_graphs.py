@@ -31,8 +31,8 @@ def tiled_graph(rng: random.Random, operators: int, *, names: str = "o") -> tupl
         made.append(ROperator(f"{names}{o}", f"f{names}{o}", inputs, (o + 1,)))
     read = {b for op in made for b in op.inputs}
     kinds = {b: "intermediate" if b in read else "output" for b in range(1, len(buffers))}
-    whole = [buffers[0], *(Buffer(b.name, b.shape, b.dtype, kinds[i]) for i, b in enumerate(buffers[1:], 1))]
-    graph = RGraph("g", tuple(whole), tuple(made))
+    kinded = [buffers[0], *(Buffer(b.name, b.shape, b.dtype, kinds[i]) for i, b in enumerate(buffers[1:], 1))]
+    graph = RGraph("g", tuple(kinded), tuple(made))
     return graph, {op.function: _kernels(rng, graph, op) for op in made}
 
 

@@ -15,13 +15,13 @@ from .variants import Variants
 
 Kernels = Mapping[str, tuple[RKernel, ...]]
 
-ONE_BY_ONE, TOGETHER = ("sequential", "global"), ("wavefront", "auto")
+SEQUENTIAL, CO_SCHEDULED = ("sequential", "global"), ("wavefront", "auto")
 """Policy and sync: operator after operator with barriers between them, or co-scheduled with waits between rTasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interplay:
-    """Times of one model in the four ways, in microseconds.
+    """Times of one model in the four configurations, in microseconds.
 
     Parameters
     ----------
@@ -38,31 +38,31 @@ class Interplay:
 
 
 def predict_interplay(variants: Variants) -> Interplay:
-    """Plan a model in the four ways; times are predicted, launches included."""
-    return Interplay(*(_makespan_us(variants.plan(*how)) for how in _ways(variants)))
+    """Plan a model in the four configurations; times are predicted, launches included."""
+    return Interplay(*(_makespan_us(variants.plan(*how)) for how in _configurations(variants)))
 
 
 def measure_interplay(
     variants: Variants, inputs: Sequence[np.ndarray], repeat: int, progress: Callable[[str], None]
 ) -> Interplay:
-    """Compile a model in the four ways for this machine's CPU, and let them run in turns.
+    """Compile a model in the four configurations for this machine's CPU, and time them interleaved.
 
     Raises
     ------
     ModelError
         Results differ: nothing was timed.
     """
-    runners = {str(n): variants.runner(*how) for n, how in enumerate(_ways(variants))}
+    runners = {str(n): variants.runner(*how) for n, how in enumerate(_configurations(variants))}
     found = race(runners, inputs, repeat, progress)
     return Interplay(*(statistics.median(samples.times) * 1e3 for samples in found.values()))
 
 
 def agreement(variants: Variants) -> float:
-    """Share of the operators whose function has one selected kernel wherever it is called, or uses the usual one."""
-    programs = variants.plan(*TOGETHER)
-    usual = selected_kernels(programs)
+    """Share of the operators that use the kernel which most calls of their function use."""
+    programs = variants.plan(*CO_SCHEDULED)
+    most_common = selected_kernels(programs)
     chosen = [(op.function, k) for p in programs for op, k in zip(p.graph.operators, p.kernels, strict=True)]
-    return sum(usual[function] == (kernel,) for function, kernel in chosen) / len(chosen)
+    return sum(most_common[function] == (kernel,) for function, kernel in chosen) / len(chosen)
 
 
 def fastest_kernels(kernels: Kernels, device: DeviceSpec) -> Kernels:
@@ -83,11 +83,11 @@ def selected_kernels(programs: Sequence[RProgram]) -> Kernels:
     return {function: (count.most_common(1)[0][0],) for function, count in counts.items()}
 
 
-def _ways(variants: Variants) -> list[tuple[Any, ...]]:
+def _configurations(variants: Variants) -> list[tuple[Any, ...]]:
     """Policy, sync and kernels in the order of `Interplay`."""
     fastest = fastest_kernels(variants.record.kernels, variants.record.device)
-    selected = selected_kernels(variants.plan(*TOGETHER))
-    return [(*ONE_BY_ONE, fastest), (*ONE_BY_ONE, selected), (*TOGETHER, fastest), (*TOGETHER, None)]
+    selected = selected_kernels(variants.plan(*CO_SCHEDULED))
+    return [(*SEQUENTIAL, fastest), (*SEQUENTIAL, selected), (*CO_SCHEDULED, fastest), (*CO_SCHEDULED, None)]
 
 
 def _makespan_us(programs: Sequence[RProgram]) -> float:

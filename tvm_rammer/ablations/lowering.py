@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import tvm
 from tvm import tirx
 
 from .. import relay_passes, rkernel_gen
+from ..compilation.target import tvm_target
 from ..device import DeviceSpec
 from ..errors import ModelError
 from ..ir import RGraph, RKernel
@@ -41,7 +41,7 @@ class Lowering:
 
     def __init__(self, device: DeviceSpec) -> None:
         self.device = device
-        self._target = tvm.target.Target(device.target_config())
+        self._target = tvm_target(device)
         self._kernels: dict[str, tuple[RKernel, ...]] = {}
 
     def lower(self, model: Any) -> Lowered:
@@ -54,10 +54,10 @@ class Lowering:
         """
         mod = relay_passes.prepare(self._target)(relay_passes.load_model(model))
         partition = relay_passes.partition(mod)
-        if len(partition.regions) != 1 or partition.left:
+        if len(partition.regions) != 1 or partition.stock_calls:
             raise ModelError(
-                f"{len(partition.regions)} regions and {len(partition.left)} stock calls; ablations compare plans of "
-                "models that are one region"
+                f"{len(partition.regions)} regions and {len(partition.stock_calls)} stock calls; ablations compare "
+                "plans of models that are one region"
             )
         graph = partition.regions[0].graph
         constants = rkernel_gen.constant_parameters([graph])

@@ -77,7 +77,7 @@ def predict_gains(
     channels, size : int
         Of all images.
     progress : callable
-        Is told what happens next.
+        Gets a message before each step.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def _predict(seed: int, lowered: Lowered, device: DeviceSpec) -> SyncGain:
 
 
 def sample(gains: Iterable[SyncGain], count: int) -> list[int]:
-    """Seeds of `count` different modules of more than one operator: first irregular ones, as far as half of it."""
+    """Seeds of `count` different modules of more than one operator, up to half of them irregular."""
     several = {random_module(g.seed): g for g in gains if g.operators > 1}.values()
     irregular = [g.seed for g in several if g.irregular][: count // 2]
     return irregular + [g.seed for g in several if not g.irregular][: count - len(irregular)]
@@ -120,7 +120,7 @@ def measure_gains(
     repeat: int = 100,
     progress: Callable[[str], None] = lambda message: None,
 ) -> list[SyncGain]:
-    """Compile modules both ways for this machine's CPU and let them run in turns.
+    """Compile modules both ways for this machine's CPU, and time them interleaved.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def measure_gains(
         progress(f"measuring module {n} of {len(seeds)}")
         variants = Variants(nasbench(random_module(seed), channels=channels, size=size), device)
         runners = {sync: variants.runner("wavefront", sync) for sync in SYNCS}
-        auto_ms, global_ms = (race_of.summary()["median_ms"] for race_of in race(runners, [x], repeat).values())
+        auto_ms, global_ms = (samples.summary()["median_ms"] for samples in race(runners, [x], repeat).values())
         (graph,) = variants.record.graphs
         gains.append(SyncGain(seed, len(graph.operators), is_irregular(graph), auto_ms * 1e3, global_ms * 1e3))
     return gains

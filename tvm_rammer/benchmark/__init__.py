@@ -1,6 +1,6 @@
 """Fair comparisons: interleaved in one process, on the same number of threads, results checked first.
 
-race       contenders take turns
+race       interleaved timing of contenders
 bench      a model against stock TVM and ONNX Runtime
 kernels    single operators against ONNX Runtime
 operators  which operators

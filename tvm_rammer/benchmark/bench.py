@@ -10,11 +10,12 @@ import tvm
 from .. import driver, relay_passes
 from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
-from ..compilation.stages import build, find_kernels, tvm_target
+from ..compilation.stages import build, find_kernels
+from ..compilation.target import tvm_target
 from ..errors import ModelError
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs, workers
-from .race import Runner, race, relative_error, tvm_runner
+from .race import Runner, onnxruntime_session, race, tvm_runner
 
 CONTENDERS = ("stock", "stock-same-kernels", "onnxruntime")
 
@@ -51,7 +52,7 @@ def bench(
     seed : int
         Of the random inputs.
     progress : callable
-        Is told what happens next.
+        Gets a message before each step.
 
     Returns
     -------
@@ -113,14 +114,6 @@ def _contender(
 
 
 def _onnxruntime_runner(model: str | os.PathLike[str], module: RammerModule) -> Runner:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = module.compilation.device.units
-    options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime_session(str(model), module.compilation.device.units)
     names = [spec.name for spec in module.inputs]
     return lambda arrays: session.run(None, dict(zip(names, arrays, strict=True)))
-
-
-__all__ = ["CONTENDERS", "bench", "random_inputs", "relative_error", "workers"]

@@ -16,11 +16,11 @@ from ..errors import ModelError
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
 from .operators import OPERATORS, Operator
-from .race import relative_error
+from .race import onnxruntime_session, relative_error
 
-TURN_S, PAUSE_S = 0.1, 0.05
-"""How long a contender runs before it is the other's turn; and how long nobody runs in between, so that the
-threads of the one, which spin for a while when they have no work, do not take the other's cores."""
+BLOCK_S, PAUSE_S = 0.1, 0.05
+"""Time of a block of runs of one contender; and a pause between blocks, so that the threads of the one, which spin
+for a while when they have no work, do not use the other's cores."""
 WARM_UP = 3
 TOLERANCE = 1e-4
 
@@ -61,7 +61,7 @@ def bench_kernels(
         For each operator and contender.
     tuning_logs : path, optional
     progress : callable
-        Is told each operator's name before its turn.
+        Gets each operator's name before it is timed.
 
     Raises
     ------
@@ -104,26 +104,21 @@ def _ours(module: RammerModule, inputs: Sequence[np.ndarray]) -> Callable[[], An
 
 
 def _onnxruntime(model: onnx.ModelProto, module: RammerModule, inputs: Sequence[np.ndarray]) -> Callable[[], Any]:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = module.compilation.device.units
-    options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime_session(model.SerializeToString(), module.compilation.device.units)
     feeds = {spec.name: a for spec, a in zip(module.inputs, inputs, strict=True)}
     return lambda: session.run(None, feeds)
 
 
 def _medians(runs: Sequence[Callable[[], Any]], seconds: float) -> list[float]:
-    """Median milliseconds of each; they take turns."""
+    """Median milliseconds of each; blocks of runs are interleaved."""
     times: list[list[float]] = [[] for _ in runs]
-    for _ in range(max(1, round(seconds / TURN_S))):
+    for _ in range(max(1, round(seconds / BLOCK_S))):
         for run, mine in zip(runs, times, strict=True):
             time.sleep(PAUSE_S)
             for _ in range(WARM_UP):
                 run()
-            turn = time.perf_counter() + TURN_S
-            while time.perf_counter() < turn:
+            end = time.perf_counter() + BLOCK_S
+            while time.perf_counter() < end:
                 begin = time.perf_counter()
                 run()
                 mine.append((time.perf_counter() - begin) * 1e3)

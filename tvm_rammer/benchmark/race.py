@@ -1,8 +1,8 @@
-"""Contenders take turns: who computes the same in less time, on a machine that others use too.
+"""Interleaved timing of contenders that must compute the same, on a machine with other load.
 
-In each round every contender has a turn, a block of 0.1 to 0.3 s. A block during which other processes took the cores
-is measured again. Neighbours on the same hardware slow a machine down for seconds without a trace in its own books: so
-the slower half of the rounds, all contenders together, does not count. Results are checked before anything is timed.
+In each round every contender runs for one block of 0.1 to 0.3 s. A block during which other processes used the cores
+is measured again. Load of other virtual machines on the same hardware does not show in this machine's counters: so the
+slower half of the rounds, of all contenders together, is discarded. Results are checked before anything is timed.
 """
 
 import os
@@ -20,9 +20,9 @@ from tvm import relax
 from ..errors import ModelError
 
 ROUNDS = 6
-"""So many at least, unless told otherwise; half of them count."""
-LEAST_S, MOST_S = 0.1, 0.3
-"""A block of short runs lasts so long at least, one of long runs at most; it holds one run in any case."""
+"""Least number of rounds by default; half of them count."""
+MIN_BLOCK_S, MAX_BLOCK_S = 0.1, 0.3
+"""Least time of a block of short runs, and greatest of one of long runs; a block has at least one run."""
 DISTURBED = 0.1
 """A block is measured again if other processes used more than this share of a core meanwhile."""
 RETRIES = 3
@@ -37,8 +37,8 @@ Runner = Callable[[Sequence[np.ndarray]], Sequence[Any]]
 class Samples:
     """Times of one contender, in milliseconds, and how far its results are from the reference.
 
-    `times` are of all runs that count, `medians` one for each round that counts: in the same round all contenders met
-    the same neighbours.
+    `times` are of all runs that count, `medians` one for each round that counts: in a round all contenders ran under
+    the same load.
     """
 
     times: list[float] = field(default_factory=list)
@@ -65,7 +65,7 @@ def race(
     progress: Callable[[str], None] = lambda message: None,
     rounds: int = ROUNDS,
 ) -> dict[str, Samples]:
-    """Check that all contenders compute the same, then time them in turns.
+    """Check that all contenders compute the same, then time them, interleaved.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ def race(
     repeat : int
         Runs of each contender, at least.
     progress : callable
-        Is told what happens next.
+        Gets a message before each step.
     rounds : int
-        At least so many.
+        Least number of rounds.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def _block(run: Runner, inputs: Sequence[np.ndarray], wanted: int, samples: Samp
         time.sleep(PAUSE_S)
         others, started, passed = _others_seconds(), time.perf_counter(), 0.0
         times: list[float] = []
-        while not times or passed < (LEAST_S if len(times) >= wanted else MOST_S):
+        while not times or passed < (MIN_BLOCK_S if len(times) >= wanted else MAX_BLOCK_S):
             begin = time.perf_counter()
             run(inputs)
             end = time.perf_counter()
@@ -175,7 +175,7 @@ def _block(run: Runner, inputs: Sequence[np.ndarray], wanted: int, samples: Samp
 
 
 def _others_seconds() -> float:
-    """Processor time that all other processes have used so far, in seconds; 0 where nobody tells."""
+    """Processor time that all other processes have used so far, in seconds; 0 where it is unknown."""
     try:
         busy = pathlib.Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
     except OSError:
@@ -183,6 +183,24 @@ def _others_seconds() -> float:
     user, nice, system, _, _, irq, softirq, steal, *_ = (int(word) for word in busy)
     mine = sum(os.times()[:2])
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK") - mine
+
+
+def onnxruntime_session(model: str | bytes, threads: int) -> Any:
+    """Open a model in ONNX Runtime on this machine's CPU.
+
+    Parameters
+    ----------
+    model : str or bytes
+        The path of an ONNX file, or its contents.
+    threads : int
+        Threads within an operator; operators run one after another.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def tvm_runner(executable: relax.VMExecutable, device: tvm.runtime.Device) -> Runner:

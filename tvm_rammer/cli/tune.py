@@ -63,7 +63,7 @@ def _tune(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any
         try:
             done = tuner.tune(tasks, device, bench, arguments.logs, trials=arguments.trials, seed=arguments.seed)
         except KeyboardInterrupt as error:
-            raise RammerError("stopped; what was measured is in the log, and the same command goes on") from error
+            raise RammerError("stopped; what was measured is in the log, and the same command continues") from error
     return (
         f"{done.trials} trials of {done.functions} functions, {done.failed} failed; "
         f"{done.known} were in the log before: {done.folder}"
@@ -83,11 +83,11 @@ def _export(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[A
 
 
 def _import(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any]) -> str:
-    from ..tuning.bundle.imported import take_times
+    from ..tuning.bundle.imported import import_times
 
-    counts = take_times(arguments.times, tasks, device, arguments.logs)
-    told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-    return f"{arguments.times}: {told or 'no times in it'}"
+    counts = import_times(arguments.times, tasks, device, arguments.logs)
+    summary = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    return f"{arguments.times}: {summary or 'no times in it'}"
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -1,7 +1,7 @@
 """One compilation: the stages put together, and the record of what they decided.
 
     record    what became of a model: kernels, plans, what was left to stock TVM and why
-    target    what users call a target, as a device
+    target    a user's target as a device, and a device as TVM's target
     regions   kernels, plan and code of the regions of a prepared module, and back into the module
     stages    loaded module -> kernels -> lowered module -> executable
     pipeline  the same as passes of a TVM pipeline

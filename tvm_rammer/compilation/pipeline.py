@@ -4,6 +4,7 @@ import tvm
 
 from .. import relay_passes
 from ..errors import TargetError
+from ..relay_passes.module_pass import module_pass
 from .record import Compilation
 from .regions import schedule_regions
 from .target import resolve_device
@@ -19,14 +20,16 @@ def rammer_pipeline(policy: str = "auto", sync: str = "auto") -> tvm.transform.P
 
     Notes
     -----
+    Every Relax function of the module takes part, whatever its name. What has symbolic shapes stays stock TVM's.
+
     For a GPU pass `tir_pipeline="rammer_cuda"` to `tvm.compile` too: it makes the launches cooperative, so that
     a grid which does not fit fails to start instead of waiting for ever.
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="Rammer")
+    @module_pass("Rammer")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         target = _current_target("the pipeline 'rammer'")
-        mod = relay_passes.prepare(target)(relay_passes.load_model(mod))
+        mod = relay_passes.prepare(target)(mod.clone())
         return relay_passes.finish(target)(ScheduleRegions(policy, sync)(mod))
 
     return run
@@ -41,7 +44,7 @@ def ScheduleRegions(policy: str = "auto", sync: str = "auto") -> tvm.transform.P
         As in `tvm_rammer.compile`.
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="ScheduleRegions")
+    @module_pass("ScheduleRegions")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         target = _current_target("the pass ScheduleRegions")
         return schedule_regions(mod, Compilation(resolve_device(target), policy, sync))

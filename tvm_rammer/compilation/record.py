@@ -33,13 +33,13 @@ class Compilation:
         Kernels that were made and not kept, counted by reason.
     programs : list of RProgram
         In launch order.
-    programs_of : list of int
-        How many of them each region became.
-    left : list of (str, str)
+    programs_per_region : list of int
+        How many programs each region became.
+    stock_calls : list of (str, str)
         Calls left to stock TVM, with the reason.
     resources : dict of str to dict
         On a GPU, for each rProgram: threads, registers, shared memory, spills and resident blocks, or the
-        reason why nobody knows.
+        reason why they are unknown.
     """
 
     device: DeviceSpec
@@ -53,10 +53,10 @@ class Compilation:
     kernels: dict[str, tuple[RKernel, ...]] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
     programs: list[RProgram] = field(default_factory=list)
-    programs_of: list[int] = field(default_factory=list)
-    left: list[tuple[str, str]] = field(default_factory=list)
+    programs_per_region: list[int] = field(default_factory=list)
+    stock_calls: list[tuple[str, str]] = field(default_factory=list)
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def for_policy(self, policy: str, kernels: Mapping[str, tuple[RKernel, ...]]) -> "Compilation":
         """The record of another plan for the same regions: nothing is planned in it yet."""
-        return replace(self, policy=policy, kernels=dict(kernels), programs=[], programs_of=[], resources={})
+        return replace(self, policy=policy, kernels=dict(kernels), programs=[], programs_per_region=[], resources={})

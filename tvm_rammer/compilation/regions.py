@@ -77,16 +77,16 @@ def find_regions(
     if without := [name for name, kernels in made.kernels.items() if not kernels]:
         mod = mod.clone()
         for name in without:
-            mod.update_func(mod.get_global_var(name), functions[name].with_attr(relay_passes.LEAVE, _NO_KERNEL))
+            mod.update_func(mod.get_global_var(name), functions[name].with_attr(relay_passes.LEAVE, _NO_RULE))
         partition = relay_passes.partition(mod)
-    record.left += partition.left
+    record.stock_calls += partition.stock_calls
     record.graphs += [region.graph for region in partition.regions]
     record.kernels |= {name: tuple(k.spec for k in kernels) for name, kernels in made.kernels.items()}
     record.dropped += Counter(made.dropped)
     return KernelizedModule(mod, partition, made.kernels, codegen.rtask_library(record.device))
 
 
-_NO_KERNEL = "no rule makes a single kernel of it on this device"
+_NO_RULE = "no rule makes a single kernel of it on this device"
 
 
 def plan_regions(module: KernelizedModule, record: Compilation) -> None:
@@ -94,7 +94,7 @@ def plan_regions(module: KernelizedModule, record: Compilation) -> None:
     for region in module.partition.regions:
         programs = _plan(region, module, record)
         record.programs += programs
-        record.programs_of.append(len(programs))
+        record.programs_per_region.append(len(programs))
         for program in programs:
             debug.say(1, f"{program.name}: {len(program.graph.operators)} rOperators, {program.waits()} waits")
 
@@ -143,7 +143,7 @@ def launch_regions(
     """
     by_name = {k.spec.name: k for made in module.kernels.values() for k in made}
     mod, programs = module.mod, iter(record.programs)
-    for region, count in zip(module.partition.regions, record.programs_of, strict=True):
+    for region, count in zip(module.partition.regions, record.programs_per_region, strict=True):
         launches: list[relay_passes.Launch] = []
         for program in islice(programs, count):
             if single_calls:
@@ -158,7 +158,7 @@ def _resources(program: RProgram, built: codegen.AssembledProgram, device: Devic
     """Compile the kernel of a program with nvcc, where there is one, and make sure that all its vEUs fit."""
     found: dict[str, Any] = {"threads": built.threads, "dynamic_shared_bytes": built.shared_bytes}
     try:
-        needs = codegen.measure_resources(codegen.source_of(built, device), device.arch)
+        needs = codegen.measure_resources(codegen.cuda_source(built, device), device.arch)
     except ToolError as error:
         return found | {"unknown": str(error)}
     lanes = len(program.lanes)
@@ -175,21 +175,21 @@ def _launch(
     stamped: bool,
 ) -> relay_passes.Launch:
     """Generate the function of a program, and say how the Relax module calls it."""
-    places = _Places(program, region)
-    values = {i: places.value(i) for i, b in enumerate(program.graph.buffers) if b.kind == "constant"}
+    index = _RegionIndex(program, region)
+    values = {i: index.value(i) for i, b in enumerate(program.graph.buffers) if b.kind == "constant"}
     kernels = [by_name[k.name] for k in program.kernels]
     built = codegen.assemble(program, values, kernels, record.device, library, stamped=stamped)
-    prices = wavefront.CostModel.of(record.device)
-    debug.dump(f"{program.name}.svg", lambda: wavefront.schedule_svg([program], prices))
+    cost = wavefront.CostModel.of(record.device)
+    debug.dump(f"{program.name}.svg", lambda: wavefront.schedule_svg([program], cost))
     debug.dump(f"{program.name}.py", lambda: tvm.IRModule({program.name: built.func, **built.helpers}).script())
     if record.device.kind == "cuda":
         record.resources[program.name] = _resources(program, built, record.device)
     return relay_passes.Launch(
         function=built.func,
         symbol=built.name,
-        operators=tuple(places.operator[op.name] for op in program.graph.operators),
-        inputs=(*(places.buffer[i] for i in built.inputs), *built.embedded),
-        outputs=tuple(places.buffer[i] for i in built.outputs),
+        operators=tuple(index.operator[op.name] for op in program.graph.operators),
+        inputs=(*(index.buffer[i] for i in built.inputs), *built.constants),
+        outputs=tuple(index.buffer[i] for i in built.outputs),
         workspace=(((built.workspace_bytes,), "uint8"),),
         helpers=built.helpers,
     )
@@ -199,28 +199,28 @@ def _single_launches(
     program: RProgram, region: relay_passes.Region, by_name: Mapping[str, ScheduledKernel]
 ) -> list[relay_passes.Launch]:
     """Launch each operator of a program by itself, with the kernel that the program chose."""
-    places = _Places(program, region)
+    index = _RegionIndex(program, region)
     launches = []
     for op, spec in zip(program.graph.operators, program.kernels, strict=True):
         kernel = by_name[spec.name]
         inputs = [
-            kernel.packs[i].apply(places.value(b)) if i in kernel.packs else places.buffer[b]
+            kernel.packs[i].apply(index.value(b)) if i in kernel.packs else index.buffer[b]
             for i, b in enumerate(op.inputs)
         ]
         launches.append(
             relay_passes.Launch(
                 function=kernel.func.with_attr("tirx.is_scheduled", True),
                 symbol=spec.name,
-                operators=(places.operator[op.name],),
+                operators=(index.operator[op.name],),
                 inputs=tuple(inputs),
-                outputs=tuple(places.buffer[b] for b in op.outputs),
+                outputs=tuple(index.buffer[b] for b in op.outputs),
             )
         )
     return launches
 
 
-class _Places:
-    """Where a program's buffers and operators are in the graph of its region."""
+class _RegionIndex:
+    """Positions of a program's buffers and operators in the graph of its region."""
 
     def __init__(self, program: RProgram, region: relay_passes.Region) -> None:
         by_name = {b.name: i for i, b in enumerate(region.graph.buffers)}
@@ -230,4 +230,5 @@ class _Places:
 
     def value(self, buffer: int) -> np.ndarray:
         """The value of a constant buffer of the program."""
-        return self._exprs[self.buffer[buffer]].value.numpy()
+        constant: Any = self._exprs[self.buffer[buffer]]
+        return np.asarray(constant.value.numpy())

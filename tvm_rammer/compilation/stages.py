@@ -7,14 +7,9 @@ from tvm import relax
 
 from .. import persistent_codegen as codegen
 from .. import relay_passes
-from ..device import DeviceSpec
 from .record import Compilation
 from .regions import KernelizedModule, find_regions, launch_regions
-
-
-def tvm_target(device: DeviceSpec) -> tvm.target.Target:
-    """The target for which TVM compiles for a device."""
-    return tvm.target.Target(device.target_config())
+from .target import tvm_target
 
 
 def find_kernels(

@@ -1,4 +1,4 @@
-"""What users call a target, as a device."""
+"""A user's target as a device, and a device as TVM's target."""
 
 from typing import Any
 
@@ -23,3 +23,8 @@ def resolve_device(target: Any) -> DeviceSpec:
     if isinstance(target, tvm.target.Target):
         return from_target_config(target.export())
     raise TargetError(f"{type(target).__name__} is no target; give a preset's name, a tvm Target or a DeviceSpec")
+
+
+def tvm_target(device: DeviceSpec) -> tvm.target.Target:
+    """The target for which TVM compiles for a device."""
+    return tvm.target.Target(device.target_config())

@@ -8,8 +8,8 @@
 A name or a TVM target goes in, a DeviceSpec comes out.
 """
 
-from .host import host_cpu
+from .host import host_cpu, why_not_here
 from .presets import PRESETS, from_target_config, preset
 from .spec import DeviceSpec
 
-__all__ = ["PRESETS", "DeviceSpec", "from_target_config", "host_cpu", "preset"]
+__all__ = ["PRESETS", "DeviceSpec", "from_target_config", "host_cpu", "preset", "why_not_here"]

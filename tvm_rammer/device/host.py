@@ -48,3 +48,16 @@ def _cpu_flags() -> set[str]:
     except OSError:
         return set()
     return {flag for line in text.splitlines() if line.startswith("flags") for flag in line.split(":")[1].split()}
+
+
+def why_not_here(device: DeviceSpec) -> str:
+    """Why code for a CPU cannot run on this machine's processor; empty where it can."""
+    here = platform.machine()
+    if device.machine and device.machine != here.replace("AMD64", "x86_64"):
+        return f"it is code for {device.machine}, and this processor is {here}"
+    needed = _FLAGS_OF_WIDTH.get(device.vector_bytes, set()) if here in ("x86_64", "AMD64") else set()
+    missing = needed - _cpu_flags()
+    return f"this processor has no {', '.join(sorted(missing))}" if missing else ""
+
+
+_FLAGS_OF_WIDTH = {32: {"avx2", "fma"}, 64: {"avx512f", "avx512bw", "avx512dq", "avx512vl"}}

@@ -1,9 +1,10 @@
 """Devices by name, and the device of a TVM target.
 
-Figures of the GPU presets are the vendor's published ones; prices of synchronisation were measured by
+Figures of the GPU presets are the vendor's published ones; costs of synchronisation were measured by
 others on an H100 (docs/architecture.md) and are to be measured again on each device.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -60,7 +61,8 @@ def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
     Returns
     -------
     DeviceSpec
-        This machine's CPU with the target's `mcpu` and `num-cores`, or the GPU preset of the same `arch`.
+        A CPU with the target's vectors and `num-cores`, and otherwise this machine's figures, which compiles for just
+        this target; or the GPU preset of the same `arch`.
 
     Raises
     ------
@@ -69,11 +71,16 @@ def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
     """
     kind = config.get("kind")
     if kind == "llvm":
-        host = host_cpu()
-        mcpu = str(config.get("mcpu") or host.arch)
-        vector = _VECTOR_BYTES.get(mcpu, host.vector_bytes if mcpu == host.arch else 16)
-        cores = int(config.get("num-cores") or host.units)
-        return replace(host, arch=mcpu, vector_bytes=vector, units=max(1, cores))
+        host, plain = host_cpu(), _plain(config)
+        cores, vector = int(plain.get("num-cores") or host.units), _vector_bytes(plain)
+        return replace(
+            host,
+            arch=str(plain.get("mcpu") or "generic"),
+            vector_bytes=vector,
+            flops_per_cycle=vector if vector > 16 else 8,
+            units=max(1, cores),
+            target=json.dumps(plain, sort_keys=True),
+        )
     if kind == "cuda":
         arch = str(config.get("arch", "")).removesuffix("a")
         for spec in PRESETS.values():
@@ -83,4 +90,21 @@ def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
     raise TargetError(f"target kind {kind!r} has no vDevice; use llvm or cuda")
 
 
-_VECTOR_BYTES = {"x86-64": 16, "x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64, "generic": 16}
+def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a user may write into a target: without what TVM derives from it."""
+    derived = ("keys", "tag")
+    kept = {k: v for k, v in config.items() if k not in derived and not k.startswith("feature.") and v is not None}
+    return {k: list(map(str, v)) if not isinstance(v, str | int | Mapping) else v for k, v in kept.items()}
+
+
+def _vector_bytes(config: Mapping[str, Any]) -> int:
+    """Width of the vector registers that LLVM uses for a target."""
+    import tvm
+
+    def has(*features: str) -> bool:
+        return all(tvm.target.codegen.target_has_features(feature, target) for feature in features)
+
+    target = tvm.target.Target(dict(config))
+    if has("avx512f", "avx512bw", "avx512dq", "avx512vl"):
+        return 64
+    return 32 if has("avx2", "fma") else 16

@@ -1,5 +1,6 @@
 """What a device is: the figures that stages may know about the hardware."""
 
+import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ class DeviceSpec:
     vector_bytes : int
         Width of a vector register (CPU) or of one thread's widest load (GPU).
     memory_gbps, cache_gbps : float
-        Bandwidth of main memory and of the last-level cache, whole device, in GB/s.
+        Bandwidth of main memory and of the last-level cache, of the device as a whole, in GB/s.
     cache_bytes : int
         Size of that cache.
     unit_bytes : int
@@ -32,10 +33,12 @@ class DeviceSpec:
     unit_gbps : float
         Bandwidth of one unit to it, in GB/s, where it is a cache that keeps what one rTask reads for the next; else 0.
     launch_us, signal_us, barrier_us : float
-        Prices in microseconds: a launch; a counter from the release to the one who acquires it; a barrier
+        Costs in microseconds: of a launch; of a counter, from its release to the acquire that sees it; of a barrier
         over all vEUs.
     threads_per_unit, threads_per_block, registers_per_unit, blocks_per_unit, shared_per_block, warp : int
         Limits of a GPU; a CPU has one thread a unit.
+    target : str
+        The TVM target that the device was made of, as JSON; empty where it was made of its figures.
     """
 
     name: str
@@ -59,9 +62,13 @@ class DeviceSpec:
     shared_per_block: int = 0
     warp: int = 1
     unit_gbps: float = 0.0
+    target: str = ""
 
     def target_config(self) -> dict[str, Any]:
         """The same device as the dictionary that `tvm.target.Target` takes."""
+        if self.target:
+            given: dict[str, Any] = json.loads(self.target)
+            return given | {"num-cores": self.units} if self.kind == "cpu" else given
         if self.kind == "cpu":
             config = {"kind": "llvm", "mcpu": self.arch, "num-cores": self.units}
             # LLVM would use half of a 64-byte register in the loops that it makes vectors of itself.
@@ -76,6 +83,15 @@ class DeviceSpec:
             "host": {"kind": "llvm"},
         }
 
+    @property
+    def machine(self) -> str:
+        """Whose instructions a CPU of this kind runs, as `platform.machine` says it; empty for this machine's."""
+        triple = str(self.target_config().get("mtriple", "")) if self.kind == "cpu" else ""
+        return _MACHINES.get(triple.partition("-")[0], triple.partition("-")[0])
+
     def resident_blocks(self, threads: int, registers: int, shared_bytes: int) -> int:
         """Blocks of a kernel that one unit holds at once (`occupancy.resident_blocks`)."""
         return resident_blocks(self, threads, registers, shared_bytes)
+
+
+_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}

@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,16 +9,17 @@ from dataclasses import replace
 import onnx
 import tvm
 
+from ..compilation.target import tvm_target
 from ..device import DeviceSpec
 from ..errors import ToolError
 from ..nvcc import compile_cuda
-from .files import MANIFEST, Files
+from .files import MANIFEST, Files, make_empty
 from .kernels import lower_kernels
 from .lower import VARIANTS
 from .models import MODELS, BundleModel
 from .onsite.plan import Plan, check_plan, plan_to_json
 from .plans import plan_of
-from .reference import reference_outputs, seeded_inputs
+from .reference import model_inputs, reference_outputs
 from .toolchain import ARCHITECTURES, TIME_LIMIT_S, build_launcher
 
 MAX_BYTES = 60_000_000
@@ -50,7 +50,7 @@ def make_bundle(
     architectures : sequence of str
         For which the kernels are compiled.
     say : callable
-        Is told what happens next.
+        Gets a message before each step.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def make_bundle(
     ToolError
         A compiler is missing, the folder holds something else, or the bundle is too large.
     """
-    _empty(folder)
+    make_empty(folder, "bundle")
     files = Files(folder)
     build_launcher(folder / "launcher.so")
     for name, model in models.items():
@@ -82,14 +82,6 @@ def make_bundle(
     return size
 
 
-def _empty(folder: pathlib.Path) -> None:
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / MANIFEST).is_file():
-            raise ToolError(f"{str(folder)!r} holds something that is no bundle; name a new folder (-o)")
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-
-
 def _add_model(
     files: Files,
     name: str,
@@ -100,19 +92,19 @@ def _add_model(
 ) -> None:
     say(f"{name}: the reference in float64")
     proto = model.build()
-    inputs = seeded_inputs(proto)
+    inputs = model_inputs(proto)
     input_files = {given: files.add_array(array) for given, array in inputs.items()}
     references = [files.add_array(array) for array in reference_outputs(proto, inputs)]
     for variant in VARIANTS:
         say(f"{name}: {variant}")
         plan, source = make_plan(files, proto, variant, device, input_files)
-        place = f"models/{name}/{variant}"
-        files.write(f"{place}/kernels.cu", source)
+        prefix = f"models/{name}/{variant}"
+        files.write(f"{prefix}/kernels.cu", source)
         cubins = {
-            a: files.write(f"{place}/{a}.cubin", compile_cuda(source, a, time_limit_s=TIME_LIMIT_S).cubin)
+            a: files.write(f"{prefix}/{a}.cubin", compile_cuda(source, a, time_limit_s=TIME_LIMIT_S).cubin)
             for a in architectures
         }
-        files.write_json(f"{place}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
+        files.write_json(f"{prefix}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
     files.write_json(
         f"models/{name}/model.json",
         {
@@ -148,7 +140,7 @@ def make_plan(
         The CUDA text of its kernels.
     """
     mod = VARIANTS[variant](model, device)
-    source, functions = lower_kernels(mod, tvm.target.Target(device.target_config()))
+    source, functions = lower_kernels(mod, tvm_target(device))
     plan = plan_of(variant, mod, functions, dict(inputs), files)
     check_plan(plan)
     return plan, source

@@ -3,11 +3,35 @@
 import hashlib
 import json
 import pathlib
+import shutil
 from typing import Any
 
 import numpy as np
 
+from ..errors import ToolError
+
 MANIFEST = "manifest.json"
+
+
+def make_empty(folder: pathlib.Path, kind: str) -> None:
+    """Make a folder, or empty it where it was made by this package, which its manifest shows.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    kind : str
+        What the folder is to hold, for the message.
+
+    Raises
+    ------
+    ToolError
+        The folder holds something else.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / MANIFEST).is_file():
+            raise ToolError(f"{str(folder)!r} holds something that is no {kind}; name a new folder")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 class Files:
@@ -29,9 +53,9 @@ class Files:
 
     def write(self, path: str, data: bytes | str) -> str:
         """Write a file; return its path in the bundle."""
-        place = self.folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data.encode() if isinstance(data, str) else data)
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data.encode() if isinstance(data, str) else data)
         return path
 
     def write_json(self, path: str, data: Any) -> str:
@@ -40,13 +64,13 @@ class Files:
 
     def finish(self) -> int:
         """Write the manifest of all files; return the size of the bundle in bytes."""
+        paths = [p for p in sorted(self.folder.rglob("*")) if p.is_file() and p.name != MANIFEST]
         listed = {
             str(path.relative_to(self.folder)): {
                 "bytes": path.stat().st_size,
                 "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
             }
-            for path in sorted(self.folder.rglob("*"))
-            if path.is_file() and path.name != MANIFEST
+            for path in paths
         }
         self.write_json(MANIFEST, listed)
-        return sum(item["bytes"] for item in listed.values()) + (self.folder / MANIFEST).stat().st_size
+        return sum(path.stat().st_size for path in (*paths, self.folder / MANIFEST))

@@ -82,7 +82,7 @@ def lower_kernels(mod: tvm.IRModule, target: tvm.target.Target) -> tuple[str, di
     CodegenError
         A kernel takes something else than pointers, or its launch depends on data.
     """
-    functions = {gv: _named_apart(f) for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
+    functions = {gv: _with_unique_names(f) for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
     build = importlib.import_module("tvm.tirx.build")  # `tvm.tirx.build` itself is the function
     pipeline, _, finalize_device = tirx.get_tir_pipeline(PIPELINE)
     lowered = pipeline(tirx.transform.BindTarget(target)(tvm.IRModule(functions)))
@@ -98,14 +98,14 @@ def lower_kernels(mod: tvm.IRModule, target: tvm.target.Target) -> tuple[str, di
     return str(text), found
 
 
-def _named_apart(func: tirx.PrimFunc) -> tirx.PrimFunc:
+def _with_unique_names(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """Rename the parameters where two have one name: kernels' parameters are found by name."""
     names = [p.name for p in func.params]
     if len(set(names)) == len(names):
         return func
-    apart = {p: tirx.Var(f"p{i}_{p.name}", p.ty) for i, p in enumerate(func.params)}
-    body = tvm_ffi.structural_map(func.body, (tirx.Var, lambda v: apart.get(v, v)), order="post")
-    return tirx.PrimFunc(list(apart.values()), body, func.ret_type, func.attrs)
+    renamed = {p: tirx.Var(f"p{i}_{p.name}", p.ty) for i, p in enumerate(func.params)}
+    body = tvm_ffi.structural_map(func.body, (tirx.Var, lambda v: renamed.get(v, v)), order="post")
+    return tirx.PrimFunc(list(renamed.values()), body, func.ret_type, func.attrs)
 
 
 def _host_function(
@@ -159,13 +159,13 @@ def _kernel_call(name: str, node: tvm.ir.Call, kernels: dict[str, tirx.PrimFunc]
     return KernelCall(
         kernel=kernel,
         arguments=arguments,
-        grid=_three(given, "blockIdx."),
-        block=_three(given, "threadIdx."),
+        grid=_extents(given, "blockIdx."),
+        block=_extents(given, "threadIdx."),
         shared_bytes=given.get(_DYNAMIC_SHARED, 0),
         cooperative=_COOPERATIVE in [str(tag) for tag in kernels[kernel].attrs[_TAGS]],
     )
 
 
-def _three(given: dict[str, int], prefix: str) -> tuple[int, int, int]:
+def _extents(given: dict[str, int], prefix: str) -> tuple[int, int, int]:
     x, y, z = (given.get(prefix + axis, 1) for axis in _AXES)
     return x, y, z

@@ -10,15 +10,16 @@ import tvm
 from .. import relay_passes
 from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
-from ..compilation.stages import find_kernels, lower, tvm_target
+from ..compilation.stages import find_kernels, lower
+from ..compilation.target import tvm_target
 from ..device import DeviceSpec
-from ..relay_passes.finish import backend
+from ..relay_passes.finish import pipeline_of
 
 
 def lower_stock(model: onnx.ModelProto, device: DeviceSpec) -> tvm.IRModule:
     """Lower with TVM's default pipeline for the target."""
     target = tvm_target(device)
-    return backend(target).get_default_pipeline(target)(relay_passes.load_model(model))
+    return pipeline_of(target).get_default_pipeline(target)(relay_passes.load_model(model))
 
 
 def lower_rammer(

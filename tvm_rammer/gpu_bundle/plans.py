@@ -1,17 +1,19 @@
 """The lowered "main" of a module as a plan: its buffers, and its launches in order."""
 
+from typing import TypeAlias
+
 import tvm
 from tvm import relax
 from tvm.ir import Constant, GlobalVar, Tuple, TupleGetItem
 
 from ..errors import CodegenError
-from ..relay_passes.bindings import body_blocks
+from ..relay_passes.bindings import body_blocks, result_of
 from .files import Files
 from .kernels import HostFunction, nbytes_of
 from .onsite.plan import Plan, PlanBuffer, PlanLaunch, View
 
 _SKIPPED = ("relax.null_value", "relax.vm.kill_object", "vm.builtin.check_tensor_info", "vm.builtin.match_shape")
-_Value = View | int | tuple["_Value", ...] | None
+_Value: TypeAlias = View | int | tuple["_Value", ...] | None
 """A tensor, a storage (its buffer), a tuple, or something that the GPU does not see."""
 
 
@@ -43,9 +45,10 @@ def plan_of(
     for block in body_blocks(main):
         for binding in block.bindings:
             reader.values[binding.var] = reader.evaluate(binding.value)
-    result = reader.evaluate(main.body.body if isinstance(main.body, relax.SeqExpr) else main.body)
-    outputs = result if isinstance(result, tuple) else (result,)
-    if not all(isinstance(o, View) for o in outputs):
+    result = reader.evaluate(result_of(main))
+    results = result if isinstance(result, tuple) else (result,)
+    outputs = tuple(view for view in results if isinstance(view, View))
+    if len(outputs) != len(results):
         raise CodegenError(f"{name}: the model's result is no tensor and no flat tuple of tensors")
     return Plan(name, tuple(reader.buffers), tuple(reader.launches), outputs, {})
 
@@ -91,6 +94,8 @@ class _Reader:
             return self._buffer(PlanBuffer(f"storage{len(self.buffers)}", nbytes, "memory")).buffer
         if operation == "relax.vm.alloc_tensor":
             storage = self.evaluate(call.args[0])
+            if not isinstance(storage, int):
+                raise CodegenError(f"{self.name}: a tensor is allocated in {storage}, which is no storage")
             nbytes = nbytes_of(call.args[2].values, str(call.args[3].value))
             return View(storage, int(call.args[1]), nbytes)
         if operation == "vm.builtin.reshape":
@@ -99,19 +104,18 @@ class _Reader:
 
     def _launch(self, function: str, arguments: list[_Value]) -> None:
         host = self.functions[function]
-        places = dict(zip(host.parameters, arguments, strict=True))
-        for parameter, nbytes in zip(host.parameters, host.nbytes, strict=True):
-            if not isinstance(places[parameter], View) or places[parameter].nbytes != nbytes:
-                raise CodegenError(
-                    f"{self.name}: {function} takes {nbytes} bytes as {parameter}, not {places[parameter]}"
-                )
+        views: dict[str, View] = {}
+        for parameter, nbytes, argument in zip(host.parameters, host.nbytes, arguments, strict=True):
+            if not isinstance(argument, View) or argument.nbytes != nbytes:
+                raise CodegenError(f"{self.name}: {function} takes {nbytes} bytes as {parameter}, not {argument}")
+            views[parameter] = argument
         for local, nbytes in host.memory.items():
-            places[local] = self._buffer(PlanBuffer(f"{function}_{local}{len(self.buffers)}", nbytes, "memory"))
+            views[local] = self._buffer(PlanBuffer(f"{function}_{local}{len(self.buffers)}", nbytes, "memory"))
         for call in host.calls:
             self.launches.append(
                 PlanLaunch(
                     call.kernel, call.grid, call.block, call.shared_bytes, call.cooperative,
-                    tuple(places[a] for a in call.arguments),
+                    tuple(views[a] for a in call.arguments),
                 )
             )  # fmt: skip
 

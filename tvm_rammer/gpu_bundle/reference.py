@@ -10,7 +10,7 @@ from onnx.reference import ReferenceEvaluator
 from ..errors import ModelError
 
 
-def seeded_inputs(model: onnx.ModelProto, seed: int = 0) -> dict[str, np.ndarray]:
+def model_inputs(model: onnx.ModelProto, seed: int = 0) -> dict[str, np.ndarray]:
     """Draw normal float32 values for each input that is no initializer.
 
     Raises

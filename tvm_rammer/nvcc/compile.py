@@ -44,8 +44,8 @@ def nvcc_version() -> str | None:
     nvcc = shutil.which("nvcc")
     if nvcc is None:
         return None
-    told = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
-    found = re.search(r"\bV(\d+(?:\.\d+)+)", told)
+    output = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
+    found = re.search(r"\bV(\d+(?:\.\d+)+)", output)
     return found[1] if found else "unknown"
 
 

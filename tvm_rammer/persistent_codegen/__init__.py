@@ -1,83 +1,26 @@
-"""RProgram -> one function per program, for TVM's own code generators (docs/architecture.md, D1, D2, D9)."""
+"""RProgram -> one function per program, for TVM's own code generators (docs/architecture.md, D1, D2, D9).
 
-from collections.abc import Mapping, Sequence
+In go a verified rProgram, the scheduled kernel of each operator and the values of the constants. Out comes an
+`AssembledProgram`: TIR functions, and the constants that they are called with. Read in this order:
 
-import numpy as np
-import tvm
-from tvm import tirx
-from tvm.ir import GlobalVar
+    assemble   chooses the backend; an empty library of rTask functions
+    assembled  what comes out
+    layout     where each buffer lies: segments and byte offsets
+    tables     the plan as int32 tables, which an interpreter in the generated code walks through
+    library    rTask functions of a module, each extracted once
+    cpu, cuda  the backends: one rTask as a function, the interpreter, synchronisation
+    arrays     sizes of arrays in TIR, and pointers to them
+    reference  an interpreter in Python that shares nothing with the generated code; its rTasks in reference_rtasks
+"""
 
-from ..device import DeviceSpec
-from ..ir import RProgram
-from ..kernel import ScheduledKernel
 from ..nvcc import Resources
+from .assemble import assemble, rtask_library
 from .assembled import AssembledProgram
-from .cpu.program import assemble_cpu
-from .cpu.rtask import extract_cpu
 from .cpu.stamps import Stamps, collect_stamps, read_stamps
 from .cuda.pipeline import PIPELINE as CUDA_PIPELINE
-from .cuda.program import assemble_cuda
 from .cuda.resources import check_residency, measure_resources
-from .cuda.rtask import extract_cuda
-from .layout import lay_out
+from .cuda.source import cuda_source
 from .library import RTaskLibrary
-
-
-def assemble(
-    program: RProgram,
-    values: Mapping[int, np.ndarray],
-    kernels: Sequence[ScheduledKernel],
-    device: DeviceSpec,
-    library: RTaskLibrary,
-    *,
-    stamped: bool = False,
-) -> AssembledProgram:
-    """Generate the function of a verified program.
-
-    Parameters
-    ----------
-    program : RProgram
-    values : mapping of int to numpy.ndarray
-        The value of each constant buffer.
-    kernels : sequence of ScheduledKernel
-        The kernel of each operator.
-    device : DeviceSpec
-    library : RTaskLibrary
-        The rTask functions of the module that the program becomes part of.
-    stamped : bool
-        On a CPU: whether the program reports when each of its instructions ended (`collect_stamps`).
-    """
-    packs = [k.packs for k in kernels]
-    functions = [library.function(k) for k in kernels]
-    if device.kind == "cpu":
-        return assemble_cpu(program, values, packs, functions, library.variables, stamped=stamped)
-    layout = lay_out(program, values, packs)
-    made = assemble_cuda(program, layout, functions, device, library.variables)
-    return AssembledProgram(
-        name=program.name,
-        func=made.func,
-        helpers=made.helpers,
-        inputs=layout.external[: layout.num_inputs],
-        outputs=layout.external[layout.num_inputs :],
-        embedded=made.constants,
-        workspace_bytes=made.workspace_bytes,
-        threads=made.threads,
-        shared_bytes=made.shared_bytes,
-    )
-
-
-def rtask_library(device: DeviceSpec) -> RTaskLibrary:
-    """An empty library of rTask functions for a device."""
-    return RTaskLibrary(extract_cpu if device.kind == "cpu" else lambda kernel: extract_cuda(kernel, device))
-
-
-def source_of(program: AssembledProgram, device: DeviceSpec) -> str:
-    """The CUDA text of one program by itself."""
-    functions = {GlobalVar(program.name): program.func, **program.helpers}
-    target = tvm.target.Target(device.target_config())
-    host = tirx.build(tvm.IRModule(functions), target=target, pipeline=CUDA_PIPELINE)
-    return str(host.imports[0].inspect_source("cuda"))
-
 
 __all__ = [
     "CUDA_PIPELINE",
@@ -88,8 +31,8 @@ __all__ = [
     "assemble",
     "check_residency",
     "collect_stamps",
+    "cuda_source",
     "measure_resources",
     "read_stamps",
     "rtask_library",
-    "source_of",
 ]

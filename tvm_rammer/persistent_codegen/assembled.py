@@ -15,17 +15,20 @@ class AssembledProgram:
     Parameters
     ----------
     name : str
+        Also the global symbol of `func`.
     func : tirx.PrimFunc
-        Parameters: the inputs, `embedded`, the outputs, and the workspace.
-    helpers : mapping of GlobalVar to PrimFunc
-        Private functions that it calls.
+        Parameters: the inputs, `constants` one by one, the outputs, and the workspace (a tensor of uint8).
+    helpers : mapping of GlobalVar to tirx.PrimFunc
+        Private functions that it calls. They belong into the same module, under these very GlobalVars.
     inputs, outputs : tuple of int
         Positions in the program's `graph.buffers`.
-    embedded : tuple of numpy.ndarray
-        Constants of the program: its weights, packed, and its plan.
+    constants : tuple of numpy.ndarray
+        Packed weights (uint8), and the plan (int32: `begin`, `code` and `arguments` of tables.py). On a GPU also the
+        state (int32: cuda/state.py). The kernel writes to the state: it must be one array, the same in every run,
+        and used by nothing else.
     workspace_bytes : int
     threads, shared_bytes : int
-        Of a block, on a GPU.
+        Size of a block, and its dynamic shared memory, on a GPU.
     """
 
     name: str
@@ -33,7 +36,11 @@ class AssembledProgram:
     helpers: Mapping[GlobalVar, tirx.PrimFunc]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    embedded: tuple[np.ndarray, ...]
+    constants: tuple[np.ndarray, ...]
     workspace_bytes: int
     threads: int = 1
     shared_bytes: int = 0
+
+    def functions(self) -> dict[GlobalVar, tirx.PrimFunc]:
+        """Return all functions as those of a module: `func` under its name, and the helpers."""
+        return {GlobalVar(self.name): self.func, **self.helpers}

@@ -2,7 +2,7 @@
 
 A segment is one tensor that the kernel gets as a parameter. There are four sorts: each input and each
 output of the program is one; all constants are one, packed at compile time; the workspace is one, for
-the intermediate buffers and the vEUs' scratch. So a kernel has a handful of parameters, not thousands.
+the intermediate buffers and the vEUs' scratch arenas. So a kernel has a handful of parameters, not thousands.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..ir import ALIGNMENT, RGraph, RProgram, align
+from ..ir import ALIGNMENT, RProgram, align
 from ..kernel import Pack
 
 CONSTANTS, WORKSPACE, FIRST_EXTERNAL = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A segment, and the byte in it at which a buffer starts."""
+class Address:
+    """Where a buffer starts: a segment, and a byte offset in it."""
 
     segment: int
     offset: int
@@ -30,34 +30,25 @@ class Layout:
 
     Parameters
     ----------
-    places : tuple of tuple of Place
-        For each operator, where each of its buffers lies: inputs, then outputs.
+    addresses : tuple of tuple of Address
+        For each operator the address of each of its buffers: inputs, then outputs.
     constants : numpy.ndarray
         All constants, as bytes (uint8, one axis).
-    external : tuple of int
+    inputs, outputs : tuple of int
         `RGraph.buffers` positions of segments 2, 3, ...: the inputs, then the outputs.
-    num_inputs : int
-        How many of `external` are inputs.
-    scratch_offset, scratch_bytes : int
+    arena_offset, arena_bytes : int
         Byte offset in the workspace of the first vEU's scratch arena, and the size of one arena.
     workspace_bytes : int
-        Size of the whole workspace.
+        Size of the workspace, arenas included.
     """
 
-    places: tuple[tuple[Place, ...], ...]
+    addresses: tuple[tuple[Address, ...], ...]
     constants: np.ndarray
-    external: tuple[int, ...]
-    num_inputs: int
-    scratch_offset: int
-    scratch_bytes: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    arena_offset: int
+    arena_bytes: int
     workspace_bytes: int
-
-
-def external_buffers(graph: RGraph) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the inputs and the outputs of a graph, as positions in `graph.buffers`."""
-    inputs = tuple(i for i, b in enumerate(graph.buffers) if b.kind == "input")
-    outputs = tuple(i for i, b in enumerate(graph.buffers) if b.kind == "output")
-    return inputs, outputs
 
 
 def lay_out(
@@ -68,7 +59,7 @@ def lay_out(
     arenas: int = 0,
     arena_bytes: int = 0,
 ) -> Layout:
-    """Place every buffer of a program.
+    """Give every buffer of a program its address.
 
     Parameters
     ----------
@@ -78,34 +69,39 @@ def lay_out(
     packs : sequence of mapping
         For each operator, how its kernel wants its constant parameters laid out.
     arenas, arena_bytes : int
-        Number and size of the scratch arenas kept in the workspace.
+        Number and size of the scratch arenas in the workspace.
+
+    Returns
+    -------
+    Layout
     """
     graph = program.graph
-    inputs, outputs = external_buffers(graph)
+    inputs = tuple(i for i, b in enumerate(graph.buffers) if b.kind == "input")
+    outputs = tuple(i for i, b in enumerate(graph.buffers) if b.kind == "output")
     segment = {b: FIRST_EXTERNAL + i for i, b in enumerate((*inputs, *outputs))}
-    blob: list[np.ndarray] = []
-    packed: dict[tuple[int, Pack | None], Place] = {}
+    packed: list[np.ndarray] = []
+    packed_at: dict[tuple[int, Pack | None], Address] = {}
     end = 0
 
-    def place(buffer: int, pack: Pack | None) -> Place:
+    def address(buffer: int, pack: Pack | None) -> Address:
         nonlocal end
         if buffer in segment:
-            return Place(segment[buffer], 0)
+            return Address(segment[buffer], 0)
         if buffer in program.offsets:
-            return Place(WORKSPACE, program.offsets[buffer])
-        if (buffer, pack) not in packed:
+            return Address(WORKSPACE, program.offsets[buffer])
+        if (buffer, pack) not in packed_at:
             array = values[buffer] if pack is None else pack.apply(values[buffer])
             data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            packed[buffer, pack] = Place(CONSTANTS, end)
-            blob.append(np.pad(data, (0, align(data.size) - data.size)))
+            packed_at[buffer, pack] = Address(CONSTANTS, end)
+            packed.append(np.pad(data, (0, align(data.size) - data.size)))
             end += align(data.size)
-        return packed[buffer, pack]
+        return packed_at[buffer, pack]
 
-    places = tuple(
-        tuple(place(b, packs[o].get(i)) for i, b in enumerate((*op.inputs, *op.outputs)))
+    addresses = tuple(
+        tuple(address(b, packs[o].get(i)) for i, b in enumerate((*op.inputs, *op.outputs)))
         for o, op in enumerate(graph.operators)
     )
-    constants = np.concatenate(blob) if blob else np.zeros(ALIGNMENT, np.uint8)
-    scratch_offset, arena_bytes = align(program.workspace_bytes), align(arena_bytes)
-    total = max(ALIGNMENT, scratch_offset + arenas * arena_bytes)
-    return Layout(places, constants, (*inputs, *outputs), len(inputs), scratch_offset, arena_bytes, total)
+    constants = np.concatenate(packed) if packed else np.zeros(ALIGNMENT, np.uint8)
+    arena_offset, arena_bytes = align(program.workspace_bytes), align(arena_bytes)
+    workspace_bytes = max(ALIGNMENT, arena_offset + arenas * arena_bytes)
+    return Layout(addresses, constants, inputs, outputs, arena_offset, arena_bytes, workspace_bytes)

@@ -1,7 +1,7 @@
 """A reference interpreter: runs an rProgram, rTask by rTask, in random legal orders.
 
-It reads the program alone and knows nothing of the code generators: no tables, no segments, no generated code. What
-memory is shared in the plan is shared here too, byte for byte.
+It depends on the program alone, and on nothing of the code generators: no tables, no segments, no generated code.
+Buffers that share memory in the plan share it here, too, byte for byte.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,16 +14,16 @@ from ..errors import VerificationError
 from ..ir import ALIGNMENT, RProgram, Run, Signal, Wait
 from ..kernel import Pack
 
-RTask = Callable[..., None]
+RTaskCall = Callable[..., None]
 """Runs one rTask: takes the operator's buffers, inputs then outputs, and the rTask's index."""
 
-_CHANGE = 0.25
-"""How often another lane may become the most urgent one."""
+_NEW_PRIORITY = 0.25
+"""Probability that a lane draws a new priority after a step."""
 
 
 def interpret(
     program: RProgram,
-    rtasks: Sequence[RTask],
+    rtasks: Sequence[RTaskCall],
     values: Mapping[str, np.ndarray],
     *,
     packs: Sequence[Mapping[int, Pack]] | None = None,
@@ -31,10 +31,10 @@ def interpret(
 ) -> dict[str, np.ndarray]:
     """Run a program in one of its legal orders.
 
-    The most urgent lane that need not wait takes the next step, and urgency changes at random: so one lane may run far
-    ahead of another (as in Burckhardt et al., ASPLOS 2010). An rTask begins and ends in two steps, and does its work in
-    both, since it may read and write at any time in between: of a right program that changes nothing. All memory
-    holds NaN (bytes of 255) at first.
+    The lane of the highest priority that need not wait takes the next step, and priorities change at random: so one
+    lane may run far ahead of another (as in Burckhardt et al., ASPLOS 2010). An rTask begins and ends in two steps, and
+    does its work in both, since it may read and write at any time in between: of a right program that changes nothing.
+    All memory holds NaN (bytes of 255) at first.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def interpret(
     values : mapping of str to numpy.ndarray
         Each input and constant of the graph, by name.
     packs : sequence of mapping, optional
-        For each operator, how its constants are laid out anew.
+        For each operator, how its kernel wants its constants laid out.
     seed : int
         Chooses the order.
 
@@ -57,7 +57,7 @@ def interpret(
     Raises
     ------
     VerificationError
-        Some lanes wait for ever.
+        A deadlock.
     """
     buffers = _allocate(program, values)
     arguments = []
@@ -80,16 +80,16 @@ def _allocate(program: RProgram, values: Mapping[str, np.ndarray]) -> list[np.nd
             made.append(_aligned(values[buffer.name]))
             continue
         offset = program.offsets.get(b, 0)
-        place = workspace[offset : offset + buffer.nbytes] if b in program.offsets else _poisoned(buffer.nbytes)
-        made.append(place.view(buffer.dtype).reshape(buffer.shape))
+        memory = workspace[offset : offset + buffer.nbytes] if b in program.offsets else _poisoned(buffer.nbytes)
+        made.append(memory.view(buffer.dtype).reshape(buffer.shape))
     return made
 
 
 def _poisoned(nbytes: int) -> np.ndarray:
-    """Bytes at an address that TVM's functions accept."""
-    room = np.full(nbytes + ALIGNMENT, 255, np.uint8)
-    start = -room.ctypes.data % ALIGNMENT
-    return room[start : start + nbytes]
+    """Allocate bytes of 255 at an address that TVM's functions accept."""
+    memory = np.full(nbytes + ALIGNMENT, 255, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + nbytes]
 
 
 def _aligned(array: np.ndarray) -> np.ndarray:
@@ -111,14 +111,14 @@ class _Walk:
         self._program, self._rng = program, rng
         self._lanes = [self._unrolled(v) for v in range(len(program.lanes))]
         self._events = [_Event() for _ in range(program.num_events)]
-        self._urgent = [(rng.random(), v) for v in range(len(program.lanes))]
-        heapify(self._urgent)
+        self._runnable = [(rng.random(), v) for v in range(len(program.lanes))]
+        heapify(self._runnable)
 
     def steps(self) -> Iterator[tuple[int, int]]:
-        """(operator, rTask) twice for each rTask: where it begins and where it ends."""
+        """Yield (operator, rTask) twice for each rTask: where it begins and where it ends."""
         unfinished = len(self._lanes)
-        while self._urgent:
-            urgency, v = heappop(self._urgent)
+        while self._runnable:
+            priority, v = heappop(self._runnable)
             step = next(self._lanes[v], None)
             if step is None:
                 unfinished -= 1
@@ -132,7 +132,7 @@ class _Walk:
                 self._arrive(step.event)
             else:
                 yield step
-            heappush(self._urgent, (self._rng.random() if self._rng.random() < _CHANGE else urgency, v))
+            heappush(self._runnable, (self._rng.random() if self._rng.random() < _NEW_PRIORITY else priority, v))
         if unfinished:
             waiting = sorted(v for event in self._events for _, v in event.parked)
             raise VerificationError(f"program {self._program.name!r}: lanes {waiting[:8]} wait for ever")
@@ -152,7 +152,7 @@ class _Walk:
         still = []
         for arrivals, v in event.parked:
             if event.arrived >= arrivals:
-                heappush(self._urgent, (self._rng.random(), v))
+                heappush(self._runnable, (self._rng.random(), v))
             else:
                 still.append((arrivals, v))
         event.parked = still

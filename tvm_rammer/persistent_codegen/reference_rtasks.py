@@ -9,10 +9,10 @@ from tvm import tirx
 from ..device import DeviceSpec
 from ..errors import CodegenError
 from ..kernel import ScheduledKernel
-from .reference import RTask
+from .reference import RTaskCall
 
 
-def compile_rtasks(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> list[RTask]:
+def compile_rtasks(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> list[RTaskCall]:
     """Compile what `interpret` calls.
 
     Parameters
@@ -41,12 +41,12 @@ def compile_rtasks(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> li
 
 
 def one_rtask(kernel: ScheduledKernel) -> tirx.PrimFunc:
-    """Make the loop over rTasks run one of them, given as one more parameter.
+    """Make of the parallel loop over all rTasks a function that runs one, given as one more parameter.
 
     Raises
     ------
     CodegenError
-        There are several rTasks but no parallel loop of so many turns.
+        There are several rTasks but no parallel loop of so many iterations.
     """
     rtask = tirx.Var("rtask", "int32")
     loops: list[tirx.For] = []

@@ -44,6 +44,16 @@ def body_blocks(func: relax.Function) -> list[relax.BindingBlock]:
     return list(func.body.blocks) if isinstance(func.body, relax.SeqExpr) else []
 
 
+def result_of(func: relax.Function) -> relax.Expr:
+    """The expression that a function returns."""
+    return func.body.body if isinstance(func.body, relax.SeqExpr) else func.body
+
+
+def is_alias(binding: relax.Binding) -> bool:
+    """Whether a binding computes nothing: another name of a value, a constant, a tuple, or a field of a tuple."""
+    return isinstance(binding.value, relax.Var | Constant | Tuple | TupleGetItem)
+
+
 def leaves(expr: relax.Expr) -> Iterator[relax.Expr]:
     """What `expr` reads, once for each time that it is read: its Vars and constants, through tuples and calls."""
     if isinstance(expr, Tuple):
@@ -67,13 +77,16 @@ def count_uses(func: relax.Function) -> Counter[relax.Var]:
     for block in body_blocks(func):
         for binding in block.bindings:
             uses.update(leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.Var))
-    result = func.body.body if isinstance(func.body, relax.SeqExpr) else func.body
-    uses.update(leaf for leaf in leaves(result) if isinstance(leaf, relax.Var))
+    uses.update(leaf for leaf in leaves(result_of(func)) if isinstance(leaf, relax.Var))
     return uses
 
 
 def typed(expr: relax.Expr, ty: object) -> relax.Expr:
-    """Give a new expression its type, as TVM's normalizer would; returns `expr`."""
+    """Give a new expression its type, as TVM's normalizer would; returns `expr`.
+
+    TVM has no public function for it: `BlockBuilder.normalize` refuses a GlobalVar without a type, and visits every
+    binding of a SeqExpr.
+    """
     if expr.ty.is_missing():
         _update_type(expr, ty)
     return expr

@@ -6,19 +6,21 @@ from types import ModuleType
 import tvm
 from tvm import relax, tirx
 
-_HOMES = {"llvm": "cpu_generic", "cuda": "cuda"}
+from .module_pass import module_pass
+
+_BACKENDS = {"llvm": "cpu_generic", "cuda": "cuda"}
 
 
-def backend(target: tvm.target.Target) -> ModuleType:
+def pipeline_of(target: tvm.target.Target) -> ModuleType:
     """TVM's own module of pipeline stages for a target."""
-    return importlib.import_module(f"tvm.relax.backend.{_HOMES.get(target.kind.name, 'gpu_generic')}.pipeline")
+    return importlib.import_module(f"tvm.relax.backend.{_BACKENDS.get(target.kind.name, 'gpu_generic')}.pipeline")
 
 
 def finish(target: tvm.target.Target) -> tvm.transform.Pass:
     """Lower a prepared module to what the Relax virtual machine runs.
 
     The stages are those of TVM's own pipeline for the target but without the fusion and the schedules, so what
-    `prepare` fused and the caller scheduled stays as it is. An operator that nobody legalized is legalized; on a GPU,
+    `prepare` fused and the caller scheduled stays as it is. Operators that are left are legalized; on a GPU,
     what was left to stock TVM gets stock TVM's own schedule. rTask functions stay private, or they would get an
     interface of their own.
 
@@ -30,18 +32,18 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
     -------
     tvm.transform.Pass
     """
-    home = backend(target)
+    stock = pipeline_of(target)
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerFinish")
+    @module_pass("RammerFinish")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         stages = [
             *([_stock_schedules(target)] if target.kind.name == "cuda" else []),
-            *home.library_dispatch_passes(target),
+            *stock.library_dispatch_passes(target),
             relax.transform.LegalizeOps(),
             # It looks for reshapes among the PrimFuncs and fails on one that is not written in blocks. Ours need
             # not be, and a reshape is an rOperator like any other.
-            *(p for p in home.dataflow_lower_passes(target) if p.info.name != "RewriteDataflowReshape"),
-            *home.finalize_passes(target),
+            *(p for p in stock.dataflow_lower_passes(target) if p.info.name != "RewriteDataflowReshape"),
+            *stock.finalize_passes(target),
             KeepRTasksPrivate(),
         ]
         with target:
@@ -56,7 +58,7 @@ def _stock_schedules(target: tvm.target.Target) -> tvm.transform.Pass:
     gpu = dlight.gpu
     rules = (gpu.Matmul(), gpu.GEMV(), gpu.Reduction(), gpu.GeneralReduction(), gpu.Fallback())
 
-    @tvm.transform.module_pass(opt_level=0, name="StockSchedules")
+    @module_pass("StockSchedules")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         with target:
             return dlight.ApplyDefaultSchedule(*rules)(mod.clone())
@@ -64,7 +66,7 @@ def _stock_schedules(target: tvm.target.Target) -> tvm.transform.Pass:
     return run
 
 
-@tvm.transform.module_pass(opt_level=0, name="KeepRTasksPrivate")
+@module_pass("KeepRTasksPrivate")
 def _keep_rtasks_private(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     mod = mod.clone()
     for gv, func in mod.functions.items():

@@ -53,7 +53,7 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
 
 
 def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
-    from .onnx.convert_opset import modernise
+    from .onnx.convert_opset import convert_opset
     from .onnx.fold import fold_onnx
     from .onnx.importer import import_onnx
     from .onnx.lower.loops import unroll_loops
@@ -65,7 +65,7 @@ def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
     proto = read_onnx(model)
     fix_input_shapes(proto, shapes)
     try:
-        proto = modernise(proto)
+        proto = convert_opset(proto)
         fold_onnx(proto)
         while unroll_loops(proto) or unroll_recurrent(proto) or lower_missing(proto):
             fold_onnx(proto)

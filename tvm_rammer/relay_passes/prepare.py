@@ -8,7 +8,9 @@ from tvm.ir import Call
 from ..device import from_target_config
 from ..ir import ITEM_BYTES
 from .bindings import body_blocks, is_call
-from .finish import backend
+from .finish import pipeline_of
+from .module_pass import module_pass
+from .passes.check_indices import CheckIndices
 from .passes.drop_dead_blocks import DropDeadBlocks
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
@@ -18,8 +20,8 @@ from .passes.simplify_ops import SimplifyOps
 _ELEMENTWISE, _INJECTIVE, _OPAQUE = (0, 1), 2, 8
 """Values of `op_pattern`: element by element, also with broadcasting; any one element to one element; never fused."""
 
-MOST_PIECES = 16
-"""Pieces of a concatenation that is fused with others."""
+MAX_FUSED_PIECES = 16
+"""A concatenation of more pieces than this is not fused."""
 
 MAX_DEPTH = 32
 """Operators that are fused into one function at most."""
@@ -40,7 +42,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
         data types of the model, batch normalisation in float64.
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerPrepare")
+    @module_pass("RammerPrepare")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         stages = [
             FoldConstants(),
@@ -53,7 +55,8 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             *([PadColumns(_lanes(target))] if target.kind.name == "llvm" else ()),
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),
-            *backend(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
+            CheckIndices(),
+            *pipeline_of(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
             relax.transform.LegalizeOps(),
             relax.transform.AnnotateTIROpPattern(),
             _mark_patterns(),
@@ -76,12 +79,12 @@ def _lanes(target: tvm.target.Target) -> int:
 def _mark_patterns() -> tvm.transform.Pass:
     """Keep padding out of the function before it, and long concatenations by themselves.
 
-    Padding at the end only reads its input element by element, so TVM takes it for elementwise, and would fuse it to
-    a convolution, whose kernels make no element of the padding. And what one of many pieces is computed from would be
-    in one branch of many, over which LLVM works for minutes.
+    Padding at the end reads its input element by element, so TVM classes it as elementwise and would fuse it into a
+    convolution, whose kernels do not compute the padding. And a producer that is fused into a concatenation of many
+    pieces becomes one of as many branches, which LLVM takes minutes to compile.
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerMarkPatterns")
+    @module_pass("RammerMarkPatterns")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         marked = mod.clone()
         for var, func in mod.functions_items():
@@ -95,12 +98,12 @@ def _mark_patterns() -> tvm.transform.Pass:
 def _pattern(func: tirx.PrimFunc) -> int | None:
     """The pattern by which a function is fused where it is not the one that TVM sees."""
     pattern = func.attrs.get("op_pattern")
-    if pattern in (*_ELEMENTWISE, _INJECTIVE) and len(func.params) > MOST_PIECES + 1:
+    if pattern in (*_ELEMENTWISE, _INJECTIVE) and len(func.params) > MAX_FUSED_PIECES + 1:
         return _OPAQUE
-    return _INJECTIVE if pattern in _ELEMENTWISE and _chooses(func) else None
+    return _INJECTIVE if pattern in _ELEMENTWISE and _has_condition(func) else None
 
 
-def _chooses(func: tirx.PrimFunc) -> bool:
+def _has_condition(func: tirx.PrimFunc) -> bool:
     found: list[str] = []
     tvm_ffi.structural_walk(func.body, [(Call, lambda call: found.append(getattr(call.op, "name", "")))], order="pre")
     return any(name.endswith("if_then_else") for name in found)
@@ -109,7 +112,7 @@ def _chooses(func: tirx.PrimFunc) -> bool:
 def _fuse() -> tvm.transform.Pass:
     """FuseOps, at most `MAX_DEPTH` deep: TVM's 256 makes functions of thousands of characters in their names alone."""
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerFuse")
+    @module_pass("RammerFuse")
     def run(mod: tvm.IRModule, ctx: tvm.transform.PassContext) -> tvm.IRModule:
         key = "relax.FuseOps.max_depth"
         config = {**ctx.config, key: min(int(ctx.config.get(key, MAX_DEPTH)), MAX_DEPTH)}
@@ -120,9 +123,9 @@ def _fuse() -> tvm.transform.Pass:
 
 
 def _decompose() -> tvm.transform.Pass:
-    """DecomposeOpsForInference, save that it would turn a batch normalisation that trains into one that does not."""
+    """DecomposeOpsForInference, save where it would change a batch normalisation in training mode."""
 
-    @tvm.transform.module_pass(opt_level=0, name="RammerDecompose")
+    @module_pass("RammerDecompose")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         trains = any(
             is_call(binding.value, ("relax.nn.batch_norm",)) and binding.value.attrs.training

@@ -4,5 +4,5 @@ module       RammerModule: call it, ask it, draw it, save it
 tensors      what goes in and comes out
 report       what the compilation did, as figures and as text
 profiler     what each kernel took in real runs
-explore, explore_log   the first calls try plans that the cost model cannot tell apart
+explore, explore_log   the first calls try plans of nearly equal predicted time
 """

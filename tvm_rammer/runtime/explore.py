@@ -1,11 +1,14 @@
-"""Choose while running (Astra, ASPLOS 2019): the first calls try plans that the cost model cannot tell apart.
+"""Choose while running (Astra, ASPLOS 2019): the first calls try plans of nearly equal predicted time.
 
 Astra's enumerator is `alternatives`: static knowledge leaves a few plans, of several policies and kernel choices, whose
-predicted times are close. Its wirer is `Exploration`: real calls take turns on them, then the best is frozen. Every
+predicted times are close. Its wirer is `Exploration`: real calls cycle through them, then the fastest is kept. Every
 alternative is a verified plan of the same model, so results are right throughout.
 """
 
 import statistics
+import threading
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -14,17 +17,18 @@ from tvm import relax
 
 from ..compilation.record import Compilation
 from ..compilation.regions import KernelizedModule, plan_regions
-from ..errors import ScheduleError
+from ..errors import RammerError, ScheduleError
 from ..ir import RKernel
+from ..tuning.log.lines import TuningLogWarning
 
-TIE = 1.3
+TIE_FACTOR = 1.3
 """Plans whose predicted times are within this factor of the best one's are worth a try."""
 
-MOST = 6
-"""Alternatives at most: each is compiled."""
+MAX_ALTERNATIVES = 6
+"""Alternatives at most, since each is compiled."""
 
-LEAST_CALLS = 3
-"""Calls of an alternative at least: the first one, which finds cold caches, counts only for want of others."""
+MIN_CALLS = 3
+"""Least calls of an alternative. The first one finds cold caches, and counts only where it is the only one."""
 
 POLICIES = ("wavefront", "list", "ios", "sequential")
 """Policies that are asked for a plan; the one that the user chose comes first."""
@@ -59,14 +63,14 @@ class Alternative:
 
 
 class Exploration:
-    """Spends calls on alternatives, in turns, and then stays with the best.
+    """Spends calls on alternatives, one after another, and then stays with the fastest.
 
     Parameters
     ----------
     alternatives : sequence of Alternative
         The best predicted first; at least one.
     calls : int
-        How many calls to spend. Only so many alternatives are tried that each gets `LEAST_CALLS` of them.
+        How many calls to spend. Only so many alternatives are tried that each gets `MIN_CALLS` of them.
     finished : callable, optional
         Told of the end, once.
     """
@@ -77,9 +81,11 @@ class Exploration:
         calls: int,
         finished: Callable[["Exploration"], None] = lambda exploration: None,
     ) -> None:
-        self.alternatives = tuple(alternatives[: max(1, calls // LEAST_CALLS)])
+        self.alternatives = tuple(alternatives[: max(1, calls // MIN_CALLS)])
         self.calls_left = calls if len(self.alternatives) > 1 else 0
         self._finished = finished
+        self._lock = threading.Lock()
+        self._begun = Counter[str]()
 
     @property
     def best(self) -> Alternative:
@@ -88,7 +94,7 @@ class Exploration:
         return min(self.alternatives, key=lambda a: a.median_us) if tried else self.alternatives[0]
 
     def call(self, run: Callable[[Alternative], tuple[Result, float]]) -> Result:
-        """Make one call by the alternative whose turn it is.
+        """Make one call by the alternative that has had the fewest.
 
         Parameters
         ----------
@@ -97,13 +103,28 @@ class Exploration:
         """
         if not self.calls_left:
             return run(self.best)[0]
-        alternative = min(self.alternatives, key=lambda a: len(a.times_us))
-        result, elapsed_us = run(alternative)
-        alternative.times_us.append(elapsed_us)
-        self.calls_left -= 1
-        if not self.calls_left:
-            self._finished(self)
+        with self._lock:
+            alternative = min(self.alternatives, key=lambda a: len(a.times_us) + self._begun[a.label])
+            self._begun[alternative.label] += 1
+        try:
+            result, elapsed_us = run(alternative)
+        finally:
+            with self._lock:
+                self._begun[alternative.label] -= 1
+        with self._lock:
+            alternative.times_us.append(elapsed_us)
+            last = self.calls_left == 1
+            self.calls_left = max(0, self.calls_left - 1)
+        if last:
+            self._finish()
         return result
+
+    def _finish(self) -> None:
+        """Tell of the end; that what was learnt cannot be kept is no reason to lose a result."""
+        try:
+            self._finished(self)
+        except RammerError as error:
+            warnings.warn(f"what the exploration found is not kept: {error}", TuningLogWarning, stacklevel=4)
 
 
 def plan_alternatives(module: KernelizedModule, record: Compilation) -> list[tuple[str, Compilation]]:
@@ -118,7 +139,7 @@ def plan_alternatives(module: KernelizedModule, record: Compilation) -> list[tup
     Returns
     -------
     list of (str, Compilation)
-        At most `MOST` different plans within `TIE` of the best, each with its label: the user's first.
+        Labels and plans: the user's first, then others within `TIE_FACTOR` of the best; at most `MAX_ALTERNATIVES`.
     """
     found = {_plan_of(record): (_label(record, "all kernels"), record)}
     for policy in dict.fromkeys((record.policy, *POLICIES)):
@@ -130,9 +151,9 @@ def plan_alternatives(module: KernelizedModule, record: Compilation) -> list[tup
                 continue
             found.setdefault(_plan_of(other), (_label(other, label), other))
     (first, *others) = found.values()
-    limit = TIE * min(_predicted_us(c) for _, c in found.values())
+    limit = TIE_FACTOR * min(_predicted_us(c) for _, c in found.values())
     others = sorted((o for o in others if _predicted_us(o[1]) <= limit), key=lambda o: _predicted_us(o[1]))
-    return [first, *others[: MOST - 1]]
+    return [first, *others[: MAX_ALTERNATIVES - 1]]
 
 
 def _label(record: Compilation, kernels: str) -> str:
@@ -148,7 +169,7 @@ def _plan_of(record: Compilation) -> tuple[object, ...]:
 
 
 def _kernel_sets(record: Compilation) -> Iterator[tuple[str, Mapping[str, tuple[RKernel, ...]]]]:
-    """All kernels; only the fastest ones; all but those of the first plan that have a rival which is nearly as good."""
+    """Candidate sets: all kernels; the fastest of each function; those near the fastest that the first plan lacks."""
     units = record.device.units
     yield "all kernels", record.kernels
     yield (
@@ -158,7 +179,7 @@ def _kernel_sets(record: Compilation) -> Iterator[tuple[str, Mapping[str, tuple[
     chosen = {k for p in record.programs for k in p.kernels}
     rivals = {}
     for function, made in record.kernels.items():
-        limit = TIE * min((_alone_us(k, units) for k in made), default=0.0)
+        limit = TIE_FACTOR * min((_alone_us(k, units) for k in made), default=0.0)
         close = tuple(k for k in made if k not in chosen and _alone_us(k, units) <= limit)
         rivals[function] = close or made
     yield "second kernels", rivals

@@ -12,12 +12,18 @@ from tvm import relax
 from tvm.support import cc
 
 from ..compilation.record import Compilation
+from ..device import why_not_here
 from ..errors import ModelError, TargetError, ToolError, last_line
 from ..ir import RProgram
+from ..relay_passes.passes.check_indices import MARK
 from ..wavefront import CostModel, schedule_svg, trace_json
+from .contexts import Context, ContextPool
 from .explore import Alternative, Exploration
 from .report import explain, report
-from .tensors import TensorSpec, aligned, check_input, to_numpy, to_tensor
+from .tensors import TensorSpec, to_numpy, to_tensor
+
+CONCURRENCY = 8
+"""Calls of one module that run at the same time, unless the user says how many: each has a workspace of its own."""
 
 
 class RammerModule:
@@ -32,54 +38,59 @@ class RammerModule:
     exploration : Exploration
         The plans to run it by; most modules have one.
     inputs : sequence of TensorSpec
+    concurrency : int
+        How many threads' calls may run at the same time on a CPU; others wait.
     """
 
-    def __init__(self, exploration: Exploration, inputs: Sequence[TensorSpec]) -> None:
+    def __init__(self, exploration: Exploration, inputs: Sequence[TensorSpec], concurrency: int = CONCURRENCY) -> None:
         self.exploration = exploration
         self.inputs = tuple(inputs)
-        self._mains: dict[str, Any] = {}
-        self._stageable = self.compilation.device.kind == "cpu" and all(hasattr(np, s.dtype) for s in self.inputs)
-        self._staged: list[tuple[np.ndarray, Any]] | None = None
+        on_cpu = self.compilation.device.kind == "cpu"
+        # The counters of a program on a GPU live in the module: one call at a time.
+        self._contexts = ContextPool(self.inputs, concurrency if on_cpu else 1)
+        self._foreign = why_not_here(self.compilation.device) if on_cpu else ""
+        self._stageable = on_cpu and all(hasattr(np, s.dtype) for s in self.inputs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the model.
+        """Run the model; any number of threads may call at the same time.
 
         Raises
         ------
         ModelError
-            An argument is missing, unknown, or of another shape or type than the model's input.
+            An argument is missing, unknown, or of another shape or type than the model's input; or an index in the data
+            is outside of what it indexes.
         ToolError
-            The module was compiled for a GPU, and this machine has none.
+            The module was compiled for a GPU, and this machine has none; or the process was forked in the middle of
+            other threads' calls.
         """
         given = self._bind(args, kwargs)
+        with self._contexts.hold() as context:
+            return self._contexts.run(lambda: self._call(context, given))
+
+    def _call(self, context: Context, given: Sequence[Any]) -> Any:
         device = self.runtime_device()
         by_numpy = all(isinstance(value, np.ndarray) for value in given)
         if by_numpy and self._stageable:
-            tensors = self._stage(given)
+            tensors = context.stage(given)
         else:
             tensors = [to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]
-        result = self.exploration.call(lambda alternative: self._run(alternative, tensors, device))
+
+        def run(alternative: Alternative) -> tuple[Any, float]:
+            """The result, and its time in microseconds; a GPU is waited for only while plans are compared."""
+            main = context.main(alternative, device)
+            started = time.perf_counter()
+            result = main(*tensors)
+            if self.exploration.calls_left:
+                device.sync()
+            return result, (time.perf_counter() - started) * 1e6
+
+        try:
+            result = self.exploration.call(run)
+        except AssertionError as error:
+            if not str(error).startswith(MARK):
+                raise
+            raise ModelError(str(error).removeprefix(MARK)) from None
         return to_numpy(result) if by_numpy else result
-
-    def _stage(self, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """Copy arrays to tensors that are made once: making one takes longer than many a small model."""
-        if self._staged is None:
-            self._staged = [aligned(spec) for spec in self.inputs]
-        for array, spec, (place, _) in zip(arrays, self.inputs, self._staged, strict=True):
-            check_input(array, spec)
-            np.copyto(place, array)
-        return [tensor for _, tensor in self._staged]
-
-    def _run(self, by: Alternative, tensors: Sequence[Any], device: tvm.runtime.Device) -> tuple[Any, float]:
-        """The result, and its time in microseconds; a GPU is waited for only while plans are compared."""
-        if by.label not in self._mains:
-            self._mains[by.label] = relax.VirtualMachine(by.executable, device)["main"]
-        main = self._mains[by.label]
-        started = time.perf_counter()
-        result = main(*tensors)
-        if self.exploration.calls_left:
-            device.sync()
-        return result, (time.perf_counter() - started) * 1e6
 
     @property
     def executable(self) -> relax.VMExecutable:
@@ -161,6 +172,11 @@ class RammerModule:
             There is none on this machine.
         """
         if self.compilation.device.kind == "cpu":
+            if self._foreign:
+                raise ToolError(
+                    f"compiled for {self.compilation.device.arch}, which cannot run here: {self._foreign}; "
+                    "export_library() and run that where the processor is, or compile for target='cpu'"
+                )
             return tvm.cpu()
         device = tvm.cuda()
         if not device.exist:

@@ -22,8 +22,8 @@ from ..ir import RProgram, Run
 from ..wavefront import CostModel, PolicyOptions, Timeline, measured_timeline, schedule_svg, simulate, trace_json
 from .tensors import TensorSpec, random_inputs, tensor_specs, to_tensor, workers
 
-_MOST_RUNS = 50
-"""So many runs tell all; more are not looked into."""
+_MAX_RUNS = 50
+"""Runs that are evaluated at most; of more, every n-th is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Profile:
 
     Notes
     -----
-    Only the faster half of the runs counts: what else goes on in a machine only adds time.
+    Only the faster half of the runs counts: other load on the machine only adds time.
     """
 
     compilation: Compilation
@@ -48,7 +48,7 @@ class Profile:
     rtask_us: Mapping[str, float]
 
     def cost(self) -> CostModel:
-        """The prices of the device, corrected by how far predictions are off."""
+        """The cost of the device, corrected by how far predictions are off."""
         return profiled_cost(self.compilation, self.rtask_us)
 
     def trace(self) -> str:
@@ -61,9 +61,9 @@ class Profile:
 
     def text(self) -> str:
         """A table of the kernels, those first that take most time, with predicted times beside the measured ones."""
-        prices, lines = CostModel.of(self.compilation.device), []
+        cost, lines = CostModel.of(self.compilation.device), []
         for program, timeline in zip(self.compilation.programs, self.timelines, strict=True):
-            simulated = simulate(program, prices)
+            simulated = simulate(program, cost)
             lines += [
                 f"{program.name}: measured {timeline.makespan_us:.1f} us, vEUs busy for {timeline.utilisation:.0%} of "
                 f"it; predicted {simulated.makespan_us:.1f} us and {simulated.utilisation:.0%}",
@@ -179,12 +179,12 @@ def _timelines(program: RProgram, found: Sequence[np.ndarray]) -> list[Timeline]
     """Some of the faster half of the runs, the fastest first."""
     runs = sorted((codegen.read_stamps(program, raw) for raw in found), key=lambda run: run.makespan_us)
     fast = runs[: -(-len(runs) // 2)]
-    some = fast[:: -(-len(fast) // _MOST_RUNS)]
+    some = fast[:: -(-len(fast) // _MAX_RUNS)]
     return [measured_timeline(program, run.begin_us.tolist(), [lane.tolist() for lane in run.end_us]) for run in some]
 
 
 def profiled_cost(record: Compilation, rtask_us: Mapping[str, float]) -> CostModel:
-    """The prices of a device, corrected by how far the predicted times of kernels are off where these ran.
+    """The cost of a device, corrected by how far the predicted times of kernels are off where these ran.
 
     A kernel that did not run is as far off as those of the same function that did.
 
@@ -195,13 +195,13 @@ def profiled_cost(record: Compilation, rtask_us: Mapping[str, float]) -> CostMod
     rtask_us : mapping of str to float
         Measured times of rTasks, by the kernel's name.
     """
-    prices = CostModel.of(record.device)
-    predicted_us = _rtask_us(record.programs, {p.name: [simulate(p, prices)] for p in record.programs})
+    cost = CostModel.of(record.device)
+    predicted_us = _rtask_us(record.programs, {p.name: [simulate(p, cost)] for p in record.programs})
     factors = {name: time / predicted_us[name] for name, time in rtask_us.items() if predicted_us[name]}
     for made in record.kernels.values():
         if ran := [factors[k.name] for k in made if k.name in factors]:
             factors |= {k.name: statistics.mean(ran) for k in made if k.name not in factors}
-    return replace(prices, factors=factors)
+    return replace(cost, factors=factors)
 
 
 def _rtask_us(programs: Sequence[RProgram], of: Mapping[str, Sequence[Timeline]]) -> dict[str, float]:

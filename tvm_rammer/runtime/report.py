@@ -6,7 +6,7 @@ from typing import Any
 from ..compilation.record import Compilation
 from ..ir import RProgram
 from ..wavefront import CostModel, lower_bound, simulate
-from ..wavefront.plan.dependences import fallbacks
+from ..wavefront.plan.dependences import count_unknown
 from ..wavefront.policies.waves import waves
 
 
@@ -21,7 +21,7 @@ def report(record: Compilation) -> dict[str, Any]:
     """
     roperators = sum(len(g.operators) for g in record.graphs)
     makespan_us = sum(p.makespan_us for p in record.programs)
-    whole, all_edges = (sum(n) for n in zip((0, 0), *(fallbacks(p) for p in record.programs), strict=True))
+    coarse, dependences = (sum(n) for n in zip((0, 0), *(count_unknown(p) for p in record.programs), strict=True))
     return {
         "device": record.device.name,
         "arch": record.device.arch,
@@ -34,14 +34,14 @@ def report(record: Compilation) -> dict[str, Any]:
         "regions": len(record.graphs),
         "waves": sum(len(waves(g.predecessors())) for g in record.graphs),
         "veus": max((len(p.lanes) for p in record.programs), default=0),
-        "stock_launches": roperators + len(record.left),
-        "launches": len(record.programs) + len(record.left),
+        "stock_launches": roperators + len(record.stock_calls),
+        "launches": len(record.programs) + len(record.stock_calls),
         "rprogram_launches": len(record.programs),
-        "left_to_stock": len(record.left),
+        "left_to_stock": len(record.stock_calls),
         "rtasks": sum(k.num_rtasks for p in record.programs for k in p.kernels),
         "waits": sum(p.waits() for p in record.programs),
-        "dependences": all_edges,
-        "dependences_on_all_rtasks": whole,
+        "dependences": dependences,
+        "dependences_on_all_rtasks": coarse,
         "makespan_us": round(makespan_us, 1),
         "lower_bound_us": round(_bound_us(record), 1),
         "workspace_bytes": sum(p.workspace_bytes for p in record.programs),
@@ -76,8 +76,8 @@ def explain(record: Compilation) -> str:
     )
     for program in record.programs:
         lines += ["", *_explain_program(program, record)]
-    lines += ["", "Left to stock TVM:" if record.left else "Nothing was left to stock TVM."]
-    lines += [f"  {name}: {reason}" for name, reason in record.left]
+    lines += ["", "Left to stock TVM:" if record.stock_calls else "Nothing was left to stock TVM."]
+    lines += [f"  {name}: {reason}" for name, reason in record.stock_calls]
     return "\n".join(lines)
 
 

@@ -30,7 +30,7 @@ def tensor_specs(mod: tvm.IRModule, prefix: str = "") -> tuple[TensorSpec, ...]:
 
 
 def random_inputs(specs: Sequence[TensorSpec], seed: int) -> list[np.ndarray]:
-    """Make seeded inputs: normal floats, small whole numbers, random truth values."""
+    """Make seeded inputs: normal floats, integers 0 and 1, random truth values."""
     rng = np.random.default_rng(seed)
     made = []
     for spec in specs:
@@ -46,12 +46,12 @@ def random_inputs(specs: Sequence[TensorSpec], seed: int) -> list[np.ndarray]:
 def to_tensor(value: Any, spec: TensorSpec, device: tvm.runtime.Device) -> Any:
     """What a model takes as an input, on its device; raises a ModelError where `value` is something else."""
     if not isinstance(value, tvm.runtime.Tensor):
-        speaks_dlpack = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
-        if speaks_dlpack and value.__dlpack_device__()[0] != tvm.cpu().dlpack_device_type():
+        has_dlpack = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
+        if has_dlpack and value.__dlpack_device__()[0] != tvm.cpu().dlpack_device_type():
             value = tvm.runtime.from_dlpack(value)
         else:
             # On the CPU through NumPy: TVM takes only memory that is aligned to 64 bytes.
-            value = np.from_dlpack(value) if speaks_dlpack else np.asarray(value)
+            value = np.from_dlpack(value) if has_dlpack else np.asarray(value)
     check_input(value, spec)
     if isinstance(value, np.ndarray):
         return tvm.runtime.tensor(np.ascontiguousarray(value), device)
@@ -66,13 +66,13 @@ def check_input(value: Any, spec: TensorSpec) -> None:
         raise ModelError(f"input {spec.name!r} is {value.dtype}{list(shape)}, but the model takes {takes}")
 
 
-def aligned(spec: TensorSpec) -> tuple[np.ndarray, Any]:
-    """An array of an input's shape in memory that TVM takes, which is aligned to 64 bytes, and the same as a tensor."""
+def aligned_tensor(spec: TensorSpec) -> tuple[np.ndarray, Any]:
+    """An array of an input's shape, aligned as TVM wants it, and a tensor that shares its memory."""
     dtype = np.dtype(spec.dtype)
     nbytes = math.prod(spec.shape) * dtype.itemsize
-    room = np.zeros(nbytes + ALIGNMENT, np.uint8)
-    begin = -room.ctypes.data % ALIGNMENT
-    array = room[begin : begin + nbytes].view(dtype).reshape(spec.shape)
+    storage = np.zeros(nbytes + ALIGNMENT, np.uint8)
+    begin = -storage.ctypes.data % ALIGNMENT
+    array = storage[begin : begin + nbytes].view(dtype).reshape(spec.shape)
     return array, tvm.runtime.from_dlpack(array)
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import tvm
 from tvm import tirx
 
 from .. import relay_passes
+from ..compilation.target import tvm_target
 from ..device import DeviceSpec
 from ..rkernel_gen import constant_parameters
 from ..rkernel_gen.construct import space
@@ -40,8 +40,8 @@ class Task:
         return self.space[0].operator_us(self.function.device.units)
 
     @property
-    def share_us(self) -> float:
-        """Predicted time of all its calls, in microseconds: what it is worth to tune it."""
+    def total_us(self) -> float:
+        """Predicted time of all its calls, in microseconds."""
         return self.calls * self.predicted_us
 
 
@@ -61,7 +61,7 @@ def tasks_of(
     Returns
     -------
     tuple of Task
-        Those that have tilings on this device, the most worth first. Equal functions are one, whatever their names.
+        Those that have tilings on this device, by falling total time. Equal functions are one, whatever their names.
 
     Raises
     ------
@@ -73,11 +73,11 @@ def tasks_of(
         for task in _tasks(model, device, shapes):
             known = found.get(task.function.key)
             found[task.function.key] = task if known is None else replace(known, calls=known.calls + task.calls)
-    return tuple(sorted(found.values(), key=lambda t: (-t.share_us, t.function.key)))
+    return tuple(sorted(found.values(), key=lambda t: (-t.total_us, t.function.key)))
 
 
 def _tasks(model: Any, device: DeviceSpec, shapes: Mapping[str, Sequence[int]] | None) -> list[Task]:
-    target = tvm.target.Target(device.target_config())
+    target = tvm_target(device)
     mod = relay_passes.prepare(target)(relay_passes.load_model(model, shapes))
     graphs = [region.graph for region in relay_passes.partition(mod).regions]
     functions = {gv.name_hint: f for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}

@@ -2,13 +2,17 @@
 
 The scheduler is a pure function: no TVM, no I/O, no clock, no randomness.
 
-    schedule   a policy places operators (builder: Append, Wait), memory is planned, then verify
-    verify     proves that a program may run; shares no code with the scheduler
-    lower_bound   what no plan can beat
-    simulate   predicts what it does in time; critical_path says why it takes so long
-    measured_timeline   what a real run did in time
-    schedule_svg, trace_json   show that
-    schedule_together   several models on one vDevice
+In go an RGraph, the candidate rKernels of its functions and a device; out come rPrograms. Read in this order:
+
+    problem, options, cost     what a policy is asked; what execution and synchronisation cost
+    schedule                   a policy plans, memory is planned, the plan is verified
+    policies                   Rammer's Algorithm 1 and others
+    plan                       Append and Wait: an rProgram under construction
+    verify                     proves that a program may run; shares no code with the rest
+    predict                    simulation, critical path and lower bound of a plan; measured runs in the same form
+    show                       plans and runs as SVG, and as traces for Perfetto
+    schedule_together          several models on one vDevice; merge_graphs unites their graphs
+    units                      microseconds, bytes, GB/s
 """
 
 from .cost import CostModel

@@ -1,4 +1,4 @@
-"""What things cost: the only place where the scheduler learns about time."""
+"""The cost model: the only place where the scheduler learns about time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from ..ir import RKernel, Run
 from .predict.reuse import Caches
 
 _PASSED_WAIT = 0.1
-"""A wait whose event has come costs this part of a signal (H100, measured by others: 60 ns of 0.6 us)."""
+"""A wait for an event that is complete costs this part of a signal (H100, measured by others: 60 ns of 0.6 us)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """Prices in microseconds; a parameter of the scheduler and the simulator, so that tests can choose it.
+    """Costs in microseconds; a parameter of the scheduler and the simulator, so that tests can choose it.
 
     An edge between two rTasks costs nothing on one vEU, `signal_us` through a counter, `barrier_us` through a
     barrier over all vEUs, `launch_us` through the end of a program and the launch of the next.
@@ -24,20 +24,20 @@ class CostModel:
     launch_us : float
         Start of one rProgram.
     signal_us : float
-        From a `Signal` to the lane that waits for it going on.
+        From a `Signal` to the end of a wait for it on another vEU.
     wait_us : float
-        A `Wait` whose event has already come.
+        A `Wait` for an event that is already complete.
     barrier_us : float, optional
-        From the last vEU that reaches a barrier to all going on; without it a barrier is a counter like others.
+        From the last vEU that reaches a barrier until all leave it; without it a barrier costs as much as a signal.
     shared_gbps : float, optional
-        What all running rTasks together can move beyond their units, in GB/s. When they ask for more, the
-        simulator stretches all that move anything by the same factor. Without it they do not disturb each other.
-        Policies plan with undisturbed times.
+        What all running rTasks together can move beyond their units, in GB/s. When they demand more, the
+        simulator slows down all that move anything by the same factor. Without it they do not contend.
+        Policies plan with times without contention.
     factors : mapping of str to float
         By the kernel's name, how many times as long as predicted its rTasks take; 1 where it is missing.
     caches : Caches, optional
-        With them a `Run` takes longer where its constants are no longer in its vEU's own cache. The simulator asks;
-        policies plan with undisturbed times.
+        With them a `Run` takes longer where its constants are no longer in its vEU's own cache. The simulator heeds
+        them; policies plan with times of warm caches.
     """
 
     launch_us: float = 0.0
@@ -50,7 +50,7 @@ class CostModel:
 
     @classmethod
     def of(cls, device: DeviceSpec, *, share: bool = False) -> Self:
-        """Take the prices of a device.
+        """Take the costs of a device.
 
         Parameters
         ----------
@@ -76,14 +76,18 @@ class CostModel:
         """Time of the rTasks of a `Run`, one after another."""
         return self.rtask_us(kernel) * run.count
 
+    def work_us(self, kernel: RKernel) -> float:
+        """Time of all rTasks of an operator, one after another."""
+        return self.rtask_us(kernel) * kernel.num_rtasks
+
     def operator_us(self, kernel: RKernel, veus: int) -> float:
-        """Time of a whole operator, alone on `veus` vEUs."""
+        """Time of an operator, alone on `veus` vEUs."""
         return self.rtask_us(kernel) * -(-kernel.num_rtasks // veus)
 
-    def passed_us(self, now_us: float, signalled_us: float) -> float:
-        """When a wait ends that a lane begins at `now_us`, if the last signal it needs is given at `signalled_us`."""
+    def wait_end_us(self, now_us: float, signalled_us: float) -> float:
+        """When a wait ends that begins at `now_us`, if the last signal it needs is given at `signalled_us`."""
         return max(now_us + self.wait_us, signalled_us + self.signal_us)
 
-    def released_us(self, last_us: float) -> float:
+    def barrier_end_us(self, last_us: float) -> float:
         """When all vEUs leave a barrier that the last of them reaches at `last_us`."""
         return last_us + (self.signal_us if self.barrier_us is None else self.barrier_us)

@@ -1,6 +1,6 @@
-"""Several graphs as one: what Rammer leaves out, scheduling between jobs, begins with a graph of all of them."""
+"""Several graphs as one, so that several models can be planned together; Rammer plans one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import ScheduleError
@@ -16,9 +16,9 @@ class MergedGraph:
     graph : RGraph
         The operators of the first graph, then those of the second, and so on.
     buffers : tuple of tuple of int
-        For each graph, where each of its buffers is in `graph.buffers`.
+        For each graph the position of each of its buffers in `graph.buffers`.
     first_operator : tuple of int
-        For each graph, which operator of `graph` its first one is.
+        For each graph the position of its first operator in `graph.operators`.
     """
 
     graph: RGraph
@@ -47,7 +47,7 @@ def merge_graphs(graphs: Sequence[RGraph], name: str) -> MergedGraph:
     """
     buffers: dict[str, Buffer] = {}
     operators: dict[str, ROperator] = {}
-    places: list[tuple[int, ...]] = []
+    positions: list[tuple[int, ...]] = []
     first: list[int] = []
     number: dict[str, int] = {}
     for graph in graphs:
@@ -56,14 +56,14 @@ def merge_graphs(graphs: Sequence[RGraph], name: str) -> MergedGraph:
                 raise _collision("buffers", buffer.name)
         for b in graph.buffers:
             number.setdefault(b.name, len(number))
-        place = tuple(number[b.name] for b in graph.buffers)
+        position = tuple(number[b.name] for b in graph.buffers)
         first.append(len(operators))
         for op in graph.operators:
             if op.name in operators:
                 raise _collision("operators", op.name)
-            operators[op.name] = _moved(op, place)
-        places.append(place)
-    return MergedGraph(RGraph(name, tuple(buffers.values()), tuple(operators.values())), tuple(places), tuple(first))
+            operators[op.name] = _renumbered(op, position)
+        positions.append(position)
+    return MergedGraph(RGraph(name, tuple(buffers.values()), tuple(operators.values())), tuple(positions), tuple(first))
 
 
 def with_prefix(graph: RGraph, prefix: str) -> RGraph:
@@ -82,8 +82,8 @@ def _shared(buffer: Buffer) -> bool:
     return buffer.kind in ("input", "constant")
 
 
-def _moved(op: ROperator, place: Sequence[int] | Mapping[int, int]) -> ROperator:
-    return replace(op, inputs=tuple(place[b] for b in op.inputs), outputs=tuple(place[b] for b in op.outputs))
+def _renumbered(op: ROperator, position: Sequence[int]) -> ROperator:
+    return replace(op, inputs=tuple(position[b] for b in op.inputs), outputs=tuple(position[b] for b in op.outputs))
 
 
 def _collision(what: str, name: str) -> ScheduleError:

@@ -1,4 +1,4 @@
-"""What a policy may be told besides its problem."""
+"""Options of the policies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

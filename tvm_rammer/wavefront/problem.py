@@ -1,4 +1,4 @@
-"""What a policy is asked: a graph, its kernels, the vEUs and what things cost."""
+"""The scheduling problem: a graph, its candidate kernels, the vEUs and the cost model."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from .cost import CostModel
 from .options import DEFAULTS, PolicyOptions
 
 SYNCS = ("auto", "global")
-"""`auto` waits only where a dependence asks for it; `global` puts a barrier between consecutive waves."""
+"""`auto` waits only where a dependence requires it; `global` puts a barrier between consecutive waves."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ def schedule(
     cost: CostModel | None = None,
     options: PolicyOptions | None = None,
 ) -> tuple[RProgram, ...]:
-    """Plan a graph: which rKernels, which vEU runs what and when, who waits for whom, what lies where.
+    """Plan a graph: choose kernels, give rTasks to vEUs, add waits, and lay out the workspace.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def schedule(
     kernels : mapping of str to sequence of RKernel
         The candidates, at least one, for each function of the graph.
     device : DeviceSpec
-        Where prices come from.
+        Where costs come from.
     veus : int
         Number of vEUs; each program has as many lanes, some of them maybe empty.
     policy : str
@@ -43,7 +43,7 @@ def schedule(
     sync : {"auto", "global"}
         `auto`: as few waits as the dependences allow. `global`: a barrier over all vEUs between waves.
     cost : CostModel, optional
-        Prices in place of the device's.
+        Costs in place of the device's.
     options : PolicyOptions, optional
         Limits, seeds and budgets of policies.
 
@@ -62,8 +62,8 @@ def schedule(
     """
     if policy not in POLICIES:
         raise ScheduleError(f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}")
-    prices = cost or CostModel.of(device)
-    problem = replace(make_problem(graph, kernels, prices, veus, sync), options=options or DEFAULTS)
+    problem = make_problem(graph, kernels, cost or CostModel.of(device), veus, sync)
+    problem = replace(problem, options=options or DEFAULTS)
     builders = POLICIES[policy](problem)
     planned = sorted(o for builder in builders for o in builder.kernels)
     if planned != list(range(len(graph.operators))):
@@ -72,12 +72,8 @@ def schedule(
 
 
 def _finish(builder: ProgramBuilder, name: str) -> RProgram:
-    problem = builder.problem
-    graph = problem.graph.subgraph(builder.kernels, name)
-    kernels = tuple(builder.kernels[o] for o in sorted(builder.kernels))
-    lanes, num_events = builder.finish()
-    offsets, workspace_bytes = plan_memory(graph, lanes, num_events)
-    barriers = builder.mark().barriers
-    program = RProgram(name, graph, kernels, lanes, num_events, offsets, workspace_bytes, barriers=barriers)
+    problem, program = builder.problem, builder.program(name)
+    offsets, workspace_bytes = plan_memory(program.graph, program.lanes, program.num_events)
+    program = replace(program, offsets=offsets, workspace_bytes=workspace_bytes)
     verify(program, max_veus=problem.veus)
     return replace(program, makespan_us=problem.cost.launch_us + simulate(program, problem.cost).makespan_us)

@@ -1,4 +1,4 @@
-"""Several models on one vDevice: their graphs do not depend on each other, so they fill each other's gaps."""
+"""Several models on one vDevice: since their graphs are independent, one uses vEUs that the other leaves idle."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ def schedule_together(
     ----------
     graphs : sequence of RGraph
         At least one; their names of buffers and operators are as in `merge_graphs`. Without shares the graphs come in
-        the order of their priority: of operators that a policy holds equal, it places those of earlier graphs first.
+        the order of their priority: among operators that a policy ranks equal, those of earlier graphs come first.
     kernels, device, veus, policy, sync, cost, options
         As in `schedule`.
     shares : sequence of float, optional
@@ -57,18 +57,18 @@ def schedule_together(
     """
     if not graphs:
         raise ScheduleError("no graph to schedule; give at least one")
-    prices = cost or CostModel.of(device)
+    cost = cost or CostModel.of(device)
     if shares is None:
-        whole = merge_graphs(graphs, name).graph
-        return schedule(whole, kernels, device, veus=veus, policy=policy, sync=sync, cost=prices, options=options)
+        merged = merge_graphs(graphs, name).graph
+        return schedule(merged, kernels, device, veus=veus, policy=policy, sync=sync, cost=cost, options=options)
     if len(shares) != len(graphs):
         raise ScheduleError(f"{len(shares)} shares for {len(graphs)} graphs; give one for each")
     plans = [
-        schedule(graph, kernels, device, veus=n, policy=policy, sync=sync, cost=prices, options=options)
+        schedule(graph, kernels, device, veus=n, policy=policy, sync=sync, cost=cost, options=options)
         for graph, n in zip(graphs, divide_veus(veus, shares), strict=True)
     ]
     return tuple(
-        _launch(plans, k, name, prices, divide_veus(veus, shares)) for k in range(max(len(plan) for plan in plans))
+        _combine(plans, k, name, cost, divide_veus(veus, shares)) for k in range(max(len(plan) for plan in plans))
     )
 
 
@@ -84,7 +84,7 @@ def divide_veus(veus: int, shares: Sequence[float]) -> tuple[int, ...]:
         raise ScheduleError(f"shares {tuple(shares)}: each must be positive")
     if veus < len(shares):
         raise ScheduleError(f"{veus} vEUs cannot be divided among {len(shares)} graphs; leave the shares out")
-    # One for each beforehand, so that the smallest share is not left without.
+    # One for each beforehand, so that the smallest share gets one, too.
     spare, total = veus - len(shares), sum(shares)
     exact = [spare * share / total for share in shares]
     counts = [math.floor(part) for part in exact]
@@ -94,15 +94,15 @@ def divide_veus(veus: int, shares: Sequence[float]) -> tuple[int, ...]:
     return tuple(1 + count for count in counts)
 
 
-def _launch(plans: Sequence[Sequence[RProgram]], k: int, name: str, cost: CostModel, lanes: Sequence[int]) -> RProgram:
-    """The `k`-th programs of all graphs side by side; a graph that is done leaves its lanes empty."""
-    present = [plan[k] if k < len(plan) else _nothing(n) for plan, n in zip(plans, lanes, strict=True)]
+def _combine(plans: Sequence[Sequence[RProgram]], k: int, name: str, cost: CostModel, lanes: Sequence[int]) -> RProgram:
+    """The `k`-th programs of all graphs side by side; lanes of a graph without a `k`-th one are empty."""
+    present = [plan[k] if k < len(plan) else _empty_program(n) for plan, n in zip(plans, lanes, strict=True)]
     program = unite_programs(present, f"{name}_{k}")
     verify(program, max_veus=sum(lanes))
     return replace(program, makespan_us=cost.launch_us + simulate(program, cost).makespan_us)
 
 
-def _nothing(lanes: int) -> RProgram:
+def _empty_program(lanes: int) -> RProgram:
     return RProgram("", RGraph("", (), ()), (), ((),) * lanes, 0, {}, 0)
 
 
@@ -119,17 +119,17 @@ def unite_programs(programs: Sequence[RProgram], name: str) -> RProgram:
     Returns
     -------
     RProgram
-        With all lanes of all programs, in their order; not yet verified, and its makespan not yet known.
+        With the lanes of all programs, in their order; it is not yet verified, and its makespan is 0.
     """
     merged = merge_graphs([program.graph for program in programs], name)
     lanes: list[tuple[Instruction, ...]] = []
     offsets: dict[int, int] = {}
     workspace = 0
-    for program, place, first, events in zip(
+    for program, position, first, events in zip(
         programs, merged.buffers, merged.first_operator, _event_numbers(programs), strict=True
     ):
         lanes += [tuple(_renumbered(i, first, events) for i in lane) for lane in program.lanes]
-        offsets |= {place[b]: workspace + offset for b, offset in program.offsets.items()}
+        offsets |= {position[b]: workspace + offset for b, offset in program.offsets.items()}
         workspace += align(program.workspace_bytes)
     return RProgram(
         name, merged.graph, tuple(kernel for program in programs for kernel in program.kernels), tuple(lanes),
@@ -139,7 +139,7 @@ def unite_programs(programs: Sequence[RProgram], name: str) -> RProgram:
 
 
 def _event_numbers(programs: Sequence[RProgram]) -> list[list[int]]:
-    """For each program the new numbers of its events; barriers are the last ones again."""
+    """For each program the new numbers of its events; barriers come last again, as in each program."""
     counters = count()
     numbers = [[next(counters) for _ in range(p.num_events - p.barriers)] for p in programs]
     return [given + [next(counters) for _ in range(p.barriers)] for given, p in zip(numbers, programs, strict=True)]

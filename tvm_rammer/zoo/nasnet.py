@@ -148,9 +148,9 @@ class _Builder:
         graph, channels = self.graph, state.channels
         for n in range(2):
             source = self.relu(state)
-            weights = graph.weight(f"{name}_{n}_deep_w", graph.he((channels, 1, kernel, kernel), kernel * kernel))
+            filters = graph.weight(f"{name}_{n}_deep_w", graph.he((channels, 1, kernel, kernel), kernel * kernel))
             pads, strides = [kernel // 2] * 4, [1 if n else stride] * 2
-            deep = graph.node("Conv", [source, weights], f"{name}_{n}_deep", pads=pads, strides=strides, group=channels)
+            deep = graph.node("Conv", [source, filters], f"{name}_{n}_deep", pads=pads, strides=strides, group=channels)
             weights = graph.he((channels, channels, 1, 1), 2 * channels)
             graph.conv_of(f"{name}_{n}", deep, weights, graph.small(channels), relu=False)
             state = _State(f"{name}_{n}", channels, state.level)

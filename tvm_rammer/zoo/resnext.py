@@ -1,4 +1,4 @@
-"""ResNeXt (Xie et al., CVPR 2017): as many branches side by side in every block as the cardinality says."""
+"""ResNeXt (Xie et al., CVPR 2017): blocks of `cardinality` parallel branches."""
 
 from collections.abc import Sequence
 
@@ -57,22 +57,22 @@ def resnext(
         at = graph.pool("MaxPool", "stem_pool", at, 3, stride=2, pad=1)
     else:
         at = graph.conv("stem", "x", (3, stem, 3))
-    have = stem
+    in_channels = stem
     for stage, count in enumerate(blocks):
-        want = channels << stage
+        out_channels = channels << stage
         for i in range(count):
             stride = 2 if stage and not i else 1
             name = f"s{stage}b{i}"
-            side = _shortcut(graph, name, at, have, want, stride, imagenet)
-            inner = _branches(graph, name, at, (have, cardinality, width << stage), stride, grouped)
+            side = _shortcut(graph, name, at, in_channels, out_channels, stride, imagenet)
+            inner = _branches(graph, name, at, (in_channels, cardinality, width << stage), stride, grouped)
             inside = cardinality * (width << stage)
             # Small, so that sums of many blocks do not grow with the depth.
-            weights = graph.he((want, inside, 1, 1), inside * depth)
-            last = graph.conv_of(f"{name}_out", inner, weights, graph.small(want), relu=False)
+            weights = graph.he((out_channels, inside, 1, 1), inside * depth)
+            last = graph.conv_of(f"{name}_out", inner, weights, graph.small(out_channels), relu=False)
             at = graph.node("Relu", [graph.node("Add", [last, side], f"{name}_add")], name)
-            have = want
+            in_channels = out_channels
     mean = graph.node("Flatten", [graph.node("GlobalAveragePool", [at], "mean")], "features")
-    graph.dense("y", mean, have, classes)
+    graph.dense("y", mean, in_channels, classes)
     form = "grouped" if grouped else "branches"
     shapes = {"x": (batch, 3, size, size)}, {"y": (batch, classes)}
     return graph.model(f"resnext{depth}_{cardinality}x{width}d_{form}", *shapes)
@@ -93,9 +93,9 @@ def resnext101(*, grouped: bool = False, batch: int = 1, seed: int = 0) -> onnx.
 
 def _branches(graph: OnnxGraph, name: str, source: str, shape: tuple[int, int, int], stride: int, grouped: bool) -> str:
     """1x1 and 3x3 convolutions of all branches; their results side by side."""
-    have, cardinality, width = shape
+    in_channels, cardinality, width = shape
     total = cardinality * width
-    reduce, reduce_bias = graph.he((total, have, 1, 1), have), graph.small(total)
+    reduce, reduce_bias = graph.he((total, in_channels, 1, 1), in_channels), graph.small(total)
     window, window_bias = graph.he((total, width, 3, 3), width * 9), graph.small(total)
     if grouped:
         reduced = graph.conv_of(f"{name}_in", source, reduce, reduce_bias)
@@ -108,12 +108,14 @@ def _branches(graph: OnnxGraph, name: str, source: str, shape: tuple[int, int, i
     return graph.node("Concat", made, f"{name}_mid", axis=1)
 
 
-def _shortcut(graph: OnnxGraph, name: str, source: str, have: int, want: int, stride: int, project: bool) -> str:
-    if stride == 1 and have == want:
+def _shortcut(
+    graph: OnnxGraph, name: str, source: str, in_channels: int, out_channels: int, stride: int, project: bool
+) -> str:
+    if stride == 1 and in_channels == out_channels:
         return source
     if project:
-        return graph.conv(f"{name}_side", source, (have, want, 1), stride=stride, relu=False)
+        return graph.conv(f"{name}_side", source, (in_channels, out_channels, 1), stride=stride, relu=False)
     if stride > 1:
         source = graph.pool("AveragePool", f"{name}_pool", source, stride, stride=stride)
-    room = graph.weight(f"{name}_room", np.array([0, 0, 0, 0, 0, want - have, 0, 0], np.int64))
-    return graph.node("Pad", [source, room], f"{name}_side")
+    padding = graph.weight(f"{name}_padding", np.array([0, 0, 0, 0, 0, out_channels - in_channels, 0, 0], np.int64))
+    return graph.node("Pad", [source, padding], f"{name}_side")

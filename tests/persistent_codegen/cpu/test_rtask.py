@@ -41,13 +41,13 @@ def test_an_rtask_function_has_no_parallel_loop_and_allocates_nothing(position):
 
 def test_scratch_arrays_do_not_overlap():
     made = extract_cpu(conv_kernels()[0])
-    placed = made.scratch_offsets()
-    assert len(placed) == len(made.scratch) >= 2  # the padded image and the accumulators
-    for (size, at), (nbytes, _) in zip(placed, made.scratch, strict=True):
+    arrays = made.scratch_offsets()
+    assert len(arrays) == len(made.scratch) >= 2  # the padded image and the accumulators
+    for (size, at), (nbytes, _) in zip(arrays, made.scratch, strict=True):
         assert size >= nbytes
         assert at % 128 == 0
-    assert all(a + size <= b for (size, a), (_, b) in itertools.pairwise(placed))
-    assert made.scratch_bytes == placed[-1][0] + placed[-1][1]
+    assert all(a + size <= b for (size, a), (_, b) in itertools.pairwise(arrays))
+    assert made.scratch_bytes == arrays[-1][0] + arrays[-1][1]
 
 
 def test_a_kernel_that_has_another_number_of_rtasks_is_refused():

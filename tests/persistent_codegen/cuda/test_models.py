@@ -1,4 +1,4 @@
-"""Whole models as persistent kernels: the text that a GPU would run, emulated at full size."""
+"""Complete models as persistent kernels: the text that a GPU would run, emulated at full size."""
 
 import numpy as np
 import onnxruntime

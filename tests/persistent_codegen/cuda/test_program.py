@@ -13,7 +13,6 @@ from tests.persistent_codegen.cuda.programs import GRAPHS, module, planned, tiny
 from tvm_rammer import relay_passes
 from tvm_rammer.errors import CodegenError
 from tvm_rammer.persistent_codegen.cuda.pipeline import PIPELINE
-from tvm_rammer.persistent_codegen.cuda.program import module_of
 from tvm_rammer.persistent_codegen.cuda.resources import measure_resources
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
 from tvm_rammer.persistent_codegen.cuda.sync import source as sync_text
@@ -53,7 +52,7 @@ def test_rtask_barriers_name_the_threads_that_reach_them(name):
 
 def test_the_grid_is_the_lanes():
     built = tiny()
-    assert (built.cuda.lanes, built.cuda.threads) == (2, built.program.kernels[0].threads)
+    assert built.cuda.threads == built.program.kernels[0].threads
 
 
 @pytest.mark.parametrize("name", ["tiny", "two_matmuls"])
@@ -62,7 +61,7 @@ def test_the_launch_is_cooperative(name):
 
     (built,) = (tiny(),) if name == "tiny" else planned(name, 3)
     target = tvm.target.Target(H200.target_config())
-    mod = tvm.tirx.transform.BindTarget(target)(tvm.IRModule(module_of(built.cuda)))
+    mod = tvm.tirx.transform.BindTarget(target)(tvm.IRModule(built.cuda.functions()))
     lowered = tvm.tirx.get_tir_pipeline(PIPELINE)[0](mod)
     (kernel,) = [f for gv, f in lowered.functions.items() if gv.name_hint.endswith("_kernel")]
     shared = ["tirx.use_dyn_shared_memory"] if built.cuda.shared_bytes else []

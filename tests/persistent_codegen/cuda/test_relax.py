@@ -13,9 +13,9 @@ from tvm_rammer.persistent_codegen.cuda.rtask import RTASK_ATTRIBUTE
 def test_a_program_is_a_call_tir_of_a_relax_module():
     (built,) = planned("two_matmuls", 3)
     cuda, buffers = built.cuda, built.program.graph.buffers
-    tensors = [relax.TensorType(buffers[b].shape, buffers[b].dtype) for b in built.layout.external]
-    params = [relax.Var(f"x{i}", kind) for i, kind in enumerate(tensors[: built.layout.num_inputs])]
-    results = [*tensors[built.layout.num_inputs :], relax.TensorType((cuda.workspace_bytes,), "uint8")]
+    types = [relax.TensorType(buffer.shape, buffer.dtype) for buffer in buffers]
+    params = [relax.Var(f"x{i}", types[b]) for i, b in enumerate(cuda.inputs)]
+    results = [*(types[b] for b in cuda.outputs), relax.TensorType((cuda.workspace_bytes,), "uint8")]
     builder = relax.BlockBuilder()
     with builder.function("main", params):
         kernel = builder.add_func(cuda.func, built.program.name)

@@ -24,7 +24,7 @@ from tvm_rammer.rkernel_gen import construct
 from tvm_rammer.rkernel_gen.measured import code_hash
 from tvm_rammer.tuning.bundle import imported
 from tvm_rammer.tuning.bundle.candidates import make_candidates
-from tvm_rammer.tuning.bundle.imported import outcome_of, take_times
+from tvm_rammer.tuning.bundle.imported import import_times, outcome_of
 from tvm_rammer.tuning.log.reader import TuningLog, identity
 from tvm_rammer.tuning.tasks import tasks_of
 from tvm_rammer.tuning.trial import Outcome, Trial
@@ -185,18 +185,18 @@ def test_times_are_taken_into_the_log_once(tmp_path):
         line_of(trials[0]),
     ]
     (tmp_path / "times.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    counts = take_times(tmp_path / "times.jsonl", tasks, GPU, tmp_path / "logs")
+    counts = import_times(tmp_path / "times.jsonl", tasks, GPU, tmp_path / "logs")
     assert counts == {"taken": 2, "of other code": 1, "of other models": 1, "known": 1}
     ((tiling, time),) = TuningLog(tmp_path / "logs").measured(trials[0].task.function).items()
     assert tiling == trials[0].tiling
     assert (time.operator_us, time.rtask_us) == (4.0, 3.0 / -(-trials[0].kernel.spec.num_rtasks // 4))
 
 
-def test_an_rtask_takes_the_kernel_without_its_launch_over_its_rounds():
+def test_an_rtask_takes_the_kernel_without_its_launch_over_its_waves():
     line = {"run_us": [10.0], "nothing_us": 2.0, "num_rtasks": 9}
     assert outcome_of(line, 4) == Outcome((10.0,), round(8.0 / 3, 5))
     assert outcome_of({**line, "nothing_us": 10.0}, 4).rtask_us == pytest.approx(
-        imported.LEAST_SHARE * 10.0 / 3, rel=1e-4
+        imported.MIN_KERNEL_SHARE * 10.0 / 3, rel=1e-4
     )
     assert outcome_of({**line, "error": "hangs"}, 4) == Outcome(error="hangs")
 
@@ -207,7 +207,7 @@ def test_times_of_another_device_are_refused(tmp_path, changes):
     tasks, trials = trials_of(small_model(), GPU, each=1)
     (tmp_path / "times.jsonl").write_text(json.dumps(line_of(trials[0], **changes)) + "\n")
     with pytest.raises(TuningLogError, match="they say nothing of cuda:h200"):
-        take_times(tmp_path / "times.jsonl", tasks, GPU, tmp_path / "logs")
+        import_times(tmp_path / "times.jsonl", tasks, GPU, tmp_path / "logs")
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
@@ -215,7 +215,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     with pytest.raises(ToolError, match="holds something that is no folder of candidates"):
         make_candidates(tmp_path, [], GPU)
     with pytest.raises(TuningLogError, match="there is no file"):
-        take_times(tmp_path / "times.jsonl", [], GPU, tmp_path / "logs")
+        import_times(tmp_path / "times.jsonl", [], GPU, tmp_path / "logs")
 
 
 @pytest.mark.slow

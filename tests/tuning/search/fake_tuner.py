@@ -35,10 +35,10 @@ class FakeBench:
 
 
 class FakeModel:
-    def knows(self, task):
+    def has_times_of(self, task):
         return False
 
-    def learn(self, task, trials, outcomes):
+    def update(self, task, trials, outcomes):
         pass
 
 

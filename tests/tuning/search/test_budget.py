@@ -4,7 +4,7 @@ import dataclasses
 
 from tests.tuning.models import matmul_task, relu_task
 from tvm_rammer.rkernel_gen.tiling import Tiling
-from tvm_rammer.tuning.search.budget import LEAST, share_trials
+from tvm_rammer.tuning.search.budget import MIN_TRIALS, share_trials
 
 
 def task(share, size):
@@ -20,7 +20,7 @@ def test_shares_follow_predicted_time():
 def test_each_gets_some_and_none_more_than_it_has():
     assert share_trials([task(1000.0, 20), task(1.0, 999), task(1.0, 3)], 50) == [20, 27, 3]
     given = share_trials([task(1000.0, 999), task(1.0, 999)], 100)
-    assert given[1] == LEAST
+    assert given[1] == MIN_TRIALS
     assert sum(given) == 100
 
 
@@ -34,4 +34,4 @@ def test_no_more_trials_than_tilings():
 
 def test_calls_count():
     one = matmul_task()
-    assert dataclasses.replace(one, calls=3).share_us == 3 * one.share_us
+    assert dataclasses.replace(one, calls=3).total_us == 3 * one.total_us

@@ -6,22 +6,22 @@ import pytest
 
 from tests.tuning.models import CPU, matmul_task, relu_task, trial_of
 from tvm_rammer.rkernel_gen.measured import code_hash
-from tvm_rammer.tuning.search.search import POOL, CostModel, Search
+from tvm_rammer.tuning.search.search import POOL, LearnedCostModel, Search
 from tvm_rammer.tuning.trial import Outcome
 
 
 class Untaught:
-    def knows(self, task):
+    def has_times_of(self, task):
         return False
 
 
 class LikesMany:
     """The more rTasks, the better."""
 
-    def knows(self, task):
+    def has_times_of(self, task):
         return True
 
-    def scores(self, task, trials):
+    def predict(self, task, trials):
         return [float(t.tiling.num_rtasks) for t in trials]
 
 
@@ -56,10 +56,10 @@ def test_first_come_the_best_predicted_and_the_best_of_several_classes():
 class LikesTheUnlikely:
     """The worse by the rules' own prediction, the better."""
 
-    def knows(self, task):
+    def has_times_of(self, task):
         return True
 
-    def scores(self, task, trials):
+    def predict(self, task, trials):
         return [float(task.space.index(t.tiling)) for t in trials]
 
 
@@ -87,12 +87,12 @@ def test_what_a_log_knows_is_not_tried_again_unless_its_code_is_another():
 def test_the_cost_model_learns_which_kernels_are_fast():
     task = matmul_task(64, 64, 64)
     trials = [trial_of(task, i) for i in range(0, len(task.space), max(1, len(task.space) // 12))]
-    model = CostModel()
-    assert not model.knows(task)
+    model = LearnedCostModel()
+    assert not model.has_times_of(task)
     outcomes = [Outcome((100.0 / t.tiling.num_rtasks,), 1.0) for t in trials[:-1]] + [Outcome(error="crashed")]
-    model.learn(task, trials, outcomes)
-    assert model.knows(task)
-    scores = model.scores(task, trials)
+    model.update(task, trials, outcomes)
+    assert model.has_times_of(task)
+    scores = model.predict(task, trials)
     best, worst = max(range(len(trials)), key=scores.__getitem__), min(range(len(trials)), key=scores.__getitem__)
     assert outcomes[best].operator_us == min(o.operator_us for o in outcomes if o.operator_us)
     assert scores[worst] < 0.5 * scores[best]

@@ -5,14 +5,14 @@ from tvm_rammer.ir import RKernel, Run, Signal, Wait
 from tvm_rammer.wavefront import ProgramBuilder
 from tvm_rammer.wavefront.problem import make_problem
 
-from ..graphs import PRICED, make_graph, make_kernels
+from ..graphs import SYNC_COSTS, make_graph, make_kernels
 
 CHAIN = {"a": "", "b": "a", "c": "b"}
 KERNELS = make_kernels(a=(8, 1.0), b=(2, 1.0), c=(1, 1.0))
 
 
 def builder_of(veus: int) -> ProgramBuilder:
-    return ProgramBuilder(make_problem(make_graph(CHAIN), KERNELS, PRICED, veus, "auto"))
+    return ProgramBuilder(make_problem(make_graph(CHAIN), KERNELS, SYNC_COSTS, veus, "auto"))
 
 
 def kernel(name: str) -> RKernel:
@@ -94,7 +94,7 @@ def test_starts_are_earlier_where_no_signal_is_needed() -> None:
     def starts() -> list[float]:
         arrival, other = builder.arrivals(1, kernel("b"))
         assert arrival is other
-        return [arrival.start_us(veu, ready, PRICED.signal_us) for veu, ready in enumerate(builder.ready_us)]
+        return [arrival.start_us(veu, ready, SYNC_COSTS.signal_us) for veu, ready in enumerate(builder.ready_us)]
 
     assert starts() == [0, 0, 0]
     builder.append(Run(0, 0, 8), 1, kernel("a"))

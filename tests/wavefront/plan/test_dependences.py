@@ -9,11 +9,11 @@ import pytest
 from tvm_rammer.errors import VerificationError
 from tvm_rammer.ir import Footprint, RGraph, RKernel, RProgram, Run, Signal, Wait
 from tvm_rammer.wavefront import ProgramBuilder, schedule, verify
-from tvm_rammer.wavefront.plan.dependences import fallbacks, needs
+from tvm_rammer.wavefront.plan.dependences import count_unknown, needs
 from tvm_rammer.wavefront.problem import make_problem
 from tvm_rammer.wavefront.verify.dependences import Dependences
 
-from ..graphs import DEVICE, PRICED, make_graph
+from ..graphs import DEVICE, SYNC_COSTS, make_graph
 from ..tiled_graphs import tiled_graph, touched
 
 ROWS = 512
@@ -87,14 +87,14 @@ def chain(length: int, count: int, halo: int = 0) -> tuple[RGraph, dict[str, lis
 @pytest.mark.parametrize("veus, count", [(2, 2), (4, 8), (7, 7), (8, 24)])
 def test_a_chain_of_elements_never_waits(veus: int, count: int) -> None:
     graph, kernels = chain(5, count)
-    (program,) = schedule(graph, kernels, DEVICE, veus=veus, cost=PRICED)
+    (program,) = schedule(graph, kernels, DEVICE, veus=veus, cost=SYNC_COSTS)
     assert program.waits() == 0
     assert program.makespan_us == 10 + 5 * count / veus
 
 
 def test_with_a_halo_a_lane_waits_for_its_neighbours() -> None:
     graph, kernels = chain(3, 8, halo=3)
-    (program,) = schedule(graph, kernels, DEVICE, veus=8, cost=PRICED)
+    (program,) = schedule(graph, kernels, DEVICE, veus=8, cost=SYNC_COSTS)
     signallers = [[v for v, lane in enumerate(program.lanes) if Signal(e) in lane] for e in range(program.num_events)]
     for v, lane in enumerate(program.lanes):
         neighbours = [u for u in (v - 1, v + 1) if 0 <= u < 8]
@@ -105,9 +105,9 @@ def test_with_a_halo_a_lane_waits_for_its_neighbours() -> None:
 
 def test_whoever_reads_all_waits_once_for_all() -> None:
     graph, kernels = chain(2, 8)
-    whole = Footprint((8,), (0,), ((0,),), (ROWS,))
-    kernels["f_o1"] = [replace(kernels["f_o1"][0], footprints=(whole, rows(8)))]
-    (program,) = schedule(graph, kernels, DEVICE, veus=8, cost=PRICED)
+    everything = Footprint((8,), (0,), ((0,),), (ROWS,))
+    kernels["f_o1"] = [replace(kernels["f_o1"][0], footprints=(everything, rows(8)))]
+    (program,) = schedule(graph, kernels, DEVICE, veus=8, cost=SYNC_COSTS)
     assert program.num_events == 1
     assert program.waits() == 8
 
@@ -115,7 +115,7 @@ def test_whoever_reads_all_waits_once_for_all() -> None:
 def test_rtasks_of_all_lanes_are_the_whole_operator() -> None:
     graph, kernels = chain(2, 8)
     kernels["f_o1"] = [replace(kernels["f_o1"][0], num_rtasks=2, footprints=(rows(2), rows(2)))]
-    builder = ProgramBuilder(make_problem(graph, kernels, PRICED, 6, "auto"))
+    builder = ProgramBuilder(make_problem(graph, kernels, SYNC_COSTS, 6, "auto"))
     for veu in range(4):
         builder.append(Run(0, veu, 2, 4), veu, kernels["f_o0"][0])
     builder.wait(4, [0])
@@ -131,7 +131,7 @@ def test_without_footprints_that_fit_an_rtask_waits_for_the_whole_operator(
 ) -> None:
     graph, kernels = chain(2, 8)
     kernels["f_o0"] = [replace(kernels["f_o0"][0], footprints=footprints)]
-    (program,) = schedule(graph, kernels, DEVICE, veus=8, cost=PRICED)
+    (program,) = schedule(graph, kernels, DEVICE, veus=8, cost=SYNC_COSTS)
     assert program.num_events == 1
     assert program.waits() == 8
 
@@ -140,7 +140,7 @@ def test_unknown_dependences_are_counted() -> None:
     graph, kernels = chain(3, 8)
     kernels["f_o1"] = [replace(kernels["f_o1"][0], footprints=(rows(8), None))]
     (program,) = schedule(graph, kernels, DEVICE, veus=2)
-    assert fallbacks(program) == (1, 2)
+    assert count_unknown(program) == (1, 2)
 
 
 def test_a_part_that_is_done_earlier_is_waited_for_by_itself() -> None:
@@ -151,7 +151,7 @@ def test_a_part_that_is_done_earlier_is_waited_for_by_itself() -> None:
         "f_a": [RKernel("k_a", "f_a", 8, 1.0, footprints=(None, rows(8)))],
         "f_b": [RKernel("k_b", "f_b", 2, 1.0, footprints=(rows(2), rows(2), rows(2)))],
     }
-    builder = ProgramBuilder(make_problem(graph, kernels, PRICED, 9, "auto"))
+    builder = ProgramBuilder(make_problem(graph, kernels, SYNC_COSTS, 9, "auto"))
     for veu in range(8):
         if veu >= 4:
             builder.append(Run(0, veu - 4, 1), veu, kernels["f_z"][0])
@@ -165,7 +165,7 @@ def test_a_part_that_is_done_earlier_is_waited_for_by_itself() -> None:
 
 def test_rollback_forgets_the_events_of_parts() -> None:
     graph, kernels = chain(2, 8)
-    builder = ProgramBuilder(make_problem(graph, kernels, PRICED, 9, "auto"))
+    builder = ProgramBuilder(make_problem(graph, kernels, SYNC_COSTS, 9, "auto"))
     for veu in range(8):
         builder.append(Run(0, veu, 1), veu, kernels["f_o0"][0])
     mark, before = builder.mark(), builder.finish()
@@ -179,7 +179,7 @@ def test_rollback_forgets_the_events_of_parts() -> None:
 
 def test_a_missing_wait_is_named_by_its_rtasks() -> None:
     graph, kernels = chain(2, 8, halo=3)
-    (program,) = schedule(graph, kernels, DEVICE, veus=8, cost=PRICED)
+    (program,) = schedule(graph, kernels, DEVICE, veus=8, cost=SYNC_COSTS)
     lanes = list(program.lanes)
     lanes[4] = tuple(i for i in lanes[4] if not isinstance(i, Wait))
     message = (
@@ -191,7 +191,7 @@ def test_a_missing_wait_is_named_by_its_rtasks() -> None:
 
 def test_a_wait_for_the_wrong_neighbours_is_refused() -> None:
     graph, kernels = chain(2, 8, halo=3)
-    (program,) = schedule(graph, kernels, DEVICE, veus=8, cost=PRICED)
+    (program,) = schedule(graph, kernels, DEVICE, veus=8, cost=SYNC_COSTS)
     waits = {v: next(i for i in lane if isinstance(i, Wait)) for v, lane in enumerate(program.lanes)}
     exchanged = {1: waits[6], 6: waits[1]}
     lanes = tuple(
@@ -206,7 +206,7 @@ def test_a_wait_for_the_wrong_neighbours_is_refused() -> None:
 def test_waits_of_tiled_graphs_are_minimal(seed: int) -> None:
     rng = random.Random(seed)
     graph, kernels = tiled_graph(rng, rng.randint(2, 12))
-    for program in schedule(graph, kernels, DEVICE, veus=rng.randint(2, 8), cost=PRICED):
+    for program in schedule(graph, kernels, DEVICE, veus=rng.randint(2, 8), cost=SYNC_COSTS):
         for v, lane in enumerate(program.lanes):
             for n, instruction in enumerate(lane):
                 if isinstance(instruction, Wait):

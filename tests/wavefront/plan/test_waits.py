@@ -9,7 +9,7 @@ from tvm_rammer.errors import VerificationError
 from tvm_rammer.ir import RProgram, Wait
 from tvm_rammer.wavefront import verify
 
-from ..graphs import BRANCHES, DIAMOND, PRICED, plan, random_plans
+from ..graphs import BRANCHES, DIAMOND, SYNC_COSTS, plan, random_plans
 
 
 def without_each_wait(program: RProgram) -> list[RProgram]:
@@ -29,7 +29,7 @@ def assert_minimal(program: RProgram) -> None:
 
 
 def test_a_diamond_needs_each_of_its_waits() -> None:
-    (program,) = plan(DIAMOND, veus=2, cost=PRICED, a=(2, 4.0), b=(1, 3.0), c=(1, 2.0))
+    (program,) = plan(DIAMOND, veus=2, cost=SYNC_COSTS, a=(2, 4.0), b=(1, 3.0), c=(1, 2.0))
     # Both lanes wait for the other half of a; the lane of d waits for the other of b and c.
     assert program.waits() == 3
     assert_minimal(program)
@@ -37,7 +37,7 @@ def test_a_diamond_needs_each_of_its_waits() -> None:
 
 @pytest.mark.parametrize("veus", [2, 3, 5])
 def test_branches_need_each_of_their_waits(veus: int) -> None:
-    (program,) = plan(BRANCHES, veus=veus, cost=PRICED, a=(4, 1.0), c=(5, 2.0), f=(3, 1.0), g=(2, 1.0))
+    (program,) = plan(BRANCHES, veus=veus, cost=SYNC_COSTS, a=(4, 1.0), c=(5, 2.0), f=(3, 1.0), g=(2, 1.0))
     assert program.waits() > veus
     assert_minimal(program)
 

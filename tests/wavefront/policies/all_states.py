@@ -8,7 +8,7 @@ from tvm_rammer.ir import RProgram, Run, Signal, Wait
 from ..tiled_graphs import touched
 
 Holds = tuple[int, ...]
-"""For each buffer the bytes that hold its result: in the workspace by their place there, else by their own number."""
+"""For each buffer the bytes that hold its result: in the workspace by their offset there, else by their own number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +49,18 @@ def _may_step(program: RProgram, state: _State, v: int) -> bool:
 
 
 def _step(program: RProgram, state: _State, v: int) -> _State | None:
-    """What comes next if lane `v` goes on; None if it reads what it should not."""
+    """What comes next if lane `v` takes a step; None if it reads what it should not."""
     instruction = program.lanes[v][state.at[v]]
     holds, begins = state.holds, isinstance(instruction, Run) and not state.running[v]
     if isinstance(instruction, Run):
         op = program.graph.operators[instruction.operator]
         for p, b in enumerate(op.inputs):
-            mask = _places(program, instruction, p, b)
+            mask = _bytes_of(program, instruction, p, b)
             if program.graph.buffers[b].kind != "input" and mask & ~holds[b]:
                 return None
         # While it is being written a byte holds nobody's result.
         for p, b in enumerate(op.outputs, len(op.inputs)):
-            holds = _written(program, holds, b, _places(program, instruction, p, b), done=not begins)
+            holds = _written(program, holds, b, _bytes_of(program, instruction, p, b), done=not begins)
     at = state.at if begins else (*state.at[:v], state.at[v] + 1, *state.at[v + 1 :])
     return _State(at, (*state.running[:v], begins, *state.running[v + 1 :]), holds)
 
@@ -72,7 +72,7 @@ def _written(program: RProgram, holds: Holds, buffer: int, mask: int, *, done: b
     return tuple(left)
 
 
-def _places(program: RProgram, run: Run, parameter: int, buffer: int) -> int:
+def _bytes_of(program: RProgram, run: Run, parameter: int, buffer: int) -> int:
     kernel, op = program.kernels[run.operator], program.graph.operators[run.operator]
     shape, written = program.graph.buffers[buffer].shape, parameter >= len(op.inputs)
     cells = {int(c) for i in run.indices() for c in touched(kernel, parameter, shape, i, written=written)}

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tvm_rammer.wavefront import PolicyOptions, ProgramBuilder
 from tvm_rammer.wavefront.policies.ios.blocks import blocks
 from tvm_rammer.wavefront.policies.ios.endings import count_states, endings
-from tvm_rammer.wavefront.policies.ios.ios import ios, place_stage
+from tvm_rammer.wavefront.policies.ios.ios import append_stage, ios
 from tvm_rammer.wavefront.policies.ios.stage_graph import StageGraph
 from tvm_rammer.wavefront.policies.ios.stage_latency import StageLatency
 from tvm_rammer.wavefront.problem import Problem, make_problem
 
-from ..graphs import BRANCHES, PRICED, RandomCase, make_graph, make_kernels, random_cases
+from ..graphs import BRANCHES, SYNC_COSTS, RandomCase, make_graph, make_kernels, random_cases
 
 UNPRUNED = PolicyOptions(r=9, s=9)
 DEFAULTS = PolicyOptions()
@@ -44,7 +44,7 @@ def exhaustive_us(problem: Problem) -> float:
     for partition in all_partitions(frozenset(range(len(problem.graph.operators))), problem):
         builder = ProgramBuilder(problem)
         for stage in partition:
-            place_stage(stage, builder)
+            append_stage(stage, builder)
         found.append(builder.time_us)
     return min(found)
 
@@ -86,13 +86,13 @@ def test_the_limits_of_the_paper_cost_less_than_two_per_cent_on_average(sync: st
 
 def test_groups_of_r_operators_and_stages_of_s_groups() -> None:
     reads = dict.fromkeys("abcd", "") | {"e": "a", "f": "e", "g": "f"}
-    case = RandomCase(reads, {name: [(1, 1.0)] for name in reads}, {}, PRICED, 8)
+    case = RandomCase(reads, {name: [(1, 1.0)] for name in reads}, {}, SYNC_COSTS, 8)
     (deep,) = ios(problem_of(case, "global", UNPRUNED))
-    assert deep.mark().barriers == 0
+    assert deep.barriers == 0
     (shallow,) = ios(problem_of(case, "global", PolicyOptions(r=3)))
-    assert shallow.mark().barriers == 1
+    assert shallow.barriers == 1
     (narrow,) = ios(problem_of(case, "global", PolicyOptions(r=9, s=1)))
-    assert narrow.mark().barriers == 3
+    assert narrow.barriers == 3
 
 
 def bits(members: Sequence[int]) -> int:
@@ -170,7 +170,7 @@ def test_stages_that_no_shortest_path_needs_are_not_timed() -> None:
         timed.append(ending)
         return 1.5
 
-    graph.learn(time_us, lambda: False)
+    graph.time_stages(time_us, lambda: False)
     # Of three operators one after another: two stages beat three, and the bound of all in one is 5.
     assert 0b111 not in timed
     assert set(graph.best(2)) == {(0b001, 0b110), (0b011, 0b100)}
@@ -178,14 +178,14 @@ def test_stages_that_no_shortest_path_needs_are_not_timed() -> None:
 
 def test_enough_stages_are_timed_once_a_path_is_known() -> None:
     graph = StageGraph(CHAIN, 3, 3, lambda ending: 1.0)
-    graph.learn(lambda ending: 9.0, lambda: True)
+    graph.time_stages(lambda ending: 9.0, lambda: True)
     assert graph.best(5) == [(0b111,)]
 
 
 def test_the_best_lists_come_in_order() -> None:
     times = {0b001: 1.0, 0b010: 2.0, 0b100: 1.0, 0b011: 2.5, 0b110: 3.5, 0b111: 4.25}
     graph = StageGraph(CHAIN, 3, 3, lambda ending: 0.0)
-    graph.learn(times.__getitem__, lambda: False)
+    graph.time_stages(times.__getitem__, lambda: False)
     assert graph.best(9) == [(0b011, 0b100), (0b001, 0b010, 0b100), (0b111,), (0b001, 0b110)]
     assert graph.best(1) == [(0b011, 0b100)]
 
@@ -193,7 +193,7 @@ def test_the_best_lists_come_in_order() -> None:
 def test_equal_stages_are_planned_once() -> None:
     graph, kernels = make_graph(BRANCHES), make_kernels(a=(3, 1.0))
     same = replace(graph, operators=tuple(replace(op, function="f_a") for op in graph.operators))
-    latency = StageLatency(make_problem(same, kernels, PRICED, 2, "auto"))
+    latency = StageLatency(make_problem(same, kernels, SYNC_COSTS, 2, "auto"))
     # b and d are both leaves of a; c and f depend on each other.
     assert latency([1, 3]) == latency([1, 2]) == latency([3, 2])
     assert latency.planned == 1
@@ -202,6 +202,6 @@ def test_equal_stages_are_planned_once() -> None:
 
 
 def test_a_wide_graph_is_planned_in_parts() -> None:
-    case = RandomCase({f"o{n}": "" for n in range(40)}, {f"o{n}": [(2, 1.0)] for n in range(40)}, {}, PRICED, 4)
+    case = RandomCase({f"o{n}": "" for n in range(40)}, {f"o{n}": [(2, 1.0)] for n in range(40)}, {}, SYNC_COSTS, 4)
     (program,) = case.plan("ios")
     assert len(program.kernels) == 40

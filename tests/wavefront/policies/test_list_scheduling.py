@@ -2,10 +2,10 @@
 
 from tvm_rammer.wavefront import CostModel
 from tvm_rammer.wavefront.plan.builder import ProgramBuilder
-from tvm_rammer.wavefront.policies.list_scheduling import place_cheapest, upward_ranks
+from tvm_rammer.wavefront.policies.list_scheduling import append_cheapest, upward_ranks
 from tvm_rammer.wavefront.problem import Problem, make_problem
 
-from ..graphs import BRANCHES, FREE, PRICED, make_graph, make_kernels, plan
+from ..graphs import BRANCHES, FREE, SYNC_COSTS, make_graph, make_kernels, plan
 
 
 def problem_of(reads: dict[str, str], veus: int, cost: CostModel = FREE, **tilings: object) -> Problem:
@@ -14,7 +14,7 @@ def problem_of(reads: dict[str, str], veus: int, cost: CostModel = FREE, **tilin
 
 
 def test_a_rank_is_the_longest_way_to_the_end_with_a_signal_each() -> None:
-    problem = problem_of({"a": "", "b": "a", "c": "a", "d": "c"}, 2, PRICED, a=(4, 1.0), b=(1, 9.0))
+    problem = problem_of({"a": "", "b": "a", "c": "a", "d": "c"}, 2, SYNC_COSTS, a=(4, 1.0), b=(1, 9.0))
     assert upward_ranks(problem) == [2 + 1 + 9, 9, 1 + 1 + 1, 1]
 
 
@@ -27,15 +27,15 @@ def test_a_long_branch_goes_before_short_ones() -> None:
 
 
 def test_an_operator_that_can_start_now_fills_a_gap() -> None:
-    # b has the longer way, but a is in its way until 4; c has nothing to wait for.
+    # b has the longer path, but a comes before it until 4; c has nothing to wait for.
     (program,) = plan({"a": "", "b": "a", "c": ""}, veus=1, policy="list", a=(1, 4.0), b=(1, 5.0), c=(1, 1.0))
     assert program.makespan_us == 10
 
 
-def test_thrift_decides_between_an_early_end_and_little_work() -> None:
-    for thrift, tiles, end_us in ((0.0, 4, 2.0), (4.0, 1, 3.0)):
+def test_the_weight_of_work_decides_between_an_early_end_and_little_work() -> None:
+    for weight, tiles, end_us in ((0.0, 4, 2.0), (4.0, 1, 3.0)):
         builder = ProgramBuilder(problem_of({"a": ""}, 4, a=[(4, 2.0), (1, 3.0)]))
-        assert place_cheapest(0, builder, thrift) == end_us
+        assert append_cheapest(0, builder, weight) == end_us
         assert builder.kernels[0].num_rtasks == tiles
 
 
@@ -48,5 +48,5 @@ def test_many_operators_take_efficient_kernels_and_a_lonely_one_a_fast_one() -> 
 
 
 def test_global_sync_puts_a_barrier_only_where_someone_depends_on_what_came_since_the_last() -> None:
-    (program,) = plan(BRANCHES, veus=3, cost=PRICED, sync="global", policy="list")
+    (program,) = plan(BRANCHES, veus=3, cost=SYNC_COSTS, sync="global", policy="list")
     assert program.barriers == program.num_events == 4

@@ -10,7 +10,7 @@ from tvm_rammer.wavefront.plan import select_rkernels
 from tvm_rammer.wavefront.predict.reuse import Caches
 from tvm_rammer.wavefront.problem import make_problem
 
-from ..graphs import BRANCHES, DEVICE, DIAMOND, FREE, PRICED, make_graph, make_kernels, plan
+from ..graphs import BRANCHES, DEVICE, DIAMOND, FREE, SYNC_COSTS, make_graph, make_kernels, plan
 
 
 def _tilings(programs: tuple[RProgram, ...]) -> list[int]:
@@ -54,7 +54,7 @@ def test_a_wave_begins_with_a_barrier_where_many_counters_cost_more() -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_barriers_are_the_last_events_and_each_lane_takes_part_in_them(policy: str) -> None:
-    (program,) = plan(BRANCHES, veus=3, cost=PRICED, sync="global", policy=policy)
+    (program,) = plan(BRANCHES, veus=3, cost=SYNC_COSTS, sync="global", policy=policy)
     for event in range(program.num_events - program.barriers, program.num_events):
         for lane in program.lanes:
             at = lane.index(Signal(event))
@@ -62,18 +62,20 @@ def test_barriers_are_the_last_events_and_each_lane_takes_part_in_them(policy: s
 
 
 def test_the_work_of_algorithm_1_grows_with_the_graph_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    placed: list[int] = []
-    place = select_rkernels.place
-    monkeypatch.setattr(select_rkernels, "place", lambda o, *others: (placed.append(o), place(o, *others)))
+    appended: list[int] = []
+    append_operator = select_rkernels.append_operator
+    monkeypatch.setattr(
+        select_rkernels, "append_operator", lambda o, *others: (appended.append(o), append_operator(o, *others))
+    )
     counts = []
     for depth in (5, 20, 80):
-        # Each layer of eight reads the whole layer before.
+        # Each layer of eight reads all of the layer before.
         layers = [[f"l{d}o{n}" for n in range(8)] for d in range(depth)]
         reads = {name: " ".join(layers[d - 1]) if d else "" for d, layer in enumerate(layers) for name in layer}
         tilings = {name: [(8, 2.0), (1, 5.0)] for name in reads}
-        placed.clear()
+        appended.clear()
         plan(reads, veus=8, cost=CostModel(9, 1, 0.5, 2), **tilings)
-        counts.append(len(placed) / len(reads))
+        counts.append(len(appended) / len(reads))
     assert max(counts) <= 6
     assert counts[2] <= counts[1] * 1.1
 
@@ -139,7 +141,7 @@ def test_auto_takes_the_graphs_order_where_it_finds_weights_in_the_cache() -> No
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("sync", ["auto", "global"])
-@pytest.mark.parametrize("cost", [FREE, PRICED, CostModel(1, 3, 0.5)])
+@pytest.mark.parametrize("cost", [FREE, SYNC_COSTS, CostModel(1, 3, 0.5)])
 @pytest.mark.parametrize("reads", [DIAMOND, BRANCHES])
 def test_a_builder_predicts_what_the_simulator_finds(
     policy: str, sync: str, cost: CostModel, reads: dict[str, str]

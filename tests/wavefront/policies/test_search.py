@@ -18,12 +18,12 @@ from tvm_rammer.wavefront import (
     schedule,
     verify,
 )
-from tvm_rammer.wavefront.plan.append_operator import place
+from tvm_rammer.wavefront.plan.append_operator import append_operator
 from tvm_rammer.wavefront.policies.replay import Replay, Step
 from tvm_rammer.wavefront.policies.search import _Moves
 from tvm_rammer.wavefront.problem import Problem, make_problem
 
-from ..graphs import BRANCHES, COSTS, DEVICE, FREE, PRICED, RandomCase, make_graph, make_kernels, random_cases
+from ..graphs import BRANCHES, COSTS, DEVICE, FREE, SYNC_COSTS, RandomCase, make_graph, make_kernels, random_cases
 from ..tiled_graphs import tiled_graph
 
 SHORT = PolicyOptions(budget=15)
@@ -79,13 +79,13 @@ def test_the_search_mends_what_the_others_miss() -> None:
 
 
 def test_plans_depend_on_the_seed_alone() -> None:
-    case = RandomCase(BRANCHES, {n: [(1 + i % 4, 1.5), (1, 4.0)] for i, n in enumerate(BRANCHES)}, {}, PRICED, 3)
+    case = RandomCase(BRANCHES, {n: [(1 + i % 4, 1.5), (1, 4.0)] for i, n in enumerate(BRANCHES)}, {}, SYNC_COSTS, 3)
     first, second = (case.plan("search", options=PolicyOptions(seed=7)) for _ in range(2))
     assert first == second
 
 
 def test_the_search_stops_when_its_time_is_up() -> None:
-    case = RandomCase(BRANCHES, {name: [(2, 1.0), (1, 2.0)] for name in BRANCHES}, {}, PRICED, 3)
+    case = RandomCase(BRANCHES, {name: [(2, 1.0), (1, 2.0)] for name in BRANCHES}, {}, SYNC_COSTS, 3)
     ticks = count()
     case.plan("search", options=PolicyOptions(budget=10**9, seconds=20, clock=lambda: float(next(ticks))))
     assert next(ticks) < 30
@@ -111,7 +111,7 @@ def test_changed_plans_are_legal_and_replayed_as_if_planned_afresh(case: RandomC
     moves, replay = _Moves(problem), Replay(problem)
     steps = [Step(o, Random(o).choice(problem.candidates(o))) for o in range(len(case.reads))]
     for _ in range(8):
-        steps = moves.change(steps)
+        steps = moves.draw(steps)
         position = {step.operator: n for n, step in enumerate(steps)}
         assert len(position) == len(steps) == len(case.reads)
         assert all(position[p] < position[o] for o in position for p in problem.predecessors[o])
@@ -119,7 +119,7 @@ def test_changed_plans_are_legal_and_replayed_as_if_planned_afresh(case: RandomC
         for step in steps:
             if step.barrier:
                 afresh.barrier()
-            place(step.operator, step.kernel, afresh)
+            append_operator(step.operator, step.kernel, afresh)
         assert replay.time_us(steps) == afresh.time_us
         assert replay.builder.finish() == afresh.finish()
 
@@ -130,7 +130,7 @@ def test_with_global_sync_a_changed_plan_has_its_barriers_where_they_are_needed(
     moves = _Moves(problem_of(case, "global"))
     steps = [Step(o, moves.problem.candidates(o)[0]) for o in range(len(BRANCHES))]
     for _ in range(50):
-        steps = moves.change(steps)
+        steps = moves.draw(steps)
         since: set[int] = set()
         for step in steps:
             since = set() if step.barrier else since

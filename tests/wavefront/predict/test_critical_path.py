@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from tvm_rammer.ir import RProgram, Run, Signal, Wait
 from tvm_rammer.wavefront import CostModel, PathStep, critical_path, simulate
 
-from ..graphs import BRANCHES, FREE, PRICED, plan, random_plans
+from ..graphs import BRANCHES, FREE, SYNC_COSTS, plan, random_plans
 from .test_simulate import program_of
 
 SHARED = CostModel(launch_us=2.0, signal_us=0.5, wait_us=0.1, barrier_us=0.8, shared_gbps=0.5)
@@ -30,7 +30,7 @@ def assert_chain(program: RProgram, cost: CostModel) -> None:
 @given(random_plans())
 def test_a_path_has_no_gap_and_is_as_long_as_the_program(programs: tuple[RProgram, ...]) -> None:
     for program in programs:
-        for cost in (FREE, PRICED, SHARED):
+        for cost in (FREE, SYNC_COSTS, SHARED):
             assert_chain(program, cost)
 
 
@@ -38,13 +38,13 @@ def test_a_path_has_no_gap_and_is_as_long_as_the_program(programs: tuple[RProgra
 def test_paths_pass_through_barriers(policy: str) -> None:
     (program,) = plan(BRANCHES, veus=3, cost=SHARED, sync="global", policy=policy, a=(3, 1.0), c=(4, 2.0))
     assert program.barriers > 0
-    for cost in (FREE, PRICED, SHARED):
+    for cost in (FREE, SYNC_COSTS, SHARED):
         assert_chain(program, cost)
 
 
 def test_the_way_of_a_signal_is_a_step() -> None:
     program = program_of((Run(0, 0, 3), Signal(0)), (Run(0, 3, 1), Wait(0, 1), Run(1, 0, 2)))
-    assert critical_path(program, PRICED) == (
+    assert critical_path(program, SYNC_COSTS) == (
         PathStep(0, 0, 0.0, 6.0, "run"),
         PathStep(1, 1, 6.0, 7.0, "signal"),
         PathStep(1, 1, 7.0, 13.0, "run"),
@@ -53,7 +53,7 @@ def test_the_way_of_a_signal_is_a_step() -> None:
 
 def test_a_wait_whose_event_had_come_is_a_step_of_its_own_lane() -> None:
     program = program_of((Run(0, 0, 1), Signal(0)), (Run(0, 1, 3), Wait(0, 1), Run(1, 0, 2)))
-    assert [(step.lane, step.kind) for step in critical_path(program, PRICED)] == [
+    assert [(step.lane, step.kind) for step in critical_path(program, SYNC_COSTS)] == [
         (1, "run"),
         (1, "wait"),
         (1, "run"),
@@ -62,7 +62,7 @@ def test_a_wait_whose_event_had_come_is_a_step_of_its_own_lane() -> None:
 
 def test_a_lane_may_signal_an_event_twice() -> None:
     lanes = (Run(0, 0, 1), Signal(0), Run(0, 1, 3), Signal(0)), (Wait(0, 2), Run(1, 0, 2))
-    steps = critical_path(program_of(*lanes), PRICED)
+    steps = critical_path(program_of(*lanes), SYNC_COSTS)
     assert [(step.start_us, step.end_us) for step in steps] == [(0, 2), (2, 8), (8, 9), (9, 15)]
 
 

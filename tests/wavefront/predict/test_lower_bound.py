@@ -9,7 +9,7 @@ from tvm_rammer.wavefront import CostModel, LowerBound, lower_bound
 from tvm_rammer.wavefront.plan.select_veu import select_veus
 from tvm_rammer.wavefront.predict.lower_bound_path import known_us
 
-from ..graphs import DEVICE, DIAMOND, FREE, PRICED, make_graph, make_kernels, plan
+from ..graphs import DEVICE, DIAMOND, FREE, SYNC_COSTS, make_graph, make_kernels, plan
 
 
 def bound(reads: dict[str, str], veus: int, cost: CostModel = FREE, **tilings: object) -> LowerBound:
@@ -18,7 +18,7 @@ def bound(reads: dict[str, str], veus: int, cost: CostModel = FREE, **tilings: o
 
 
 def test_a_chain_is_as_long_as_its_operators() -> None:
-    found = bound({"a": "", "b": "a"}, 2, PRICED, a=[(1, 5.0), (4, 2.0)], b=(1, 3.0))
+    found = bound({"a": "", "b": "a"}, 2, SYNC_COSTS, a=[(1, 5.0), (4, 2.0)], b=(1, 3.0))
     # 4 rTasks of 2 us: two on each vEU and a signal, or 4 alone. One of 5 us needs no signal.
     assert found.critical_path_us == 5 + 3
     assert found.launch_us == 10
@@ -26,7 +26,7 @@ def test_a_chain_is_as_long_as_its_operators() -> None:
 
 
 def test_a_chain_of_operators_on_several_veus_pays_signals() -> None:
-    assert bound({"a": "", "b": "a"}, 4, PRICED, a=(4, 2.0), b=(4, 2.0)).critical_path_us == 3 + 2
+    assert bound({"a": "", "b": "a"}, 4, SYNC_COSTS, a=(4, 2.0), b=(4, 2.0)).critical_path_us == 3 + 2
 
 
 def test_the_area_is_the_least_work() -> None:
@@ -48,14 +48,14 @@ def test_what_must_come_from_memory() -> None:
 def test_rtasks_that_read_a_part_need_not_wait_for_the_whole() -> None:
     reads = {"a": "", "b": "a"}
     kernels = make_kernels(a=(4, 2.0), b=(4, 1.0))
-    whole = lower_bound(make_graph(reads), kernels, DEVICE, veus=2, cost=FREE)
-    assert whole.critical_path_us == 4 + 2
+    all_rtasks = lower_bound(make_graph(reads), kernels, DEVICE, veus=2, cost=FREE)
+    assert all_rtasks.critical_path_us == 4 + 2
 
     def path_us(extent: int, veus: int) -> float:
         """If each rTask of b reads `extent` bytes of the 128 that one of a writes, and those that follow."""
         written, read = Footprint((4,), (0,), ((128,),), (128,)), Footprint((4,), (0,), ((128,),), (extent,))
         tiled = {name: [replace(k, footprints=(read, written)) for k in made] for name, made in kernels.items()}
-        return lower_bound(make_graph(reads), tiled, DEVICE, veus=veus, cost=PRICED).critical_path_us
+        return lower_bound(make_graph(reads), tiled, DEVICE, veus=veus, cost=SYNC_COSTS).critical_path_us
 
     # On 2 vEUs: 2 + 2 us for all of b after the first of a, and 4 + 1 for the last of b after all of a.
     assert path_us(128, 2) == 5
@@ -66,13 +66,13 @@ def test_rtasks_that_read_a_part_need_not_wait_for_the_whole() -> None:
 
 
 def test_nothing_takes_no_time() -> None:
-    found = bound({}, 2, PRICED)
+    found = bound({}, 2, SYNC_COSTS)
     assert found.best_us == found.gap(()) == 0
 
 
 def test_a_plan_that_reaches_the_bound_has_no_gap() -> None:
-    programs = plan(DIAMOND, veus=1, cost=PRICED)
-    assert bound(DIAMOND, 1, PRICED).gap(programs) == 0
+    programs = plan(DIAMOND, veus=1, cost=SYNC_COSTS)
+    assert bound(DIAMOND, 1, SYNC_COSTS).gap(programs) == 0
 
 
 @pytest.mark.parametrize("gap_us", [0.0, 0.3, 1.0, 2.5])

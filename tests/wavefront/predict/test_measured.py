@@ -1,4 +1,4 @@
-"""Measured runs in the form of simulated ones."""
+"""Timelines of measured runs."""
 
 import pytest
 from hypothesis import given, settings
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from tvm_rammer.ir import RProgram, Run, Signal, Wait
 from tvm_rammer.wavefront import CostModel, Span, critical_path, measured_timeline, simulate, trace_json
 
-from ..graphs import PRICED, make_graph, make_kernels, random_plans
+from ..graphs import SYNC_COSTS, make_graph, make_kernels, random_plans
 
 
 def test_times_by_hand() -> None:
@@ -30,16 +30,16 @@ def test_times_by_hand() -> None:
     assert timeline.utilisation == (9.0 + 5.0) / 20.0
     assert timeline.signals == {0: ((2.75, 1), (6.25, 0))}
     assert timeline.wait_us == (0.75, 4.0)
-    assert '"name": "wait before b"' in trace_json([program], PRICED, [timeline])
+    assert '"name": "wait before b"' in trace_json([program], SYNC_COSTS, [timeline])
     # The last signal is the first lane's: the second one's wait ends with it.
-    assert {step.kind for step in critical_path(program, PRICED, timeline)} == {"run", "signal"}
+    assert {step.kind for step in critical_path(program, SYNC_COSTS, timeline)} == {"run", "signal"}
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(random_plans())
 def test_a_simulation_that_is_measured_is_itself(programs: tuple[RProgram, ...]) -> None:
     for program in programs:
-        simulated = simulate(program, PRICED)
+        simulated = simulate(program, SYNC_COSTS)
         ends = {(span.lane, span.instruction): span.end_us for span in simulated.spans}
         end_us: list[list[float]] = []
         for v, lane in enumerate(program.lanes):

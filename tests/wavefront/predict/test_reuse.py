@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from tvm_rammer.device import PRESETS, host_cpu
 from tvm_rammer.ir import Buffer, RGraph, RKernel, ROperator, RProgram, Run
 from tvm_rammer.wavefront import CostModel, simulate
-from tvm_rammer.wavefront.predict.reuse import Caches, late_us
+from tvm_rammer.wavefront.predict.reuse import Caches, refill_us
 
 from ..graphs import FREE, random_plans
 
@@ -16,57 +16,57 @@ CACHES = Caches(unit_bytes=1000, shared_bytes=4000, unit_gbps=1.0, shared_gbps=0
 """1000 bytes take 1 us from the own cache, 2 us from the shared one, 10 us from memory."""
 
 
-def steps(*weights: int, sizes: tuple[int, ...], rtask_us: float = 0.0, cut: int = 1) -> RProgram:
-    """One operator after another on `cut` vEUs; `weights` says which constant each reads, `sizes` their bytes."""
+def steps(*weights: int, sizes: tuple[int, ...], rtask_us: float = 0.0, tiles: int = 1) -> RProgram:
+    """One operator after another on `tiles` vEUs; `weights` says which constant each reads, `sizes` their bytes."""
     constants = [Buffer(f"w{n}", (size,), "int8", "constant") for n, size in enumerate(sizes)]
     values = [Buffer(f"x{n}", (0,), "int8", "input" if n == 0 else "output") for n in range(len(weights) + 1)]
     first = len(sizes)
     operators = [ROperator(f"o{n}", "f", (first + n, w), (first + n + 1,)) for n, w in enumerate(weights)]
     graph = RGraph("g", (*constants, *values), tuple(operators))
-    kernel = RKernel("k", "f", cut, rtask_us)
-    lanes = tuple(tuple(Run(o, v, 1) for o in range(len(weights))) for v in range(cut))
+    kernel = RKernel("k", "f", tiles, rtask_us)
+    lanes = tuple(tuple(Run(o, v, 1) for o in range(len(weights))) for v in range(tiles))
     return RProgram("p", graph, (kernel,) * len(weights), lanes, 0, {}, 0)
 
 
-def late(program: RProgram) -> list[float]:
+def refill(program: RProgram) -> list[float]:
     """Of all runs, operator after operator."""
     order = [(v, n) for n in range(len(program.lanes[0])) for v in range(len(program.lanes))]
-    found = late_us(program, CACHES, order)
-    return [found[place] for place in order]
+    found = refill_us(program, CACHES, order)
+    return [found[run] for run in order]
 
 
-def test_what_fits_a_units_cache_is_in_time() -> None:
-    assert late(steps(0, 0, 1, sizes=(300, 300))) == [0.0] * 3
+def test_what_fits_a_units_cache_hits() -> None:
+    assert refill(steps(0, 0, 1, sizes=(300, 300))) == [0.0] * 3
 
 
-def test_what_others_have_pushed_out_comes_from_the_shared_cache() -> None:
-    assert late(steps(0, 1, 2, 0, 1, 2, sizes=(700, 700, 700))) == pytest.approx([0.7] * 6)
+def test_what_others_have_evicted_comes_from_the_shared_cache() -> None:
+    assert refill(steps(0, 1, 2, 0, 1, 2, sizes=(700, 700, 700))) == pytest.approx([0.7] * 6)
 
 
 def test_what_no_cache_holds_comes_from_memory() -> None:
-    assert late(steps(*range(10), sizes=(700,) * 10)) == pytest.approx([0.7 * 9] * 10)
+    assert refill(steps(*range(10), sizes=(700,) * 10)) == pytest.approx([0.7 * 9] * 10)
 
 
-def test_what_is_too_large_for_a_cache_is_no_later_than_alone() -> None:
-    assert late(steps(0, 1, sizes=(7000, 7000))) == [0.0] * 2
-    assert late(steps(0, 1, sizes=(1200, 1200))) == [0.0] * 2
+def test_what_is_too_large_for_a_cache_takes_no_longer_than_alone() -> None:
+    assert refill(steps(0, 1, sizes=(7000, 7000))) == [0.0] * 2
+    assert refill(steps(0, 1, sizes=(1200, 1200))) == [0.0] * 2
 
 
-def test_between_the_two_half_is_there() -> None:
+def test_between_the_two_half_hits() -> None:
     # 1200 bytes in turn: more than three quarters of 1000, and less than one and a half.
-    assert late(steps(0, 1, sizes=(600, 600))) == pytest.approx([0.3] * 2)
+    assert refill(steps(0, 1, sizes=(600, 600))) == pytest.approx([0.3] * 2)
 
 
 def test_each_lane_has_a_cache_of_its_own() -> None:
-    assert late(steps(0, 1, sizes=(700, 700), cut=2)) == [0.0] * 4
-    program = steps(0, 0, sizes=(900,), cut=2)
+    assert refill(steps(0, 1, sizes=(700, 700), tiles=2)) == [0.0] * 4
+    program = steps(0, 0, sizes=(900,), tiles=2)
     crossed = replace(program, lanes=((Run(0, 0, 1), Run(1, 1, 1)), (Run(0, 1, 1), Run(1, 0, 1))))
     # Both halves together are too much to be sure of, and the other lane's half is no help but for the shared cache.
-    assert late(program) == [0.0] * 4
-    assert late(crossed) == pytest.approx([0.225] * 4)
+    assert refill(program) == [0.0] * 4
+    assert refill(crossed) == pytest.approx([0.225] * 4)
 
 
-def test_who_reads_late_takes_longer() -> None:
+def test_reading_from_a_slower_level_takes_longer() -> None:
     cost = replace(FREE, caches=CACHES)
     assert simulate(steps(0, 1, 2, sizes=(700,) * 3, rtask_us=1.0), cost).makespan_us == pytest.approx(3 * (1.0 + 0.7))
 

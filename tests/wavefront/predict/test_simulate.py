@@ -4,7 +4,7 @@ from tvm_rammer.errors import ScheduleError
 from tvm_rammer.ir import RProgram, Run, Signal, Wait
 from tvm_rammer.wavefront import CostModel, Span, simulate
 
-from ..graphs import PRICED, make_graph, make_kernels
+from ..graphs import SYNC_COSTS, make_graph, make_kernels
 
 
 def program_of(*lanes: tuple[Run | Signal | Wait, ...], num_events: int = 1) -> RProgram:
@@ -18,7 +18,7 @@ def test_times_by_hand() -> None:
         (Run(0, 0, 3), Signal(0), Wait(0, 2), Run(1, 0, 1)),
         (Run(0, 3, 1), Signal(0), Wait(0, 2), Run(1, 1, 1)),
     )
-    timeline = simulate(program_of(*lanes), PRICED)
+    timeline = simulate(program_of(*lanes), SYNC_COSTS)
     assert timeline.spans == (
         Span(0, 0, 0, 0.0, 6.0, "run"),
         Span(0, 2, 1, 6.0, 7.0, "wait"),
@@ -33,7 +33,7 @@ def test_times_by_hand() -> None:
 
 
 def test_a_wait_whose_event_has_come_costs_little() -> None:
-    timeline = simulate(program_of((Run(0, 0, 1), Signal(0)), (Run(0, 1, 3), Wait(0, 1), Run(1, 0, 2))), PRICED)
+    timeline = simulate(program_of((Run(0, 0, 1), Signal(0)), (Run(0, 1, 3), Wait(0, 1), Run(1, 0, 2))), SYNC_COSTS)
     assert timeline.makespan_us == 6 + 0.25 + 6
 
 
@@ -49,10 +49,10 @@ def test_signals_of_one_lane_are_counted_in_order() -> None:
 
 
 def test_an_idle_program_takes_no_time() -> None:
-    timeline = simulate(program_of((), ()), PRICED)
+    timeline = simulate(program_of((), ()), SYNC_COSTS)
     assert (timeline.spans, timeline.makespan_us, timeline.utilisation) == ((), 0.0, 0.0)
 
 
 def test_lanes_that_wait_for_ever_are_reported() -> None:
     with pytest.raises(ScheduleError, match=r"'p': lanes \[1\] wait for ever"):
-        simulate(program_of((Run(0, 0, 4), Signal(0)), (Wait(0, 2), Run(1, 0, 2))), PRICED)
+        simulate(program_of((Run(0, 0, 4), Signal(0)), (Wait(0, 2), Run(1, 0, 2))), SYNC_COSTS)

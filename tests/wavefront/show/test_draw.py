@@ -6,7 +6,7 @@ from dataclasses import replace
 from tvm_rammer.ir import RProgram, Run
 from tvm_rammer.wavefront import CostModel, schedule_svg
 
-from ..graphs import BRANCHES, PRICED, plan
+from ..graphs import BRANCHES, SYNC_COSTS, plan
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -20,8 +20,8 @@ def runs(programs: tuple[RProgram, ...]) -> int:
 
 
 def test_a_row_for_each_veu_and_a_box_for_each_run_and_wait() -> None:
-    programs = plan(BRANCHES, veus=3, cost=PRICED, a=(3, 1.0), c=(4, 2.0))
-    svg = schedule_svg(programs, PRICED)
+    programs = plan(BRANCHES, veus=3, cost=SYNC_COSTS, a=(3, 1.0), c=(4, 2.0))
+    svg = schedule_svg(programs, SYNC_COSTS)
     assert [e.get("id") for e in elements(svg, "g", "lane")] == ["veu-0", "veu-1", "veu-2"]
     assert len(elements(svg, "rect", "run")) == runs(programs)
     assert len(elements(svg, "rect", "wait")) == programs[0].waits() > 0
@@ -29,8 +29,8 @@ def test_a_row_for_each_veu_and_a_box_for_each_run_and_wait() -> None:
 
 
 def test_operators_have_distinct_colours_and_a_legend() -> None:
-    programs = plan(BRANCHES, veus=2, cost=PRICED)
-    svg = schedule_svg(programs, PRICED)
+    programs = plan(BRANCHES, veus=2, cost=SYNC_COSTS)
+    svg = schedule_svg(programs, SYNC_COSTS)
     assert len({e.get("fill") for e in elements(svg, "rect", "run")}) == len(BRANCHES)
     texts = [e.text for e in ET.fromstring(svg).iter(SVG + "text")]
     assert set(BRANCHES) <= set(texts)

@@ -53,7 +53,7 @@ def wait_for_another(program: RProgram, rng: random.Random) -> RProgram | None:
 
 
 def swap_instructions(program: RProgram, rng: random.Random) -> RProgram | None:
-    """Change the places of two instructions of a lane, mostly neighbours."""
+    """Exchange two instructions of a lane, mostly neighbours."""
     v = rng.randrange(len(program.lanes))
     lane = list(program.lanes[v])
     if len(lane) < 2:
@@ -74,7 +74,7 @@ def move_a_run(program: RProgram, rng: random.Random) -> RProgram | None:
 
 
 def overlap_buffers(program: RProgram, rng: random.Random) -> RProgram | None:
-    """Put a buffer in the place of another."""
+    """Give a buffer the offset of another."""
     if len(program.offsets) < 2:
         return None
     one, other = rng.sample(sorted(program.offsets), 2)
@@ -90,9 +90,9 @@ def add_an_edge(program: RProgram, rng: random.Random) -> RProgram | None:
     others = {b for p in program.graph.operators for b in p.outputs} - {*op.inputs, *op.outputs}
     if not others:
         return None
-    place = len(op.inputs)
+    parameter = len(op.inputs)
     inputs = (*op.inputs, rng.choice(sorted(others)))
-    footprints = (*kernel.footprints[:place], None, *kernel.footprints[place:]) if kernel.footprints else ()
+    footprints = (*kernel.footprints[:parameter], None, *kernel.footprints[parameter:]) if kernel.footprints else ()
     operators, kernels = list(program.graph.operators), list(program.kernels)
     operators[o], kernels[o] = replace(op, inputs=inputs), replace(kernel, footprints=footprints)
     return replace(program, graph=replace(program.graph, operators=tuple(operators)), kernels=tuple(kernels))

@@ -46,15 +46,17 @@ def is_right(program: RProgram) -> bool:
 
 
 def _holds(program: RProgram, done: list[tuple[Instruction, str]]) -> bool:
-    begun = [i.operator for i, part in done if isinstance(i, Run) and part == "begin"]
+    started = [i.operator for i, part in done if isinstance(i, Run) and part == "begin"]
     ended = [i.operator for i, part in done if isinstance(i, Run) and part == "end"]
-    whole = [ended.count(o) == kernel.num_rtasks for o, kernel in enumerate(program.kernels)]
+    complete = [ended.count(o) == kernel.num_rtasks for o, kernel in enumerate(program.kernels)]
     for reader, before in enumerate(program.graph.predecessors()):
-        if reader in begun and not all(whole[p] for p in before):
+        if reader in started and not all(complete[p] for p in before):
             return False
     if program.offsets == TOGETHER:
         # a.out lives from the beginning of a to the end of b, b.out from the beginning of b to the end of c.
-        return not (0 in begun and not (whole[0] and whole[1]) and 1 in begun and not (whole[1] and whole[2]))
+        return not (
+            0 in started and not (complete[0] and complete[1]) and 1 in started and not (complete[1] and complete[2])
+        )
     return True
 
 
@@ -97,8 +99,8 @@ def test_with_waits_for_all_arrivals_what_is_right_is_accepted(program: RProgram
         tuple(Wait(i.event, total[i.event]) if isinstance(i, Wait) and total[i.event] else i for i in lane)
         for lane in program.lanes
     )
-    whole = replace(program, lanes=lanes)
-    assert accepts(whole) == is_right(whole)
+    program = replace(program, lanes=lanes)
+    assert accepts(program) == is_right(program)
 
 
 def test_both_verdicts_are_reached() -> None:

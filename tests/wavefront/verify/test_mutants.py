@@ -9,7 +9,7 @@ from tvm_rammer.errors import VerificationError
 from tvm_rammer.ir import RProgram
 from tvm_rammer.wavefront import POLICIES, CostModel, schedule, verify
 
-from ..graphs import DEVICE, FREE, PRICED
+from ..graphs import DEVICE, FREE, SYNC_COSTS
 from ..judge import is_right
 from ..policies.all_states import is_right_in_all_states
 from ..tiled_graphs import tiled_graph
@@ -17,7 +17,7 @@ from .mutants import MUTATIONS
 
 QUICK = ("wavefront", "sequential")
 SYNCS = ("auto", "auto", "global")
-COSTS = (FREE, PRICED, CostModel(launch_us=0.5, signal_us=1.0, wait_us=0.1))
+COSTS = (FREE, SYNC_COSTS, CostModel(launch_us=0.5, signal_us=1.0, wait_us=0.1))
 
 
 def random_programs(seed: int, most: int, veus: int, policies=QUICK) -> tuple[RProgram, ...]:

@@ -149,11 +149,11 @@ def test_what_one_lane_learnt_its_signal_passes_on() -> None:
 
 def test_the_workspace() -> None:
     program = program_of(*GOOD)
-    refused(replace(program, offsets={}), "intermediate buffer 'a.out' has no place")
+    refused(replace(program, offsets={}), "intermediate buffer 'a.out' has no offset")
     refused(replace(program, offsets={1: 64}, workspace_bytes=1024), "offset 64: not a multiple of 128")
     refused(replace(program, offsets={1: 128}), "at bytes 128 to 640 leaves the workspace of 512")
     refused(replace(program, offsets={1: -128}), "leaves the workspace")
-    refused(replace(program, offsets={1: 0, 0: 512}), "'x' is of kind input but has a place")
+    refused(replace(program, offsets={1: 0, 0: 512}), "'x' is of kind input but has an offset")
     refused(replace(program, offsets={1: 0, 3: 512}), "buffer 3 of 3")
 
 
@@ -170,6 +170,7 @@ def test_graphs_that_no_plan_can_compute() -> None:
     refused(changed(a, replace(b, outputs=(7,))), "'b' uses buffer 7 of 3")
     orphan = Buffer("lost", (1,), "int8", "intermediate")
     refused(
-        changed(a, replace(b, inputs=(3,)), buffers=(*graph.buffers, orphan)), "'b' reads 'lost', which nobody writes"
+        changed(a, replace(b, inputs=(3,)), buffers=(*graph.buffers, orphan)),
+        "'b' reads 'lost', which no operator writes",
     )
     refused(changed(a, replace(b, inputs=(1, 2))), "'b' reads 'b.out' on lane 0")

@@ -3,10 +3,11 @@
 import ctypes
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
+from typing import Any
 
 from ...errors import ToolError
 
-CANDIDATES = ("libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1")
+LIBRARY_NAMES = ("libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1")
 """Where the driver's library may be; the last is where container runtimes mount it."""
 
 _MULTIPROCESSORS, _L2_BYTES, _MAJOR, _MINOR, _COOPERATIVE = 16, 38, 75, 76, 95
@@ -53,7 +54,7 @@ class Cuda:
         if status:
             self.fail(name, status)
 
-    def function(self, name: str) -> ctypes._CFuncPtr:
+    def function(self, name: str) -> Any:
         """Look a function of the driver up."""
         try:
             return getattr(self.library, name)
@@ -180,7 +181,7 @@ class Cuda:
 
 def _load(library: str) -> ctypes.CDLL:
     reasons = []
-    for name in (library,) if library else CANDIDATES:
+    for name in (library,) if library else LIBRARY_NAMES:
         try:
             return ctypes.CDLL(name)
         except OSError as error:

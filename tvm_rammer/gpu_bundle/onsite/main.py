@@ -62,10 +62,10 @@ def _parse(argv: Sequence[str], folder: Path) -> argparse.Namespace:
     parser.add_argument("--bundle", type=Path, default=folder, help="the bundle (default: where this script lies)")
     parser.add_argument("--models", default="", help="models, separated by commas (default: all)")
     parser.add_argument("--minutes", type=float, default=7.0, help="time for all of it (default: 7)")
-    parser.add_argument("--rounds", type=int, default=200, help="turns of each contender at most (default: 200)")
+    parser.add_argument("--rounds", type=int, default=200, help="rounds of measurement at most (default: 200)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for results.json and results.md")
     parser.add_argument("--libcuda", default="", help="path of the CUDA driver's library (default: look for it)")
-    parser.add_argument("--patience", type=float, default=60.0, help="seconds without a word before a worker is killed")
+    parser.add_argument("--patience", type=float, default=60.0, help="seconds without output before a worker is killed")
     parser.add_argument("--worker", default="", help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=30.0, help=argparse.SUPPRESS)
     parser.add_argument("--skip", default="", help=argparse.SUPPRESS)
@@ -105,7 +105,7 @@ def _succeeded(found: dict[str, Any]) -> bool:
 
 
 def _model(options: argparse.Namespace, script: str, name: str, share: float, findings: Findings, say: Say) -> None:
-    """Run one model; begin again without a contender that its process died of."""
+    """Run one model; start again without the contender during which its process ended."""
     end = time.monotonic() + share
     skip: list[str] = []
     current = ""
@@ -142,7 +142,7 @@ def _model(options: argparse.Namespace, script: str, name: str, share: float, fi
 
 
 def verify(bundle: Path) -> dict[str, Any]:
-    """Make sure that every file of the bundle is there and whole; return what bundle.json says.
+    """Make sure that every file of the bundle is there and intact; return what bundle.json says.
 
     Raises
     ------
@@ -153,9 +153,9 @@ def verify(bundle: Path) -> dict[str, Any]:
     if not manifest.is_file():
         raise ToolError(f"{bundle} is no bundle; make one with scripts/gpu_bundle, and run the gpu_bench inside of it")
     for path, expected in json.loads(manifest.read_text(encoding="utf-8")).items():
-        place = bundle / path
-        if not place.is_file() or hashlib.sha256(place.read_bytes()).hexdigest() != expected["sha256"]:
-            raise ToolError(f"{place} is missing or not as it was packed; copy the bundle again")
+        file = bundle / path
+        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != expected["sha256"]:
+            raise ToolError(f"{file} is missing or not as it was packed; copy the bundle again")
     about: dict[str, Any] = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
     return about
 

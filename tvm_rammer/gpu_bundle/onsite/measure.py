@@ -1,4 +1,4 @@
-"""Interleaved timing: the contenders take turns, so that a change of clocks meets all of them alike."""
+"""Interleaved timing, so that a change of clocks affects all contenders alike."""
 
 import statistics
 import time
@@ -11,10 +11,10 @@ BATCH_US = 4000.0
 
 MAX_BATCH, MAX_WAITED = 2000, 20
 WAITED_US = 4000.0
-"""Runs that are waited for one by one take this long in a turn, about, and are `MAX_WAITED` at most."""
+"""Time in a round of the runs that are waited for one by one, about; at most `MAX_WAITED` of them."""
 
 WARM_UP_US = 100_000.0
-"""Back-to-back runs of each contender before anything is timed take so long at least."""
+"""Least time of the back-to-back runs of each contender before anything is timed."""
 
 
 class Contender(Protocol):
@@ -24,12 +24,12 @@ class Contender(Protocol):
         """Time of so many back-to-back runs on the GPU, in microseconds."""
 
     def latencies_us(self, runs: int) -> list[float]:
-        """Time of each of so many runs that are waited for, by the clock on the wall."""
+        """Time of each of so many runs that are waited for, in wall-clock time."""
 
 
 @dataclass(slots=True)
 class Samples:
-    """Microseconds a run: `back_to_back` by GPU events, one value a batch; `waited` by the clock on the wall."""
+    """Microseconds a run: `back_to_back` by GPU events, one value a batch; `waited` in wall-clock time."""
 
     back_to_back: list[float] = field(default_factory=list)
     waited: list[float] = field(default_factory=list)
@@ -58,7 +58,7 @@ def measure(
     rounds: int,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[int, dict[str, Samples]]]:
-    """Time contenders in turns.
+    """Time contenders, interleaved.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def measure(
     seconds : float
         Time for all of it; at least one round is made.
     rounds : int
-        Turns of each contender at most.
+        Greatest number of rounds.
     clock : callable
 
     Yields
@@ -79,7 +79,7 @@ def measure(
     sizes = {name: _sizes(contender) for name, contender in contenders.items()}
     names = list(contenders)
     for done in range(rounds):
-        # Each round begins with another one, so that nobody always follows the same neighbour's start.
+        # Each round begins with another contender, so that none always follows the same one.
         for name in names[done % max(1, len(names)) :] + names[: done % max(1, len(names))]:
             batch, waited = sizes[name]
             samples[name].back_to_back.append(contenders[name].batch_us(batch) / batch)

@@ -9,7 +9,7 @@ from .launcher import Launcher, Work
 from .plan import Plan
 
 _NAN_BYTE = 0xFF
-"""Four of it are a NaN: what a kernel reads before anyone has written it shows in the result."""
+"""Four of these bytes are a NaN, so that a read before a write shows in the result."""
 
 
 class Session:
@@ -80,7 +80,7 @@ class Session:
                 self._cuda.fill(address, buffer.nbytes, _NAN_BYTE)
         self._cuda.synchronize()
 
-    def outputs(self) -> list[array]:
+    def outputs(self) -> list["array[float]"]:
         """Copy the outputs back."""
         self._cuda.synchronize()
         found = []

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RammerError
-from .check import count_different, relative_error
+from .check import count_different, finite_relative_error
 from .cuda import Cuda
 from .launcher import Launcher, Work
-from .measure import measure
+from .measure import Samples, measure
 from .plan import plan_from_json
 from .session import Session
 
@@ -41,7 +41,7 @@ class _Runner:
     def latencies_us(self, runs: int) -> list[float]:
         return self._launcher.latencies_us(self.work, runs)
 
-    def results(self) -> list[array]:
+    def results(self) -> list["array[float]"]:
         """The outputs of one run on poisoned memory."""
         self.session.poison()
         self._launcher.run(self.work)
@@ -62,9 +62,9 @@ def work_on(
     seconds : float
         For the timing.
     rounds : int
-        Turns of each contender at most.
+        Greatest number of rounds.
     skip : collection of str
-        Contenders to leave out, because an earlier process died of them.
+        Contenders to leave out, because an earlier process was killed by them.
     library : str
         Path of the CUDA driver; empty to look for it.
     emit : callable
@@ -125,12 +125,17 @@ def _load(folder: Path, name: str, variant: str, cuda: Cuda, launcher: Launcher,
 
 
 def _check(
-    contender: str, runner: _Runner, references: list[array], tolerance: float, emit: Emit, event: str = "checked"
+    contender: str,
+    runner: _Runner,
+    references: list["array[float]"],
+    tolerance: float,
+    emit: Emit,
+    event: str = "checked",
 ) -> bool:
     """Compare with the reference, and run after run with the first."""
     first = runner.results()
     pairs = itertools.zip_longest(first, references, fillvalue=array("d"))
-    error = max(relative_error(got, want) for got, want in pairs)
+    error = max(finite_relative_error(got, want) for got, want in pairs)
     different = count_different(runner.results, first, REPEATS)
     right = error <= tolerance and different == 0
     emit(
@@ -149,16 +154,16 @@ def _check(
 def _time(runners: dict[str, _Runner], seconds: float, rounds: int, emit: Emit) -> None:
     if not runners:
         return
-    told = time.monotonic()
-    samples = {}
+    last_report = time.monotonic()
+    samples: dict[str, Samples] = {}
     for done, samples in measure(runners, seconds, rounds):
-        if time.monotonic() - told > REPORT_S:
-            told = time.monotonic()
+        if time.monotonic() - last_report > REPORT_S:
+            last_report = time.monotonic()
             emit({"event": "timed", "rounds": done, "results": {n: s.summary() for n, s in samples.items()}})
     emit({"event": "timed", "rounds": done, "results": {n: s.summary() for n, s in samples.items()}})
 
 
-def _doubles(path: Path) -> array:
+def _doubles(path: Path) -> "array[float]":
     values = array("d")
     values.frombytes(path.read_bytes())
     return values

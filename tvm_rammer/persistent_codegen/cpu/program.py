@@ -1,7 +1,7 @@
 """An rProgram as one function for a CPU: each vEU is a worker of TVM's thread pool.
 
-One parallel launch runs all lanes. Where the pool has fewer workers than the plan has vEUs, waits could
-wait for ever; the function then does a serial lane instead, which holds the same rTasks in a legal order.
+One parallel launch runs all lanes. Where the pool has fewer workers than the plan has vEUs, a wait might
+never end; then the function runs a serial lane instead, which holds the same rTasks in a legal order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from ...kernel import Pack, RTaskFunction
 from ..assembled import AssembledProgram
 from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
 from ..tables import build_tables
-from .lane import COUNTER_WORDS, Memory, build_lane, call
+from .interpreter import COUNTER_WORDS, Memory, build_interpreter, call
 from .stamps import STAMPED
 
 
@@ -26,11 +26,11 @@ def assemble_cpu(
     values: Mapping[int, np.ndarray],
     packs: Sequence[Mapping[int, Pack]],
     functions: Sequence[RTaskFunction],
-    shared: Mapping[str, GlobalVar],
+    variables: Mapping[str, GlobalVar],
     *,
     stamped: bool = False,
 ) -> AssembledProgram:
-    """Make the function of an rProgram.
+    """Make the function of an rProgram that TVM's thread pool runs.
 
     Parameters
     ----------
@@ -42,10 +42,14 @@ def assemble_cpu(
         For each operator, how its kernel wants its constant parameters laid out.
     functions : sequence of RTaskFunction
         For each operator, the function of its kernel.
-    shared : mapping of str to GlobalVar
-        The name under which the module holds each rTask function.
+    variables : mapping of str to GlobalVar
+        The variable under which the module holds each rTask function.
     stamped : bool
-        Whether to note when each instruction of each lane ends, for `cpu_stamps`.
+        Whether to note when each instruction of each lane ends, for `read_stamps`.
+
+    Returns
+    -------
+    AssembledProgram
     """
     lanes = len(program.lanes)
     arena = max((f.scratch_bytes for f in functions), default=0)
@@ -56,26 +60,26 @@ def assemble_cpu(
     # One for each instruction of each lane, the serial one too; then one for each lane's beginning.
     num_stamps = len(tables.code) + lanes + 1 if stamped else 0
     workspace_bytes = stamps_at + num_stamps * 8
-    embedded = (layout.constants, tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1))
+    constants = (layout.constants, tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1))
 
-    segments = [_buffer("constants", embedded[0]), tirx.decl_buffer((workspace_bytes,), "uint8", "workspace")]
-    for i, b in enumerate(layout.external):
+    segments = [_buffer("constants", constants[0]), tirx.decl_buffer((workspace_bytes,), "uint8", "workspace")]
+    for i, b in enumerate((*layout.inputs, *layout.outputs)):
         buffer = program.graph.buffers[b]
         segments.append(tirx.decl_buffer(buffer.shape, buffer.dtype, f"arg{i}"))
-    plan = [_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), embedded[1:], strict=True)]
+    plan = [_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), constants[1:], strict=True)]
     memory = Memory(tuple(segments), tuple(plan), counters_at, stamps_at if stamped else None)
-    lane_func = build_lane(layout, tables, memory, shared)
+    lane_func = build_interpreter(layout, tables, memory, variables)
     lane_var = _global(f"{program.name}_lane", lane_func)
     report = _report(program, segments[WORKSPACE], stamps_at, num_stamps) if stamped else []
     main = _main(program, layout, memory, lane_var, report)
-    used = {shared[f.name]: f.func for f in functions}
+    used = {variables[f.name]: f.func for f in functions}
     return AssembledProgram(
         name=program.name,
         func=main,
         helpers={lane_var: lane_func, **used},
-        inputs=layout.external[: layout.num_inputs],
-        outputs=layout.external[layout.num_inputs :],
-        embedded=embedded,
+        inputs=layout.inputs,
+        outputs=layout.outputs,
+        constants=constants,
         workspace_bytes=workspace_bytes,
     )
 
@@ -95,7 +99,7 @@ def _main(
     lane_var: GlobalVar,
     afterwards: Sequence[tirx.Stmt],
 ) -> tirx.PrimFunc:
-    """The function that TVM calls: it resets the counters, and launches the lanes or walks through the serial one."""
+    """The function that TVM calls: it resets the counters, and launches all lanes or runs the serial one."""
     lanes, segments = len(program.lanes), memory.segments
     pointers = [b.data for b in (*segments, *memory.plan)]
     first, words = memory.counters_at // 4, max(1, program.num_events) * COUNTER_WORDS
@@ -114,8 +118,9 @@ def _main(
             *afterwards,
         ]
     )
-    external = segments[FIRST_EXTERNAL:]
-    params = [*external[: layout.num_inputs], segments[CONSTANTS], *memory.plan, *external[layout.num_inputs :]]
+    first_output = FIRST_EXTERNAL + len(layout.inputs)
+    inputs, outputs = segments[FIRST_EXTERNAL:first_output], segments[first_output:]
+    params = [*inputs, segments[CONSTANTS], *memory.plan, *outputs]
     func = tirx.PrimFunc([*params, segments[WORKSPACE]], body)
     attrs = {"global_symbol": program.name, "tirx.noalias": True, "s_tir": True, "tirx.is_scheduled": True}
     for key, value in attrs.items():
@@ -124,6 +129,6 @@ def _main(
 
 
 def _report(program: RProgram, workspace: tirx.Buffer, stamps_at: int, count: int) -> list[tirx.Stmt]:
-    """Tell whoever wants to know where the stamps are."""
+    """Call `STAMPED` with the address of the stamps, for `collect_stamps`."""
     where = T.address_of(workspace[stamps_at])
     return [tirx.Evaluate(T.call_packed(STAMPED, program.name, where, tirx.IntImm("int64", count)))]

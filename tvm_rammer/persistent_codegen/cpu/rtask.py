@@ -4,16 +4,15 @@ The kernel's outermost parallel loop goes away and its variable becomes a parame
 become pointers into its vEU's arena, so that nothing is allocated while it runs.
 """
 
-import math
-
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Expr, PointerType, PrimType, TensorLoad
+from tvm.ir import Expr, TensorLoad
 
 from ...errors import CodegenError, last_line
-from ...ir import ITEM_BYTES, RKernel
+from ...ir import RKernel
 from ...kernel import RTaskFunction, ScheduledKernel
+from ..arrays import array_bytes, pointer_variable
 
 _PLAIN_FUNCTION = 2
 """Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. LLVM would
@@ -53,10 +52,9 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
     rtask = tirx.Var("rtask", "int32")
     scratch: list[tirx.Buffer] = []
     body = [_one_rtask(s, rtask, kernel.spec) for s in _statements(func.body)]
-    body = [_hoist_choices(_serial(_move_arrays(s, scratch))) for s in body]
+    body = [_unswitch_loops(_make_serial(_hoist_allocations(s, scratch))) for s in body]
 
-    pointers = [_pointer(p) for p in func.params]
-    arenas = [_pointer(b) for b in scratch]
+    pointers, arenas = ([pointer_variable(b.name, str(b.dtype)) for b in some] for some in (func.params, scratch))
     declared = [tirx.DeclBuffer(b, data=p) for b, p in zip((*func.params, *scratch), (*pointers, *arenas), strict=True)]
     out = tirx.PrimFunc([*pointers, *arenas, rtask], tirx.SeqStmt([*declared, *body]))
     attrs = {"global_symbol": kernel.spec.name, "calling_conv": _PLAIN_FUNCTION, "tirx.noalias": True, "s_tir": True}
@@ -66,20 +64,12 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
         name=kernel.spec.name,
         func=out,
         dtypes=tuple(str(p.dtype) for p in func.params),
-        scratch=tuple((_nbytes(b), str(b.dtype)) for b in scratch),
+        scratch=tuple((array_bytes(b), str(b.dtype)) for b in scratch),
     )
 
 
 def _statements(body: tirx.Stmt) -> list[tirx.Stmt]:
     return list(body.seq) if isinstance(body, tirx.SeqStmt) else [body]
-
-
-def _pointer(buffer: tirx.Buffer) -> tirx.Var:
-    return tirx.Var(f"{buffer.name}_ptr", PointerType(PrimType(str(buffer.dtype)), "global"))
-
-
-def _nbytes(buffer: tirx.Buffer) -> int:
-    return math.prod(int(s) for s in buffer.shape) * ITEM_BYTES[str(buffer.dtype)]
 
 
 def _one_rtask(statement: tirx.Stmt, rtask: tirx.Var, spec: RKernel) -> tirx.Stmt:
@@ -95,8 +85,8 @@ def _one_rtask(statement: tirx.Stmt, rtask: tirx.Var, spec: RKernel) -> tirx.Stm
     )
 
 
-def _move_arrays(statement: tirx.Stmt, scratch: list[tirx.Buffer]) -> tirx.Stmt:
-    """Take out the allocation of every array; collect the arrays.
+def _hoist_allocations(statement: tirx.Stmt, scratch: list[tirx.Buffer]) -> tirx.Stmt:
+    """Remove the allocation of every array, and collect the arrays.
 
     Accumulators too: the rTask's pointers do not alias, so LLVM keeps them in registers all the same, while
     TVM would take those over 1 KB from the heap.
@@ -109,8 +99,8 @@ def _move_arrays(statement: tirx.Stmt, scratch: list[tirx.Buffer]) -> tirx.Stmt:
     return tvm_ffi.structural_map(statement, (tirx.AllocBuffer, rewrite), order="post")
 
 
-def _serial(statement: tirx.Stmt) -> tirx.Stmt:
-    """Make loops serial that are still parallel: an rTask runs on one worker, which cannot launch others."""
+def _make_serial(statement: tirx.Stmt) -> tirx.Stmt:
+    """Make all other parallel loops serial: an rTask runs on one worker, which cannot launch others."""
 
     def rewrite(loop: tirx.For) -> tirx.For:
         if loop.kind != tirx.ForKind.PARALLEL:
@@ -120,28 +110,28 @@ def _serial(statement: tirx.Stmt) -> tirx.Stmt:
     return tvm_ffi.structural_map(statement, (tirx.For, rewrite), order="post")
 
 
-def _hoist_choices(statement: tirx.Stmt) -> tirx.Stmt:
-    """Take choices out of the loops they do not depend on: TVM's own pass needs twice as long for each of many."""
+def _unswitch_loops(statement: tirx.Stmt) -> tirx.Stmt:
+    """Hoist conditions out of loops that they do not depend on: TVM's own pass takes twice as long for each more."""
 
     def hoist(loop: tirx.For) -> tirx.Stmt:
-        choice = loop.body
-        if not isinstance(choice, tirx.IfThenElse) or not _is_fixed(choice.condition, loop.loop_var):
+        branch = loop.body
+        if not isinstance(branch, tirx.IfThenElse) or not _is_invariant(branch.condition, loop.loop_var):
             return loop
-        otherwise = None if choice.else_case is None else hoist(_around(loop, choice.else_case))
-        return tirx.IfThenElse(choice.condition, hoist(_around(loop, choice.then_case)), otherwise)
+        otherwise = None if branch.else_case is None else hoist(_with_body(loop, branch.else_case))
+        return tirx.IfThenElse(branch.condition, hoist(_with_body(loop, branch.then_case)), otherwise)
 
     return tvm_ffi.structural_map(statement, (tirx.For, hoist), order="post")
 
 
-def _around(loop: tirx.For, body: tirx.Stmt) -> tirx.For:
+def _with_body(loop: tirx.For, body: tirx.Stmt) -> tirx.For:
     """The loop with another body, and a variable of its own."""
     var = tirx.Var(loop.loop_var.name, str(loop.loop_var.ty.dtype))
     body = tvm_ffi.structural_map(body, (tirx.Var, lambda v: var if v.same_as(loop.loop_var) else v))
     return tirx.For(var, loop.min, loop.extent, loop.kind, body)
 
 
-def _is_fixed(condition: Expr, loop_var: tirx.Var) -> bool:
-    """Whether a condition stays the same throughout a loop: it names neither the variable nor an array."""
+def _is_invariant(condition: Expr, loop_var: tirx.Var) -> bool:
+    """Whether a condition is loop-invariant: it uses neither the loop variable nor an array."""
     variables: list[tirx.Var] = []
     loads: list[TensorLoad] = []
     tvm_ffi.structural_walk(condition, [(tirx.Var, variables.append), (TensorLoad, loads.append)], order="pre")

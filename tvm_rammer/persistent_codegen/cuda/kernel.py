@@ -1,4 +1,4 @@
-"""The text of the persistent kernel, as TIR: a loop over the rows of a lane, and one call for each call form."""
+"""The persistent kernel as TIR: an interpreter of the tables, with one branch for each call signature."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,10 @@ from tvm.ir import Expr, GlobalVar
 from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script import builder as T
 
-from ...ir import ITEM_BYTES, RProgram
+from ...ir import RProgram
+from ..arrays import array_bytes, item_bytes
 from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout
-from ..tables import ROW, RUN, SIGNAL, WAIT, CallForm, Tables, pointer
+from ..tables import ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
 from . import sync
 from .rtask import RTASK_BARRIER
 from .state import FINISHED, FIRST_EVENT, LINE, RUNS
@@ -24,13 +25,13 @@ CONSTANT_NAMES = ("weights", "begin", "code", "arguments", "state")
 class _Body:
     """What the pieces of the kernel refer to: its buffers, and the indices of its block and thread."""
 
-    begin: tirx.Var
-    code: tirx.Var
-    arguments: tirx.Var
-    state: tirx.Var
+    begin: tirx.Buffer
+    code: tirx.Buffer
+    arguments: tirx.Buffer
+    state: tirx.Buffer
     width: int
-    views: Mapping[tuple[int, str], tirx.Var]
-    arena: Mapping[str, tirx.Var]
+    views: Mapping[tuple[int, str], tirx.Buffer]
+    arena: Mapping[str, tirx.Buffer]
     callees: Mapping[str, GlobalVar]
     threads: int
     veu: tirx.Var
@@ -85,14 +86,14 @@ def build_kernel(
                 _Body(
                     **plan,
                     width=tables.arguments.shape[1],
-                    views=_views(segments, tables.forms),
-                    arena=_arena(tables.forms, shared_bytes),
+                    views=_views(segments, tables.signatures),
+                    arena=_arena(tables.signatures, shared_bytes),
                     callees=callees,
                     threads=threads,
                     veu=veu,
                     tid=tid,
                 ),
-                tables.forms,
+                tables.signatures,
                 len(program.lanes),
             )
     return builder.get()
@@ -100,62 +101,62 @@ def build_kernel(
 
 def _parameters(
     program: RProgram, layout: Layout, constants: Sequence[np.ndarray]
-) -> tuple[dict[int, tirx.Var], dict[str, tirx.Var]]:
+) -> tuple[dict[int, tirx.Buffer], dict[str, tirx.Buffer]]:
     """Declare the parameters; return the segments by number, and the tables by name."""
-    segments: dict[int, tirx.Var] = {}
-    plan: dict[str, tirx.Var] = {}
+    segments: dict[int, tirx.Buffer] = {}
+    plan: dict[str, tirx.Buffer] = {}
+    external_buffers = (*layout.inputs, *layout.outputs)
 
-    def tensor(name: str, shape: tuple[int, ...], dtype: str) -> tirx.Var:
+    def tensor(name: str, shape: tuple[int, ...], dtype: str) -> tirx.Buffer:
         return T.arg(name, T.buffer(shape, dtype, layout=None))
 
-    def external(positions: range, prefix: str) -> None:
+    def declare_external(positions: range) -> None:
         for i in positions:
-            buffer = program.graph.buffers[layout.external[i]]
-            segments[FIRST_EXTERNAL + i] = tensor(f"{prefix}{i}", buffer.shape, buffer.dtype)
+            buffer = program.graph.buffers[external_buffers[i]]
+            segments[FIRST_EXTERNAL + i] = tensor(f"segment{i}", buffer.shape, buffer.dtype)
 
-    external(range(layout.num_inputs), "segment")
+    declare_external(range(len(layout.inputs)))
     for name, array in zip(CONSTANT_NAMES, constants, strict=True):
         plan[name] = tensor(name, array.shape, str(array.dtype))
-    external(range(layout.num_inputs, len(layout.external)), "segment")
+    declare_external(range(len(layout.inputs), len(external_buffers)))
     segments[WORKSPACE] = tensor("workspace", (layout.workspace_bytes,), "uint8")
     segments[CONSTANTS] = plan.pop("weights")
     return segments, plan
 
 
-def _views(segments: Mapping[int, tirx.Var], forms: Sequence[CallForm]) -> dict[tuple[int, str], tirx.Var]:
-    """Each segment as a flat array of each element type that an rTask function wants of it."""
-    wanted = sorted(
-        {(s, d) for f in forms for some, d in zip(f.segments, f.function.dtypes, strict=True) for s in some}
-    )
+def _views(
+    segments: Mapping[int, tirx.Buffer], signatures: Sequence[CallSignature]
+) -> dict[tuple[int, str], tirx.Buffer]:
+    """Declare each segment as a flat array of each element type that an rTask function reads or writes there."""
+    wanted = {
+        (segment, dtype)
+        for signature in signatures
+        for possible, dtype in zip(signature.segments, signature.function.dtypes, strict=True)
+        for segment in possible
+    }
     views = {}
-    for segment, dtype in wanted:
-        whole = segments[segment]
-        size = int(np.prod([int(n) for n in whole.shape])) * ITEM_BYTES[str(whole.dtype)] // ITEM_BYTES[dtype]
-        views[segment, dtype] = T.decl_buffer((size,), dtype, data=whole.data, layout=None)
+    for number, dtype in sorted(wanted):
+        segment = segments[number]
+        size = array_bytes(segment) // item_bytes(dtype)
+        views[number, dtype] = T.decl_buffer((size,), dtype, data=segment.data, layout=None)
     return views
 
 
-def _arena(forms: Sequence[CallForm], shared_bytes: int) -> dict[str, tirx.Var]:
-    """One dynamic shared array as long as the largest need, seen as each element type."""
+def _arena(signatures: Sequence[CallSignature], shared_bytes: int) -> dict[str, tirx.Buffer]:
+    """Allocate the block's scratch arena in dynamic shared memory, and declare it as each element type."""
     if not shared_bytes:
         return {}
-    whole = IRBuilder.name("arena", T.alloc_buffer((shared_bytes,), "uint8", scope="shared.dyn", layout=None))
-    dtypes = sorted({dtype for f in forms for _, dtype in f.function.scratch})
+    arena = IRBuilder.name("arena", T.alloc_buffer((shared_bytes,), "uint8", scope="shared.dyn", layout=None))
+    dtypes = sorted({dtype for s in signatures for _, dtype in s.function.scratch})
     return {
         dtype: T.decl_buffer(
-            (shared_bytes // item_bytes(dtype),), dtype, data=whole.data, scope="shared.dyn", layout=None
+            (shared_bytes // item_bytes(dtype),), dtype, data=arena.data, scope="shared.dyn", layout=None
         )
         for dtype in dtypes
     }
 
 
-def item_bytes(dtype: str) -> int:
-    """Size of an element; a vector type such as float32x2 counts its lanes."""
-    scalar, _, lanes = dtype.partition("x")
-    return ITEM_BYTES[scalar] * int(lanes or 1)
-
-
-def _walk(body: _Body, forms: Sequence[CallForm], blocks: int) -> None:
+def _walk(body: _Body, signatures: Sequence[CallSignature], blocks: int) -> None:
     runs = T.address_of(body.state[RUNS])
     run = _bind("run", sync.run_number(runs))
     first, last = _bind("first", body.begin[body.veu]), _bind("last", body.begin[body.veu + 1])
@@ -172,7 +173,7 @@ def _walk(body: _Body, forms: Sequence[CallForm], blocks: int) -> None:
                         T.evaluate(sync.signal(_counter(body, at)))
                 with T.Else():
                     T.evaluate(sync.block_barrier())
-                    _choose(body, forms, 0, what, at)
+                    _choose(body, signatures, 0, what, at)
     with T.If(body.tid == 0), T.Then():
         T.evaluate(sync.finish(runs, T.address_of(body.state[FINISHED]), blocks, run))
 
@@ -185,21 +186,21 @@ def _counter(body: _Body, at: Expr) -> Expr:
     return T.address_of(body.state[FIRST_EVENT + body.code[at + 1] * LINE])
 
 
-def _choose(body: _Body, forms: Sequence[CallForm], base: int, what: Expr, at: Expr) -> None:
-    """Find the call form by halving, so that hundreds of forms cost eight comparisons."""
-    if len(forms) == 1:
-        _run(body, forms[0], at)
+def _choose(body: _Body, signatures: Sequence[CallSignature], base: int, what: Expr, at: Expr) -> None:
+    """Find the call signature by a binary search, so that hundreds of them cost eight comparisons."""
+    if len(signatures) == 1:
+        _run(body, signatures[0], at)
         return
-    half = len(forms) // 2
+    half = len(signatures) // 2
     with T.If(what < RUN + base + half):
         with T.Then():
-            _choose(body, forms[:half], base, what, at)
+            _choose(body, signatures[:half], base, what, at)
         with T.Else():
-            _choose(body, forms[half:], base + half, what, at)
+            _choose(body, signatures[half:], base + half, what, at)
 
 
-def _run(body: _Body, form: CallForm, at: Expr) -> None:
-    function = form.function
+def _run(body: _Body, signature: CallSignature, at: Expr) -> None:
+    function = signature.function
     words = enumerate(("operator_", "start", "count", "step"))
     operator, start, count, step = [_bind(name, body.code[at + 1 + i]) for i, name in words]
 
@@ -207,7 +208,7 @@ def _run(body: _Body, form: CallForm, at: Expr) -> None:
         return T.address_of(body.views[segment, dtype][index])
 
     pointers = [
-        pointer(form.segments[i], body.arguments[operator * body.width + i], partial(element, dtype), sync.select)
+        pointer(signature.segments[i], body.arguments[operator * body.width + i], partial(element, dtype), sync.select)
         for i, dtype in enumerate(function.dtypes)
     ]
     scratch = [

@@ -1,8 +1,8 @@
 """TVM's own lowering, and two things about persistent kernels that only come after its split of host and device.
 
-A grid that is too large to be resident must fail to start: its blocks would wait for one another for ever. TVM's CUDA
-runtime knows the launch tag for that, but none of TVM's passes sets it (the function attribute of the same name is
-dropped by SplitHostDevice).
+A grid that is too large to be resident must fail to start, or it would deadlock: blocks would wait for blocks that
+never start. TVM's CUDA runtime knows the launch tag for that, but none of TVM's passes sets it (the function
+attribute of the same name is dropped by SplitHostDevice).
 
 The kernel's pointers must not be `__restrict__`, as SplitHostDevice makes them: other blocks write the workspace
 meanwhile, and the compiler might keep what it has read over a barrier. The rTask functions keep theirs.
@@ -21,7 +21,7 @@ _TAGS = "tirx.kernel_launch_params"
 _COOPERATIVE = "tirx.use_cooperative_launch"
 
 
-@tvm.transform.module_pass(opt_level=0, name="MakeKernelsPersistent")
+@tvm.transform.module_pass(opt_level=0, name="MakeKernelsPersistent")  # type: ignore[untyped-decorator]  # TVM's are
 def make_kernels_persistent(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     """Tag the launch of every kernel that counts its blocks with `rammer_finish`, and let its pointers alias."""
     mod = tvm.IRModule(dict(mod.functions), attrs=mod.attrs)

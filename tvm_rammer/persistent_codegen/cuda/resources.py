@@ -24,7 +24,7 @@ def measure_resources(source: str, arch: str, *, time_limit_s: float = TIME_LIMI
 
 
 def check_residency(device: DeviceSpec, threads: int, resources: Resources, lanes: int, dynamic_bytes: int = 0) -> int:
-    """Make sure that all blocks of a persistent kernel run at once, or they would wait for one another for ever.
+    """Make sure that all blocks of a persistent kernel are resident at once, or it would deadlock.
 
     Parameters
     ----------

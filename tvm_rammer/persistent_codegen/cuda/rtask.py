@@ -6,18 +6,17 @@ shared arrays become pointers into the vEU's arena, and the block barrier become
 
 import importlib
 import math
-from collections.abc import Sequence
 
 import tvm
 import tvm_ffi
 from tvm import tirx
-from tvm.ir import Call, Expr, Op, PointerType, PrimType
+from tvm.ir import Call, Expr, Op
 from tvm.tirx import Var
 
 from ...device import DeviceSpec
 from ...errors import CodegenError
-from ...ir import ITEM_BYTES
 from ...kernel import RTaskFunction, ScheduledKernel
+from ..arrays import array_bytes, pointer_variable
 from . import sync
 
 RTASK_ATTRIBUTE = "rammer.rtask"
@@ -157,7 +156,7 @@ def _pointers(name: str, func: tirx.PrimFunc, lowered: tirx.PrimFunc) -> list[Va
     unknown = sorted(set(found) - set(names))
     if unknown:
         raise CodegenError(f"the kernel of {name} takes {unknown} beside its buffers {names}; give it static shapes")
-    unused = {p.name: Var(f"{p.name}_ptr", PointerType(PrimType(str(p.dtype)), "global")) for p in func.params}
+    unused = {p.name: pointer_variable(p.name, str(p.dtype)) for p in func.params}
     return [(unused | found)[n] for n in names]
 
 
@@ -171,9 +170,11 @@ def _rewrite(
         buffer = node.buffer
         if not str(buffer.scope()).startswith("shared"):
             return node
+        if not all(isinstance(extent, tirx.IntImm) for extent in buffer.shape):
+            raise CodegenError(f"{name} has a shared array of shape {list(buffer.shape)}; make it static")
         dtype = str(buffer.dtype)
-        pointer = Var(f"{buffer.name}_ptr", PointerType(PrimType(dtype), "shared"))
-        scratch.append((pointer, (_nbytes(name, buffer.shape, dtype), dtype)))
+        pointer = pointer_variable(buffer.name, dtype, "shared")
+        scratch.append((pointer, (array_bytes(buffer), dtype)))
         return tirx.DeclBuffer(buffer, data=pointer)
 
     def attribute(node: tirx.AttrStmt) -> tirx.Stmt:
@@ -194,11 +195,3 @@ def _rewrite(
     rewrites = [(tirx.AllocBuffer, allocation), (tirx.AttrStmt, attribute), (Call, call)]
     body = tvm_ffi.structural_map(body, rewrites, order="post")
     return tvm_ffi.structural_map(body, (Var, lambda v: indices.get(v, v)), order="post"), scratch
-
-
-def _nbytes(name: str, shape: Sequence[Expr], dtype: str) -> int:
-    """Bytes of a shared array; a vector type such as float32x2 counts its lanes."""
-    scalar, _, lanes = dtype.partition("x")
-    if not all(isinstance(extent, tirx.IntImm) for extent in shape):
-        raise CodegenError(f"{name} has a shared array of shape {list(shape)}; make it static")
-    return math.prod(int(extent) for extent in shape) * ITEM_BYTES[scalar] * int(lanes or 1)

@@ -4,23 +4,24 @@ import tvm
 from tvm import tirx
 
 from ...device import DeviceSpec
+from ..assembled import AssembledProgram
 from .pipeline import PIPELINE
-from .program import CudaProgram, module_of
 
 
-def cuda_source(program: CudaProgram, device: DeviceSpec) -> str:
+def cuda_source(program: AssembledProgram, device: DeviceSpec) -> str:
     """Generate the CUDA text that `tvm.compile` generates for a program. No GPU is needed.
 
     Parameters
     ----------
-    program : CudaProgram
+    program : AssembledProgram
     device : DeviceSpec
+        A GPU.
+
+    Returns
+    -------
+    str
+        Its `__global__` function is called `{program.name}_kernel`.
     """
     target = tvm.target.Target(device.target_config())
-    host = tirx.build(tvm.IRModule(module_of(program)), target=target, pipeline=PIPELINE)
-    return host.imports[0].inspect_source("cuda")
-
-
-def kernel_name(program: CudaProgram) -> str:
-    """Name of the `__global__` function in the text."""
-    return f"{program.func.attrs['global_symbol']}_kernel"
+    host = tirx.build(tvm.IRModule(program.functions()), target=target, pipeline=PIPELINE)
+    return str(host.imports[0].inspect_source("cuda"))

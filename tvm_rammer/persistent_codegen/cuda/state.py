@@ -1,6 +1,6 @@
 """The memory through which the blocks of a persistent kernel synchronise, kept from run to run.
 
-`state` is int32, zeros but for the tag, and divided into lines so that two counters never share one:
+`state` is int32, zeros but for the tag, and divided into cache lines so that two counters never share one:
 
     line 0        a tag that differs from program to program: equal Relax constants might become one
     line 1        number of finished runs

@@ -21,7 +21,7 @@ _UNROLLED_SINCE = {"LSTM": 10, "GRU": 10, "RNN": 10, "Scan": 10}
 _BROADCAST = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "PRelu", "Sub", "Xor"])
 
 
-def modernise(model: onnx.ModelProto) -> onnx.ModelProto:
+def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
     """Rewrite what TVM's frontend would misread, or lacks, by operators that it has.
 
     The frontend takes an operator older than its oldest converter for one of that converter's version: it ignores
@@ -105,7 +105,8 @@ def _expand(bare: onnx.ModelProto, operators: list[tuple[str, str]]) -> onnx.Mod
 def _give_defaults(node: onnx.NodeProto, opset: int) -> None:
     """Write down what an operator defined by others leaves out: onnx's inliner takes its defaults for missing."""
     schema = onnx.defs.get_schema(node.op_type, opset)
-    if not (schema.has_function or schema.has_context_dependent_function):
+    # onnx's stubs leave these two properties out.
+    if not (schema.has_function or schema.has_context_dependent_function):  # type: ignore[attr-defined]
         return
     given = {a.name for a in node.attribute}
     defaults = (a.default_value for name, a in schema.attributes.items() if name not in given)

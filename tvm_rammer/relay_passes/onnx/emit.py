@@ -79,7 +79,7 @@ class NodeView:
     @property
     def output(self) -> str:
         """The name of the first result."""
-        return self.node.output[0]
+        return str(self.node.output[0])
 
 
 class Emitter:

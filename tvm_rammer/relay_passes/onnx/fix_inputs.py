@@ -63,7 +63,7 @@ def _array(declared: onnx.ValueInfoProto, value: Any) -> np.ndarray[Any, Any]:
         if not (np.issubdtype(dtype, np.floating) or np.array_equal(array, given)):
             raise ValueError(f"{value!r} is no {dtype}")
         if array.ndim == 0 and None not in dims:
-            array = np.full(dims, array)
+            array = np.full([d for d in dims if d is not None], array)
     except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"the value of input {declared.name!r}: {first_line(error)}; give one of {dtype}") from error
     fits = len(dims) == array.ndim and all(d in (None, n) for d, n in zip(dims, array.shape, strict=True))

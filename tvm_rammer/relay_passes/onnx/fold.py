@@ -7,7 +7,7 @@ inference, until nothing changes. What is nondeterministic, or would grow too la
 
 import warnings
 from collections import ChainMap
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 
 import numpy as np
 import onnx
@@ -234,7 +234,9 @@ def static_dims(kind: onnx.TypeProto.Tensor | None) -> list[int] | None:
 
 def _static_size(kind: onnx.TypeProto.Tensor | None) -> int | None:
     dims = static_dims(kind)
-    return None if dims is None else 8 * elements(dims) if kind.elem_type in (7, 11, 13) else 4 * elements(dims)
+    if kind is None or dims is None:
+        return None
+    return 8 * elements(dims) if kind.elem_type in (7, 11, 13) else 4 * elements(dims)
 
 
 def _array(constants: _Constants, name: str) -> np.ndarray:
@@ -246,7 +248,9 @@ def _array(constants: _Constants, name: str) -> np.ndarray:
         ) from error
 
 
-def _add(graph: onnx.GraphProto, constants: ChainMap[str, onnx.TensorProto], tensors: Iterator) -> None:
+def _add(
+    graph: onnx.GraphProto, constants: ChainMap[str, onnx.TensorProto], tensors: Iterable[onnx.TensorProto]
+) -> None:
     for tensor in tensors:
         graph.initializer.append(tensor)
         constants.maps[0][tensor.name] = graph.initializer[-1]

@@ -37,7 +37,7 @@ def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
     Parameters
     ----------
     model : onnx.ModelProto
-        Static, folded and modernised.
+        Of static shapes, folded, in an opset whose operators the frontend reads (`convert_opset`).
 
     Returns
     -------

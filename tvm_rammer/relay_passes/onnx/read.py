@@ -1,6 +1,7 @@
 """Read an ONNX model and check it, so that later steps may trust what it says."""
 
 import os
+from collections.abc import Iterable
 
 import onnx
 import onnx.inliner
@@ -108,7 +109,7 @@ def _complete(graph: onnx.GraphProto) -> None:
             _complete(inner)
 
 
-def elements(dims) -> int:
+def elements(dims: Iterable[int]) -> int:
     """Product of dimensions, as an exact integer."""
     product = 1
     for dim in dims:

@@ -40,7 +40,7 @@ def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> No
             _apply(value, given[value.name], symbols)
     for value in graph.input:
         if value.name not in given:
-            _take_over(value, symbols)
+            _bind_symbols(value, symbols)
     _forget_shapes(graph)
 
 
@@ -127,7 +127,7 @@ def _fix_symbol(symbol: str, size: int, name: str, symbols: dict[str, tuple[int,
         )
 
 
-def _take_over(value: onnx.ValueInfoProto, symbols: dict[str, tuple[int, str]]) -> None:
+def _bind_symbols(value: onnx.ValueInfoProto, symbols: dict[str, tuple[int, str]]) -> None:
     dims = _dims(value)
     sizes = None if dims is None else [symbols[d][0] if d in symbols else d for d in dims]
     if sizes is None or any(_is_open(d) for d in sizes):

@@ -1,8 +1,9 @@
 """Passes on a Relax module of static shapes, a pass a file; `prepare` runs them in its order.
 
-simplify_ops      cheaper operators for what TVM's ONNX frontend writes in a roundabout way
+simplify_ops      operators of TVM's ONNX frontend become cheaper ones
 fold_batchnorm    batch normalisation into the convolution before it
-pad_columns       constant matrices get whole vectors of columns
-fold_constants    all that depends on constants only is computed
-drop_dead_blocks  what a fused function computes and nobody reads is dropped
+pad_columns       constant matrices are padded to full vectors of columns
+check_indices     run-time indices are clipped; a branch at the end reports those that were outside
+fold_constants    what depends on constants only is evaluated
+drop_dead_blocks  results that nothing reads leave fused functions
 """

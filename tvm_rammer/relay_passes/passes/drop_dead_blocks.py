@@ -1,6 +1,6 @@
-"""Drop what a fused function computes and nobody reads, such as the unused part of a split.
+"""Remove dead blocks from fused functions, such as the unused part of a split.
 
-TVM leaves such blocks in. A schedule would take them for outputs, and a GPU would need a kernel of their own.
+TVM keeps such blocks. A schedule would treat them as outputs, and a GPU would need a kernel for each.
 """
 
 from collections import Counter
@@ -10,13 +10,15 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 
+from ..module_pass import module_pass
+
 
 def DropDeadBlocks() -> tvm.transform.Pass:
     """Make the pass; it leaves functions alone that are scheduled or not written in blocks."""
     return _drop_dead_blocks
 
 
-@tvm.transform.module_pass(opt_level=0, name="RammerDropDeadBlocks")
+@module_pass("RammerDropDeadBlocks")
 def _drop_dead_blocks(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     changed = {}
     for var, func in mod.functions.items():
@@ -32,7 +34,7 @@ def _drop_dead_blocks(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm
 
 
 def _without_dead_blocks(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
-    """The function without nests that only write local tensors which nobody loads; None where there is no such nest."""
+    """The function without loop nests whose local results are never loaded; None where there is none."""
     root = func.body.block
     if not isinstance(root.body, tirx.SeqStmt):
         return None

@@ -8,6 +8,7 @@ from tvm import relax
 from tvm.ir import Call, Op, TupleGetItem
 
 from ..bindings import body_blocks, count_uses, dtype_of, is_call, is_const, rebuild, rewrite_functions, static_shape
+from ..module_pass import module_pass
 
 _FLOATS = ("float16", "float32", "float64")
 _CONVS = frozenset(
@@ -27,7 +28,7 @@ def FoldBatchNorm() -> tvm.transform.Pass:
     tvm.transform.Pass
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="FoldBatchNorm")
+    @module_pass("FoldBatchNorm")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         return rewrite_functions(mod, lambda func: _Folder(func).run())
 
@@ -85,11 +86,11 @@ class _Folder:
             self.values[item.var] = statistics[item.value.index + 1]
             return
         axis = int(norm.attrs.axis) % len(shape)
-        scale, shift = _factors(norm, statistics)
-        whole = item.value.tuple_value
-        once = self.firsts[whole] == 1 and self.uses[whole] == self.items[whole]
-        if not once or not self._into_conv(item, data, axis, scale, shift):
-            self._alone(item, data, axis, scale, shift, dataflow)
+        scale, shift = _scale_and_shift(norm, statistics)
+        tuple_var = item.value.tuple_value
+        only_use = self.firsts[tuple_var] == 1 and self.uses[tuple_var] == self.items[tuple_var]
+        if not only_use or not self._into_conv(item, data, axis, scale, shift):
+            self._to_multiply_add(item, data, axis, scale, shift, dataflow)
 
     def _into_conv(
         self, item: relax.VarBinding, data: relax.Expr, axis: int, scale: np.ndarray, shift: np.ndarray
@@ -113,7 +114,7 @@ class _Folder:
         self.values[item.var] = _call("relax.add", conv, added, item.var)
         return True
 
-    def _alone(
+    def _to_multiply_add(
         self, item: relax.VarBinding, data: relax.Expr, axis: int, scale: np.ndarray, shift: np.ndarray, dataflow: bool
     ) -> None:
         factor, added = _constant(scale, data, axis), _constant(shift, data, axis)
@@ -131,7 +132,7 @@ def _call(name: str, left: relax.Expr, right: relax.Expr, like: relax.Var) -> Ca
     return Call(Op.get(name), [left, right], ret_ty=like.ty)
 
 
-def _factors(norm: Call, statistics: list[relax.Expr]) -> tuple[np.ndarray, np.ndarray]:
+def _scale_and_shift(norm: Call, statistics: list[relax.Expr]) -> tuple[np.ndarray, np.ndarray]:
     """The factor and the summand of each channel, in float64."""
     gamma, beta, mean, variance = (s.value.numpy().astype("float64") for s in statistics)
     with np.errstate(all="ignore"):
@@ -172,11 +173,11 @@ def _scaled_weights(conv: Call, axis: int, scale: np.ndarray) -> relax.Expr | No
     if "transpose" in conv.op.name and int(attrs.groups) != 1:
         return None  # the channels of a group lie in two dimensions of such weights
     values = weights.value.numpy()
-    place = str(attrs.kernel_layout).find("O")
-    if dtype_of(weights.ty) not in _FLOATS or place < 0 or values.ndim != len(str(attrs.kernel_layout)):
+    channel_axis = str(attrs.kernel_layout).find("O")
+    if dtype_of(weights.ty) not in _FLOATS or channel_axis < 0 or values.ndim != len(str(attrs.kernel_layout)):
         return None
-    if values.shape[place] != len(scale):
+    if values.shape[channel_axis] != len(scale):
         return None
     shape = [1] * values.ndim
-    shape[place] = len(scale)
+    shape[channel_axis] = len(scale)
     return _finite(values.astype("float64") * scale.reshape(shape), dtype_of(weights.ty))

@@ -15,6 +15,7 @@ from ... import debug
 from ...ir import ITEM_BYTES
 from ..bindings import body_blocks, dtype_of, is_const, leaves, rebuild, static_shape, substitute, tensor_fields
 from ..finish import finish
+from ..module_pass import module_pass
 
 LIMIT_BYTES = 512 << 20
 """A result that is larger than this and than four times its inputs is computed at run time."""
@@ -44,7 +45,7 @@ def FoldConstants() -> tvm.transform.Pass:
     tvm.transform.Pass
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="FoldConstants")
+    @module_pass("FoldConstants")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         plans = [_Plan(mod, var, func) for var, func in mod.functions_items() if isinstance(func, relax.Function)]
         plans = [plan for plan in plans if plan.numpy or plan.compiled]
@@ -73,9 +74,9 @@ class _Plan:
         for block in body_blocks(func):
             for binding in block.bindings:
                 if isinstance(binding, relax.VarBinding):
-                    self._look_at(binding)
+                    self._classify(binding)
 
-    def _look_at(self, binding: relax.VarBinding) -> None:
+    def _classify(self, binding: relax.VarBinding) -> None:
         value = substitute(binding.value, self.numpy)
         fields = tensor_fields(binding.var.ty)
         if fields is None or any(static_shape(f) is None or dtype_of(f) not in ITEM_BYTES for f in fields):
@@ -112,7 +113,7 @@ class _Plan:
                 return False
         elif call.op.name.startswith(_KEPT) or not call.op.has_attr("FLegalize") or not call.op.get_attr("FPurity"):
             return False
-        return _nbytes([call]) <= max(LIMIT_BYTES, 4 * _nbytes(inputs))
+        return _total_bytes([call]) <= max(LIMIT_BYTES, 4 * _total_bytes(inputs))
 
     def replaced(self, results: dict[relax.Var, relax.Expr]) -> relax.Function:
         """The function with constants bound where they are known."""
@@ -149,7 +150,7 @@ def _runs_on_cpu(func: object) -> bool:
     return not any(key in (func.attrs or {}) for key in ("tirx.is_scheduled", "target", "tirx.kernel_launch_params"))
 
 
-def _nbytes(exprs: Iterable[relax.Expr]) -> int:
+def _total_bytes(exprs: Iterable[relax.Expr]) -> int:
     fields = [field for expr in exprs for field in tensor_fields(expr.ty) or ()]
     return sum(math.prod(static_shape(f) or ()) * ITEM_BYTES.get(dtype_of(f), 8) for f in fields)
 

@@ -1,4 +1,4 @@
-"""Give constant matrices whole vectors of columns: a vocabulary of 6,625 words is 6,640 columns wide, then cut."""
+"""Pad the columns of constant matrices to full vectors: 6,625 become 6,640, and the product is sliced."""
 
 import numpy as np
 import tvm
@@ -6,26 +6,27 @@ from tvm import relax
 from tvm.ir import Call
 
 from ..bindings import body_blocks, dtype_of, is_call, is_const, rebuild, rewrite_functions, static_shape
+from ..module_pass import module_pass
 
 
 def PadColumns(lanes: int) -> tvm.transform.Pass:
     """Make the pass that pads the right sides of matrix products with columns of zeros, for a CPU.
 
-    A kernel's vectors divide the columns, so 6,625 of them would be made in vectors of 5. A product is padded where
-    that makes fewer vectors; a slice cuts the result, and fuses into whatever reads it. Only products of float32 with
-    constant matrices are.
+    A kernel's vector length divides the columns, so 6,625 columns would be computed in vectors of 5. A product is
+    padded where that takes fewer vectors; a slice of the result drops the padding, and fuses into its consumers. Only
+    products of float32 with constant matrices are padded.
 
     Parameters
     ----------
     lanes : int
-        Numbers in the processor's longest vector.
+        Elements of float32 in the longest vector of the processor.
 
     Returns
     -------
     tvm.transform.Pass
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="PadColumns")
+    @module_pass("PadColumns")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         return rewrite_functions(mod, lambda func: _Padder(func, lanes).run())
 
@@ -40,7 +41,7 @@ class _Padder:
         self._padded: dict[relax.Expr, relax.Expr] = {}
 
     def run(self) -> relax.Function | None:
-        """Return the new function, or None where no product pays."""
+        """Return the new function, or None where no product is worth padding."""
         blocks = []
         for block in body_blocks(self._func):
             dataflow = isinstance(block, relax.DataflowBlock)
@@ -53,14 +54,13 @@ class _Padder:
         if not isinstance(binding, relax.VarBinding) or not is_call(call, ("relax.matmul",)):
             return [binding]
         data, matrix = call.args
-        shape, whole = static_shape(call.ty), static_shape(matrix.ty)
-        if shape is None or not is_const(matrix) or len(whole or ()) != 2 or dtype_of(call.ty) != "float32":
+        shape, matrix_shape = static_shape(call.ty), static_shape(matrix.ty)
+        if shape is None or matrix_shape is None or not is_const(matrix) or dtype_of(call.ty) != "float32":
             return [binding]
-        columns = whole[1]
-        if not self._pays(columns):
+        if len(matrix_shape) != 2 or not self._is_worth_padding(columns := matrix_shape[1]):
             return [binding]
         make = relax.DataflowVar if dataflow else relax.Var
-        wide = make(f"{binding.var.name}_wide", relax.TensorType((*shape[:-1], self._whole(columns)), "float32"))
+        wide = make(f"{binding.var.name}_wide", relax.TensorType((*shape[:-1], self._rounded_up(columns)), "float32"))
         product = Call(call.op, [data, self._matrix(matrix, columns)], call.attrs, ret_ty=wide.ty)
         cut = relax.op.strided_slice(wide, axes=[len(shape) - 1], begin=[0], end=[columns], assume_inbound=True)
         result = Call(cut.op, cut.args, cut.attrs, ret_ty=call.ty)
@@ -68,15 +68,15 @@ class _Padder:
 
     def _matrix(self, matrix: relax.Expr, columns: int) -> relax.Expr:
         if matrix not in self._padded:
-            room = ((0, 0), (0, self._whole(columns) - columns))
-            self._padded[matrix] = relax.const(np.pad(matrix.value.numpy(), room))
+            padding = ((0, 0), (0, self._rounded_up(columns) - columns))
+            self._padded[matrix] = relax.const(np.pad(matrix.value.numpy(), padding))
         return self._padded[matrix]
 
-    def _whole(self, columns: int) -> int:
-        """The columns of whole vectors."""
+    def _rounded_up(self, columns: int) -> int:
+        """The next multiple of the vector length."""
         return -(-columns // self._lanes) * self._lanes
 
-    def _pays(self, columns: int) -> bool:
-        """Whether whole vectors are fewer than the widest vectors that divide the columns."""
+    def _is_worth_padding(self, columns: int) -> bool:
+        """Whether full vectors are fewer than the widest vectors that divide the columns."""
         widest = max(lanes for lanes in range(1, self._lanes + 1) if columns % lanes == 0)
-        return self._whole(columns) // self._lanes < columns // widest
+        return self._rounded_up(columns) // self._lanes < columns // widest

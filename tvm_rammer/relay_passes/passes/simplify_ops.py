@@ -1,4 +1,4 @@
-"""Replace operators by cheaper ones: what TVM's ONNX frontend writes in a roundabout way."""
+"""Replace operators of TVM's ONNX frontend by cheaper equivalents."""
 
 from collections import Counter
 
@@ -7,6 +7,7 @@ from tvm import relax
 from tvm.ir import Call, Op, Tuple
 
 from ..bindings import body_blocks, count_uses, dtype_of, rebuild, rewrite_functions, static_shape
+from ..module_pass import module_pass
 
 _PAIRWISE = {"relax.sum": "relax.add", "relax.max": "relax.maximum", "relax.min": "relax.minimum"}
 _EQUALITIES = ("relax.equal", "relax.not_equal")
@@ -14,7 +15,7 @@ _SAME_SHAPE = ("relax.broadcast_to", "relax.reshape")
 
 
 def SimplifyOps() -> tvm.transform.Pass:
-    """Make the pass that takes detours out of Relax functions.
+    """Make the pass that replaces operators by cheaper equivalents.
 
     A sum, minimum or maximum over a stack of tensors, which is how the frontend writes ONNX's Sum of a residual
     block, becomes elementwise operators, which fuse into the convolution before. A reshape or broadcast to the
@@ -26,9 +27,9 @@ def SimplifyOps() -> tvm.transform.Pass:
     tvm.transform.Pass
     """
 
-    @tvm.transform.module_pass(opt_level=0, name="SimplifyOps")
+    @module_pass("SimplifyOps")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-        changed = rewrite_functions(mod, _simplified)
+        changed = rewrite_functions(mod, _simplify)
         if changed.same_as(mod):
             return mod
         return rewrite_functions(relax.transform.CanonicalizeBindings()(changed), relax.analysis.remove_all_unused)
@@ -36,7 +37,7 @@ def SimplifyOps() -> tvm.transform.Pass:
     return run
 
 
-def _simplified(func: relax.Function) -> relax.Function | None:
+def _simplify(func: relax.Function) -> relax.Function | None:
     uses = count_uses(func)
     values: dict[relax.Var, relax.Expr] = {}
     blocks: list[tuple[bool, list[relax.Binding]]] = []
@@ -46,14 +47,14 @@ def _simplified(func: relax.Function) -> relax.Function | None:
         made: list[relax.Binding] = []
         for binding in block.bindings:
             values[binding.var] = binding.value
-            new = _simpler(binding, values, uses, dataflow) if isinstance(binding, relax.VarBinding) else None
+            new = _simplify_binding(binding, values, uses, dataflow) if isinstance(binding, relax.VarBinding) else None
             made.extend([binding] if new is None else new)
             changed |= new is not None
         blocks.append((dataflow, made))
     return rebuild(func, blocks) if changed else None
 
 
-def _simpler(
+def _simplify_binding(
     binding: relax.VarBinding, values: dict[relax.Var, relax.Expr], uses: Counter[relax.Var], dataflow: bool
 ) -> list[relax.Binding] | None:
     value = binding.value

@@ -24,7 +24,7 @@ def reason_to_leave(mod: tvm.IRModule, binding: relax.Binding, functions: dict[G
     ----------
     mod : tvm.IRModule
     binding : relax.Binding
-        Of "main".
+        Of a Relax function.
     functions : dict of GlobalVar to str or None
         What was found out about PrimFuncs so far; grows.
     """

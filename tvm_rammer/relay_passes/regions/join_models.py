@@ -6,7 +6,7 @@ import tvm
 from tvm import relax
 
 from ...errors import ModelError
-from ..bindings import body_blocks, leaves
+from ..bindings import body_blocks, leaves, result_of
 from .partition import Region
 
 
@@ -36,7 +36,7 @@ def join_models(mods: Sequence[tvm.IRModule]) -> tvm.IRModule:
             raise ModelError(f"model {number} has control flow or calls with effects; compile it by itself")
         params += main.params
         bindings += [binding for block in blocks for binding in block.bindings]
-        results.append(main.body.body if isinstance(main.body, relax.SeqExpr) else main.body)
+        results.append(result_of(main))
     # The result itself is bound outside of the block: only its parts leave it.
     body = relax.SeqExpr([relax.DataflowBlock(bindings)], relax.Tuple(results))
     joined = relax.Function(params, body, relax.TupleType([r.ty for r in results]))

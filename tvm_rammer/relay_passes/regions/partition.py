@@ -1,4 +1,4 @@
-"""Cut the function "main" of a prepared module into regions of rOperators, and describe each as an RGraph.
+"""Cut the Relax functions of a prepared module into regions of rOperators, and describe each as an RGraph.
 
 An rOperator's level is the number of times that a path to it leaves the rOperators and comes back. The rOperators of
 one block and one level are a region. No path leads out of a region and back in, so it can become one call.
@@ -7,6 +7,7 @@ one block and one level are a region. No path leads out of a region and back in,
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import tvm
 from tvm import relax
@@ -14,16 +15,16 @@ from tvm.ir import Constant, GlobalVar, Tuple, TupleGetItem
 
 from ...errors import ModelError
 from ...ir import Buffer, BufferKind, RGraph, ROperator
-from ..bindings import body_blocks, dtype_of, leaves, static_shape, tensor_fields
+from ..bindings import body_blocks, dtype_of, is_alias, leaves, result_of, static_shape, tensor_fields
 from .eligible import is_barrier, reason_to_leave
 
-BufferExpr = relax.Var | Constant | tuple[relax.Var, int]
-_Key = tuple[relax.Var, int] | Constant  # a tensor: a Var's field (0 where it is no tuple), or a constant
+BufferExpr: TypeAlias = relax.Var | Constant | tuple[relax.Var, int]
+_Key: TypeAlias = tuple[relax.Var, int] | Constant  # a tensor: a Var's field (0 where it is no tuple), or a constant
 
 
 @dataclass(frozen=True)
 class Region:
-    """Some call_tirs of "main" that can become one call.
+    """Some call_tirs of a Relax function that can become one call.
 
     Parameters
     ----------
@@ -32,20 +33,23 @@ class Region:
     bindings : tuple of relax.Var
         What each operator of the graph is bound to.
     buffer_exprs : tuple of relax.Var, tvm.ir.Constant or (relax.Var, int)
-        Each buffer of the graph in "main"; a pair is a field of a tuple that is bound as a whole.
+        Each buffer of the graph in the function; a pair is a field of a tuple that is bound as a whole.
+    function : str
+        The name of the function in the module.
     """
 
     graph: RGraph
     bindings: tuple[relax.Var, ...]
     buffer_exprs: tuple[BufferExpr, ...]
+    function: str = "main"
 
 
 @dataclass(frozen=True)
 class Partition:
-    """All regions, in the order of their levels, and what stays a stock call: (name, reason)."""
+    """All regions, function by function in the order of their levels, and what stays a stock call: (name, reason)."""
 
     regions: tuple[Region, ...]
-    left: tuple[tuple[str, str], ...]
+    stock_calls: tuple[tuple[str, str], ...]
 
 
 def partition(mod: tvm.IRModule) -> Partition:
@@ -63,51 +67,72 @@ def partition(mod: tvm.IRModule) -> Partition:
     Raises
     ------
     ModelError
-        There is no Relax function "main".
+        There is no Relax function.
+
+    Notes
+    -----
+    Functions that another code generator will compile (attribute `Codegen`) are left as they are.
     """
-    if not any(var.name_hint == "main" for var in mod.get_global_vars()) or not isinstance(mod["main"], relax.Function):
-        raise ModelError("the module has no Relax function 'main'; load it with load_model")
-    values = _Values(mod["main"])
-    left: list[tuple[str, str]] = []
-    members: dict[tuple[int, int], list[relax.VarBinding]] = {}
+    functions = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, relax.Function)}
+    if not functions:
+        raise ModelError("the module has no Relax function; give one that TVM's frontends or a BlockBuilder made")
+    taken = {var.name_hint for var in mod.get_global_vars()}
+    regions: list[Region] = []
+    stock_calls: list[tuple[str, str]] = []
     reasons: dict[GlobalVar, str | None] = {}
-    for place, block in enumerate(body_blocks(mod["main"])):
+    for name in sorted(functions, key=lambda name: (name != "main", name)):
+        if functions[name].attrs and "Codegen" in functions[name].attrs:
+            continue
+        found, stock = _partition_function(mod, functions[name], reasons)
+        for members, values in found:
+            regions.append(_region(_unique(f"region{len(regions)}", taken), name, members, values))
+        stock_calls += [(call if name == "main" else f"{name}.{call}", reason) for call, reason in stock]
+    return Partition(tuple(regions), tuple(stock_calls))
+
+
+def _partition_function(
+    mod: tvm.IRModule, function: relax.Function, reasons: dict[GlobalVar, str | None]
+) -> tuple[list[tuple[list[relax.VarBinding], "_Values"]], list[tuple[str, str]]]:
+    """The bindings of each region of a function, and what stays a stock call."""
+    values = _Values(function)
+    stock_calls: list[tuple[str, str]] = []
+    members: dict[tuple[int, int], list[relax.VarBinding]] = {}
+    for index, block in enumerate(body_blocks(function)):
         levels: dict[relax.Var, tuple[int, bool]] = {}
         floor = highest = 0
         for binding in block.bindings:
             above = [levels[var] for var in values.producers(binding.value) if var in levels]
-            if isinstance(binding, relax.VarBinding) and values.is_alias(binding):
+            if isinstance(binding, relax.VarBinding) and is_alias(binding):
                 if binding.var not in values.fields:  # a nested tuple: not seen through, so it is like a stock call
                     levels[binding.var] = max((lv for lv, _ in above), default=floor), False
                 continue
             reason = reason_to_leave(mod, binding, reasons)
             if reason is None:
                 level = max([floor, *(lv + (not ours) for lv, ours in above)])
-                members.setdefault((place, level), []).append(binding)
+                members.setdefault((index, level), []).append(binding)
             else:
                 level = max([floor, *(lv for lv, _ in above)])
-                left.append((binding.var.name, reason))
+                stock_calls.append((binding.var.name, reason))
             highest = max(highest, level)
             levels[binding.var] = level, reason is None
             if reason is not None and is_barrier(mod, binding.value, isinstance(block, relax.DataflowBlock)):
                 floor = highest + 1
-    regions = [_region(f"region{i}", members[key], values) for i, key in enumerate(sorted(members))]
-    return Partition(tuple(regions), tuple(left))
+    return [(members[key], values) for key in sorted(members)], stock_calls
 
 
 class _Values:
-    """Sees through the bindings of "main" that compute nothing: other names, tuples, and fields of tuples."""
+    """Sees through the bindings of a function that compute nothing: other names, tuples, and fields of tuples."""
 
-    def __init__(self, main: relax.Function) -> None:
+    def __init__(self, function: relax.Function) -> None:
         self.fields: dict[relax.Var, list[_Key]] = {}
         self.names: dict[_Key, relax.Var] = {}
         self.readers: dict[_Key, set[relax.Var | None]] = {}
-        for param in main.params:
+        for param in function.params:
             self._define(param)
-        for block in body_blocks(main):
+        for block in body_blocks(function):
             for binding in block.bindings:
                 self._bind(binding)
-        self._read(main.body.body if isinstance(main.body, relax.SeqExpr) else main.body, None)
+        self._read(result_of(function), None)
 
     def _bind(self, binding: relax.Binding) -> None:
         seen = self.resolve(binding.value) if isinstance(binding, relax.VarBinding) else None
@@ -146,21 +171,17 @@ class _Values:
             return None if None in parts else [key for part in parts if part is not None for key in part]
         return None
 
-    def is_alias(self, binding: relax.VarBinding) -> bool:
-        """Whether a binding computes nothing."""
-        return isinstance(binding.value, relax.Var | Constant | Tuple | TupleGetItem)
-
     def producers(self, expr: relax.Expr) -> set[relax.Var]:
         """The Vars whose computations `expr` reads."""
         keys = [k for leaf in leaves(expr) if isinstance(leaf, relax.Var) for k in self.fields.get(leaf, [(leaf, 0)])]
         return {key[0] for key in keys if isinstance(key, tuple)}
 
     def expr(self, key: _Key) -> BufferExpr:
-        """A tensor as an expression of "main": by its own name where it has one."""
+        """A tensor as an expression of the function: by its own name where it has one."""
         return key if isinstance(key, Constant) else self.names.get(key, key)
 
 
-def _region(name: str, members: list[relax.VarBinding], values: _Values) -> Region:
+def _region(name: str, owner: str, members: list[relax.VarBinding], values: _Values) -> Region:
     inside = {binding.var for binding in members}
     positions: dict[_Key, int] = {}
     buffers: list[Buffer] = []
@@ -180,7 +201,7 @@ def _region(name: str, members: list[relax.VarBinding], values: _Values) -> Regi
     names: set[str] = set()
     for binding in members:
         function, arguments = binding.value.args[0], binding.value.args[1].fields
-        inputs = [position(_one(values.resolve(arg)), arg.ty) for arg in arguments]
+        inputs = [position(_single(values.resolve(arg)), arg.ty) for arg in arguments]
         outputs = [position((binding.var, i), ty) for i, ty in enumerate(tensor_fields(binding.var.ty) or ())]
         label = _unique(function.name_hint, names)
         operators.append(ROperator(label, function.name_hint, tuple(inputs), tuple(outputs)))
@@ -188,10 +209,11 @@ def _region(name: str, members: list[relax.VarBinding], values: _Values) -> Regi
         RGraph(name, tuple(buffers), tuple(operators)),
         tuple(binding.var for binding in members),
         tuple(values.expr(key) for key in positions),
+        owner,
     )
 
 
-def _one(keys: Iterable[_Key] | None) -> _Key:
+def _single(keys: Iterable[_Key] | None) -> _Key:
     (key,) = keys or ()
     return key
 

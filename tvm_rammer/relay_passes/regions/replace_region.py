@@ -12,7 +12,7 @@ from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
 from ...errors import CodegenError
-from ..bindings import body_blocks, leaves, rebuild, typed
+from ..bindings import body_blocks, is_alias, leaves, rebuild, typed
 from .eligible import is_barrier
 from .partition import Region
 
@@ -34,7 +34,7 @@ class Launch:
     outputs : tuple of int
         Positions of the buffers that others read.
     workspace : tuple of (tuple of int, str)
-        Shape and data type of tensors that it needs and nobody reads afterwards.
+        Shape and data type of scratch tensors that it needs.
     helpers : mapping of str or tvm.ir.GlobalVar to tirx.PrimFunc
         Functions that it calls. Equal ones of several launches are added once.
     """
@@ -62,7 +62,7 @@ def replace_region(mod: tvm.IRModule, region: Region, programs: Sequence[Launch]
     Returns
     -------
     tvm.IRModule
-        All that remains of "main" keeps its Vars. PrimFuncs that nobody calls any longer are gone.
+        All that remains of the function keeps its Vars. PrimFuncs that are no longer called are removed.
 
     Raises
     ------
@@ -72,14 +72,15 @@ def replace_region(mod: tvm.IRModule, region: Region, programs: Sequence[Launch]
     _check(region, programs)
     mod = mod.clone()
     removed = {region.bindings[o] for launch in programs for o in launch.operators}
-    main = mod["main"]
-    blocks = [(isinstance(block, relax.DataflowBlock), list(block.bindings)) for block in body_blocks(main)]
+    function = mod[region.function]
+    blocks = [(isinstance(block, relax.DataflowBlock), list(block.bindings)) for block in body_blocks(function)]
     for i, (dataflow, bindings) in enumerate(blocks):
         if any(binding.var in removed for binding in bindings):
             items = _Block(mod, region, dataflow).items(bindings, removed, programs)
-            blocks[i] = dataflow, _in_order(items)
-    called = {b.value.args[0] for block in body_blocks(main) for b in block.bindings if b.var in removed}
-    mod.update_func(mod.get_global_var("main"), relax.analysis.remove_all_unused(rebuild(main, blocks)))
+            blocks[i] = dataflow, _topological_order(items)
+    called = {b.value.args[0] for block in body_blocks(function) for b in block.bindings if b.var in removed}
+    rebuilt = relax.analysis.remove_all_unused(rebuild(function, blocks))
+    mod.update_func(mod.get_global_var(region.function), rebuilt)
     _drop_uncalled(mod, called)
     return mod
 
@@ -96,9 +97,9 @@ def _check(region: Region, programs: Sequence[Launch]) -> None:
                 f"{len(launch.outputs)} outputs (one or more) and {len(launch.workspace)} workspaces"
             )
         own = {b for o in launch.operators for b in graph.operators[o].outputs}
-        strange = [graph.buffers[b].name for b in launch.outputs if b not in own]
-        if strange or written & set(launch.outputs) or replaced & set(launch.operators):
-            raise CodegenError(f"{launch.symbol} writes {strange or launch.outputs}, which it does not replace")
+        foreign = [graph.buffers[b].name for b in launch.outputs if b not in own]
+        if foreign or written & set(launch.outputs) or replaced & set(launch.operators):
+            raise CodegenError(f"{launch.symbol} writes {foreign or launch.outputs}, which it does not replace")
         written |= set(launch.outputs)
         replaced |= set(launch.operators)
     for o in replaced:
@@ -127,11 +128,11 @@ class _Block:
         self.made: dict[int, relax.Var] = {}
 
     def items(self, bindings: list[relax.Binding], removed: set[relax.Var], programs: Sequence[Launch]) -> list[_Item]:
-        places = {binding.var: i for i, binding in enumerate(bindings)}
+        positions = {binding.var: i for i, binding in enumerate(bindings)}
         items: list[_Item] = []
         for number, launch in enumerate(programs):
             items.append(self._launch(launch, number))
-            items[-1].after = {places[self.region.bindings[o]] for o in launch.operators}
+            items[-1].after = {positions[self.region.bindings[o]] for o in launch.operators}
         defined = {binding.var for item in items for binding in item.bindings}
         first = len(items)
         dead = set(removed)
@@ -139,10 +140,10 @@ class _Block:
             if binding.var in removed or binding.var in defined:
                 continue
             reads = {leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.Var)}
-            if (reads & dead) - defined:  # another name of what nobody makes any longer
+            if (reads & dead) - defined:  # an alias of a value that is no longer computed
                 dead.add(binding.var)
                 continue
-            barrier = not _is_name(binding) and is_barrier(self.mod, binding.value, self.dataflow)
+            barrier = not is_alias(binding) and is_barrier(self.mod, binding.value, self.dataflow)
             items.append(_Item([binding], reads, (1, i), {i}, barrier))
         _chain(items[:first])
         _keep_order(items)
@@ -173,7 +174,7 @@ class _Block:
             bindings.append(relax.VarBinding(both, call))
             for i, var in enumerate(results):
                 bindings.append(relax.VarBinding(var, _field(both, i)))
-        bindings.extend(self._whole_tuples(launch))
+        bindings.extend(self._rebind_tuples(launch))
         own = {binding.var for binding in bindings}
         reads = {leaf for b in bindings for leaf in leaves(b.value) if isinstance(leaf, relax.Var)} - own
         return _Item(bindings, reads, (0, number))
@@ -185,23 +186,19 @@ class _Block:
         self.made[buffer] = expr
         return expr
 
-    def _whole_tuples(self, launch: Launch) -> list[relax.Binding]:
+    def _rebind_tuples(self, launch: Launch) -> list[relax.Binding]:
         """Rebind the tuples of replaced operators, as far as all their fields exist."""
         bindings: list[relax.Binding] = []
         for o in launch.operators:
             var, outputs = self.region.bindings[o], self.region.graph.operators[o].outputs
             if isinstance(var.ty, relax.TupleType) and all(b in launch.outputs for b in outputs):
-                whole = typed(relax.Tuple([self.made[b] for b in outputs]), var.ty)
-                bindings.append(relax.VarBinding(var, whole))
+                fields = typed(relax.Tuple([self.made[b] for b in outputs]), var.ty)
+                bindings.append(relax.VarBinding(var, fields))
         return bindings
 
 
 def _field(value: relax.Var, index: int) -> relax.Expr:
     return typed(relax.TupleGetItem(value, index), value.ty.fields[index])
-
-
-def _is_name(binding: relax.Binding) -> bool:
-    return isinstance(binding.value, relax.Var | relax.Tuple | relax.TupleGetItem | tvm.ir.Constant)
 
 
 def _chain(launches: list[_Item]) -> None:
@@ -213,15 +210,15 @@ def _chain(launches: list[_Item]) -> None:
 def _keep_order(items: list[_Item]) -> None:
     """Let a barrier read all that stood before it, and all that stood behind it read the barrier."""
     for barrier in [item for item in items if item.barrier]:
-        (place,) = barrier.after
+        (position,) = barrier.after
         for item in items:
-            if item is not barrier and max(item.after) < place:
+            if item is not barrier and max(item.after) < position:
                 barrier.reads.add(item.bindings[-1].var)
-            elif item is not barrier and min(item.after) > place:
+            elif item is not barrier and min(item.after) > position:
                 item.reads.add(barrier.bindings[-1].var)
 
 
-def _in_order(items: list[_Item]) -> list[relax.Binding]:
+def _topological_order(items: list[_Item]) -> list[relax.Binding]:
     """Order items so that each stands behind what it reads: launches as early as possible, the rest as it was."""
     maker = {binding.var: i for i, item in enumerate(items) for binding in item.bindings}
     waits = [{maker[var] for var in item.reads if var in maker} - {i} for i, item in enumerate(items)]

@@ -14,25 +14,26 @@ from typing import Any
 import numpy as np
 import tvm
 
+from ...compilation.target import tvm_target
 from ...device import DeviceSpec
 from ...errors import CodegenError, ToolError
-from ...gpu_bundle.files import MANIFEST, Files
+from ...gpu_bundle.files import Files, make_empty
 from ...gpu_bundle.kernels import HostFunction, lower_kernels
 from ...nvcc import compile_cuda
 from ...rkernel_gen.measured import code_hash
 from ..log.reader import identity
-from ..measure.bench import parameters, reference_outputs
-from ..measure.evaluate import TOLERANCE, random_inputs
+from ..measure.bench import parameters, unscheduled_outputs
+from ..measure.evaluate import TOLERANCE, tuning_inputs
 from ..tasks import Task
 from ..trial import Trial
 
-TOGETHER = 12
-"""Kernels in a file: nvcc starts slowly."""
+KERNELS_PER_FILE = 12
+"""Kernels in a source file, so that nvcc starts less often."""
 
-LOOSER = 20.0
-"""Factor on the tolerances: nvcc's fast math has few correct digits of exp and tanh."""
+TOLERANCE_FACTOR = 20.0
+"""Factor on the tolerances, for the low precision of exp and tanh in nvcc's fast math."""
 
-NOTHING = 'extern "C" __global__ void rammer_nothing(float* a, float* b) {}\n'
+EMPTY_KERNEL = 'extern "C" __global__ void rammer_nothing(float* a, float* b) {}\n'
 _PACKAGE = pathlib.Path(__file__).parents[2]
 _ONSITE = ("errors.py", "gpu_bundle/__init__.py", "gpu_bundle/onsite/__init__.py", "gpu_bundle/onsite/cuda.py",
            "gpu_bundle/onsite/jobs.py", "tuning/__init__.py", "tuning/bundle/__init__.py",
@@ -61,13 +62,13 @@ def make_candidates(folder: pathlib.Path, trials: Sequence[Trial], device: Devic
     ToolError
         The folder holds something else.
     """
-    _empty(folder)
+    make_empty(folder, "folder of candidates")
     files = Files(folder)
     tasks = {t.task.function.key: t.task for t in trials}
     functions = {key: _function(files, task) for key, task in tasks.items()}
     numbered = list(enumerate(trials))
     compile_text = _compiler(device)
-    lowered = _lowered([numbered[i : i + TOGETHER] for i in range(0, len(numbered), TOGETHER)], device)
+    lowered = _lowered([numbered[i : i + KERNELS_PER_FILE] for i in range(0, len(numbered), KERNELS_PER_FILE)], device)
     with ThreadPoolExecutor() as pool:
         cubins = list(pool.map(lambda batch: compile_text(batch.text), lowered))
     pairs = list(zip(lowered, cubins, strict=True))
@@ -79,21 +80,13 @@ def make_candidates(folder: pathlib.Path, trials: Sequence[Trial], device: Devic
         "target": device.name,
         "device": identity(device),
         "functions": functions,
-        "nothing": _nothing(files, compile_text),
+        "nothing": _empty_kernel(files, compile_text),
         "candidates": candidates,
     }
     files.write_json("candidates.json", about)
     _add_program(files)
     files.finish()
     return len(candidates)
-
-
-def _empty(folder: pathlib.Path) -> None:
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / MANIFEST).is_file():
-            raise ToolError(f"{str(folder)!r} holds something that is no folder of candidates; name a new one")
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 def _function(files: Files, task: Task) -> dict[str, Any]:
@@ -103,9 +96,9 @@ def _function(files: Files, task: Task) -> dict[str, Any]:
             "file": files.add_array(array),
             "shape": array.shape,
             "dtype": str(array.dtype),
-            "tolerance": TOLERANCE.get(str(array.dtype), 0.0) * LOOSER,
+            "tolerance": TOLERANCE.get(str(array.dtype), 0.0) * TOLERANCE_FACTOR,
         }
-        for array in reference_outputs(task)
+        for array in unscheduled_outputs(task)
     ]
     return {"name": task.function.name, "outputs": outputs}
 
@@ -133,7 +126,7 @@ def _compiler(device: DeviceSpec) -> Callable[[str], bytes | None]:
 
 def _lowered(batches: Sequence[Sequence[tuple[int, Trial]]], device: DeviceSpec) -> list[_Batch]:
     """Lower batches of trials; where that fails, the two halves of a batch."""
-    target = tvm.target.Target(device.target_config())
+    target = tvm_target(device)
     found = []
     for batch in batches:
         funcs = {f"c{number}": t.kernel.func.with_attr("global_symbol", f"c{number}") for number, t in batch}
@@ -149,9 +142,9 @@ def _lowered(batches: Sequence[Sequence[tuple[int, Trial]]], device: DeviceSpec)
 
 def _candidates(files: Files, batch: _Batch, cubin: bytes) -> list[dict[str, Any]]:
     """Write a compiled batch; leave out what is more than one kernel."""
-    place = f"kernels/{batch.trials[0][0]}"
-    source = files.write(f"{place}.cu", batch.text)
-    compiled = files.write(f"{place}.cubin", cubin) if cubin else ""
+    prefix = f"kernels/{batch.trials[0][0]}"
+    source = files.write(f"{prefix}.cu", batch.text)
+    compiled = files.write(f"{prefix}.cubin", cubin) if cubin else ""
     single = {name: host for name, host in batch.hosts.items() if len(host.calls) == 1 and not host.memory}
     return [
         _candidate(files, number, trial, single[f"c{number}"]) | {"source": source, "cubin": compiled}
@@ -183,23 +176,23 @@ def _arguments(files: Files, trial: Trial) -> list[Mapping[str, Any]]:
     """For each parameter the file of its array, or which output it is."""
     shapes, dtypes = parameters(trial.task.function)
     count = trial.task.num_inputs
-    arrays = random_inputs(shapes[:count], dtypes)
+    arrays = tuning_inputs(shapes[:count], dtypes)
     packed = [trial.kernel.packs[i].apply(a) if i in trial.kernel.packs else a for i, a in enumerate(arrays)]
     inputs = [{"file": files.add_array(np.asarray(a))} for a in packed]
     return [*inputs, *({"output": i} for i in range(len(shapes) - count))]
 
 
-def _nothing(files: Files, compile_text: Callable[[str], bytes | None]) -> dict[str, Any]:
-    """The kernel that does nothing: what a launch costs."""
+def _empty_kernel(files: Files, compile_text: Callable[[str], bytes | None]) -> dict[str, Any]:
+    """The empty kernel, whose time is the cost of a launch."""
     array = files.add_array(np.zeros(4, np.float32))
-    cubin = compile_text(NOTHING)
+    cubin = compile_text(EMPTY_KERNEL)
     return {
         "kernel": "rammer_nothing",
         "grid": (1, 1, 1),
         "block": (32, 1, 1),
         "shared_bytes": 0,
         "arguments": [{"file": array}, {"file": array}],
-        "source": files.write("kernels/nothing.cu", NOTHING),
+        "source": files.write("kernels/nothing.cu", EMPTY_KERNEL),
         "cubin": files.write("kernels/nothing.cubin", cubin) if cubin else "",
     }
 

@@ -18,11 +18,11 @@ from ..log.writer import LogWriter
 from ..tasks import Task
 from ..trial import Outcome, Trial
 
-LEAST_SHARE = 0.05
-"""Of a launch's time, what is the kernel's at least: below it the clock says nothing."""
+MIN_KERNEL_SHARE = 0.05
+"""Least share of the kernel in the time of a launch; below it the clock is too coarse."""
 
 
-def take_times(
+def import_times(
     times: str | os.PathLike[str], tasks: Sequence[Task], device: DeviceSpec, logs: str | os.PathLike[str]
 ) -> Counter[str]:
     """Add times to the log of a device.
@@ -55,7 +55,7 @@ def take_times(
     with LogWriter(logs, device) as log:
         for line in read(path):
             _check_device(line, device, path)
-            counts[_take(line, by_key, log)] += 1
+            counts[_import_line(line, by_key, log)] += 1
     return counts
 
 
@@ -70,7 +70,7 @@ def _check_device(line: Mapping[str, Any], device: DeviceSpec, path: pathlib.Pat
         )
 
 
-def _take(line: Mapping[str, Any], tasks: Mapping[str, Task], log: LogWriter) -> str:
+def _import_line(line: Mapping[str, Any], tasks: Mapping[str, Task], log: LogWriter) -> str:
     task = tasks.get(line["function"])
     if task is None:
         return "of other models"
@@ -87,12 +87,12 @@ def _take(line: Mapping[str, Any], tasks: Mapping[str, Task], log: LogWriter) ->
 
 
 def outcome_of(line: Mapping[str, Any], units: int) -> Outcome:
-    """Turn a line into an outcome: an rTask takes the kernel's time, without the launch, over its rounds on the units.
+    """Turn a line into an outcome: the time of an rTask is the kernel's, less the launch, over its waves of blocks.
 
-    More rTasks than one may run on a multiprocessor at once; the time of one is then that of its share.
+    Several rTasks may run on a multiprocessor at once; the time of one is then its share.
     """
     if "error" in line:
         return Outcome(error=str(line["error"]))
-    whole = statistics.median(line["run_us"])
-    alone = max(whole - line["nothing_us"], LEAST_SHARE * whole)
+    median_us = statistics.median(line["run_us"])
+    alone = max(median_us - line["nothing_us"], MIN_KERNEL_SHARE * median_us)
     return Outcome(tuple(line["run_us"]), round(alone / -(-line["num_rtasks"] // units), 5))

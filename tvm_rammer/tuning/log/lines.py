@@ -46,7 +46,7 @@ def locked(folder: pathlib.Path) -> Iterator[None]:
 
 
 def append(path: pathlib.Path, value: Any) -> None:
-    """Append a line, after `mend`; the caller holds the lock of the folder.
+    """Append a line, after `repair`; the caller holds the lock of the folder.
 
     Raises
     ------
@@ -54,24 +54,24 @@ def append(path: pathlib.Path, value: Any) -> None:
         The disk is full, or the file cannot be written: it is as it was before.
     """
     line = json.dumps(value, separators=(",", ":")).encode() + b"\n"
-    mend(path)
+    repair(path)
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     except OSError as error:
         raise _not_written(path, error) from error
-    whole = os.fstat(handle).st_size
+    size = os.fstat(handle).st_size
     try:
         if os.write(handle, line) != len(line):
             raise OSError(0, "the disk is full")
         os.fsync(handle)
     except OSError as error:
-        os.ftruncate(handle, whole)
+        os.ftruncate(handle, size)
         raise _not_written(path, error) from error
     finally:
         os.close(handle)
 
 
-def mend(path: pathlib.Path) -> None:
+def repair(path: pathlib.Path) -> None:
     """Move a line without an end to `<name>.torn`, with a `TuningLogWarning`; the caller holds the lock of the folder.
 
     MetaSchedule's own reader gives up at such a line.
@@ -84,11 +84,11 @@ def mend(path: pathlib.Path) -> None:
             if size == 0 or os.pread(file.fileno(), 1, size - 1) == b"\n":
                 return
             text = path.read_bytes()
-            whole = text.rfind(b"\n") + 1
+            end = text.rfind(b"\n") + 1
             torn = path.with_name(f"{path.name}.torn")
             with torn.open("ab") as kept:
-                kept.write(text[whole:] + b"\n")
-            file.truncate(whole)
+                kept.write(text[end:] + b"\n")
+            file.truncate(end)
     except OSError as error:
         raise _not_written(path, error) from error
     number = text.count(b"\n") + 1
@@ -107,8 +107,8 @@ def _not_written(path: pathlib.Path, error: OSError) -> TuningLogError:
 
 
 def read(path: pathlib.Path) -> list[Any]:
-    """Read all lines of a file (`Follower.new`)."""
-    return Follower(path).new()
+    """Read all lines of a file (`Follower.read_new`)."""
+    return Follower(path).read_new()
 
 
 class Follower:
@@ -123,10 +123,10 @@ class Follower:
     def __init__(self, path: pathlib.Path) -> None:
         self._path, self._at, self._number = path, 0, 0
 
-    def new(self) -> list[Any]:
+    def read_new(self) -> list[Any]:
         """Read the lines that were appended since the last call; none where there is no file.
 
-        What is no whole line of JSON is left out, with a `TuningLogWarning`.
+        A line that is incomplete or no JSON is left out, with a `TuningLogWarning`.
 
         Raises
         ------

@@ -97,7 +97,7 @@ class TuningLog:
         found: dict[str, dict[Tiling, MeasuredTime]] = {}
         others: set[str] = set()
         folder = folder_of(self.root, device)
-        for record in whole_records(read(folder / RKERNELS), folder / RKERNELS):
+        for record in valid_records(read(folder / RKERNELS), folder / RKERNELS):
             if record["device"] != identity(device):
                 others.add("{name} ({arch}, {units} units)".format(**record["device"]))
             elif record.get("operator_us") is not None:
@@ -119,7 +119,7 @@ class TuningLog:
 _FIELDS = {"function", "rule", "choices", "num_rtasks", "rtask_us", "operator_us", "run_us", "code", "device"}
 
 
-def whole_records(values: Iterable[Any], path: pathlib.Path) -> Iterator[Mapping[str, Any]]:
+def valid_records(values: Iterable[Any], path: pathlib.Path) -> Iterator[Mapping[str, Any]]:
     """The lines of `rkernels.jsonl` that have what a record must have; a `TuningLogWarning` for each other one."""
     for value in values:
         if isinstance(value, dict) and value.keys() >= _FIELDS:

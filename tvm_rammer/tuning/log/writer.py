@@ -15,13 +15,14 @@ from typing import Any
 import tvm
 import tvm_ffi
 
+from ...compilation.target import tvm_target
 from ...device import DeviceSpec
 from ...rkernel_gen.measured import code_hash
 from ...rkernel_gen.tiling import Function, Tiling
 from ..trial import Outcome, Trial
 from .database import DATABASE, RECORDS, WORKLOADS
-from .lines import Follower, TuningLogWarning, append, locked, mend, read
-from .reader import RKERNELS, folder_of, identity, tiling_of, whole_records
+from .lines import Follower, TuningLogWarning, append, locked, read, repair
+from .reader import RKERNELS, folder_of, identity, tiling_of, valid_records
 
 CLAIMS = ".claims"
 
@@ -44,14 +45,14 @@ class LogWriter:
     def __init__(self, root: str | os.PathLike[str], device: DeviceSpec) -> None:
         self.folder = folder_of(root, device)
         self._device = device
-        self._target = tvm.target.Target(device.target_config())
+        self._target = tvm_target(device)
         self._records = Follower(self.folder / RKERNELS)
         self._workloads = Follower(self.folder / WORKLOADS)
         self._known_workloads: list[Any] = []
         self._tried: dict[str, dict[Tiling, tuple[str, Outcome]]] = {}
         with locked(self.folder):
             for name in (RKERNELS, *DATABASE):
-                mend(self.folder / name)
+                repair(self.folder / name)
             self._claims = _Claims(self.folder)
             self._follow()
 
@@ -64,14 +65,14 @@ class LogWriter:
         self._claims.close()
 
     def tried(self, function: Function) -> dict[Tiling, tuple[str, Outcome]]:
-        """The tilings of a function that anyone has tried on this device: code hash and outcome, failures too."""
+        """The tilings of a function that some tuner has tried on this device: code hash and outcome, failures too."""
         return self._tried.get(function.key, {})
 
     def claim(self, trials: Iterable[Trial]) -> list[Trial]:
-        """Of some trials, those that nobody has tried or is trying; nobody else will, until the next claim."""
+        """Claim the trials that no tuner has tried or claimed; they are released by the next claim."""
         with locked(self.folder):
             self._follow()
-            taken = self._claims.of_others()
+            taken = self._claims.of_other_tuners()
             free = [t for t in trials if _label(t) not in taken and not self._is_tried(t)]
             self._claims.write([_label(t) for t in free])
         return free
@@ -113,8 +114,8 @@ class LogWriter:
         }
 
     def _follow(self) -> None:
-        mend(self.folder / RKERNELS)
-        for record in whole_records(self._records.new(), self.folder / RKERNELS):
+        repair(self.folder / RKERNELS)
+        for record in valid_records(self._records.read_new(), self.folder / RKERNELS):
             if record["device"] == identity(self._device):
                 outcome = Outcome(tuple(record["run_us"]), record["rtask_us"], record.get("error", ""))
                 self._tried.setdefault(record["function"], {})[tiling_of(record)] = (record["code"], outcome)
@@ -134,13 +135,13 @@ class LogWriter:
         """The line of a workload: records refer to it by number, so it is looked for in what all tuners wrote."""
         from tvm.s_tir.meta_schedule.database import Workload
 
-        self._known_workloads += self._workloads.new()
+        self._known_workloads += self._workloads.read_new()
         module = Workload.from_json(line).mod
         for index, known in enumerate(self._known_workloads):
             if known[0] == line[0] and tvm_ffi.structural_equal(Workload.from_json(known).mod, module):
                 return index
         append(self.folder / WORKLOADS, line)
-        self._known_workloads += self._workloads.new()
+        self._known_workloads += self._workloads.read_new()
         return len(self._known_workloads) - 1
 
 
@@ -180,9 +181,9 @@ class _Claims:
         json.dump(labels, self._handle)
         self._handle.flush()
 
-    def of_others(self) -> set[str]:
+    def of_other_tuners(self) -> set[str]:
         """What living tuners are trying; the files of dead ones are removed."""
-        return {label for path in self._folder.glob(f"{CLAIMS}.*") if path != self._path for label in _living(path)}
+        return {label for path in self._folder.glob(f"{CLAIMS}.*") if path != self._path for label in _claims_of(path)}
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -190,7 +191,7 @@ class _Claims:
         self._handle.close()
 
 
-def _living(path: pathlib.Path) -> Iterator[str]:
+def _claims_of(path: pathlib.Path) -> Iterator[str]:
     with contextlib.suppress(FileNotFoundError), path.open(encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

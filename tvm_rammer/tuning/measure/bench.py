@@ -10,12 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 import tvm
 
+from ...compilation.target import tvm_target
 from ...device import DeviceSpec, host_cpu
 from ...rkernel_gen.tiling import Function
 from ..tasks import Task
 from ..trial import Outcome, Trial
 from . import evaluate
-from .evaluate import Case, poisoned_outputs, random_inputs, split_times
+from .evaluate import Case, poisoned_outputs, split_times, tuning_inputs
 
 BUILD_S, RUN_S = 60.0, 30.0
 """Time limits of a build and of a run."""
@@ -44,11 +45,11 @@ class KernelBench:
 
         self._scratch = tempfile.TemporaryDirectory(prefix="tvm_rammer_tune_")
         self._folder = pathlib.Path(self._scratch.name)
-        self._target = tvm.target.Target(device.target_config())
+        self._target = tvm_target(device)
         self._references: dict[str, pathlib.Path] = {}
         self._cases = 0
         self._runners = remote or LocalRunners()
-        self._runner = self._runners.start(self._folder)
+        self._runner = self._runners.make_runner(self._folder)
         export = partial(_export, str(self._folder))
         self._builder = LocalBuilder(max_workers=host_cpu().units, timeout_sec=BUILD_S, f_build=_build, f_export=export)
 
@@ -90,7 +91,7 @@ class KernelBench:
         key = task.function.key
         if key not in self._references:
             self._references[key] = self._folder / f"reference{len(self._references)}.npz"
-            np.savez(self._references[key], *reference_outputs(task))
+            np.savez(self._references[key], *unscheduled_outputs(task))
         return self._references[key]
 
 
@@ -108,11 +109,11 @@ def parameters(function: Function) -> tuple[tuple[tuple[int, ...], ...], tuple[s
     return tuple(tuple(int(n) for n in p.shape) for p in params), tuple(str(p.dtype) for p in params)
 
 
-def reference_outputs(task: Task) -> list[np.ndarray]:
-    """What a function gives for `random_inputs`, by TVM's code of the function as it is: no schedule, one thread."""
+def unscheduled_outputs(task: Task) -> list[np.ndarray]:
+    """What a function gives for `tuning_inputs`, by TVM's code of the function as it is: no schedule, one thread."""
     shapes, dtypes = parameters(task.function)
     count = task.num_inputs
-    arrays = random_inputs(shapes[:count], dtypes) + poisoned_outputs(shapes[count:], dtypes[count:])
+    arrays = tuning_inputs(shapes[:count], dtypes) + poisoned_outputs(shapes[count:], dtypes[count:])
     host = tvm.target.Target({"kind": "llvm"})
     built = tvm.compile(tvm.IRModule({"main": task.function.func.with_attr("global_symbol", "main")}), host)
     tensors = [tvm.runtime.tensor(a) for a in arrays]
@@ -151,7 +152,7 @@ def _last_line(message: Any) -> str:
 class Runners(Protocol):
     """A kind of runner, and how many trials it is given at once."""
 
-    def start(self, folder: pathlib.Path) -> Any:
+    def make_runner(self, folder: pathlib.Path) -> Any:
         """Make the runner; cases are in `folder`."""
 
     def groups(self, ready: list[tuple[Trial, Any]]) -> list[list[tuple[Trial, Any]]]:
@@ -161,7 +162,7 @@ class Runners(Protocol):
 class LocalRunners:
     """Kernels run on this machine, one by one: each outcome is known before the next starts."""
 
-    def start(self, folder: pathlib.Path) -> Any:
+    def make_runner(self, folder: pathlib.Path) -> Any:
         """Start the process that runs them; it is started anew after a crash or a time-out."""
         from tvm.s_tir.meta_schedule.runner import LocalRunner
 

@@ -21,8 +21,8 @@ from ...kernel import Pack
 TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-9}
 """Largest error over the largest magnitude of the reference, by type; integers must be equal."""
 
-REPEAT_S, BUDGET_S, MOST = 0.01, 0.1, 7
-"""A measurement lasts so long at least; all of a kernel some `BUDGET_S`; there are 3 to `MOST` of them."""
+MIN_REPEAT_S, TOTAL_S, MAX_REPEATS = 0.01, 0.1, 7
+"""Least time of one measurement; time of all measurements of a kernel, about; their greatest number (least: 3)."""
 
 SEED = 20
 
@@ -66,13 +66,16 @@ class Case:
 
     def arrays(self) -> list[np.ndarray]:
         """The kernel's arguments; outputs hold what no kernel would write."""
-        arrays = random_inputs(self.shapes[: self.num_inputs], self.dtypes)
+        arrays = tuning_inputs(self.shapes[: self.num_inputs], self.dtypes)
         packed = [self.packs[i].apply(a) if i in self.packs else a for i, a in enumerate(arrays)]
         return packed + poisoned_outputs(self.shapes[self.num_inputs :], self.dtypes[self.num_inputs :])
 
 
-def random_inputs(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> list[np.ndarray]:
-    """Seeded values: normal ones as real data have them; of integers 0 and 1, which are indices into anything."""
+def tuning_inputs(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> list[np.ndarray]:
+    """Inputs of a function, always the same: normal floats; integers 0 and 1, which are valid indices of any tensor.
+
+    Each input depends on its position and its own shape and type alone.
+    """
     made = []
     for i, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=False)):
         rng = np.random.default_rng([SEED, i])
@@ -83,12 +86,10 @@ def random_inputs(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> l
 
 def poisoned_outputs(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str]) -> list[np.ndarray]:
     """Arrays of NaN, or of the largest value where there is none."""
-    pairs = zip(shapes, dtypes, strict=True)
-    return [np.frombuffer(b"\xff" * _nbytes(s, d), d).reshape(s).copy() for s, d in pairs]
-
-
-def _nbytes(shape: tuple[int, ...], dtype: str) -> int:
-    return math.prod(shape) * np.dtype(dtype).itemsize
+    arrays = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+    for array in arrays:
+        array.reshape(-1).view(np.uint8).fill(0xFF)
+    return arrays
 
 
 def difference(got: np.ndarray, want: np.ndarray) -> str:
@@ -146,7 +147,7 @@ def _evaluate(module: Any, device: Any, arguments: list[Any], function: Callable
     module["main"](*tensors)
     _check(case, tensors)
     together = _times(module, device, tensors)
-    # One worker runs all rTasks one after another: one rTask alone, without the price of a launch.
+    # One worker runs all rTasks one after another: one rTask alone, without the cost of a launch.
     use_workers(1)
     alone = [t / case.num_rtasks for t in _times(module, device, tensors)]
     use_workers(case.units)
@@ -163,8 +164,8 @@ def _check(case: Case, tensors: Sequence[Any]) -> None:
 
 def _times(module: Any, device: Any, tensors: Sequence[Any]) -> list[float]:
     once = module.time_evaluator("main", device, number=1, repeat=1)(*tensors).mean
-    number = max(1, math.ceil(REPEAT_S / max(once, 1e-9)))
-    repeats = min(MOST, max(3, int(BUDGET_S / (number * max(once, 1e-9)))))
+    number = max(1, math.ceil(MIN_REPEAT_S / max(once, 1e-9)))
+    repeats = min(MAX_REPEATS, max(3, int(TOTAL_S / (number * max(once, 1e-9)))))
     return [float(t) for t in module.time_evaluator("main", device, number=number, repeat=repeats)(*tensors).results]
 
 

@@ -45,7 +45,7 @@ class RemoteRunners:
                 f"python -m tvm.exec.rpc_server --tracker {tracker} --key {key}"
             )
 
-    def start(self, folder: pathlib.Path) -> Any:
+    def make_runner(self, folder: pathlib.Path) -> Any:
         """Make a runner with as many connections as there are servers."""
         from tvm.s_tir.meta_schedule.runner import RPCConfig, RPCRunner
 
@@ -62,7 +62,7 @@ class RemoteRunners:
 
 
 def server_keys(host: str, port: int) -> list[str]:
-    """The keys of all servers that a tracker knows; TVM's own client waits for ever where nobody answers.
+    """The keys of all servers that a tracker knows; TVM's own client waits for ever where no tracker answers.
 
     Raises
     ------

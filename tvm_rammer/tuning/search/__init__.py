@@ -1,7 +1,7 @@
 """Which tilings are tried, and in which order.
 
 tuner     proposes, measures, logs, learns
-search    first what the rules' model likes best, then what measured times say
+search    first by the analytical cost model, then by a learned one
 budget    how many trials each function gets
-progress  tells how it gets on
+progress  shows progress
 """

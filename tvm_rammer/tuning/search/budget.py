@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ..tasks import Task
 
-LEAST = 8
+MIN_TRIALS = 8
 """Trials of a function at least, where there are enough for all."""
 
 
@@ -14,7 +14,7 @@ def share_trials(tasks: Sequence[Task], trials: int) -> list[int]:
     Parameters
     ----------
     tasks : sequence of Task
-        The most worth first.
+        By falling total time.
     trials : int
 
     Returns
@@ -22,18 +22,18 @@ def share_trials(tasks: Sequence[Task], trials: int) -> list[int]:
     list of int
         For each task, no more than its space has tilings; all of them get some before any gets more by its share.
     """
-    rooms = [len(task.space) for task in tasks]
+    limits = [len(task.space) for task in tasks]
     given = [0] * len(tasks)
-    left = min(trials, sum(rooms))
-    for _ in range(LEAST):
-        for i, room in enumerate(rooms):
-            if left and given[i] < room:
+    left = min(trials, sum(limits))
+    for _ in range(MIN_TRIALS):
+        for i, limit in enumerate(limits):
+            if left and given[i] < limit:
                 given[i] += 1
                 left -= 1
     while left:
         # The one whose share is farthest above what it has: the largest remainder, one trial at a time.
         i = max(
-            (i for i, room in enumerate(rooms) if given[i] < room), key=lambda i: tasks[i].share_us / (given[i] + 1)
+            (i for i, limit in enumerate(limits) if given[i] < limit), key=lambda i: tasks[i].total_us / (given[i] + 1)
         )
         given[i] += 1
         left -= 1

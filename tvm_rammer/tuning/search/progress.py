@@ -1,4 +1,4 @@
-"""Tells how a tuner gets on: one line that changes on a terminal, one line a function elsewhere."""
+"""Shows progress: one line that changes on a terminal, one line a function elsewhere."""
 
 import time
 from collections.abc import Callable

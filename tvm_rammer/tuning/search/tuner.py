@@ -12,9 +12,9 @@ from ..tasks import Task
 from ..trial import Outcome, Trial
 from .budget import share_trials
 from .progress import Progress
-from .search import CostModel, Search
+from .search import LearnedCostModel, Search
 
-BATCH, EACH = 32, 8
+BATCH, PER_FUNCTION = 32, 8
 """Trials that are built together, and those of one function among them."""
 
 
@@ -53,7 +53,7 @@ def tune(
     Parameters
     ----------
     tasks : sequence of Task
-        The most worth first.
+        By falling total time.
     device : DeviceSpec
     bench : Bench
     logs : path
@@ -68,7 +68,7 @@ def tune(
         The log cannot be written.
     """
     with LogWriter(logs, device) as log:
-        model = CostModel()
+        model = LearnedCostModel()
         quotas = dict(zip((t.function.key for t in tasks), share_trials(tasks, trials), strict=True))
         searches = [Search(task, seed) for task in tasks]
         known = {s.task.function.key: s.restore(log.tried(s.task.function)) for s in searches}
@@ -78,7 +78,7 @@ def tune(
             for trial, outcome in zip(old, outcomes, strict=True):
                 progress.known(trial, outcome)
             if old and left[old[0].task.function.key]:
-                model.learn(old[0].task, old, outcomes)
+                model.update(old[0].task, old, outcomes)
         before = progress.done
         while batch := _next_batch(searches, left, model, log, progress):
             _measure(batch, bench, log, model, progress)
@@ -90,7 +90,7 @@ def first_trials(
     tasks: Sequence[Task], device: DeviceSpec, logs: str | os.PathLike[str], *, trials: int, seed: int = 0
 ) -> list[Trial]:
     """Choose trials without any measurement: what `tune` would begin with, as far as the log does not have it."""
-    model = CostModel()
+    model = LearnedCostModel()
     found = []
     with LogWriter(logs, device) as log:
         for task, quota in zip(tasks, share_trials(tasks, trials), strict=True):
@@ -101,13 +101,13 @@ def first_trials(
 
 
 def _next_batch(
-    searches: Sequence[Search], left: dict[str, int], model: CostModel, log: LogWriter, progress: Progress
+    searches: Sequence[Search], left: dict[str, int], model: LearnedCostModel, log: LogWriter, progress: Progress
 ) -> list[Trial]:
     """Some trials of some functions, claimed from other tuners; what these took counts as tried."""
     batch: list[Trial] = []
     for search in searches:
         key = search.task.function.key
-        wanted = min(left[key], EACH, BATCH - len(batch))
+        wanted = min(left[key], PER_FUNCTION, BATCH - len(batch))
         if not wanted:
             continue
         proposed = search.propose(wanted, model)
@@ -124,11 +124,11 @@ def _next_batch(
     return claimed or (_next_batch(searches, left, model, log, progress) if batch else [])
 
 
-def _measure(batch: Sequence[Trial], bench: Bench, log: LogWriter, model: CostModel, progress: Progress) -> None:
+def _measure(batch: Sequence[Trial], bench: Bench, log: LogWriter, model: LearnedCostModel, progress: Progress) -> None:
     done: dict[str, list[tuple[Trial, Outcome]]] = {}
     for trial, outcome in bench.measure(batch):
         log.add(trial, outcome)
         progress.add(trial, outcome)
         done.setdefault(trial.task.function.key, []).append((trial, outcome))
     for pairs in done.values():
-        model.learn(pairs[0][0].task, [t for t, _ in pairs], [o for _, o in pairs])
+        model.update(pairs[0][0].task, [t for t, _ in pairs], [o for _, o in pairs])

@@ -1,4 +1,4 @@
-"""When what an rTask reads is there, seen from each vEU."""
+"""When the data that an rTask reads has been written, and by which vEUs."""
 
 import math
 from collections.abc import Iterable
@@ -7,38 +7,39 @@ from dataclasses import dataclass
 from .placement import Placement
 
 NEVER = -math.inf
-"""The time of something that need not be waited for."""
+"""The time of data that need not be waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """When what an rTask reads is there.
+    """When the data that an rTask reads has been written.
 
     Parameters
     ----------
-    lane : int or None
-        The lane that makes the last of it; None if several lanes do, or none.
-    at_us : float
-        When the last of it is made, in microseconds.
-    rest_us : float
-        When the other lanes have made the rest.
-    near : int or None
-        The lane that makes the middle of what it reads; None if it reads whole operators.
+    last_veu : int or None
+        The vEU that writes the last of it; None if several vEUs do, or none.
+    last_us : float
+        When the last of it is written, in microseconds.
+    others_us : float
+        When the other vEUs have written the rest.
+    middle_veu : int or None
+        The vEU that writes the middle of what it reads; None if it reads from all rTasks of its predecessors.
     """
 
-    lane: int | None
-    at_us: float
-    rest_us: float
-    near: int | None
+    last_veu: int | None
+    last_us: float
+    others_us: float
+    middle_veu: int | None
 
     @property
-    def home(self) -> int | None:
-        """Where it starts earliest, or as early as anywhere else and next to what it reads; None if anywhere."""
-        return self.lane if self.near is not None and self.lane is not None and self.at_us > self.rest_us else self.near
+    def data_veu(self) -> int | None:
+        """The vEU to prefer: the one whose own data comes last, else the one that writes the middle; None for any."""
+        own_data_is_last = self.last_veu is not None and self.last_us > self.others_us
+        return self.last_veu if self.middle_veu is not None and own_data_is_last else self.middle_veu
 
     def start_us(self, veu: int, ready_us: float, signal_us: float) -> float:
-        """When the rTask can start on a vEU that is ready at `ready_us`: what a vEU made itself needs no signal."""
-        return max(ready_us, (self.rest_us if veu == self.lane else self.at_us) + signal_us)
+        """When the rTask can start on a vEU that is free at `ready_us`: a vEU needs no signal for its own data."""
+        return max(ready_us, (self.others_us if veu == self.last_veu else self.last_us) + signal_us)
 
 
 def arrival(reads: Iterable[tuple[Placement, int | None]]) -> Arrival:
@@ -47,22 +48,24 @@ def arrival(reads: Iterable[tuple[Placement, int | None]]) -> Arrival:
     Parameters
     ----------
     reads : iterable of (Placement, int or None)
-        The rTasks that it depends on, as bits; None for all.
+        For each operator the rTasks that it depends on, as bits; None for all.
     """
-    made: dict[int | None, float] = {}
-    near, latest = None, -1
-    for placed, bits in reads:
-        part = None if bits is None else placed.lanes_of(bits)
+    written_us: dict[int | None, float] = {}
+    middle_veu, latest = None, -1
+    for placement, bits in reads:
+        part = None if bits is None else placement.veus_of(bits)
         if part is None:
-            made[placed.home] = max(made.get(placed.home, NEVER), placed.finish_us)
+            veu = placement.only_veu
+            written_us[veu] = max(written_us.get(veu, NEVER), placement.finish_us)
         else:
-            for lane in part:
-                made[lane] = max(made.get(lane, NEVER), placed.ends_us[lane])
-        if bits and placed.rank > latest:
+            for veu in part:
+                written_us[veu] = max(written_us.get(veu, NEVER), placement.ends_us[veu])
+        if bits and placement.number > latest:
             lowest = (bits & -bits).bit_length() - 1
-            near, latest = placed.owner((lowest + bits.bit_length() - 1) // 2), placed.rank
-    if not made:
-        return Arrival(None, NEVER, NEVER, near)
-    last = max(made, key=lambda lane: made[lane])
-    at_us = made.pop(last)
-    return Arrival(last, at_us, max(made.values(), default=NEVER) if last is not None else at_us, near)
+            middle_veu, latest = placement.veu_of((lowest + bits.bit_length() - 1) // 2), placement.number
+    if not written_us:
+        return Arrival(None, NEVER, NEVER, middle_veu)
+    last_veu = max(written_us, key=lambda veu: written_us[veu])
+    last_us = written_us.pop(last_veu)
+    others_us = max(written_us.values(), default=NEVER) if last_veu is not None else last_us
+    return Arrival(last_veu, last_us, others_us, middle_veu)

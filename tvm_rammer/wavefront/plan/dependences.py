@@ -1,8 +1,8 @@
-"""Which rTasks an rTask depends on: those whose output it reads, not their whole operator.
+"""Which rTasks an rTask depends on: those whose output it reads, rather than all of their operator.
 
 Rammer's barrier-rTask waits for a set of rTasks (OSDI 2020, 3.4). Here that set comes from the footprints of the
 two kernels. Two rTasks are independent if the boxes that they touch lie apart in some dimension: of the view
-that both footprints have, or else of the buffer's own shape, or of the buffer as one long row.
+that both footprints have, or else of the buffer's own shape, or of its elements in row-major order.
 """
 
 import math
@@ -15,8 +15,8 @@ from ...ir import Footprint, RGraph, RKernel, RProgram
 Needs = tuple[int, ...]
 """For each rTask of a reader the rTasks of a writer that it depends on, as bits."""
 
-Span = tuple[int, int]
-Box = tuple[Span, ...]
+Interval = tuple[int, int]
+Box = tuple[Interval, ...]
 
 
 def needs(graph: RGraph, writer: int, writes: RKernel, reader: int, reads: RKernel) -> Needs | None:
@@ -40,61 +40,63 @@ def needs(graph: RGraph, writer: int, writes: RKernel, reader: int, reads: RKern
     for i, b in enumerate(after.inputs):
         for n, written in enumerate(before.outputs):
             if b == written:
-                out, into = _region(writes, len(before.inputs) + n), _region(reads, i)
+                out, into = _footprint(writes, len(before.inputs) + n), _footprint(reads, i)
                 if out is None or into is None:
                     return None
-                met = _meet(out, writes.num_rtasks, into, reads.num_rtasks, graph.buffers[b].shape)
-                if met is None:
+                sets = _overlaps(out, writes.num_rtasks, into, reads.num_rtasks, graph.buffers[b].shape)
+                if sets is None:
                     return None
-                found.append(met)
+                found.append(sets)
     if len(found) == 1:
         return found[0]
     return tuple(union(bits, range(len(bits))) for bits in zip(*found, strict=True))
 
 
 def union(sets: Sequence[int], indices: Iterable[int]) -> int:
-    """Unite some of many sets of bits."""
+    """The union of some of many sets, each as bits."""
     bits = 0
     for i in indices:
         bits |= sets[i]
     return bits
 
 
-def fallbacks(program: RProgram) -> tuple[int, int]:
-    """Count the dependences between operators of a program, and those that nothing is known of.
+def count_unknown(program: RProgram) -> tuple[int, int]:
+    """Count the dependences between operators of a program, and those for which footprints are missing.
 
     Returns
     -------
     unknown : int
-        Dependences for which a kernel lacks the footprint: each rTask waits for the whole operator.
+        Dependences for which a kernel lacks the footprint: each rTask waits for all of the operator.
     total : int
     """
     graph, kernels = program.graph, program.kernels
-    made = {b: (o, n) for o, op in enumerate(graph.operators) for n, b in enumerate(op.outputs)}
-    edges = [(o, i, *made[b]) for o, op in enumerate(graph.operators) for i, b in enumerate(op.inputs) if b in made]
-    unknown = sum(
-        _region(kernels[reader], i) is None or _region(kernels[writer], len(graph.operators[writer].inputs) + n) is None
+    producer = {b: (o, n) for o, op in enumerate(graph.operators) for n, b in enumerate(op.outputs)}
+    edges = [
+        (o, i, *producer[b]) for o, op in enumerate(graph.operators) for i, b in enumerate(op.inputs) if b in producer
+    ]
+    pairs = [
+        (_footprint(kernels[reader], i), _footprint(kernels[writer], len(graph.operators[writer].inputs) + n))
         for reader, i, writer, n in edges
-    )
-    return unknown, len(edges)
+    ]
+    return sum(None in pair for pair in pairs), len(pairs)
 
 
-def _region(kernel: RKernel, parameter: int) -> Footprint | None:
+def _footprint(kernel: RKernel, parameter: int) -> Footprint | None:
     return kernel.footprints[parameter] if parameter < len(kernel.footprints) else None
 
 
 @lru_cache(maxsize=4096)
-def _meet(writes: Footprint, writers: int, reads: Footprint, readers: int, shape: tuple[int, ...]) -> Needs | None:
-    """For each reading rTask the writing ones that it meets; None where each meets all. A pure function's memory."""
+def _overlaps(writes: Footprint, writers: int, reads: Footprint, readers: int, shape: tuple[int, ...]) -> Needs | None:
+    """For each reading rTask the writing ones whose box overlaps its own, as bits; None where all do."""
     if not (_fits(writes, writers, shape) and _fits(reads, readers, shape)):
         return None
     everything = (1 << writers) - 1
-    met = [everything] * readers
+    overlapping = [everything] * readers
     for written, read in _axes(writes, writers, reads, readers, shape):
-        find = _Axis(written)
-        for r, span in enumerate(read):
-            met[r] &= find.meeting(span)
-    return None if all(bits == everything for bits in met) else tuple(met)
+        axis = _Axis(written)
+        for r, interval in enumerate(read):
+            overlapping[r] &= axis.overlapping(interval)
+    return None if all(bits == everything for bits in overlapping) else tuple(overlapping)
 
 
 def _fits(footprint: Footprint, num_rtasks: int, shape: tuple[int, ...]) -> bool:
@@ -108,15 +110,15 @@ def _fits(footprint: Footprint, num_rtasks: int, shape: tuple[int, ...]) -> bool
 
 def _axes(
     writes: Footprint, writers: int, reads: Footprint, readers: int, shape: tuple[int, ...]
-) -> list[tuple[list[Span], list[Span]]]:
-    """The dimensions in which to compare: for each the spans of the writers and of the readers."""
+) -> list[tuple[list[Interval], list[Interval]]]:
+    """The dimensions in which to compare: for each the intervals of the writers and of the readers."""
     view = writes.view or shape
     written, read = _boxes(writes, writers, view), _boxes(reads, readers, reads.view or shape)
     if view == (reads.view or shape):
         return [([w[d] for w in written], [r[d] for r in read]) for d in range(len(view))]
     own = [_reshape(box, view, shape) for box in written], [_reshape(box, reads.view or shape, shape) for box in read]
-    row = [_row(box, view) for box in written], [_row(box, reads.view or shape) for box in read]
-    return [row, *(([w[d] for w in own[0]], [r[d] for r in own[1]]) for d in range(len(shape)))]
+    linear = [_row_major(box, view) for box in written], [_row_major(box, reads.view or shape) for box in read]
+    return [linear, *(([w[d] for w in own[0]], [r[d] for r in own[1]]) for d in range(len(shape)))]
 
 
 def _boxes(footprint: Footprint, num_rtasks: int, view: tuple[int, ...]) -> list[Box]:
@@ -128,8 +130,8 @@ def _boxes(footprint: Footprint, num_rtasks: int, view: tuple[int, ...]) -> list
     return boxes
 
 
-def _row(box: Box, view: tuple[int, ...]) -> Span:
-    """From the first element of a box to its last, the buffer as one long row."""
+def _row_major(box: Box, view: tuple[int, ...]) -> Interval:
+    """From the first element of a box to its last, in row-major order."""
     if any(low == high for low, high in box):
         return 0, 0
     first = last = 0
@@ -141,10 +143,10 @@ def _row(box: Box, view: tuple[int, ...]) -> Span:
 def _reshape(box: Box, view: tuple[int, ...], shape: tuple[int, ...]) -> Box:
     """The smallest box of the buffer's own shape around a box of a view."""
     same = next((d for d, (a, b) in enumerate(zip(view, shape, strict=False)) if a != b), min(len(view), len(shape)))
-    first, end = _row(box[same:], view[same:])
+    first, end = _row_major(box[same:], view[same:])
     if first == end:
         return ((0, 0),) * len(shape)
-    inner: list[Span] = []
+    inner: list[Interval] = []
     last, together = end - 1, True
     for d in range(same, len(shape)):
         stride = math.prod(shape[d + 1 :])
@@ -156,25 +158,25 @@ def _reshape(box: Box, view: tuple[int, ...], shape: tuple[int, ...]) -> Box:
 
 
 class _Axis:
-    """Finds those of many spans that meet a span: begun before its end, not ended by its beginning."""
+    """Finds those of many intervals that overlap another: they start before its end, and end after its start."""
 
-    def __init__(self, spans: Sequence[Span]) -> None:
-        self.starts, self.begun = _sweep([low for low, _ in spans])
-        self.ends, self.ended = _sweep([high for _, high in spans])
-        self.known: dict[Span, int] = {}
+    def __init__(self, intervals: Sequence[Interval]) -> None:
+        self.starts, self.started = _prefixes([low for low, _ in intervals])
+        self.ends, self.ended = _prefixes([high for _, high in intervals])
+        self.found: dict[Interval, int] = {}
 
-    def meeting(self, span: Span) -> int:
-        """The spans that meet it, as bits."""
-        if span not in self.known:
-            begun = self.begun[bisect_left(self.starts, span[1])]
-            self.known[span] = begun & ~self.ended[bisect_right(self.ends, span[0])]
-        return self.known[span]
+    def overlapping(self, interval: Interval) -> int:
+        """The intervals that overlap it, as bits."""
+        if interval not in self.found:
+            started = self.started[bisect_left(self.starts, interval[1])]
+            self.found[interval] = started & ~self.ended[bisect_right(self.ends, interval[0])]
+        return self.found[interval]
 
 
-def _sweep(places: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The places in order, and after how many of them which ones have been passed."""
-    order = sorted(range(len(places)), key=lambda n: places[n])
-    passed = [0]
+def _prefixes(ends: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Sort ends; for each number of them, from none to all, which intervals the first so many belong to, as bits."""
+    order = sorted(range(len(ends)), key=lambda n: ends[n])
+    prefixes = [0]
     for n in order:
-        passed.append(passed[-1] | 1 << n)
-    return [places[n] for n in order], passed
+        prefixes.append(prefixes[-1] | 1 << n)
+    return [ends[n] for n in order], prefixes

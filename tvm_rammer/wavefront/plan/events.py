@@ -1,4 +1,4 @@
-"""Events in the making, and the last step of building: signals where someone waits, dense numbers."""
+"""Events while a plan is built, and the last step of building: signals where there are waits, events renumbered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from ...ir import Instruction, Lane, Run, Signal, Wait
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that lanes wait for.
+    """What vEUs wait for.
 
     Parameters
     ----------
     operator : int or None
         Whose rTasks; None for a barrier, whose signals are in the lanes already.
     part : tuple of int or None
-        The lanes that signal once they have run their rTasks of it; None for all lanes that run any.
+        The vEUs that signal once they have run their rTasks of it; None for all vEUs that run any.
     """
 
     operator: int | None = None
@@ -38,20 +38,20 @@ def finish_events(
     Returns
     -------
     lanes : tuple of Lane
-        A lane signals an event once, after the last of its rTasks of the event's operator. Nobody signals what
-        nobody waits for.
+        A lane signals an event once, after the last of its rTasks of the event's operator. An event without a wait is
+        not signalled.
     num_events : int
         Numbered by operators in the order of appending, then barriers.
     """
-    rank = {o: n for n, o in enumerate(operators)}
+    number_of = {o: n for n, o in enumerate(operators)}
     awaited = {i.event for lane in lanes for i in lane if isinstance(i, Wait)}
-    barriers_last = len(rank)
+    after_operators = len(number_of)
 
-    def place(e: int) -> tuple[int, int]:
+    def sort_key(e: int) -> tuple[int, int]:
         operator = events[e].operator
-        return (barriers_last if operator is None else rank[operator]), e
+        return (after_operators if operator is None else number_of[operator]), e
 
-    order = sorted(awaited, key=place)
+    order = sorted(awaited, key=sort_key)
     number = {e: n for n, e in enumerate(order)}
     of_operator: dict[int, list[int]] = {}
     for e in order:
@@ -60,12 +60,12 @@ def finish_events(
     position = {o: n for n, o in enumerate(sorted(operators))}
     finished = []
     for v, lane in enumerate(lanes):
-        mine = {
+        signals = {
             o: [number[e] for e in of_operator[o] if (part := events[e].part) is None or v in part]
             for o in dict.fromkeys(i.operator for i in lane if isinstance(i, Run))
             if o in of_operator
         }
-        finished.append(_finish_lane(lane, position, number, mine))
+        finished.append(_finish_lane(lane, position, number, signals))
     return tuple(finished), len(number)
 
 
@@ -73,15 +73,15 @@ def _finish_lane(
     lane: Sequence[Instruction], position: dict[int, int], number: dict[int, int], signals: dict[int, list[int]]
 ) -> Lane:
     last = {i.operator: n for n, i in enumerate(lane) if isinstance(i, Run)}
-    done: list[Instruction] = []
+    finished: list[Instruction] = []
     for n, instruction in enumerate(lane):
         if isinstance(instruction, Run):
             operator = instruction.operator
-            done.append(Run(position[operator], instruction.start, instruction.count, instruction.step))
+            finished.append(Run(position[operator], instruction.start, instruction.count, instruction.step))
             if last[operator] == n:
-                done += [Signal(event) for event in signals.get(operator, ())]
+                finished += [Signal(event) for event in signals.get(operator, ())]
         elif isinstance(instruction, Signal):
-            done.append(Signal(number[instruction.event]))
+            finished.append(Signal(number[instruction.event]))
         else:
-            done.append(Wait(number[instruction.event], instruction.arrivals))
-    return tuple(done)
+            finished.append(Wait(number[instruction.event], instruction.arrivals))
+    return tuple(finished)

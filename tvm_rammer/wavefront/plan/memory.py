@@ -1,27 +1,27 @@
-"""Where intermediate buffers lie in the workspace: memory of the dead is given to the living."""
+"""Offsets of intermediate buffers in the workspace: a buffer may take the memory of one that is dead by then."""
 
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...ir import Lane, RGraph, align
-from .clocks import Clock, Clocks
+from .clocks import Clock, ClockArithmetic
 from .order import operator_order
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Tenant:
-    """A buffer in its place, and how far each lane is once all that touches it has ended."""
+class _Allocation:
+    """The memory of a buffer, and how far the lanes are once every rTask that reads or writes it has ended."""
 
     offset: int
     end: int
-    free: Clock
+    dead: Clock
 
 
 def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[dict[int, int], int]:
-    """Give each intermediate buffer its offset.
+    """Give each intermediate buffer its offset, by best fit.
 
-    A buffer takes memory of another only if all rTasks that touch the other are done before its writer
+    A buffer takes memory of another only if all rTasks that read or write the other have ended before its writer
     begins, by the order that the lanes have anyway: no wait is added for memory.
 
     Parameters
@@ -38,41 +38,42 @@ def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[
     workspace_bytes : int
     """
     order = operator_order(lanes, len(graph.operators), num_events)
-    clocks = Clocks.of(len(lanes))
-    free = [0] * len(graph.buffers)
+    arithmetic = ClockArithmetic.of(len(lanes))
+    dead = [0] * len(graph.buffers)
     for op, end in zip(graph.operators, order.end, strict=True):
         for b in (*op.inputs, *op.outputs):
-            free[b] = clocks.merge(free[b], end)
+            dead[b] = arithmetic.merge(dead[b], end)
     offsets: dict[int, int] = {}
-    tenants: list[_Tenant] = []
+    allocations: list[_Allocation] = []
     top = 0
     for o in order.sequence:
-        mine = [b for b in graph.operators[o].outputs if graph.buffers[b].kind == "intermediate"]
-        for b in sorted(mine, key=lambda b: -graph.buffers[b].nbytes):
+        outputs = [b for b in graph.operators[o].outputs if graph.buffers[b].kind == "intermediate"]
+        for b in sorted(outputs, key=lambda b: -graph.buffers[b].nbytes):
             size = align(graph.buffers[b].nbytes)
-            offset = _best_fit([t for t in tenants if not clocks.covers(order.begin[o], t.free)], size, top)
-            new = _Tenant(offset, offset + size, free[b])
-            tenants = _move_in(tenants, new)
+            alive = [a for a in allocations if not arithmetic.covers(order.begin[o], a.dead)]
+            offset = _best_fit(alive, size, top)
+            new = _Allocation(offset, offset + size, dead[b])
+            allocations = _allocate(allocations, new)
             top = max(top, new.end)
             offsets[b] = offset
     return {b: offsets[b] for b in sorted(offsets)}, top
 
 
-def _best_fit(alive: Sequence[_Tenant], size: int, top: int) -> int:
-    """The smallest gap between tenants that may be alive; the end of the last one if there is none."""
+def _best_fit(alive: Sequence[_Allocation], size: int, top: int) -> int:
+    """The smallest gap between buffers that may be alive; the end of the last one if there is none."""
     best, best_gap, free_from = -1, 0, 0
-    for tenant in alive:
-        gap = tenant.offset - free_from
+    for allocation in alive:
+        gap = allocation.offset - free_from
         if gap >= size and (best < 0 or gap < best_gap):
             best, best_gap = free_from, gap
-        free_from = max(free_from, tenant.end)
+        free_from = max(free_from, allocation.end)
     if top - free_from >= size and (best < 0 or top - free_from < best_gap):
         return free_from
     return best if best >= 0 else free_from
 
 
-def _move_in(tenants: Sequence[_Tenant], new: _Tenant) -> list[_Tenant]:
-    """Add a tenant and forget those whose place it takes wholly: who comes after it comes after them too."""
-    kept = [t for t in tenants if not (new.offset <= t.offset and t.end <= new.end)]
+def _allocate(allocations: Sequence[_Allocation], new: _Allocation) -> list[_Allocation]:
+    """Add an allocation and forget those that it covers: what comes after it comes after them, too."""
+    kept = [a for a in allocations if not (new.offset <= a.offset and a.end <= new.end)]
     insort(kept, new)
     return kept

@@ -1,7 +1,7 @@
 """Scheduling policies, one a file, by name.
 
 A policy takes a `Problem` and returns programs in launch order, as builders, that together hold each
-operator once. It decides; what a plan must obey is checked behind it.
+operator once. `schedule` checks what the policy returns.
 """
 
 from collections.abc import Callable

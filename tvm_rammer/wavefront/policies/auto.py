@@ -1,4 +1,4 @@
-"""The default: of two quick policies the one whose plan is predicted to be faster."""
+"""The default: the better of two quick policies, by their predicted times."""
 
 from ..plan.builder import ProgramBuilder
 from ..predict.predicted import predicted_us

@@ -1,4 +1,4 @@
-"""The simplest persistent kernel: one operator after another, the whole grid in step."""
+"""The simplest persistent kernel: one operator after another, with a barrier over the grid between them."""
 
 from ..plan.builder import ProgramBuilder
 from ..problem import Problem
@@ -8,8 +8,8 @@ from .sequential import one_by_one
 def global_barrier(problem: Problem) -> list[ProgramBuilder]:
     """Plan operator after operator in the graph's order, with fastest kernels and a barrier between any two.
 
-    What Rammer's co-scheduling is measured against: the launches are gone, and nothing else is won. The
-    barriers are there whatever `sync` says.
+    The baseline for Rammer's co-scheduling: it saves launches, and nothing else. The barriers are there whatever
+    `sync` says.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""Plans of one program as sequences of steps, and what they take, one after another without a fresh start."""
+"""Plans of one program as sequences of steps, each evaluated incrementally from the one before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...ir import RKernel
-from ..plan.append_operator import place
+from ..plan.append_operator import append_operator
 from ..plan.builder import Mark, ProgramBuilder
 from ..problem import Problem
 
@@ -27,7 +27,7 @@ class Step:
 
 
 class Replay:
-    """Plans sequences of steps; what a sequence has in common with the one before is not planned again.
+    """Plans sequences of steps; a prefix that a sequence shares with the one before is not planned again.
 
     Parameters
     ----------
@@ -46,18 +46,18 @@ class Replay:
 
     def time_us(self, steps: Sequence[Step]) -> float:
         """Plan a sequence and return its predicted time, the launch included."""
-        same = 0
+        common = 0
         for mine, wanted in zip(self._steps, steps, strict=False):
             if mine != wanted:
                 break
-            same += 1
-        if same < len(self._marks):
-            self.builder.rollback(self._marks[same])
-        del self._steps[same:], self._marks[same:]
-        for step in steps[same:]:
+            common += 1
+        if common < len(self._marks):
+            self.builder.rollback(self._marks[common])
+        del self._steps[common:], self._marks[common:]
+        for step in steps[common:]:
             self._marks.append(self.builder.mark())
             self._steps.append(step)
             if step.barrier:
                 self.builder.barrier()
-            place(step.operator, step.kernel, self.builder)
+            append_operator(step.operator, step.kernel, self.builder)
         return self.builder.time_us

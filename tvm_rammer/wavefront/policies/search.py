@@ -1,4 +1,4 @@
-"""Local search: what the other policies find, made better step by step."""
+"""Local search (hill climbing) from the plans of the other policies."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,15 +14,15 @@ from .replay import Replay, Step
 from .sequential import sequential
 from .wavefront import wavefront
 
-_STARTS = (wavefront, list_scheduling, ios, sequential, global_barrier)
+_INITIAL = (wavefront, list_scheduling, ios, sequential, global_barrier)
 _SAME_FUNCTION = 0.3
-"""How often all operators of a function change their kernel together: blocks of a network repeat."""
+"""Probability that all operators of a function change their kernel together: blocks of a network repeat."""
 
 
 def search(problem: Problem) -> list[ProgramBuilder]:
-    """Plan with each other policy, then try changes of the best plan until the budget is spent.
+    """Plan with each other policy, then try moves from the best plan until the budget is spent.
 
-    A change gives an operator another kernel, appends it earlier or later, or puts a barrier before it. It stays if
+    A move gives an operator another kernel, appends it earlier or later, or puts a barrier before it. It is kept if
     the plan does not become slower. The result is never slower than the best of the others, and depends on the
     problem and its options alone, unless they limit the time by a clock.
 
@@ -34,7 +34,7 @@ def search(problem: Problem) -> list[ProgramBuilder]:
     -------
     list of ProgramBuilder
     """
-    plans = [policy(problem) for policy in _STARTS]
+    plans = [policy(problem) for policy in _INITIAL]
     best = min(plans, key=predicted_us)
     if not problem.graph.operators:
         return best
@@ -49,7 +49,7 @@ def _climb(problem: Problem, starts: Sequence[Sequence[Step]]) -> ProgramBuilder
     for _ in range(problem.options.budget):
         if spent():
             break
-        steps = moves.change(best)
+        steps = moves.draw(best)
         if steps == best:
             continue
         time_us = replay.time_us(steps)
@@ -60,7 +60,7 @@ def _climb(problem: Problem, starts: Sequence[Sequence[Step]]) -> ProgramBuilder
 
 
 def _stopwatch(problem: Problem) -> Callable[[], bool]:
-    """Tells whether the time limit, if there is one, has passed since now."""
+    """Return a function that tells whether the time limit, if there is one, has passed since now."""
     seconds, clock = problem.options.seconds, problem.options.clock
     if seconds is None or clock is None:
         return lambda: False
@@ -90,24 +90,24 @@ def _with_barriers(steps: Sequence[Step], problem: Problem) -> list[Step]:
 
 
 class _Moves:
-    """Draws changes of a plan."""
+    """Draws random moves."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.random = Random(problem.options.seed)
-        self.readers: list[set[int]] = [set() for _ in problem.graph.operators]
+        self.successors: list[set[int]] = [set() for _ in problem.graph.operators]
         for operator, before in enumerate(problem.predecessors):
             for p in before:
-                self.readers[p].add(operator)
+                self.successors[p].add(operator)
 
-    def change(self, steps: Sequence[Step]) -> list[Step]:
-        """A changed plan; sometimes the same, where nothing can be changed."""
+    def draw(self, steps: Sequence[Step]) -> list[Step]:
+        """The plan after a move; sometimes the same plan, where no move is possible."""
         at = self.random.randrange(len(steps))
         kind = self.random.random()
         if kind < 0.45:
             changed = self._other_kernel(steps, at)
         elif kind < 0.95 or self.problem.sync == "global":
-            changed = self._other_place(steps, at)
+            changed = self._other_position(steps, at)
         else:
             changed = [*steps]
             changed[at] = replace(steps[at], barrier=at > 0 and not steps[at].barrier)
@@ -119,10 +119,10 @@ class _Moves:
             return [*steps[:at], replace(steps[at], kernel=kernel), *steps[at + 1 :]]
         return [replace(step, kernel=kernel) if step.kernel.function == kernel.function else step for step in steps]
 
-    def _other_place(self, steps: Sequence[Step], at: int) -> list[Step]:
-        """Between the last that it depends on and the first that depends on it."""
+    def _other_position(self, steps: Sequence[Step], at: int) -> list[Step]:
+        """Move a step to anywhere between its last predecessor and its first successor."""
         step = steps[at]
-        before, after = self.problem.predecessors[step.operator], self.readers[step.operator]
+        before, after = self.problem.predecessors[step.operator], self.successors[step.operator]
         first, last = at, at
         while first and steps[first - 1].operator not in before:
             first -= 1

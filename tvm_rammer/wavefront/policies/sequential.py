@@ -1,6 +1,6 @@
-"""What a plan is compared with: stock order and fastest kernels, as a stock executor launches them."""
+"""The baseline: the order and the kernels of a stock executor, in one program."""
 
-from ..plan.append_operator import place
+from ..plan.append_operator import append_operator
 from ..plan.builder import ProgramBuilder
 from ..plan.select_rkernels import fastest
 from ..problem import Problem
@@ -30,5 +30,5 @@ def one_by_one(problem: Problem, *, barriers: bool) -> list[ProgramBuilder]:
     for operator in range(len(problem.graph.operators)):
         if barriers:
             builder.barrier()
-        place(operator, fastest(problem, operator), builder)
+        append_operator(operator, fastest(problem, operator), builder)
     return [builder] if builder.kernels else []

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from ..plan.builder import Mark, ProgramBuilder
-from ..plan.select_rkernels import efficient, fastest, place_selected
+from ..plan.select_rkernels import append_wave, fastest, most_efficient
 from ..problem import Problem
 from .waves import waves
 
 
 def wavefront(problem: Problem) -> list[ProgramBuilder]:
-    """Plan wave after wave; each goes on in the current program or, where that is faster, starts a new one.
+    """Plan wave after wave; each continues the current program or, where that is faster, starts a new one.
 
-    Where a barrier costs less than a launch, nothing is gained by a new program that a barrier would not give. So
+    Where a barrier costs no more than a launch, a new program has no advantage over a barrier. So
     then the choice is between counters and a barrier.
 
     Parameters
@@ -45,7 +45,7 @@ def wavefront(problem: Problem) -> list[ProgramBuilder]:
 
 
 def schedule_wave(wave: Sequence[int], builder: ProgramBuilder) -> None:
-    """ScheduleWave: continue a program by the operators of a wave.
+    """ScheduleWave: append the operators of a wave to a program.
 
     Parameters
     ----------
@@ -55,11 +55,11 @@ def schedule_wave(wave: Sequence[int], builder: ProgramBuilder) -> None:
     """
     if builder.problem.sync == "global":
         builder.barrier()
-    place_selected(wave, builder)
+    append_wave(wave, builder)
 
 
 def _try_barrier(wave: Sequence[int], builder: ProgramBuilder, mark: Mark) -> None:
-    """Put a barrier before a wave that was just appended, if many counters to wait for cost more."""
+    """Put a barrier before a wave that was just appended, if waiting for its counters costs more."""
     cost = builder.problem.cost
     counters = len({p for o in wave for p in builder.problem.predecessors[o] if p in builder.kernels})
     if cost.barrier_us is None or cost.signal_us + cost.wait_us * (counters - 1) <= cost.barrier_us:
@@ -67,16 +67,16 @@ def _try_barrier(wave: Sequence[int], builder: ProgramBuilder, mark: Mark) -> No
     counters_us = builder.time_us
     builder.rollback(mark)
     builder.barrier()
-    place_selected(wave, builder)
+    append_wave(wave, builder)
     if builder.time_us >= counters_us:
         builder.rollback(mark)
-        place_selected(wave, builder)
+        append_wave(wave, builder)
 
 
 def _least_us(problem: Problem, wave: Sequence[int]) -> float:
-    """A time that no plan of a wave alone can beat: most waves are decided without planning them a second time."""
+    """A lower bound on the time of a wave alone: it often saves planning the wave a second time."""
     cost, veus = problem.cost, problem.veus
-    work = sum(cost.rtask_us(k) * k.num_rtasks for k in (efficient(problem, o) for o in wave))
+    work_us = sum(cost.work_us(most_efficient(problem, o)) for o in wave)
     longest = max(cost.operator_us(fastest(problem, o), veus) for o in wave)
     # One part in a million less, so that rounding in the sum decides nothing.
-    return max(work / veus, longest) * (1 - 1e-6)
+    return max(work_us / veus, longest) * (1 - 1e-6)

@@ -14,7 +14,7 @@ def waves(predecessors: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     Returns
     -------
     tuple of tuple of int
-        Wave after wave; each operator is in the first wave by which all its predecessors are done.
+        Wave after wave; each operator is in the first wave after those of all its predecessors.
     """
     level: list[int] = []
     for before in predecessors:

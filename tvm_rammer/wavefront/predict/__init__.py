@@ -1,10 +1,10 @@
-"""What a plan does in time.
+"""How long a plan takes, and why.
 
 simulate         discrete events: predicted spans of all instructions
-measured         a real run in the same form
-timeline         that form
+timeline         what simulations and measured runs have in common
+measured         a real run as a timeline
 critical_path    why it takes so long
-lower_bound, lower_bound_path   what no plan can beat
-bandwidth, reuse   bandwidth that rTasks share; where a vEU finds weights that it reads again
-predicted        what a policy's programs will take
+lower_bound, lower_bound_path   bounds on the makespan of every plan
+bandwidth, reuse   contention for shared bandwidth; weights that stay in caches
+predicted        predicted time of a policy's programs
 """

@@ -1,12 +1,10 @@
-"""Bandwidth that running rTasks share: how much they ask for, and how long they then take."""
+"""Bandwidth that running rTasks share: how much they demand, and how far that slows them down."""
 
 from heapq import heappop, heappush
 
 from ...ir import RGraph, RKernel, RProgram
 from ..cost import CostModel
-
-_BYTES_PER_US = 1e3
-"""One GB/s in bytes a microsecond."""
+from ..units import GBPS
 
 
 def rtask_bytes(graph: RGraph, operator: int, kernel: RKernel) -> float:
@@ -42,12 +40,12 @@ def rtask_bytes(graph: RGraph, operator: int, kernel: RKernel) -> float:
 
 
 def demands(program: RProgram, cost: CostModel) -> list[float]:
-    """For each operator what one of its running rTasks asks of the shared bandwidth, in parts of it.
+    """For each operator the part of the shared bandwidth that one of its running rTasks demands.
 
     Returns
     -------
     list of float
-        Empty where sharing is switched off, or where all lanes together can never ask for more than there is.
+        Empty where sharing is switched off, or where all lanes together can never demand more than there is.
     """
     if cost.shared_gbps is None:
         return []
@@ -55,41 +53,41 @@ def demands(program: RProgram, cost: CostModel) -> list[float]:
     for operator, kernel in enumerate(program.kernels):
         alone_us = cost.rtask_us(kernel)
         nbytes = rtask_bytes(program.graph, operator, kernel)
-        parts.append(nbytes / alone_us / (cost.shared_gbps * _BYTES_PER_US) if alone_us else 0.0)
+        parts.append(nbytes / alone_us / (cost.shared_gbps * GBPS) if alone_us else 0.0)
     return parts if max(parts, default=0.0) * len(program.lanes) > 1.0 else []
 
 
 class SharedRuns:
-    """Runs that stretch each other, kept by the end they would have in a time that slows down with them.
+    """Runs that slow each other down, in a heap by their end in virtual time.
 
-    All that move bytes are slowed by the same factor. So their order does not change when others come or go, and
-    each coming and going costs a step in a heap, however many run.
+    Virtual time runs slower by the factor by which demand exceeds the bandwidth. All runs that move bytes are slowed
+    by the same factor, so that their order stays when others begin or end, and each of that is one heap operation.
     """
 
     def __init__(self) -> None:
         self._now_us = 0.0
-        self._slowed_us = 0.0
+        self._virtual_us = 0.0
         self._demand = 0.0
         self._ends: list[tuple[float, int, float]] = []
 
     def next_end_us(self) -> float:
-        """When the first of them ends if none comes before; infinite if there is none."""
+        """When the first of them ends if no other begins before; infinite if there is none."""
         if not self._ends:
             return float("inf")
-        return self._now_us + (self._ends[0][0] - self._slowed_us) * max(1.0, self._demand)
+        return self._now_us + (self._ends[0][0] - self._virtual_us) * max(1.0, self._demand)
 
     def begin(self, now_us: float, lane: int, alone_us: float, demand: float) -> None:
-        """A lane begins a `Run` that takes `alone_us` undisturbed."""
-        self._slowed_us += (now_us - self._now_us) / max(1.0, self._demand)
+        """Begin a `Run` of a lane that takes `alone_us` without contention."""
+        self._virtual_us += (now_us - self._now_us) / max(1.0, self._demand)
         self._now_us = now_us
         self._demand += demand
-        heappush(self._ends, (self._slowed_us + alone_us, lane, demand))
+        heappush(self._ends, (self._virtual_us + alone_us, lane, demand))
 
     def end(self) -> tuple[float, int]:
-        """Take the first that ends: when, and its lane."""
+        """Remove the first that ends; return when, and its lane."""
         now_us = self.next_end_us()
-        self._slowed_us, lane, demand = heappop(self._ends)
-        # What rounding leaves of the sum must not slow those that come later.
+        self._virtual_us, lane, demand = heappop(self._ends)
+        # Rounding errors of the sum must not slow later runs.
         self._demand = self._demand - demand if self._ends else 0.0
         self._now_us = now_us
         return now_us, lane

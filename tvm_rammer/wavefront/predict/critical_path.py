@@ -19,13 +19,13 @@ class PathStep:
     Parameters
     ----------
     lane : int
-        Where it is spent; for a signal the lane that waits for it.
+        Of the vEU that spends it; for a signal the lane that waits for it.
     operator : int
         Whose rTasks run, or wait; -1 for a wait that no rTask follows.
     start_us, end_us : float
         A step begins where the one before it ends.
     kind : {"run", "wait", "signal"}
-        A wait whose event had come, or the way of a signal from the lane of the step before.
+        A wait for an event that was complete; or a signal on its way from the lane of the step before.
     """
 
     lane: int
@@ -78,7 +78,7 @@ def _before(spans: list[Span], instruction: int) -> Span | None:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The signal that ended a wait: who gave it, with which instruction, and when."""
+    """The signal that ended a wait: its lane, its position there, and its time."""
 
     lane: int
     instruction: int
@@ -86,7 +86,7 @@ class Cause:
 
 
 class Causes:
-    """Tells which signals the waits of a simulated program really waited for.
+    """Tells which signal each wait of a simulated program really waited for.
 
     Parameters
     ----------
@@ -99,20 +99,25 @@ class Causes:
     def __init__(self, program: RProgram, cost: CostModel, timeline: Timeline) -> None:
         self._program, self._cost, self._timeline = program, cost, timeline
         self._given_at: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for v, lane in enumerate(program.lanes):
-            for n, instruction in enumerate(lane):
-                if isinstance(instruction, Signal):
-                    self._given_at[instruction.event, v].append(n)
+        for v, n, instruction in program.instructions():
+            if isinstance(instruction, Signal):
+                self._given_at[instruction.event, v].append(n)
 
     def of(self, span: Span) -> Cause | None:
-        """The last signal that a wait needed; None for a run, and for a wait whose event had come before."""
+        """The last signal that a wait needed; None for a run, and for a wait whose event was complete before."""
         wait = self._program.lanes[span.lane][span.instruction]
         if not isinstance(wait, Wait) or wait.arrivals < 1:
             return None
-        barrier = wait.event >= self._program.num_events - self._program.barriers
-        if not barrier and span.end_us <= span.start_us + self._cost.wait_us:
+        if not self._program.is_barrier(wait.event) and span.end_us <= span.start_us + self._cost.wait_us:
             return None
         given = self._timeline.signals[wait.event]
         time_us, lane = given[wait.arrivals - 1]
         nth = sum(by == lane for _, by in given[: wait.arrivals - 1])
         return Cause(lane, self._given_at[wait.event, lane][nth], time_us)
+
+    def between_lanes(self) -> Iterator[tuple[Span, Cause]]:
+        """Yield each wait that the signal of another lane ended, with that signal."""
+        for span in self._timeline.spans:
+            cause = self.of(span)
+            if cause and cause.lane != span.lane:
+                yield span, cause

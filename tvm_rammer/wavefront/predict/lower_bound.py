@@ -1,4 +1,4 @@
-"""How fast a plan could be at best: what no policy can beat."""
+"""Lower bounds on the makespan of every plan."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,9 @@ from ...device import DeviceSpec
 from ...ir import RGraph, RKernel, RProgram
 from ..cost import CostModel
 from ..problem import Problem, make_problem
+from ..units import GBPS
 from .bandwidth import rtask_bytes
 from .lower_bound_path import critical_path_us
-
-_BYTES_PER_US = 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class LowerBound:
     area_us : float
         The least work of all operators, spread evenly over the vEUs.
     bandwidth_us : float
-        Bytes that must move over the bandwidth there is.
+        The bytes that must move, over the bandwidth.
     """
 
     launch_us: float
@@ -40,7 +39,7 @@ class LowerBound:
         return self.launch_us + max(self.critical_path_us, self.area_us, self.bandwidth_us)
 
     def gap(self, programs: Sequence[RProgram]) -> float:
-        """By which part of the bound a plan is slower than it: 0 for a plan that is proven best."""
+        """How much slower a plan is than the bound, in parts of the bound: 0 for a plan that is proven optimal."""
         makespan_us = sum(program.makespan_us for program in programs)
         return makespan_us / self.best_us - 1.0 if self.best_us else 0.0
 
@@ -71,25 +70,25 @@ def lower_bound(
 
     Notes
     -----
-    Path and area hold for every plan as the simulator prices it. Of the bytes, inputs, constants and outputs count
-    once; what the last-level cache can have kept since the run before is taken off. That is a bound of the device,
-    and kernels whose predicted times ignore memory may seem to beat it.
+    Path and area hold for every plan under the cost model. Of the bytes, inputs, constants and outputs count once,
+    less what the last-level cache can have kept since the run before. That is a bound of the device: kernels whose
+    predicted times ignore memory may seem to be faster.
     """
     problem = make_problem(graph, kernels, cost or CostModel.of(device), veus, "auto")
     operators = range(len(graph.operators))
-    work = sum(min(problem.cost.rtask_us(k) * k.num_rtasks for k in problem.candidates(o)) for o in operators)
+    work_us = sum(min(problem.cost.work_us(k) for k in problem.candidates(o)) for o in operators)
     launch_us = problem.cost.launch_us if graph.operators else 0.0
-    return LowerBound(launch_us, critical_path_us(problem), work / veus, _bandwidth_us(problem, device))
+    return LowerBound(launch_us, critical_path_us(problem), work_us / veus, _bandwidth_us(problem, device))
 
 
 def _bandwidth_us(problem: Problem, device: DeviceSpec) -> float:
     graph = problem.graph
     touched = {b for op in graph.operators for b in (*op.inputs, *op.outputs)}
     moved = sum(graph.buffers[b].nbytes for b in touched if graph.buffers[b].kind != "intermediate")
-    memory_us = max(0, moved - device.cache_bytes) / (device.memory_gbps * _BYTES_PER_US)
+    memory_us = max(0, moved - device.cache_bytes) / (device.memory_gbps * GBPS)
     if problem.cost.shared_gbps is None:
         return memory_us
     beyond = sum(
         min(rtask_bytes(graph, o, k) * k.num_rtasks for k in problem.candidates(o)) for o in range(len(graph.operators))
     )
-    return max(memory_us, beyond / (problem.cost.shared_gbps * _BYTES_PER_US))
+    return max(memory_us, beyond / (problem.cost.shared_gbps * GBPS))

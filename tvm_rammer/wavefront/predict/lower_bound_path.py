@@ -1,11 +1,11 @@
-"""The longest chain of dependent rTasks, however the kernels are chosen and the rTasks placed."""
+"""The longest chain of dependent rTasks, whatever the choice of kernels and vEUs."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...ir import RKernel
-from ..plan.dependences import needs
+from ..plan.dependences import needs, union
 from ..problem import Problem
 
 _ROUNDING = 1e-9
@@ -18,12 +18,12 @@ class _Reading:
     Parameters
     ----------
     least_us, most_us : float
-        When the rTask that needs the fewest, and the one that needs the most of the other's rTasks, can know them to
-        be done; from the first start of these.
+        When the rTask that needs the fewest of the other's rTasks, and the one that needs the most, can know that they
+        have ended; counted from the first start of these.
     least_all, most_all : bool
         Whether these needs are all rTasks of the other operator.
     covers : bool
-        Whether each of the other's rTasks is needed by someone.
+        Whether each of the other's rTasks is needed by some rTask.
     """
 
     least_us: float
@@ -34,7 +34,7 @@ class _Reading:
 
 
 def critical_path_us(problem: Problem) -> float:
-    """A time before which no plan can end, its launch not counted.
+    """A lower bound on the end of every plan, its launch not counted.
 
     Parameters
     ----------
@@ -74,14 +74,14 @@ def _bounds(
 
     `readings` has for each predecessor one entry for each of its kernels.
     """
-    first = late = over = 0.0
+    first = last = all_covered = 0.0
     for before, found in zip(problem.predecessors[operator], readings, strict=True):
-        known = list(zip(found, starts[before], ends[before], strict=True))
-        first = max(first, min(max(start + r.least_us, end if r.least_all else 0.0) for r, start, end in known))
-        late = max(late, min(max(start + r.most_us, end if r.most_all else 0.0) for r, start, end in known))
-        over = max(over, min(end if r.covers else 0.0 for r, _, end in known))
+        bounds = list(zip(found, starts[before], ends[before], strict=True))
+        first = max(first, min(max(start + r.least_us, end if r.least_all else 0.0) for r, start, end in bounds))
+        last = max(last, min(max(start + r.most_us, end if r.most_all else 0.0) for r, start, end in bounds))
+        all_covered = max(all_covered, min(end if r.covers else 0.0 for r, _, end in bounds))
     rtask_us = problem.cost.rtask_us(kernel)
-    return first, max(first + problem.cost.operator_us(kernel, problem.veus), late + rtask_us, over + rtask_us)
+    return first, max(first + problem.cost.operator_us(kernel, problem.veus), last + rtask_us, all_covered + rtask_us)
 
 
 class _Path:
@@ -113,9 +113,6 @@ class _Path:
         everything = (1 << writes.num_rtasks) - 1
         wanted = needs(self.problem.graph, before, writes, operator, reads) or (everything,)
         counts = [bits.bit_count() for bits in wanted]
-        union = 0
-        for bits in wanted:
-            union |= bits
         least, most = min(counts), max(counts)
         rtask_us, veus = self.problem.cost.rtask_us(writes), self.problem.veus
         return _Reading(
@@ -123,14 +120,14 @@ class _Path:
             known_us(rtask_us, most, veus, self.gap_us),
             least == writes.num_rtasks,
             most == writes.num_rtasks,
-            union == everything,
+            union(wanted, range(len(wanted))) == everything,
         )
 
 
 def known_us(rtask_us: float, num_rtasks: int, veus: int, gap_us: float) -> float:
-    """When one vEU can know at best that equal rTasks are done, which it and others begin at 0.
+    """When one vEU can know at best that equal rTasks have ended, which it and others begin at 0.
 
-    In time T it runs T / rtask_us of them itself, each other one those that end `gap_us` earlier.
+    In time T it runs T / rtask_us of them itself, each other vEU those that end `gap_us` earlier.
     """
     alone_us = rtask_us * num_rtasks
     if veus == 1 or num_rtasks <= 1 or not rtask_us:

@@ -1,8 +1,7 @@
-"""What a policy's programs will take, as `schedule` reports it."""
+"""The predicted time of a policy's programs, as `schedule` reports it."""
 
 from collections.abc import Iterable
 
-from ...ir import RProgram
 from ..plan.builder import ProgramBuilder
 from .simulate import simulate
 
@@ -10,8 +9,8 @@ from .simulate import simulate
 def predicted_us(builders: Iterable[ProgramBuilder]) -> float:
     """Predicted time of programs in microseconds, their launches included.
 
-    A builder's own clock is right where running rTasks neither disturb each other nor miss a cache; else a simulation
-    tells.
+    Where the cost model has neither contention nor caches a builder's own times are exact; else each program is
+    simulated.
     """
     return sum(_program_us(builder) for builder in builders)
 
@@ -20,8 +19,4 @@ def _program_us(builder: ProgramBuilder) -> float:
     problem = builder.problem
     if problem.cost.shared_gbps is None and problem.cost.caches is None:
         return builder.time_us
-    kernels = tuple(builder.kernels[o] for o in sorted(builder.kernels))
-    graph = problem.graph.subgraph(builder.kernels, problem.graph.name)
-    lanes, num_events = builder.finish()
-    program = RProgram(graph.name, graph, kernels, lanes, num_events, {}, 0, barriers=builder.mark().barriers)
-    return problem.cost.launch_us + simulate(program, problem.cost).makespan_us
+    return problem.cost.launch_us + simulate(builder.program(problem.graph.name), problem.cost).makespan_us

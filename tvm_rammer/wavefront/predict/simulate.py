@@ -1,4 +1,4 @@
-"""What a plan would do, in time: a simulation of discrete events."""
+"""A discrete-event simulation of a plan."""
 
 from collections.abc import Mapping
 from heapq import heappop, heappush
@@ -8,12 +8,12 @@ from ...errors import ScheduleError
 from ...ir import RProgram, Run, Signal, Wait
 from ..cost import CostModel
 from .bandwidth import SharedRuns, demands
-from .reuse import late_us
+from .reuse import refill_us
 from .timeline import Span, Timeline, next_operators
 
 
 def simulate(program: RProgram, cost: CostModel) -> Timeline:
-    """Predict the times of everything that a program does.
+    """Predict when each instruction of a program begins and ends.
 
     Parameters
     ----------
@@ -27,30 +27,30 @@ def simulate(program: RProgram, cost: CostModel) -> Timeline:
     Raises
     ------
     ScheduleError
-        Some lanes wait for ever.
+        A deadlock.
     """
     if cost.caches is None:
         return _Simulation(program, cost, {}).run()
-    undisturbed = _Simulation(program, cost, {}).run()
-    runs = sorted((span.start_us, span.lane, span.instruction) for span in undisturbed.spans if span.kind == "run")
-    late = late_us(program, cost.caches, ((lane, instruction) for _, lane, instruction in runs))
-    return _Simulation(program, cost, late).run()
+    warm = _Simulation(program, cost, {}).run()
+    runs = sorted((span.start_us, span.lane, span.instruction) for span in warm.spans if span.kind == "run")
+    refill = refill_us(program, cost.caches, ((lane, instruction) for _, lane, instruction in runs))
+    return _Simulation(program, cost, refill).run()
 
 
 class _Simulation:
-    def __init__(self, program: RProgram, cost: CostModel, late: Mapping[tuple[int, int], float]) -> None:
+    def __init__(self, program: RProgram, cost: CostModel, refill_us: Mapping[tuple[int, int], float]) -> None:
         self.program, self.cost = program, cost
         self.spans: list[list[Span]] = [[] for _ in program.lanes]
         self.at = [0] * len(program.lanes)
         self.signals: dict[int, list[tuple[float, int]]] = {}
         self.waiting: dict[tuple[int, int], list[tuple[float, int]]] = {}
-        # Lanes by the time of their next instruction, so that signals come in order of time.
+        # Lanes by the time of their next instruction, so that signals are given in order of time.
         self.agenda = [(0.0, v) for v in range(len(program.lanes))]
         self.next_operators = [next_operators(lane) for lane in program.lanes]
         self.demands = demands(program, cost)
-        self.late_us = late
+        self.refill_us = refill_us
         self.shared = SharedRuns()
-        self.begun_us = [0.0] * len(program.lanes)
+        self.started_us = [0.0] * len(program.lanes)
 
     def run(self) -> Timeline:
         while True:
@@ -59,20 +59,13 @@ class _Simulation:
                 self._advance(*heappop(self.agenda))
             elif shared_us < float("inf"):
                 now, v = self.shared.end()
-                self._finish(v, self.begun_us[v], now)
+                self._finish(v, self.started_us[v], now)
                 self._advance(now, v)
             else:
                 break
         if stuck := [v for v, at in enumerate(self.at) if at < len(self.program.lanes[v])]:
             raise ScheduleError(f"program {self.program.name!r}: lanes {stuck[:8]} wait for ever")
-        return self._timeline()
-
-    def _timeline(self) -> Timeline:
-        spans = tuple(span for lane in self.spans for span in lane)
-        makespan = max((lane[-1].end_us for lane in self.spans if lane), default=0.0)
-        waits = tuple(sum(s.end_us - s.start_us for s in lane if s.kind == "wait") for lane in self.spans)
-        signals = {event: tuple(given) for event, given in sorted(self.signals.items())}
-        return Timeline.of(spans, makespan, signals, waits)
+        return Timeline.of(self.spans, self.signals)
 
     def _advance(self, now: float, v: int) -> None:
         lane = self.program.lanes[v]
@@ -85,7 +78,7 @@ class _Simulation:
             if isinstance(instruction, Run):
                 alone = self._alone_us(instruction, v)
                 if self.demands and self.demands[instruction.operator]:
-                    self.begun_us[v] = now
+                    self.started_us[v] = now
                     self.shared.begin(now, v, alone, self.demands[instruction.operator])
                     return
                 end = now + alone
@@ -94,7 +87,7 @@ class _Simulation:
                 if len(given) < instruction.arrivals:
                     self.waiting.setdefault((instruction.event, instruction.arrivals), []).append((now, v))
                     return
-                end = self._passed(instruction, now)
+                end = self._wait_end(instruction, now)
             self._finish(v, now, end)
             if self.demands or (self.agenda and self.agenda[0][0] < end):
                 heappush(self.agenda, (end, v))
@@ -102,10 +95,10 @@ class _Simulation:
             now = end
 
     def _alone_us(self, run: Run, v: int) -> float:
-        """Time of a `Run` that nobody disturbs, its weights read from wherever they are."""
+        """Time of a `Run` without contention, its weights read from where they are."""
         kernel = self.program.kernels[run.operator]
-        late_us = self.late_us.get((v, self.at[v]), 0.0)
-        return self.cost.run_us(kernel, run) + late_us * self.cost.factors.get(kernel.name, 1.0)
+        refill_us = self.refill_us.get((v, self.at[v]), 0.0)
+        return self.cost.run_us(kernel, run) + refill_us * self.cost.factors.get(kernel.name, 1.0)
 
     def _finish(self, v: int, start: float, end: float) -> None:
         n = self.at[v]
@@ -117,14 +110,14 @@ class _Simulation:
         given = self.signals.setdefault(event, [])
         given.append((now, v))
         for start, u in self.waiting.pop((event, len(given)), ()):
-            end = self._passed(Wait(event, len(given)), start)
+            end = self._wait_end(Wait(event, len(given)), start)
             self._finish(u, start, end)
             heappush(self.agenda, (end, u))
 
-    def _passed(self, wait: Wait, start: float) -> float:
+    def _wait_end(self, wait: Wait, start: float) -> float:
         if wait.arrivals < 1:
             return start + self.cost.wait_us
         last = self.signals[wait.event][wait.arrivals - 1][0]
-        if wait.event >= self.program.num_events - self.program.barriers:
-            return self.cost.released_us(last)
-        return self.cost.passed_us(start, last)
+        if self.program.is_barrier(wait.event):
+            return self.cost.barrier_end_us(last)
+        return self.cost.wait_end_us(start, last)

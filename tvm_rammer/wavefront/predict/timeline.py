@@ -1,4 +1,4 @@
-"""An execution, simulated or measured, as values."""
+"""An execution of a program, simulated or measured."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ...ir import Instruction, Run
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What one vEU does for some time.
+    """A time in which one vEU runs rTasks, or waits.
 
     Parameters
     ----------
@@ -56,17 +56,15 @@ class Timeline:
     wait_us: tuple[float, ...]
 
     @classmethod
-    def of(
-        cls,
-        spans: tuple[Span, ...],
-        makespan_us: float,
-        signals: Mapping[int, tuple[tuple[float, int], ...]],
-        wait_us: tuple[float, ...],
-    ) -> "Timeline":
-        """A timeline with the utilisation that its spans make."""
-        busy = sum(s.end_us - s.start_us for s in spans if s.kind == "run")
-        utilisation = busy / (makespan_us * len(wait_us)) if makespan_us else 0.0
-        return cls(spans, makespan_us, utilisation, signals, wait_us)
+    def of(cls, lanes: Sequence[Sequence[Span]], signals: Mapping[int, Sequence[tuple[float, int]]]) -> "Timeline":
+        """Make a timeline of the spans of each lane and the signals of each event, both in order of time."""
+        spans = tuple(span for lane in lanes for span in lane)
+        makespan_us = max((span.end_us for span in spans), default=0.0)
+        busy_us = sum(s.end_us - s.start_us for s in spans if s.kind == "run")
+        utilisation = busy_us / (makespan_us * len(lanes)) if makespan_us else 0.0
+        wait_us = tuple(sum(s.end_us - s.start_us for s in lane if s.kind == "wait") for lane in lanes)
+        by_event = {event: tuple(given) for event, given in sorted(signals.items())}
+        return cls(spans, makespan_us, utilisation, by_event, wait_us)
 
     def by_lane(self) -> list[list[Span]]:
         """The spans of each lane, in order of time."""

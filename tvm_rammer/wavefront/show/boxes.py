@@ -1,4 +1,4 @@
-"""The boxes of a picture of a schedule, and their colours."""
+"""The boxes in a picture of a plan, and their colours."""
 
 import colorsys
 from collections import defaultdict
@@ -25,7 +25,7 @@ class Box:
     start_us, end_us : float
         From the start of the program, its launch not counted.
     label, text : str
-        What is written in it, and what a pointer over it shows.
+        The text in it, and its tooltip.
     """
 
     program: int
@@ -66,10 +66,7 @@ def boxes_of(
     rows: list[list[Box]] = [[] for _ in range(lanes)]
     first = 0
     for k, (program, timeline) in enumerate(zip(programs, timelines, strict=True)):
-        by_lane: dict[int, list[Span]] = defaultdict(list)
-        for span in timeline.spans:
-            by_lane[span.lane].append(span)
-        for v, spans in by_lane.items():
+        for v, spans in enumerate(timeline.by_lane()):
             rows[v] += [_box(program, k, first, group) for group in _groups(spans, narrowest_us)]
         first += len(program.graph.operators)
     return rows

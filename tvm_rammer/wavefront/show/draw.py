@@ -1,4 +1,4 @@
-"""A picture of a schedule: one row a vEU, one box for what it does."""
+"""A picture of a plan or a run as SVG: a row for each vEU, a box for each run and wait."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -37,18 +37,18 @@ def schedule_svg(
     programs : sequence of RProgram
         In launch order.
     cost : CostModel, optional
-        The prices of the simulation behind the picture; without it synchronisation costs nothing.
+        The cost model of the simulation behind the picture; without it synchronisation costs nothing.
     timelines : sequence of Timeline, optional
-        What was measured of each program; without it they are simulated.
+        A measured run of each program; without it they are simulated.
 
     Returns
     -------
     str
         An SVG document of at most some 4 MB: of large plans, neighbouring boxes are drawn as one.
     """
-    prices = cost or CostModel()
-    executions = timelines or [simulate(program, prices) for program in programs]
-    return "\n".join(_Picture(programs, prices, executions).lines()) + "\n"
+    cost = cost or CostModel()
+    timelines = timelines or [simulate(program, cost) for program in programs]
+    return "\n".join(_Picture(programs, cost, timelines).lines()) + "\n"
 
 
 class _Picture:
@@ -157,9 +157,7 @@ class _Picture:
         arrows = [
             (k, span, cause)
             for k, (program, timeline) in enumerate(self._each())
-            for causes in (Causes(program, self.cost, timeline),)
-            for span in timeline.spans
-            if (cause := causes.of(span)) and cause.lane != span.lane
+            for span, cause in Causes(program, self.cost, timeline).between_lanes()
         ]
         if len(arrows) > _MOST_ARROWS:
             return

@@ -1,4 +1,4 @@
-"""An execution in Chrome's trace event format, as Perfetto and chrome://tracing read it."""
+"""Executions in Chrome's trace event format, which Perfetto and chrome://tracing read."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,9 +11,9 @@ from ..predict.simulate import simulate
 from ..predict.timeline import Span, Timeline
 
 _INSIDE_US = 1e-3
-"""An arrow begins so long before its signal: it is bound to the box that its time lies in."""
+"""An arrow begins so long before its signal, since it is attached to the box that holds its time."""
 
-Event = dict[str, Any]
+TraceEvent = dict[str, Any]
 
 
 def trace_json(
@@ -26,9 +26,9 @@ def trace_json(
     programs : sequence of RProgram
         In launch order.
     cost : CostModel, optional
-        The prices of the simulation; without it synchronisation costs nothing.
+        The cost model of the simulation; without it synchronisation costs nothing.
     timelines : sequence of Timeline, optional
-        What was measured of each program; without it they are simulated.
+        A measured run of each program; without it they are simulated.
 
     Returns
     -------
@@ -36,12 +36,12 @@ def trace_json(
         A JSON object with `traceEvents`; times are in microseconds. Category `run` or `wait` are spans of the
         timelines, `launch` are launches.
     """
-    prices = cost or CostModel()
-    executions = timelines or [simulate(program, prices) for program in programs]
-    return json.dumps({"traceEvents": list(_events(programs, prices, executions)), "displayTimeUnit": "ns"})
+    cost = cost or CostModel()
+    timelines = timelines or [simulate(program, cost) for program in programs]
+    return json.dumps({"traceEvents": list(_events(programs, cost, timelines)), "displayTimeUnit": "ns"})
 
 
-def _events(programs: Sequence[RProgram], cost: CostModel, timelines: Sequence[Timeline]) -> Iterator[Event]:
+def _events(programs: Sequence[RProgram], cost: CostModel, timelines: Sequence[Timeline]) -> Iterator[TraceEvent]:
     lanes = max((len(program.lanes) for program in programs), default=0)
     yield {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "vDevice"}}
     for tid, name in enumerate(["launches", *(f"vEU {v}" for v in range(lanes))]):
@@ -59,11 +59,11 @@ def _events(programs: Sequence[RProgram], cost: CostModel, timelines: Sequence[T
         start_us += timeline.makespan_us
 
 
-def _box(category: str, name: str, tid: int, start_us: float, length_us: float) -> Event:
+def _box(category: str, name: str, tid: int, start_us: float, length_us: float) -> TraceEvent:
     return {"ph": "X", "cat": category, "name": name, "pid": 0, "tid": tid, "ts": start_us, "dur": length_us}
 
 
-def _span(program: RProgram, span: Span, start_us: float) -> Event:
+def _span(program: RProgram, span: Span, start_us: float) -> TraceEvent:
     name = program.graph.operators[span.operator].name if span.operator >= 0 else "the end"
     length_us = span.end_us - span.start_us
     box = _box(span.kind, name, span.lane + 1, start_us + span.start_us, length_us)
@@ -77,13 +77,10 @@ def _span(program: RProgram, span: Span, start_us: float) -> Event:
     return box
 
 
-def _arrows(program: RProgram, cost: CostModel, timeline: Timeline, start_us: float) -> Iterator[Event]:
+def _arrows(program: RProgram, cost: CostModel, timeline: Timeline, start_us: float) -> Iterator[TraceEvent]:
     """Two events for each wait that another lane's signal ended: where the arrow starts, and where it ends."""
-    causes = Causes(program, cost, timeline)
-    for span in timeline.spans:
-        cause = causes.of(span)
-        if cause and cause.lane != span.lane:
-            common = {"cat": "signal", "name": "signal", "pid": 0}
-            begin_us = start_us + max(0.0, cause.time_us - _INSIDE_US)
-            yield {"ph": "s", **common, "tid": cause.lane + 1, "ts": begin_us}
-            yield {"ph": "f", "bp": "e", **common, "tid": span.lane + 1, "ts": start_us + span.end_us}
+    common = {"cat": "signal", "name": "signal", "pid": 0}
+    for span, cause in Causes(program, cost, timeline).between_lanes():
+        begin_us = start_us + max(0.0, cause.time_us - _INSIDE_US)
+        yield {"ph": "s", **common, "tid": cause.lane + 1, "ts": begin_us}
+        yield {"ph": "f", "bp": "e", **common, "tid": span.lane + 1, "ts": start_us + span.end_us}

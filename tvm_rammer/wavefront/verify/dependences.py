@@ -13,8 +13,8 @@ Partners = tuple[int, ...]
 class Dependences:
     """Answers, for the kernels of a program, which rTasks of a writer an rTask of a reader may read from.
 
-    Footprints are facts about the code of a kernel: they are believed. A footprint that does not fit its buffer or its
-    kernel, or is missing, says nothing.
+    Footprints are facts about the code of a kernel: they are trusted. A footprint that does not fit its buffer or its
+    kernel, or is missing, means that an rTask may touch all of the buffer.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Dependences:
         self._found: dict[tuple[Footprint, Footprint, tuple[int, ...]], Partners | None] = {}
 
     def partners(self, writer: int, reader: int, buffer: int) -> Partners | None:
-        """For one buffer that the first operator writes and the second reads; None for all with all."""
+        """For one buffer that the first operator writes and the second reads; None where each may read from all."""
         graph, kernels = self._program.graph, self._program.kernels
         into = [i for i, b in enumerate(graph.operators[reader].inputs) if b == buffer]
         outof = len(graph.operators[writer].inputs) + graph.operators[writer].outputs.index(buffer)
@@ -79,7 +79,7 @@ def _partners(written: Footprint, read: Footprint, shape: tuple[int, ...]) -> Pa
 def _dimensions(
     written: Footprint, read: Footprint, shape: tuple[int, ...]
 ) -> Iterator[tuple[list[Interval], list[Interval]]]:
-    """Where boxes can lie apart: in a common view; else along the row of all elements, and in the buffer's shape."""
+    """Where boxes can lie apart: in a common view; else in row-major order, and in the buffer's own shape."""
     views = [footprint.view or shape for footprint in (written, read)]
     boxes = [_clipped(footprint, view) for footprint, view in zip((written, read), views, strict=True)]
     if views[0] == views[1]:
@@ -111,7 +111,7 @@ def _strides(shape: tuple[int, ...]) -> list[int]:
 
 
 def _ends(box: Sequence[Interval], view: tuple[int, ...]) -> Interval:
-    """The first element of a box and the one past its last, counted in rows."""
+    """The first element of a box and the one past its last, in row-major order."""
     if any(a == b for a, b in box):
         return 0, 0
     strides = _strides(view)
@@ -138,22 +138,22 @@ def _within(box: list[Interval], view: tuple[int, ...], shape: tuple[int, ...]) 
 def _overlaps(writers: Sequence[Interval], readers: Sequence[Interval]) -> list[int]:
     """For each reader the writers whose intervals overlap its own, by one sweep over all ends.
 
-    At a reader's beginning those that have closed are noted; at its end those that have opened: the difference
-    overlaps it. At one place intervals close before others open.
+    At a reader's start the writers that have closed are noted; at its end those that have opened: the difference
+    overlaps it. At the same index intervals close before others open.
     """
     events = [(a, 2, n) for n, (a, b) in enumerate(writers) if a < b]
     events += [(b, 0, n) for n, (a, b) in enumerate(writers) if a < b]
     events += [(a, 3, n) for n, (a, b) in enumerate(readers) if a < b]
     events += [(b, 1, n) for n, (a, b) in enumerate(readers) if a < b]
     opened = closed = 0
-    gone, found = [0] * len(readers), [0] * len(readers)
+    closed_before, found = [0] * len(readers), [0] * len(readers)
     for _, kind, n in sorted(events):
         if kind == 0:
             closed |= 1 << n
         elif kind == 1:
-            found[n] = opened & ~gone[n]
+            found[n] = opened & ~closed_before[n]
         elif kind == 2:
             opened |= 1 << n
         else:
-            gone[n] = closed
+            closed_before[n] = closed
     return found

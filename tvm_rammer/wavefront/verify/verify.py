@@ -1,10 +1,4 @@
-"""The independent check behind every schedule: it shares no code with what makes plans.
-
-verify       the rules that one instruction, kernel or buffer can break by itself
-execution    runs the plan abstractly: deadlock, and what every lane is sure of
-order        dependences, and buffers that share memory
-dependences  which rTasks read what which rTasks write
-"""
+"""The rules that one instruction, kernel or buffer can break by itself, and the proof of all others in its order."""
 
 from collections.abc import Iterator
 
@@ -18,7 +12,7 @@ def verify(program: RProgram, *, max_veus: int | None = None) -> None:
     """Prove that a program computes its graph in every legal interleaving of its lanes.
 
     Proved are: each rTask of each operator runs exactly once, with a kernel of its operator's function;
-    no lane waits for ever; an rTask begins after all rTasks have ended that write what it reads, by the footprints
+    no lane deadlocks; an rTask begins after all rTasks have ended that write what it reads, by the footprints
     of the kernels; buffers that share memory are never alive together; all lanes can be resident at once.
 
     Parameters
@@ -71,7 +65,7 @@ def _check_graph(program: RProgram) -> None:
     for op in graph.operators:
         for b in op.inputs:
             if graph.buffers[b].kind in ("intermediate", "output") and b not in writer:
-                raise _error(program, f"operator {op.name!r} reads {graph.buffers[b].name!r}, which nobody writes")
+                raise _error(program, f"operator {op.name!r} reads {graph.buffers[b].name!r}, which no operator writes")
 
 
 def _check_kernels(program: RProgram) -> None:
@@ -144,10 +138,10 @@ def _check_offsets(program: RProgram) -> None:
         if buffer.kind != "intermediate":
             if offset is not None:
                 raise _error(
-                    program, f"buffer {buffer.name!r} is of kind {buffer.kind} but has a place in the workspace"
+                    program, f"buffer {buffer.name!r} is of kind {buffer.kind} but has an offset in the workspace"
                 )
         elif offset is None:
-            raise _error(program, f"intermediate buffer {buffer.name!r} has no place in the workspace")
+            raise _error(program, f"intermediate buffer {buffer.name!r} has no offset in the workspace")
         elif offset % ALIGNMENT:
             raise _error(program, f"buffer {buffer.name!r} at offset {offset}: not a multiple of {ALIGNMENT}")
         elif offset < 0 or offset + buffer.nbytes > program.workspace_bytes:

@@ -31,7 +31,7 @@ class OnnxGraph:
 
     def he(self, shape: tuple[int, ...], fan_in: int) -> np.ndarray:
         """Draw float32 normals of variance 2 / `fan_in`."""
-        return (self.rng.standard_normal(shape) * np.sqrt(2 / fan_in)).astype(np.float32)
+        return np.asarray(self.rng.standard_normal(shape) * np.sqrt(2 / fan_in), np.float32)
 
     def small(self, length: int) -> np.ndarray:
         """Draw a small float32 bias."""

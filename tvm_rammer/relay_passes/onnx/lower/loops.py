@@ -1,4 +1,4 @@
-"""Unroll loops: a Loop or Scan whose number of rounds is known becomes its body, as often as it runs."""
+"""Unroll loops: a Loop or Scan whose number of iterations is known becomes its body, as often as it runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,10 +43,10 @@ def unroll_loops(model: onnx.ModelProto) -> bool:
         loop = _read(node, constants, types)
         if loop is None:
             return None
-        size += loop.rounds * sum(1 for _ in all_nodes(loop.body))
+        size += loop.iterations * sum(1 for _ in all_nodes(loop.body))
         if size > MOST_NODES:
             raise ModelError(
-                f"{node.op_type} {node.name or node.output[0]!r} runs {loop.rounds} times, which makes more than "
+                f"{node.op_type} {node.name or node.output[0]!r} runs {loop.iterations} times, which makes more than "
                 f"{MOST_NODES} nodes of all loops; give a smaller input"
             )
         emit = Emitter(node, opset)
@@ -58,7 +58,7 @@ def unroll_loops(model: onnx.ModelProto) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Scanned:
-    """What a Scan reads or writes a slice of in every round; a Loop only writes such."""
+    """What a Scan reads or writes a slice of in every iteration; a Loop only writes such."""
 
     name: str
     axis: int
@@ -71,10 +71,10 @@ class _Loop:
 
     Parameters
     ----------
-    rounds : int
+    iterations : int
         At least one.
     numbered : bool
-        Whether the first inputs of the body are the number of the round and a condition, and its first output the
+        Whether the first inputs of the body are the number of the iteration and a condition, and its first output the
         next condition.
     states : tuple of str
         Their values at first.
@@ -83,7 +83,7 @@ class _Loop:
     """
 
     body: onnx.GraphProto
-    rounds: int
+    iterations: int
     numbered: bool
     states: tuple[str, ...]
     results: tuple[str, ...]
@@ -106,17 +106,17 @@ def _read(
 
 
 def _read_loop(node: onnx.NodeProto, body: onnx.GraphProto, constants: Constants) -> _Loop | None:
-    trips, condition = (numpy_helper.to_array(constants[n]) if n in constants else None for n in node.input[:2])
-    if trips is None or trips.size != 1 or (node.input[1] and (condition is None or not condition.all())):
+    trip_count, condition = (numpy_helper.to_array(constants[n]) if n in constants else None for n in node.input[:2])
+    if trip_count is None or trip_count.size != 1 or (node.input[1] and (condition is None or not condition.all())):
         return None
-    if trips.item() < 1 or not _goes_on(body):
+    if trip_count.item() < 1 or not _never_breaks(body):
         return None
     states = tuple(node.input[2:])
     writes = tuple(_Scanned(name, 0, False) for name in node.output[len(states) :])
-    return _Loop(body, int(trips.item()), True, states, tuple(node.output[: len(states)]), (), writes)
+    return _Loop(body, int(trip_count.item()), True, states, tuple(node.output[: len(states)]), (), writes)
 
 
-def _goes_on(body: onnx.GraphProto) -> bool:
+def _never_breaks(body: onnx.GraphProto) -> bool:
     """Whether the condition that a Loop's body returns is constantly true."""
     name = body.output[0].name
     true = {body.input[1].name}
@@ -152,19 +152,20 @@ def _read_scan(node: onnx.NodeProto, attributes: Mapping[str, Any], types: Types
     if not dims or len(known) < len(dims):
         return None
     reads = scanned(names, "input", [len(d) for d in known])
-    rounds = {d[read.axis] for d, read in zip(known, reads, strict=True)}
-    if len(rounds) != 1 or 0 in rounds:
+    iterations = {d[read.axis] for d, read in zip(known, reads, strict=True)}
+    if len(iterations) != 1 or 0 in iterations:
         return None
     writes = scanned(node.output[num_states:], "output", written)
     results = tuple(node.output[:num_states])
-    return _Loop(body, rounds.pop(), False, tuple(node.input[:num_states]), results, reads, writes)
+    return _Loop(body, iterations.pop(), False, tuple(node.input[:num_states]), results, reads, writes)
 
 
 def _unroll(loop: _Loop, emit: Emitter) -> None:
-    """Add the nodes of all rounds, and give the results the names of the loop's outputs."""
+    """Add the nodes of all iterations, and give the results the names of the loop's outputs."""
     shared = {tensor.name: emit.copy(tensor) for tensor in loop.body.initializer}
-    states, written = list(loop.states), [[] for _ in loop.writes]
-    for number in range(loop.rounds):
+    states = list(loop.states)
+    written: list[list[str]] = [[] for _ in loop.writes]
+    for number in range(loop.iterations):
         given = [*_numbered(loop, number, emit), *states, *_slices(loop, number, emit)]
         names = shared | {value.name: name for value, name in zip(loop.body.input, given, strict=True)}
         nodes, results = copy_nodes(loop.body, f"{emit.prefix}{number}/", names)
@@ -189,7 +190,7 @@ def _numbered(loop: _Loop, number: int, emit: Emitter) -> Iterator[str]:
 
 
 def _slices(loop: _Loop, number: int, emit: Emitter) -> Iterator[str]:
-    """What a Scan reads in one round."""
+    """What a Scan reads in one iteration."""
     for read in loop.reads:
-        at = loop.rounds - 1 - number if read.backward else number
+        at = loop.iterations - 1 - number if read.backward else number
         yield emit.axes("Squeeze", emit.part(read.name, read.axis, at, at + 1), read.axis)

@@ -135,8 +135,8 @@ class _Layer:
         self._node, self._sizes, self._constants, self._below = node, sizes, constants, below
         self._batch_first = bool(attribute(node, "layout", 0))
         self._x, self._w, self._r, self._b, self._lengths, self._h, self._c, self._peephole = (
-            *node.input,
-            *[""] * (8 - len(node.input)),
+            *(str(name) for name in node.input),
+            *([""] * (8 - len(node.input))),
         )
         lengths = self._known(self._lengths)
         if lengths is not None and (lengths >= sizes.steps).all():

@@ -42,9 +42,12 @@ def _stft(node: NodeView, emit: Emitter) -> Emitter | None:
     dims, window, step, length = node.dims(0), node.dims(2), node.array(1), node.array(3)
     if dims is None or step is None or (node.input(3) and length is None) or (node.input(2) and window is None):
         return None
-    if length is None and not window:
+    if length is not None:
+        size = int(length)
+    elif window:
+        size = window[0]
+    else:
         return None
-    size = int(length) if length is not None else window[0]
     parts = dims[2] if len(dims) == 3 else 1
     node.require(
         0 < size <= dims[1] and int(step) > 0 and parts in (1, 2),

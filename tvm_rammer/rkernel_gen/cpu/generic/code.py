@@ -186,9 +186,10 @@ def _vectorize_columns(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[Loo
     reduced = [axis for axis in axes if axis.iter_type == REDUCTION]
     count = sum(int(axis.dom.extent) > 1 for axis in reduced)
     results = loops[: len(loops) - count]
-    if axes[len(axes) - len(reduced) :] != reduced or not results or not count:
+    columns = spatial_axes(sch.get(block))
+    if axes[len(axes) - len(reduced) :] != reduced or not results or not count or not columns:
         return
-    column = spatial_axes(sch.get(block))[-1].var
+    column = columns[-1].var
     width = vector_width(int(sch.get(results[-1]).extent), simd)
     if width < MIN_VECTOR or not reads_along(sch.get(block), column):
         return

@@ -12,7 +12,7 @@ from ....errors import RammerError, ToolError
 from ....gpu_bundle.onsite.jobs import run_job
 from .worker import work_on
 
-LOAD_S, EACH_S = 60.0, 20.0
+LOAD_S, CANDIDATE_S = 60.0, 20.0
 """Time limits: of a function's start, and of each candidate beside it."""
 
 FIELDS = ("function", "name", "rule", "choices", "num_rtasks", "code")
@@ -25,7 +25,7 @@ def main(folder: Path, script: str, argv: Sequence[str], say: Say = print) -> in
     Returns
     -------
     int
-        0 if every candidate was measured or told to be wrong; 2 if nothing could run.
+        0 if every candidate was measured or found wrong; 2 if nothing could run.
     """
     options = _parse(argv, folder)
     try:
@@ -34,7 +34,7 @@ def main(folder: Path, script: str, argv: Sequence[str], say: Say = print) -> in
             emit = lambda event: print(json.dumps(event), flush=True)  # noqa: E731, T201
             work_on(folder, options.worker, numbers, options.libcuda, options.libnvrtc, emit)
         else:
-            _all(folder, script, options, say)
+            _time_all(folder, script, options, say)
     except RammerError as error:
         print(f"time_candidates: {error}", file=sys.stderr)  # noqa: T201
         return 2
@@ -46,20 +46,20 @@ def _parse(argv: Sequence[str], folder: Path) -> argparse.Namespace:
     parser.add_argument("-o", "--out", type=Path, default=folder / "times.jsonl", help="a line for each candidate")
     parser.add_argument("--libcuda", default="", help="path of the CUDA driver's library")
     parser.add_argument("--libnvrtc", default="", help="path of NVRTC, for a folder without compiled kernels")
-    parser.add_argument("--patience", type=float, default=40.0, help="seconds without a word before a kernel hangs")
+    parser.add_argument("--patience", type=float, default=40.0, help="seconds without output before a kernel is killed")
     parser.add_argument("--worker", default="", help=argparse.SUPPRESS)
     parser.add_argument("--only", default="", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
 
-def _all(folder: Path, script: str, options: argparse.Namespace, say: Say) -> None:
+def _time_all(folder: Path, script: str, options: argparse.Namespace, say: Say) -> None:
     about = json.loads((folder / "candidates.json").read_text(encoding="utf-8"))
     candidates = {c["number"]: c for c in about["candidates"]}
     done = _done(options.out)
     for key, function in about["functions"].items():
         left = [n for n, c in candidates.items() if c["function"] == key and n not in done]
         while left:
-            measured = _some(script, options, key, left, about, candidates)
+            measured = _run_until_failure(script, options, key, left, about, candidates)
             done |= measured
             left = [n for n in left if n not in measured]
         say(f"{len(done & candidates.keys())}/{len(candidates)} {function['name']}")
@@ -77,7 +77,7 @@ def _done(path: Path) -> set[int]:
     return found
 
 
-def _some(
+def _run_until_failure(
     script: str,
     options: argparse.Namespace,
     key: str,
@@ -102,7 +102,7 @@ def _some(
 
     command = [sys.executable, script, "--worker", key, "--only", ",".join(map(str, left))]
     libraries = ["--libcuda", options.libcuda, "--libnvrtc", options.libnvrtc]
-    problem = run_job([*command, *libraries], LOAD_S + EACH_S * len(left), options.patience, on_event)
+    problem = run_job([*command, *libraries], LOAD_S + CANDIDATE_S * len(left), options.patience, on_event)
     if problem and begun not in {-1} | measured:
         on_event({"number": begun, "error": problem})
     elif problem and not measured:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ....errors import ToolError
 
-CANDIDATES = ("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12")
+LIBRARY_NAMES = ("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12")
 HEADERS = ("/usr/local/cuda/include", "/usr/local/cuda/include/cccl")
 
 
@@ -52,7 +52,7 @@ def _include() -> list[str]:
 
 
 def _load(library: str) -> ctypes.CDLL:
-    for name in (library,) if library else CANDIDATES:
+    for name in (library,) if library else LIBRARY_NAMES:
         try:
             return ctypes.CDLL(name)
         except OSError as error:

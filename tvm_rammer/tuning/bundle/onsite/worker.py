@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import math
 import statistics
 from collections.abc import Callable, Collection
 from ctypes import c_uint, c_uint64, c_void_p
@@ -47,7 +48,7 @@ class Worker:
 
     @staticmethod
     def _size(output: dict[str, Any]) -> int:
-        return int(np.prod(output["shape"], dtype=np.int64)) * np.dtype(output["dtype"]).itemsize
+        return math.prod(int(n) for n in output["shape"]) * int(np.dtype(output["dtype"]).itemsize)
 
     def _file(self, name: str) -> int:
         """The address of an array that lies in a file."""
@@ -85,8 +86,8 @@ class Worker:
             return {"error": f"wrong result: {problem}"}
         return {"run_us": self._times(launch)}
 
-    def nothing_us(self, candidate: dict[str, Any]) -> float:
-        """Time of a kernel that does nothing, launched as all others are."""
+    def empty_kernel_us(self, candidate: dict[str, Any]) -> float:
+        """Time of an empty kernel, launched as all others are."""
         function = self._cuda.kernel(self._module(candidate), candidate["kernel"], 0)
         return statistics.median(self._times(self._launch(function, candidate)))
 
@@ -162,7 +163,7 @@ def work_on(folder: Path, key: str, only: Collection[int], libcuda: str, nvrtc: 
     cuda = Cuda(libcuda)
     gpu = cuda.describe()
     worker = Worker(folder, about["functions"][key], cuda, nvrtc)
-    emit({"gpu": gpu, "nothing_us": worker.nothing_us(about["nothing"])})
+    emit({"gpu": gpu, "nothing_us": worker.empty_kernel_us(about["nothing"])})
     for candidate in about["candidates"]:
         if candidate["number"] not in only:
             continue
@@ -171,6 +172,6 @@ def work_on(folder: Path, key: str, only: Collection[int], libcuda: str, nvrtc: 
             result = worker.measure(candidate)
         except ToolError as error:
             emit({"number": candidate["number"], "error": str(error)})
-            cuda.synchronize()  # of no use once a kernel has broken the context: another process goes on
+            cuda.synchronize()  # fails once a kernel has broken the context: another process continues
         else:
             emit({"number": candidate["number"], **result})

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 
-def blocks(predecessors: Sequence[Sequence[int]], most: int) -> list[range]:
-    """Cut a graph, where possible at operators that everything passes through.
+def blocks(predecessors: Sequence[Sequence[int]], limit: int) -> list[range]:
+    """Cut a graph, where possible at operators that every path passes through.
 
     Parameters
     ----------
     predecessors : sequence of sequence of int
         For each operator its predecessors, all of smaller number.
-    most : int
-        Operators of a block. A part that no such operator divides may be larger.
+    limit : int
+        Most operators of a block. A part that no such operator divides may be larger.
 
     Returns
     -------
@@ -25,9 +25,9 @@ def blocks(predecessors: Sequence[Sequence[int]], most: int) -> list[range]:
     found: list[range] = []
     begin, cut, needed = 0, 0, 0
     for operator in range(len(predecessors)):
-        # All that come before it are read by it at the latest: whoever comes after depends on it alone.
+        # It is the last reader of all that comes before: what comes after depends on it alone.
         if needed <= operator:
-            if operator + 1 - begin > most and cut > begin:
+            if operator + 1 - begin > limit and cut > begin:
                 found.append(range(begin, cut))
                 begin = cut
             cut = operator + 1

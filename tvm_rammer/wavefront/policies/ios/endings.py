@@ -3,19 +3,19 @@
 from collections.abc import Iterator, Sequence
 
 
-def count_states(successors: Sequence[int], most: int) -> int:
-    """Count the sets that hold with each operator all that it depends on: the states of the dynamic program.
+def count_states(successors: Sequence[int], limit: int) -> int:
+    """Count the sets that contain the predecessors of all their operators: the states of the dynamic program.
 
     Parameters
     ----------
     successors : sequence of int
         For each operator the operators that depend on it, as bits.
-    most : int
+    limit : int
 
     Returns
     -------
     int
-        The empty set is counted too; 0 stands for more than `most`.
+        The empty set is counted too; 0 stands for more than `limit`.
     """
     everything = (1 << len(successors)) - 1
     seen, todo = {everything}, [everything]
@@ -24,7 +24,7 @@ def count_states(successors: Sequence[int], most: int) -> int:
         for operator, after in enumerate(successors):
             smaller = state & ~(1 << operator)
             if state >> operator & 1 and not after & state and smaller not in seen:
-                if len(seen) == most:
+                if len(seen) == limit:
                     return 0
                 seen.add(smaller)
                 todo.append(smaller)
@@ -32,7 +32,7 @@ def count_states(successors: Sequence[int], most: int) -> int:
 
 
 def endings(state: int, successors: Sequence[int], r: int, s: int) -> Iterator[int]:
-    """List the sets of operators that can be the last stage of others.
+    """List the sets of operators that can be the last stage of a state.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def endings(state: int, successors: Sequence[int], r: int, s: int) -> Iterator[i
     successors : sequence of int
         For each operator the operators that depend on it, as bits; all of larger number.
     r, s : int
-        At most so many operators a group, and groups a stage. Groups are what dependences hold together.
+        At most so many operators a group, and groups a stage. Groups are connected by dependences.
 
     Yields
     ------
     int
-        A set that is not empty and holds with each operator all of the state that depend on it.
+        A set that is not empty and contains, of the state, all successors of its operators.
     """
     members = [o for o in range(state.bit_length() - 1, -1, -1) if state >> o & 1]
 

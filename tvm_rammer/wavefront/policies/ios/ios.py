@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ...plan.builder import ProgramBuilder
-from ...plan.select_rkernels import place_selected
+from ...plan.select_rkernels import append_wave
 from ...problem import Problem
 from .blocks import blocks
 from .endings import count_states
@@ -14,7 +14,7 @@ _BLOCK = 32
 """Operators of a block, where the graph can be cut."""
 
 _MOST_STATES = 300
-"""A block with more sets of operators that may be done is too wide: it is halved, wave from wave."""
+"""A block with more states of the dynamic program is too wide: it is halved, between waves."""
 
 _SMALL = 8
 """Blocks of so few operators are searched without limits to groups and stages, unless the options set some."""
@@ -27,7 +27,7 @@ _PLANS, _LEAST_PLANS = 4, 64
 
 _LISTS, _LISTS_SMALL = 4, 100
 """So many of the best lists of stages, of a block or of a graph that is one small block, are planned in full and
-compared: the sums of their stages' times only estimate that."""
+compared: the sum of the stages' times is only an estimate."""
 
 
 def ios(problem: Problem) -> list[ProgramBuilder]:
@@ -49,41 +49,41 @@ def ios(problem: Problem) -> list[ProgramBuilder]:
     latency = StageLatency(problem)
     builder = ProgramBuilder(problem)
     for block in blocks(problem.predecessors, _BLOCK):
-        _continue(builder, in_order([block], problem), latency)
+        _append_block(builder, in_order([block], problem), latency)
     return [builder] if builder.kernels else []
 
 
-def _continue(builder: ProgramBuilder, block: Sequence[int], latency: StageLatency) -> None:
-    """Continue a program by the best stages of a block, or of its halves where it is too wide."""
-    found = _best_lists(block, latency)
+def _append_block(builder: ProgramBuilder, block: Sequence[int], latency: StageLatency) -> None:
+    """Append the best stages of a block to a program, or of its halves where it is too wide."""
+    found = _best_stages(block, latency)
     if not found:
         half = len(block) // 2
-        _continue(builder, block[:half], latency)
-        _continue(builder, block[half:], latency)
+        _append_block(builder, block[:half], latency)
+        _append_block(builder, block[half:], latency)
         return
     mark, times = builder.mark(), []
     for stages in found if len(found) > 1 else ():
-        _place_stages(stages, builder)
+        _append_stages(stages, builder)
         times.append(builder.time_us)
         builder.rollback(mark)
-    _place_stages(found[times.index(min(times))] if times else found[0], builder)
+    _append_stages(found[times.index(min(times))] if times else found[0], builder)
 
 
-def _place_stages(stages: Sequence[Sequence[int]], builder: ProgramBuilder) -> None:
+def _append_stages(stages: Sequence[Sequence[int]], builder: ProgramBuilder) -> None:
     for stage in stages:
-        place_stage(stage, builder)
+        append_stage(stage, builder)
 
 
-def place_stage(stage: Sequence[int], builder: ProgramBuilder) -> None:
-    """Continue a program by a stage."""
+def append_stage(stage: Sequence[int], builder: ProgramBuilder) -> None:
+    """Append a stage to a program."""
     problem = builder.problem
     if problem.sync == "global":
         builder.barrier()
-    place_selected(in_order(groups_of(stage, problem), problem), builder)
+    append_wave(in_order(groups_of(stage, problem), problem), builder)
 
 
-def _best_lists(block: Sequence[int], latency: StageLatency) -> list[list[tuple[int, ...]]]:
-    """The lists of stages of a block with the least sums of times; none if it is too wide. One operator never is."""
+def _best_stages(block: Sequence[int], latency: StageLatency) -> list[list[tuple[int, ...]]]:
+    """The lists of stages of a block with the least sums of times; none if it is too wide, as one operator never is."""
     problem = latency.problem
     if len(block) >= _MOST_STATES:
         return []
@@ -106,8 +106,8 @@ def _best_lists(block: Sequence[int], latency: StageLatency) -> list[list[tuple[
         problem.options.s or (len(block) if small else _S),
         lambda ending: latency.bound(members(ending)),
     )
-    most = latency.planned + max(_LEAST_PLANS, _PLANS * len(block))
-    graph.learn(lambda ending: latency(members(ending)), lambda: latency.planned >= most)
-    whole = len(block) == len(problem.graph.operators)
-    lists = graph.best(_LISTS_SMALL if small and whole else _LISTS)
+    limit = latency.planned + max(_LEAST_PLANS, _PLANS * len(block))
+    graph.time_stages(lambda ending: latency(members(ending)), lambda: latency.planned >= limit)
+    is_graph = len(block) == len(problem.graph.operators)
+    lists = graph.best(_LISTS_SMALL if small and is_graph else _LISTS)
     return [[members(ending) for ending in stages] for stages in lists]

@@ -6,15 +6,15 @@ from heapq import nsmallest
 from .endings import endings
 
 _NEVER_US = float("inf")
-"""Time of a stage that is not to be had."""
+"""Time of a stage that must not be used."""
 
 
 class StageGraph:
     """A graph whose paths are lists of stages, and the shortest ones those of least time.
 
-    A stage's time is dear to know, a bound of it cheap. So the shortest path by what is known is looked for, and only
-    the stages on it are timed, until the shortest path holds none that is not. If that comes to an end by itself,
-    no other path is shorter.
+    A stage's time is expensive to compute, a lower bound of it cheap. So the shortest path is computed with bounds,
+    the stages on it are timed, and so on until the shortest path has only timed stages. Then no other path is
+    shorter.
 
     Parameters
     ----------
@@ -37,23 +37,23 @@ class StageGraph:
                 todo += [state & ~ending for ending in self._endings[state]]
         self._endings = dict(sorted(self._endings.items(), key=lambda item: item[0].bit_count()))
         self._expected_us = {e: bound_us(e) for e in dict.fromkeys(e for es in self._endings.values() for e in es)}
-        self._known_us: dict[int, float] = {}
+        self._timed_us: dict[int, float] = {}
 
-    def learn(self, time_us: Callable[[int], float], enough: Callable[[], bool]) -> None:
-        """Time stages until the shortest path is known, or enough are timed to go on with these alone.
+    def time_stages(self, time_us: Callable[[int], float], enough: Callable[[], bool]) -> None:
+        """Time stages until the shortest path is known; after enough of them, consider only those already timed.
 
         Parameters
         ----------
         time_us : callable
             The time of a stage, as bits.
         enough : callable
-            Is asked after each path.
+            Called after each path.
         """
-        while unknown := [e for e in self._shortest() if e not in self._known_us]:
-            for ending in unknown:
-                self._known_us[ending] = self._expected_us[ending] = time_us(ending)
+        while untimed := [e for e in self._shortest() if e not in self._timed_us]:
+            for ending in untimed:
+                self._timed_us[ending] = self._expected_us[ending] = time_us(ending)
             if enough():
-                self._expected_us = {e: self._known_us.get(e, _NEVER_US) for e in self._expected_us}
+                self._expected_us = {e: self._timed_us.get(e, _NEVER_US) for e in self._expected_us}
 
     def _shortest(self) -> list[int]:
         """dp[S] = min over endings S' of dp[S - S'] + latency(S')."""
@@ -66,10 +66,10 @@ class StageGraph:
             state &= ~path[-1]
         return path
 
-    def best(self, most: int) -> list[tuple[int, ...]]:
-        """List up to `most` of the shortest paths, the shortest first. Of stages not timed the bound counts."""
+    def best(self, limit: int) -> list[tuple[int, ...]]:
+        """List up to `limit` of the shortest paths, the shortest first. Stages not timed count with their bound."""
         found: dict[int, list[tuple[float, tuple[int, ...]]]] = {0: [(0.0, ())]}
         for state, ends in self._endings.items():
             longer = ((us + self._expected_us[e], (*stages, e)) for e in ends for us, stages in found[state & ~e])
-            found[state] = nsmallest(most, longer)
+            found[state] = nsmallest(limit, longer)
         return [stages for us, stages in found[self._everything] if us < _NEVER_US]

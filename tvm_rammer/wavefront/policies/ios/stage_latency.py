@@ -1,14 +1,14 @@
-"""What a stage of IOS costs, predicted."""
+"""The predicted time of a stage of IOS."""
 
 from collections.abc import Sequence
 
-from ...plan.select_rkernels import selected_us
+from ...plan.select_rkernels import wave_us
 from ...problem import Problem
 from ..waves import waves
 
 
 class StageLatency:
-    """Predicts what a stage costs; equal stages, as in repeated blocks of a network, are planned once.
+    """Predicts the time of a stage; equal stages, as in repeated blocks of a network, are planned once.
 
     Parameters
     ----------
@@ -23,17 +23,17 @@ class StageLatency:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         cost = problem.cost
-        end_us = cost.released_us(0.0) if problem.sync == "global" else cost.signal_us
+        end_us = cost.barrier_end_us(0.0) if problem.sync == "global" else cost.signal_us
         self._end_us = end_us if problem.veus > 1 else 0.0
-        self._known: dict[tuple[GroupKey, ...], float] = {}
+        self._latencies: dict[tuple[GroupKey, ...], float] = {}
         self._bounds: dict[str, tuple[float, float]] = {}
 
     @property
     def planned(self) -> int:
-        return len(self._known)
+        return len(self._latencies)
 
     def bound(self, stage: Sequence[int]) -> float:
-        """What no plan of a stage can beat, without planning it: the longest operator, and all work shared evenly."""
+        """A lower bound of a stage's time, without planning it: the longest operator, and all work shared evenly."""
         longest = work = 0.0
         for operator in stage:
             alone_us, work_us = self._least(self.problem.graph.operators[operator].function, operator)
@@ -42,26 +42,26 @@ class StageLatency:
 
     def _least(self, function: str, operator: int) -> tuple[float, float]:
         if function not in self._bounds:
-            cost, made = self.problem.cost, self.problem.candidates(operator)
-            alone_us = min(cost.operator_us(k, self.problem.veus) for k in made)
-            self._bounds[function] = alone_us, min(cost.rtask_us(k) * k.num_rtasks for k in made)
+            cost, kernels = self.problem.cost, self.problem.candidates(operator)
+            alone_us = min(cost.operator_us(k, self.problem.veus) for k in kernels)
+            self._bounds[function] = alone_us, min(cost.work_us(k) for k in kernels)
         return self._bounds[function]
 
     def __call__(self, stage: Sequence[int]) -> float:
         """Time in microseconds from all vEUs being free to the next stage's start."""
         groups = groups_of(stage, self.problem)
         key = tuple(_group_key(group, self.problem) for group in groups)
-        if key not in self._known:
-            self._known[key] = selected_us(in_order(groups, self.problem), self.problem) + self._end_us
-        return self._known[key]
+        if key not in self._latencies:
+            self._latencies[key] = wave_us(in_order(groups, self.problem), self.problem) + self._end_us
+        return self._latencies[key]
 
 
 GroupKey = tuple[tuple[str, tuple[int, ...]], ...]
-"""What equal groups have in common: for each operator its function, and whom in the group it depends on."""
+"""What equal groups have in common: for each operator its function, and its predecessors within the group."""
 
 
 def groups_of(stage: Sequence[int], problem: Problem) -> list[list[int]]:
-    """What dependences hold together in a stage; equal stages list equal groups in the same order."""
+    """The parts of a stage that dependences connect; equal stages list equal groups in the same order."""
     group_of: dict[int, list[int]] = {}
     for operator in stage:
         group = [operator]
@@ -83,7 +83,7 @@ def _group_key(group: Sequence[int], problem: Problem) -> GroupKey:
 
 
 def in_order(groups: Sequence[Sequence[int]], problem: Problem) -> list[int]:
-    """Wave after wave: no group keeps the vEUs from the others by coming first as a whole."""
+    """Order the operators of groups wave after wave, so that no group takes all vEUs before another starts."""
     members = [o for group in groups for o in group]
     position = {o: n for n, o in enumerate(members)}
     inside = [[position[p] for p in problem.predecessors[o] if p in position] for o in members]

@@ -1,14 +1,12 @@
-"""Devices, debugging switches, and the shared values."""
+"""Presets, the devices of TVM targets, this machine's processor, and occupancy."""
 
 import os
 
 import pytest
 import tvm
 
-from tvm_rammer import debug
 from tvm_rammer.device import PRESETS, from_target_config, host_cpu, preset
 from tvm_rammer.errors import TargetError
-from tvm_rammer.ir import Buffer, RGraph, ROperator, Run
 
 
 @pytest.mark.parametrize("name", ["cpu", *PRESETS])
@@ -51,43 +49,3 @@ def test_resident_blocks_are_limited_by_each_resource():
     assert h200.resident_blocks(256, 255, 0) == 1
     assert h200.resident_blocks(2048, 16, 0) == 0
     assert h200.resident_blocks(32, 16, 228 * 1024) == 0
-
-
-@pytest.mark.parametrize(("text", "level"), [("", 1), ("0", 0), ("3", 3), ("9", 1), ("much", 1)])
-def test_the_debug_level(monkeypatch, text, level):
-    monkeypatch.setenv("RAMMER_DEBUG", text)
-    assert debug.level() == level
-
-
-def test_messages_appear_from_their_level_on(monkeypatch, capsys):
-    monkeypatch.setenv("RAMMER_DEBUG", "2")
-    debug.say(2, "shown")
-    debug.say(3, "hidden")
-    assert capsys.readouterr().err == "rammer: shown\n"
-
-
-def test_dumps_are_made_only_where_they_are_wanted(monkeypatch, tmp_path):
-    monkeypatch.delenv("RAMMER_DUMP", raising=False)
-    debug.dump("a.txt", lambda: pytest.fail("nobody asked for it"))
-    monkeypatch.setenv("RAMMER_DUMP", str(tmp_path / "new"))
-    debug.dump("a.txt", lambda: "text")
-    assert (tmp_path / "new" / "a.txt").read_text() == "text"
-
-
-def chain():
-    buffers = [Buffer("x", (4,), "float32", "input"), *(Buffer(n, (4,), "float32", "intermediate") for n in "ab")]
-    buffers.append(Buffer("y", (4,), "float32", "output"))
-    return RGraph("g", tuple(buffers), tuple(ROperator(f"op{i}", "f", (i,), (i + 1,)) for i in range(3)))
-
-
-def test_what_crosses_a_cut_becomes_an_input_or_an_output():
-    first, last = chain().subgraph([0, 1], "first"), chain().subgraph([2], "last")
-    assert [(b.name, b.kind) for b in first.buffers] == [("x", "input"), ("a", "intermediate"), ("b", "output")]
-    assert [(b.name, b.kind) for b in last.buffers] == [("b", "input"), ("y", "output")]
-    assert last.operators[0].inputs == (0,)
-    assert chain().predecessors() == ((), (0,), (1,))
-
-
-def test_a_run_is_an_arithmetic_progression():
-    assert list(Run(0, 3, 4, 5).indices()) == [3, 8, 13, 18]
-    assert list(Run(0, 3, 2).indices()) == [3, 4]

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from tvm import ir, tirx
-from tvm.ir import GlobalVar, PointerType, PrimType
+from tvm.ir import GlobalVar, PrimType
 from tvm.script import tirx as T
 
 from ...ir import ITEM_BYTES
+from ..arrays import array_bytes, pointer_variable
 from ..layout import WORKSPACE, Layout
-from ..tables import ROW, RUN, SIGNAL, WAIT, CallForm, Tables, pointer
+from ..tables import ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
 from .stamps import CLOCK
 
 COUNTER_WORDS = 16
@@ -41,7 +41,9 @@ class Memory:
     stamps_at: int | None
 
 
-def build_lane(layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar]) -> tirx.PrimFunc:
+def build_interpreter(
+    layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar]
+) -> tirx.PrimFunc:
     """Build the interpreter.
 
     Parameters
@@ -55,28 +57,28 @@ def build_lane(layout: Layout, tables: Tables, memory: Memory, functions: Mappin
     Returns
     -------
     tirx.PrimFunc
-        Parameters: a pointer to each segment and table, and the lane.
+        Parameters: a pointer to each segment and table, and the number of the lane.
     """
-    return _Lane(layout, tables, memory, functions).build()
+    return _Interpreter(layout, tables, memory, functions).build()
 
 
-class _Lane:
+class _Interpreter:
     def __init__(self, layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar]) -> None:
         self._layout, self._tables, self._memory, self._functions = layout, tables, memory, functions
-        self._pointers = [_pointer(b) for b in (*memory.segments, *memory.plan)]
+        self._pointers = [pointer_variable(b.name, str(b.dtype)) for b in (*memory.segments, *memory.plan)]
         self._views: dict[tuple[int, str], tirx.Buffer] = {}
         self._lane, self._row = tirx.Var("lane", "int32"), tirx.Var("row", "int32")
 
     def build(self) -> tirx.PrimFunc:
         begin, first = self._memory.plan[0], tirx.Var("first", "int32")
         text = importlib.resources.files(__package__).joinpath("sync.ll").read_text(encoding="utf-8")
-        step, begun = self._step(), []
+        step, begin_stamp = self._step(), []
         if self._memory.stamps_at is not None:
             stamps, text = self._memory.stamps_at // 8, text + CLOCK
             step = tirx.SeqStmt([step, self._stamp(stamps + self._row)])
-            begun = [self._stamp(stamps + len(self._tables.code) + self._lane)]
+            begin_stamp = [self._stamp(stamps + len(self._tables.code) + self._lane)]
         walk = tirx.For(self._row, first, begin[self._lane + 1] - first, tirx.ForKind.SERIAL, step)
-        interpreter = tirx.SeqStmt([*self._declarations(), tirx.Bind(first, begin[self._lane]), *begun, walk])
+        interpreter = tirx.SeqStmt([*self._declarations(), tirx.Bind(first, begin[self._lane]), *begin_stamp, walk])
         body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", ir.StringImm(text), interpreter)
         func = tirx.PrimFunc([*self._pointers, self._lane], body)
         for key in ("s_tir", "tirx.is_scheduled", "rammer.rtask"):
@@ -88,20 +90,20 @@ class _Lane:
         branches = [
             (WAIT, tirx.Evaluate(T.call_extern("void", "rammer_wait", self._counter(), self._word(2)))),
             (SIGNAL, tirx.Evaluate(T.call_extern("void", "rammer_signal", self._counter()))),
-            *((RUN + f, self._run(form)) for f, form in enumerate(self._tables.forms)),
+            *((RUN + n, self._run(signature)) for n, signature in enumerate(self._tables.signatures)),
         ]
         return _switch(self._word(0), branches)
 
-    def _run(self, form: CallForm) -> tirx.Stmt:
+    def _run(self, signature: CallSignature) -> tirx.Stmt:
         """Some rTasks of an operator, one after another."""
-        index, function, layout = tirx.Var("i", "int32"), form.function, self._layout
+        index, function, layout = tirx.Var("i", "int32"), signature.function, self._layout
         arguments, width = self._memory.plan[2], self._tables.arguments.shape[1]
         args = []
         for k, dtype in enumerate(function.dtypes):
             word = arguments[self._word(1) * width + k]
-            args.append(pointer(form.segments[k], word, partial(self._element, dtype), _select))
+            args.append(pointer(signature.segments[k], word, partial(self._element, dtype), _select))
         for (_, offset), (_, dtype) in zip(function.scratch_offsets(), function.scratch, strict=True):
-            arena = layout.scratch_offset + self._lane * layout.scratch_bytes + offset
+            arena = layout.arena_offset + self._lane * layout.arena_bytes + offset
             args.append(self._element(dtype, WORKSPACE, arena // ITEM_BYTES[dtype]))
         rtask = call(self._functions[function.name], *args, self._word(2) + index * self._word(4))
         return tirx.For(index, 0, self._word(3), tirx.ForKind.SERIAL, tirx.Evaluate(rtask))
@@ -122,7 +124,7 @@ class _Lane:
     def _view(self, segment: int, dtype: str) -> tirx.Buffer:
         """A segment as a flat array of some element type."""
         if (segment, dtype) not in self._views:
-            shape = (max(1, _nbytes(self._memory.segments[segment]) // ITEM_BYTES[dtype]),)
+            shape = (max(1, array_bytes(self._memory.segments[segment]) // ITEM_BYTES[dtype]),)
             view = tirx.decl_buffer(shape, dtype, f"view{segment}_{dtype}", data=self._pointers[segment])
             self._views[segment, dtype] = view
         return self._views[segment, dtype]
@@ -141,21 +143,12 @@ def call(function: GlobalVar, *args: ir.Expr) -> ir.Expr:
     return ir.Call(function, list(args), ret_ty=PrimType("void"))
 
 
-def _pointer(buffer: tirx.Buffer) -> tirx.Var:
-    return tirx.Var(f"{buffer.name}_ptr", PointerType(PrimType(str(buffer.dtype)), "global"))
-
-
 def _select(condition: ir.Expr, one: ir.Expr, other: ir.Expr) -> ir.Expr:
     return T.call_extern("handle", "rammer_select", condition, one, other)
 
 
-def _nbytes(buffer: tirx.Buffer) -> int:
-    """Size of a buffer in bytes."""
-    return int(np.prod([int(s) for s in buffer.shape], dtype=np.int64)) * ITEM_BYTES[str(buffer.dtype)]
-
-
 def _switch(value: ir.Expr, branches: Sequence[tuple[int, tirx.Stmt]]) -> tirx.Stmt:
-    """Choose by halves: LLVM makes a jump table of it, nvcc a tree of logarithmic depth."""
+    """Choose by a binary tree of comparisons, of which LLVM makes a jump table."""
     if len(branches) == 1:
         return branches[0][1]
     middle = len(branches) // 2

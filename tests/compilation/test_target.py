@@ -1,0 +1,85 @@
+"""TVM targets are kept whole: for other processors of this kind, and for other kinds of processor."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import tvm
+
+import tvm_rammer
+from tvm_rammer.compilation.target import resolve_device
+from tvm_rammer.device import host_cpu, why_not_here
+from tvm_rammer.errors import ToolError
+from tvm_rammer.zoo.inception_module import inception_module
+from tvm_rammer.zoo.lstm_stack import lstm_stack
+
+ARM = {"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": "cortex-a76", "num-cores": 2}
+
+
+def llvm_of(module):
+    (found,) = (m for m in module.executable.mod.imports if m.kind == "llvm")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("config", "vector_bytes"),
+    [
+        ({"mcpu": "x86-64"}, 16),
+        ({"mcpu": "x86-64-v3"}, 32),
+        ({"mcpu": "znver3"}, 32),
+        ({"mcpu": "skylake-avx512"}, 64),
+        ({"mcpu": "x86-64-v3", "mattr": ["-avx2"]}, 16),
+        ({"mtriple": "x86_64-linux-gnu"}, 16),
+        ({"mtriple": "aarch64-linux-gnu"}, 16),
+    ],
+)
+def test_vectors_are_those_that_llvm_has_for_the_target(config, vector_bytes):
+    target = tvm.target.Target({"kind": "llvm", **config})
+    device = resolve_device(target)
+    assert device.vector_bytes == vector_bytes
+    again = tvm.target.Target(device.target_config()).export()
+    assert all(list(again[k]) == v if isinstance(v, list) else again[k] == v for k, v in config.items())
+
+
+def test_a_device_of_a_target_is_a_target_again():
+    device = resolve_device(tvm.target.Target(ARM))
+    assert resolve_device(tvm.target.Target(device.target_config())) == device
+    assert device.machine == "aarch64" and host_cpu().machine == ""
+
+
+@pytest.fixture(scope="module")
+def for_arm():
+    return tvm_rammer.compile(inception_module(), target=tvm.target.Target(ARM))
+
+
+def test_a_foreign_processor_gets_its_own_instructions(for_arm):
+    assembly = llvm_of(for_arm).inspect_source("asm")
+    assert "zmm" not in assembly and "xmm" not in assembly
+    assert assembly.count("fmla") > 100  # NEON's multiply-add, from the same rules
+
+
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="needs readelf, of binutils")
+def test_its_object_file_is_for_that_processor(for_arm, tmp_path):
+    path = tmp_path / "model.o"
+    llvm_of(for_arm).write_to_file(str(path))
+    header = subprocess.run(["readelf", "-h", path], capture_output=True, text=True, check=True).stdout
+    assert "AArch64" in header
+
+
+def test_foreign_code_is_not_run(for_arm):
+    with pytest.raises(ToolError, match=r"compiled for cortex-a76, .* code for aarch64"):
+        for_arm(np.zeros(for_arm.inputs[0].shape, "float32"))
+
+
+def test_code_for_registers_that_are_missing_is_not_run(monkeypatch):
+    module = tvm_rammer.compile(lstm_stack(1, 1, 8), target=tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v3"}))
+    monkeypatch.setattr("tvm_rammer.device.host._cpu_flags", lambda: {"sse2"})
+    assert "no avx2, fma" in why_not_here(module.compilation.device)
+
+
+def test_a_plain_target_is_right_here():
+    module = tvm_rammer.compile(inception_module(), target=tvm.target.Target({"kind": "llvm", "num-cores": 2}))
+    best = tvm_rammer.compile(inception_module())
+    x = np.random.default_rng(0).standard_normal(module.inputs[0].shape).astype("float32")
+    np.testing.assert_allclose(module(x), best(x), rtol=1e-4, atol=1e-4)

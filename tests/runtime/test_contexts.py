@@ -1,0 +1,128 @@
+"""One module, many threads, and processes that fork."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import tvm_rammer
+from tvm_rammer.errors import ModelError, ToolError
+from tvm_rammer.runtime.contexts import ContextPool
+from tvm_rammer.zoo.inception_module import inception_module
+from tvm_rammer.zoo.lstm_stack import lstm_stack
+
+CALLS = 300
+
+
+@pytest.fixture(scope="module")
+def module():
+    return tvm_rammer.compile(lstm_stack(2, 3, 32))
+
+
+def inputs_of(module, seed):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(spec.shape).astype(spec.dtype) for spec in module.inputs]
+
+
+def call_from_threads(module, threads, calls):
+    """Call a module from threads that each have inputs of their own; return what was not as the serial result."""
+    given = [inputs_of(module, seed) for seed in range(threads)]
+    expected = [module(*inputs) for inputs in given]
+    wrong = []
+
+    def work(n):
+        try:
+            wrong.extend((n, k) for k in range(calls) if not np.array_equal(module(*given[n]), expected[n]))
+        except Exception as error:
+            wrong.append((n, repr(error)))
+
+    workers = [threading.Thread(target=work, args=(n,)) for n in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return wrong
+
+
+def test_each_thread_gets_its_own_results_bit_by_bit(module):
+    assert call_from_threads(module, 8, CALLS) == []
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_there_are_no_more_contexts_than_asked_for(concurrency):
+    module = tvm_rammer.compile(lstm_stack(1, 2, 16), concurrency=concurrency)
+    assert call_from_threads(module, 4, 50) == []
+    assert 1 <= module._contexts._made <= concurrency
+
+
+@pytest.mark.slow
+def test_several_models_at_once():
+    modules = [tvm_rammer.compile(m) for m in (lstm_stack(2, 2, 32), inception_module(), lstm_stack(1, 4, 64))]
+    found = []
+    threads = [threading.Thread(target=lambda m=m: found.extend(call_from_threads(m, 3, 100))) for m in modules]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"), [({"concurrency": 0}, "concurrency 0"), ({"explore": -1}, "explore is -1")]
+)
+def test_impossible_numbers_are_refused(asked, message):
+    with pytest.raises(ModelError, match=message):
+        tvm_rammer.compile(lstm_stack(1, 1, 8), **asked)
+
+
+def in_child(work, seconds=60):
+    """The exit status of a forked child that does some work; None where it had to be killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(work())
+        finally:
+            os._exit(99)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_computes_the_same(module):
+    inputs = inputs_of(module, 0)
+    expected = module(*inputs)
+
+    def work():
+        results = [module(*inputs) for _ in range(20)]
+        grandchild = in_child(lambda: 7 * (not np.array_equal(module(*inputs), expected)), 30)
+        return 0 if all(np.array_equal(r, expected) for r in results) and grandchild == 0 else 1
+
+    assert in_child(work) == 0
+    np.testing.assert_array_equal(module(*inputs), expected)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_that_was_forked_in_the_middle_of_a_call_is_refused():
+    pool = ContextPool((), 2)
+
+    def work():
+        try:
+            with pool.hold():
+                return 1
+        except ToolError as error:
+            return 0 if "forked while 1 calls" in str(error) else 2
+
+    with pool.hold():
+        assert in_child(work) == 0
+    with pool.hold():
+        pass

@@ -1,0 +1,60 @@
+"""Generate the function of an rProgram with the backend of its device."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..device import DeviceSpec
+from ..ir import RProgram
+from ..kernel import ScheduledKernel
+from .assembled import AssembledProgram
+from .cpu.program import assemble_cpu
+from .cpu.rtask import extract_cpu
+from .cuda.program import assemble_cuda
+from .cuda.rtask import extract_cuda
+from .library import RTaskLibrary
+
+
+def assemble(
+    program: RProgram,
+    values: Mapping[int, np.ndarray],
+    kernels: Sequence[ScheduledKernel],
+    device: DeviceSpec,
+    library: RTaskLibrary,
+    *,
+    stamped: bool = False,
+) -> AssembledProgram:
+    """Generate the function of a verified program.
+
+    Parameters
+    ----------
+    program : RProgram
+    values : mapping of int to numpy.ndarray
+        The value of each constant buffer.
+    kernels : sequence of ScheduledKernel
+        The kernel of each operator.
+    device : DeviceSpec
+    library : RTaskLibrary
+        The rTask functions of the module that the program becomes part of.
+    stamped : bool
+        On a CPU: whether the program reports when each of its instructions ended (`collect_stamps`).
+
+    Returns
+    -------
+    AssembledProgram
+
+    Raises
+    ------
+    CodegenError
+        A kernel cannot become an rTask function, or an rTask needs more than a block of the device has.
+    """
+    packs = [k.packs for k in kernels]
+    functions = [library.function(k) for k in kernels]
+    if device.kind == "cpu":
+        return assemble_cpu(program, values, packs, functions, library.variables, stamped=stamped)
+    return assemble_cuda(program, values, packs, functions, device, library.variables)
+
+
+def rtask_library(device: DeviceSpec) -> RTaskLibrary:
+    """Make an empty library of rTask functions for a device."""
+    return RTaskLibrary(extract_cpu if device.kind == "cpu" else lambda kernel: extract_cuda(kernel, device))

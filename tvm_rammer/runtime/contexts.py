@@ -1,0 +1,140 @@
+"""Contexts: what one call of a module changes, so that many threads may call one module.
+
+Plans, code and constants are shared. TVM's virtual machine has registers of its own and is for one thread at a time,
+and inputs are staged in arrays that are used again; so each context has both, and a call holds one context.
+"""
+
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from ..errors import ToolError
+from .explore import Alternative
+from .tensors import TensorSpec, aligned_tensor, check_input
+
+Result = TypeVar("Result")
+
+
+class Context:
+    """A virtual machine for each plan, and arrays for the inputs; for one call at a time.
+
+    Parameters
+    ----------
+    inputs : sequence of TensorSpec
+    """
+
+    def __init__(self, inputs: Sequence[TensorSpec]) -> None:
+        self._inputs = inputs
+        self._mains: dict[str, Any] = {}
+        self._staged: list[tuple[np.ndarray[Any, Any], Any]] | None = None
+
+    def main(self, alternative: Alternative, device: tvm.runtime.Device) -> Any:
+        """The function of a plan; its virtual machine is made at the first call."""
+        if alternative.label not in self._mains:
+            self._mains[alternative.label] = relax.VirtualMachine(alternative.executable, device)["main"]
+        return self._mains[alternative.label]
+
+    def stage(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
+        """Copy arrays to tensors that are made once: making one takes longer than many a small model.
+
+        Raises
+        ------
+        ModelError
+            An array has another shape or type than its input.
+        """
+        if self._staged is None:
+            self._staged = [aligned_tensor(spec) for spec in self._inputs]
+        for array, spec, (place, _) in zip(arrays, self._inputs, self._staged, strict=True):
+            check_input(array, spec)
+            np.copyto(place, array)
+        return [tensor for _, tensor in self._staged]
+
+
+class ContextPool:
+    """At most so many contexts, made when they are needed; who finds none waits for one.
+
+    Parameters
+    ----------
+    inputs : sequence of TensorSpec
+    limit : int
+        At least 1.
+
+    Notes
+    -----
+    A forked child has only the thread that forked: the workers of TVM's thread pool are gone, and a launch would wait
+    for them for ever. TVM keeps a pool for each calling thread, so a child calls from a thread of its own (`run`). If
+    other threads were in the middle of calls at the fork, locks of theirs may be held for ever: calls are refused.
+    """
+
+    def __init__(self, inputs: Sequence[TensorSpec], limit: int) -> None:
+        self._inputs, self._limit = tuple(inputs), limit
+        self._start()
+        _POOLS.add(self)
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
+        self._free: queue.LifoQueue[Context] = queue.LifoQueue()
+        self._made = 0
+        self._executor: ThreadPoolExecutor | None = None
+        self._refused = ""
+
+    @contextmanager
+    def hold(self) -> Iterator[Context]:
+        """Have a context for one call.
+
+        Raises
+        ------
+        ToolError
+            This process was forked while another thread was in a call.
+        """
+        if self._refused:
+            raise ToolError(self._refused)
+        context = self._take()
+        try:
+            yield context
+        finally:
+            self._free.put(context)
+
+    def _take(self) -> Context:
+        try:
+            return self._free.get_nowait()
+        except queue.Empty:
+            with self._lock:
+                new = self._made < self._limit
+                self._made += new
+            return Context(self._inputs) if new else self._free.get()
+
+    def run(self, call: Callable[[], Result]) -> Result:
+        """Make a call: in a forked child from a thread that has a pool of workers there, else directly."""
+        return self._executor.submit(call).result() if self._executor else call()
+
+    def _forked(self) -> None:
+        """Begin anew in a forked child."""
+        running = self._made - self._free.qsize()
+        self._start()
+        self._executor = ThreadPoolExecutor(max_workers=self._limit)
+        if running:
+            self._refused = (
+                f"this process was forked while {running} calls of the module ran in other threads; fork before the "
+                "first call, start processes by 'spawn', or compile the model in the child"
+            )
+
+
+_POOLS: "weakref.WeakSet[ContextPool]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for pool in list(_POOLS):
+        pool._forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)
