@@ -74,9 +74,9 @@ class _Padder:
 
     def _rounded_up(self, columns: int) -> int:
         """The next multiple of the vector length."""
-        return -(-columns // self._lanes) * self._lanes
+        return -(-columns // self._simd) * self._simd
 
     def _is_worth_padding(self, columns: int) -> bool:
         """Whether full vectors are fewer than the widest vectors that divide the columns."""
         widest = max(width for width in range(1, self._simd + 1) if columns % width == 0)
-        return self._rounded_up(columns) // self._lanes < columns // widest
+        return self._rounded_up(columns) // self._simd < columns // widest
