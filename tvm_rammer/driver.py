@@ -1,7 +1,8 @@
 """The whole compiler on one page: stage after stage."""
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from .compilation.record import Compilation
 from .compilation.regions import plan_regions
 from .compilation.stages import build, find_kernels
 from .compilation.target import resolve_device
-from .errors import ModelError
+from .errors import CodegenError, ModelError, RammerError, last_line
 from .runtime.explore import Alternative, Exploration, plan_alternatives
 from .runtime.explore_log import model_key, recall, remember
 from .runtime.module import RammerModule
@@ -125,6 +126,17 @@ def _compile(
     tuning_logs: str | os.PathLike[str] | None,
     explore: int,
 ) -> RammerModule:
+    with _guarded():
+        return _stages(mod, inputs, record, tuning_logs, explore)
+
+
+def _stages(
+    mod: tvm.IRModule,
+    inputs: Sequence[TensorSpec],
+    record: Compilation,
+    tuning_logs: str | os.PathLike[str] | None,
+    explore: int,
+) -> RammerModule:
     record.operators = _count_calls(mod)
     module = find_kernels(mod, record, tuning_logs)
     plan_regions(module, record)
@@ -142,3 +154,31 @@ def _compile(
 def _count_calls(mod: tvm.IRModule) -> int:
     body = mod["main"].body
     return sum(isinstance(b.value, tvm.ir.Call) for block in getattr(body, "blocks", ()) for b in block.bindings)
+
+
+@contextlib.contextmanager
+def _guarded() -> Iterator[None]:
+    """Let no exception of TVM's out: it becomes ours, names the operator where that can be known, and keeps its cause."""
+    try:
+        yield
+    except RammerError:
+        raise
+    except Exception as error:
+        where = _operator_at(error)
+        raise CodegenError(
+            f"the compilation fails{f' at {where}' if where else ''}: {type(error).__name__}: {last_line(error)}; "
+            "export the model without this operator, or with another type or size"
+        ) from error
+
+
+def _operator_at(error: BaseException) -> str:
+    """The operator or function that the innermost frames of an error worked on; empty where none is known."""
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        for value in trace.tb_frame.f_locals.values():
+            if isinstance(value, tvm.ir.Call) and isinstance(value.op, tvm.ir.Op) and value.op.name.startswith("relax."):
+                found = f"the operator {value.op.name.removeprefix('relax.')}"
+            elif isinstance(value, tvm.tirx.PrimFunc) and value.attrs and "global_symbol" in value.attrs:
+                found = f"the function {value.attrs['global_symbol']}"
+        trace = trace.tb_next
+    return found
