@@ -54,7 +54,8 @@ class Prepared(BackendRep):
             The model cannot be compiled for these shapes and values, or an input does not fit.
         """
         given = self._arrays(inputs)
-        fixed = {name: given[name] for name in sorted(self._needed & given.keys())}
+        # What has no elements is known: its shape is all there is.
+        fixed = {name: array for name, array in given.items() if name in self._needed or not array.size}
         rest = {name: array for name, array in given.items() if name not in fixed}
         values = tuple((name, str(a.dtype), a.shape, a.tobytes()) for name, a in fixed.items())
         key = (values, tuple((name, a.shape) for name, a in rest.items()))
