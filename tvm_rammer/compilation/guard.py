@@ -28,12 +28,9 @@ def _operator_at(error: BaseException) -> str:
     found, trace = "", error.__traceback__
     while trace is not None:
         for value in trace.tb_frame.f_locals.values():
-            if (
-                isinstance(value, tvm.ir.Call)
-                and isinstance(value.op, tvm.ir.Op)
-                and value.op.name.startswith("relax.")
-            ):
-                found = f"the operator {value.op.name.removeprefix('relax.')}"
+            operator = getattr(value.op, "name", "") if isinstance(value, tvm.ir.Call) else ""
+            if operator.startswith("relax."):
+                found = f"the operator {operator.removeprefix('relax.')}"
             elif isinstance(value, tvm.tirx.PrimFunc) and value.attrs and "global_symbol" in value.attrs:
                 found = f"the function {value.attrs['global_symbol']}"
         trace = trace.tb_next
