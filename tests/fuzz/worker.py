@@ -80,9 +80,9 @@ class Worker:
         if model is not None and judges:
             flaw = _flaw(model)
             verdict = f"checker: {flaw}" if flaw else judge(model, case.feeds)
-        if case.kind == "injected":
-            return _injected(case, model, verdict)
         self.stage("compile")
+        if case.kind == "injected":
+            return _injected(model, verdict)
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
             file.write(case.data)
             file.flush()
@@ -158,7 +158,7 @@ def _drawn(spec: Any) -> np.ndarray | None:
     return np.asarray(np.random.default_rng(0).uniform(-2, 2, spec.shape)).astype(spec.dtype)
 
 
-def _injected(case: ModelCase, model: Any, verdict: Any) -> Report:
+def _injected(model: Any, verdict: Any) -> Report:
     from .injected import compile_badly
 
     neg = any(node.op_type == "Neg" for node in model.graph.node)

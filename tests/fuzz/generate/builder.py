@@ -32,10 +32,11 @@ def onnx_type(dtype: str) -> int:
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor of the graph; `shape` is None where it depends on data."""
+    """A tensor of the graph; `shape` is None where it depends on data, and `rank` is known all the same."""
 
     dtype: str
     shape: tuple[int, ...] | None
+    rank: int = 0
 
     @property
     def size(self) -> int:
@@ -60,6 +61,7 @@ class Builder:
         self.constants: dict[str, np.ndarray] = {}
         self.feeds: dict[str, np.ndarray] = {}
         self.values: dict[str, Value] = {}
+        self._told: list[onnx.ValueInfoProto] = []
         self._numbers = np.random.default_rng(rng.getrandbits(32))
 
     # Choices
@@ -185,19 +187,31 @@ class Builder:
 
     # Nodes
 
-    def add(self, op: str, inputs: Sequence[str], outputs: int = 1, domain: str = "", **attributes: Any) -> list[str]:
+    def add(
+        self,
+        op: str,
+        inputs: Sequence[str],
+        outputs: int = 1,
+        domain: str = "",
+        told: Sequence[Value] = (),
+        **attributes: Any,
+    ) -> list[str]:
         """Append a node and return the names of its outputs; an empty list if it is impossible.
 
-        Attributes that are None are left out, and so are those that the operator does not have at this opset.
+        Attributes that are None are left out, and so are those that the operator does not have at this opset. `told`
+        are the results where inference does not find their shapes.
         """
         schema = onnx.defs.get_schema(op, self.opset, domain)
         attributes = {k: v for k, v in attributes.items() if v is not None and k in schema.attributes}
         names = [f"{self.fresh()}_{i}" if i else self.fresh() for i in range(outputs)]
+        known = len(self._told)
+        self._told += [_info(n, v) for n, v in zip(names, told, strict=False)]
         self.nodes.append(helper.make_node(op, list(inputs), names, domain=domain or None, **attributes))
         try:
             made = self._infer(names)
         except Exception:
             self.nodes.pop()
+            del self._told[known:]
             return []
         self.values |= made
         return names
@@ -213,11 +227,16 @@ class Builder:
         read = {i for node in self.nodes for i in _reads(node)} | {o.name for o in outputs}
         inputs = [self.info(n) for n in self.feeds if n in read]
         constants = [numpy_helper.from_array(a, n) for n, a in self.constants.items() if n in read]
-        return helper.make_graph(self.nodes, name, inputs, outputs, constants)
+        ends = {o.name: o for o in self._told}
+        outputs = [ends.pop(o.name, o) if not o.type.WhichOneof("value") else o for o in outputs]
+        return helper.make_graph(self.nodes, name, inputs, outputs, constants, value_info=list(ends.values()))
 
     def info(self, name: str) -> onnx.ValueInfoProto:
-        value = self.values[name]
-        return helper.make_tensor_value_info(name, onnx_type(value.dtype), value.shape)
+        return _info(name, self.values[name])
+
+
+def _info(name: str, value: Value) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, onnx_type(value.dtype), value.shape)
 
 
 def _reads(node: onnx.NodeProto) -> list[str]:
@@ -230,8 +249,10 @@ def _reads(node: onnx.NodeProto) -> list[str]:
 def _value(info: onnx.ValueInfoProto) -> Value:
     kind = info.type.tensor_type
     dtype = str(helper.tensor_dtype_to_np_dtype(kind.elem_type))
-    if not kind.HasField("shape") or any(not d.HasField("dim_value") for d in kind.shape.dim):
-        return Value(dtype, None)
+    if not kind.HasField("shape"):
+        raise ValueError(f"nothing is known of the shape of {info.name}")
+    if any(not d.HasField("dim_value") for d in kind.shape.dim):
+        return Value(dtype, None, len(kind.shape.dim))
     shape = tuple(d.dim_value for d in kind.shape.dim)
     if np.prod(shape) > 4 * LARGEST:
         raise ValueError(f"{info.name} has the shape {shape}")

@@ -65,9 +65,13 @@ def finish(builder: Builder) -> onnx.ModelProto:
         if builder.values[name].dtype not in _PLAIN:
             name = builder.cast(name, "float32")
         value = builder.values[name]
-        shape = value.shape if builder.chance(0.8) else None
+        shape = value.shape
+        if shape is None or builder.chance(0.1):
+            rank = value.rank if shape is None else len(shape)
+            shape = [f"{name}_{i}" for i in range(rank)]
         outputs.append(helper.make_tensor_value_info(name, onnx_type(value.dtype), shape))
     graph = builder.graph("fuzz", outputs)
+    del graph.value_info[:]
     opsets = [helper.make_opsetid("", builder.opset)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 

@@ -82,6 +82,20 @@ def by_reference(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> dic
     return constants | {name: value for name, value in values.items() if name and value is not None}
 
 
+def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
+    """Whether ONNX leaves open what comes out: a float cast to an integer type in whose range it is not."""
+    for node in model.graph.node:
+        if node.op_type not in ("Cast", "CastLike") or not all(n in values for n in (node.input[0], node.output[0])):
+            continue
+        x, y = np.asarray(values[node.input[0]]), np.asarray(values[node.output[0]])
+        if x.dtype.kind in "iub" or y.dtype.kind not in "iu":
+            continue
+        ends, wide = np.iinfo(y.dtype), x.astype("float64")
+        if not ((wide > float(ends.min) - 1) & (wide < float(ends.max) + (ends.bits < 64))).all():
+            return True
+    return False
+
+
 def judge(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> Judgement | str:
     """What is right, or why nobody knows."""
     try:
@@ -93,6 +107,8 @@ def judge(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> Judgement 
         theirs = [np.asarray(values[o.name]) for o in model.graph.output]
     except Exception as error:
         return f"reference: {error}"
+    if undefined(model, values):
+        return "undefined: a number is cast to an integer type that cannot hold it"
     arrays = [v for v in values.values() if isinstance(v, np.ndarray | np.generic)]
     unit = unit_of(arrays) or 1e-9
     elementwise = all(node.op_type in ELEMENTWISE for node in model.graph.node)

@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import helper
 
-from ..generate.builder import Builder, onnx_type
+from ..generate.builder import Builder, Value, onnx_type
 
 _STEPS = ("Add", "Mul", "Sub", "Tanh", "Relu", "Sigmoid", "Abs", "Neg")
 
@@ -41,8 +41,10 @@ def loop(b: Builder):
     results = results if scanned else results[-1:]
     outputs = [helper.make_tensor_value_info(prefix + "on", 9, []), *(_tensor(r, dtype, shape) for r in results)]
     body = helper.make_graph(nodes, prefix + "body", [*inputs, _tensor(names[2], dtype, shape)], outputs)
-    limits = [b.integers(b.integer(0, 5)), b.constant(np.array(True)) if b.chance(0.7) else ""]
-    return b.add("Loop", [*limits, x], len(results), body=body)
+    steps = b.integer(0, 5)
+    limits = [b.integers(steps), b.constant(np.array(True)) if b.chance(0.7) else ""]
+    scan = [Value(dtype, (steps, *shape))] if scanned else []
+    return b.add("Loop", [*limits, x], len(results), told=[b.values[x], *scan], body=body)
 
 
 def scan(b: Builder):

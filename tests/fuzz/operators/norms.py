@@ -42,11 +42,13 @@ def rms_norm(b: Builder):
 
 
 def group_norm(b: Builder):
+    if b.opset < 21:
+        return []  # the first one was withdrawn
     x = b.source(["float32"], low=3, check=lambda s: min(s) > 0)
     channels = b.of(x)[1]
     groups = b.pick([d for d in range(1, channels + 1) if channels % d == 0])
-    pair = [b.parameter("float32", [groups if b.opset < 21 else channels]) for _ in range(2)]
-    return b.add("GroupNormalization", [x, *pair], num_groups=groups, epsilon=_epsilon(b))
+    pair = [b.parameter("float32", [channels]) for _ in range(2)]
+    return b.add("GroupNormalization", [x, *pair], num_groups=groups, epsilon=_epsilon(b), told=[b.values[x]])
 
 
 def lp_norm(b: Builder):

@@ -6,7 +6,7 @@ from ..generate.builder import Builder
 
 
 def _scale(b: Builder, shape=()):
-    return b.constant(b.numbers("float32", shape, 0.01, 0.2))
+    return b.constant(np.maximum(b.numbers("float32", shape, 0.01, 0.2), np.float32(0.01)))
 
 
 def _bytes(b: Builder, dtype, shape):
