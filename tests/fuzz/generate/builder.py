@@ -116,7 +116,7 @@ class Builder:
         """Random values of a type, by default about zero."""
         draw = self._numbers
         if dtype == "bool":
-            return draw.random(shape) < 0.5
+            return np.asarray(draw.random(shape) < 0.5)
         if dtype in FLOATS:
             values = draw.uniform(low, high, shape)
             if self.chance(0.15):
