@@ -110,7 +110,7 @@ def reference(module: tvm.IRModule, inputs: Sequence[np.ndarray]) -> list[np.nda
 
 @functools.lru_cache(maxsize=8)
 def _stock(module: tvm.IRModule) -> relax.VirtualMachine:
-    return relax.VirtualMachine(tvm.compile(module, tvm.target.Target({"kind": "llvm"})), tvm.cpu())
+    return relax.VirtualMachine(tvm.compile(module, tvm.target.Target({"kind": "llvm", "opt-level": 0})), tvm.cpu())
 
 
 def run_all(built: Sequence[Built], inputs: Mapping[str, np.ndarray], seed: int = 0) -> dict[str, np.ndarray]:

@@ -63,9 +63,7 @@ def emulate(plan, source, memory, seed):
 def test_emulated_runs_with_the_packed_buffers_are_right(pack, model, variant):
     folder, plan, source, reference = pack(model, variant)
     memory = [
-        np.frombuffer((folder / b.file).read_bytes(), np.uint8).copy()
-        if b.file
-        else np.full(b.nbytes, 0xFF, np.uint8)
+        np.frombuffer((folder / b.file).read_bytes(), np.uint8).copy() if b.file else np.full(b.nbytes, 0xFF, np.uint8)
         for b in plan.buffers
     ]
     assert [m.size for m in memory] == [b.nbytes for b in plan.buffers]

@@ -4,6 +4,7 @@ A roofline (Williams et al., CACM 2009) with two corrections: few accumulators l
 units waiting, and each rTask has a fixed price. The constants were fitted to an AMD EPYC of family 26.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -72,6 +73,7 @@ class Work:
     nbytes: int
 
     @staticmethod
+    @functools.lru_cache(maxsize=64)  # asked for each tiling
     def of(func: tirx.PrimFunc) -> "Work":
         """Count the operations and the bytes of a function."""
         nbytes = sum(math.prod(int(s) for s in p.shape) * ITEM_BYTES[str(p.dtype)] for p in func.params)

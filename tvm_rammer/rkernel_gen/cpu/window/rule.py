@@ -159,6 +159,7 @@ def _traffic_us(window: Window, tile: Tile, layout: Layout, device: DeviceSpec) 
     return traffic_us(weights + image, nbytes, device)
 
 
+@lru_cache(maxsize=256)  # asked for each tiling
 def _bytes(buffer: tirx.Buffer) -> int:
     return math.prod(int(s) for s in buffer.shape) * ITEM_BYTES["float32"]
 
