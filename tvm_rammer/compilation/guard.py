@@ -10,7 +10,7 @@ from ..errors import CodegenError, RammerError, last_line
 
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
-    """Let no exception of TVM's out: it becomes ours, names the operator where that can be known, and keeps its cause."""
+    """Let no exception of TVM's out: it becomes ours, with its cause, and the operator where that can be known."""
     try:
         yield
     except RammerError:

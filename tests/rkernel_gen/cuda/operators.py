@@ -12,7 +12,7 @@ from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen.analysis.blocks import outputs_of
 
-CPU = tvm.target.Target({"kind": "llvm"})
+CPU = tvm.target.Target({"kind": "llvm", "opt-level": 0})
 op, nn = relax.op, relax.op.nn
 
 OPERATORS = {

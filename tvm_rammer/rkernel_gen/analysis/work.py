@@ -1,5 +1,6 @@
 """Sizes of buffers, and the work of a whole function: operations and bytes."""
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ def shape_of(buffer: tirx.Var) -> tuple[int, ...]:
     return tuple(int(extent) for extent in buffer.shape)
 
 
+@functools.lru_cache(maxsize=256)  # asked for each tiling
 def nbytes_of(buffer: tirx.Var) -> int:
     """Size of a buffer or parameter in bytes."""
     return math.prod(shape_of(buffer)) * ITEM_BYTES[str(buffer.dtype)]
@@ -38,6 +40,7 @@ class Work:
     largest: int
 
     @staticmethod
+    @functools.lru_cache(maxsize=64)  # asked for each tiling
     def of(func: tirx.PrimFunc) -> "Work":
         """Count the work of an unscheduled function."""
         sizes = [nbytes_of(param) for param in func.params]
