@@ -81,7 +81,7 @@ def measure(limit: int, veus: int, policy: str) -> list[str]:
     scheduled = time.process_time() - start
     start = time.process_time()
     for program in programs:
-        verify(program, max_veus=veus)
+        verify(program, device=device)
     verified = time.process_time() - start
     start = time.process_time()
     for program in programs:

@@ -16,13 +16,20 @@ from dataclasses import dataclass
 import numpy as np
 from tvm.ir import Expr
 
+from ..errors import CodegenError
 from ..ir import ITEM_BYTES, Instruction, RProgram, Run, Signal, Wait
 from ..kernel import RTaskFunction
-from .layout import FIRST_EXTERNAL, Layout
+from .arrays import item_bytes
+from .layout import CONSTANTS, FIRST_EXTERNAL, Layout
 
 WAIT, SIGNAL, RUN = 0, 1, 2
 ROW = 8
 """int32 words in a row of `code`: 32 bytes, so that four rows share a cache line."""
+
+COUNTER_WORDS = 32
+"""int32 words between the counters of two events, at most."""
+
+_INT32 = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,16 @@ def build_tables(
     Returns
     -------
     Tables
+
+    Raises
+    ------
+    CodegenError
+        An index of a row, a counter or an element does not fit into 32 bits.
     """
+    lanes: list[Sequence[Instruction]] = list(program.lanes)
+    if serial_lane:
+        lanes.append(serial_order(program))
+    _check_indices(program, layout, functions, sum(map(len, lanes)))
     number: dict[tuple[str, tuple[int, ...]], int] = {}
     found: list[tuple[RTaskFunction, list[set[int]]]] = []
     signature_of: list[int] = []
@@ -86,9 +102,6 @@ def build_tables(
             external = address.segment >= FIRST_EXTERNAL
             arguments[o, i] = address.segment if external else address.offset // ITEM_BYTES[dtype]
 
-    lanes: list[Sequence[Instruction]] = list(program.lanes)
-    if serial_lane:
-        lanes.append(serial_order(program))
     rows = [_row(i, signature_of) for lane in lanes for i in lane]
     begin = np.cumsum([0, *(len(lane) for lane in lanes)]).astype(np.int32)
     code = np.array(rows or [[0] * ROW], np.int32).reshape(-1, ROW)
@@ -96,6 +109,30 @@ def build_tables(
         CallSignature(function, tuple(tuple(sorted(possible)) for possible in segments)) for function, segments in found
     )
     return Tables(begin, code, arguments, signatures)
+
+
+def _check_indices(program: RProgram, layout: Layout, functions: Sequence[RTaskFunction], rows: int) -> None:
+    """Generated code counts with int32, which wraps around without a word."""
+    width = max(map(len, layout.addresses), default=1)
+    ends = [
+        (f"{rows} instructions", rows * ROW),
+        (f"{len(layout.addresses)} operators of {width} arguments", len(layout.addresses) * width),
+        (f"{program.num_events} events", layout.workspace_bytes // 4 + (program.num_events + 3) * COUNTER_WORDS),
+    ]
+    for op, addresses, function in zip(program.graph.operators, layout.addresses, functions, strict=True):
+        for b, address, dtype in zip((*op.inputs, *op.outputs), addresses, function.dtypes, strict=True):
+            buffer = program.graph.buffers[b]
+            end = layout.constants.size if address.segment == CONSTANTS else address.offset + buffer.nbytes
+            ends.append((f"buffer {buffer.name!r}", end // item_bytes(dtype)))
+        if layout.arena_bytes:
+            arenas = {dtype: layout.workspace_bytes // item_bytes(dtype) for _, dtype in function.scratch}
+            ends += [(f"the arenas, seen as {dtype},", end) for dtype, end in arenas.items()]
+    for what, end in ends:
+        if end > _INT32:
+            raise CodegenError(
+                f"{program.name}: {what} would need the index {end - 1}, and generated code counts to {_INT32 - 1}; "
+                "divide the model or its batch"
+            )
 
 
 def pointer(

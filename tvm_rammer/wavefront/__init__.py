@@ -30,6 +30,7 @@ from .schedule import schedule
 from .schedule_together import schedule_together
 from .show.draw import schedule_svg
 from .show.trace import trace_json
+from .verify.sequence import verify_sequence
 from .verify.verify import verify
 
 __all__ = [
@@ -53,5 +54,6 @@ __all__ = [
     "simulate",
     "trace_json",
     "verify",
+    "verify_sequence",
     "with_prefix",
 ]

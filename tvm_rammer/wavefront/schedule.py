@@ -13,6 +13,7 @@ from .plan.memory import plan_memory
 from .policies import POLICIES
 from .predict.simulate import simulate
 from .problem import make_problem
+from .verify.sequence import verify_sequence
 from .verify.verify import verify
 
 
@@ -35,7 +36,7 @@ def schedule(
     kernels : mapping of str to sequence of RKernel
         The candidates, at least one, for each function of the graph.
     device : DeviceSpec
-        Where costs come from.
+        Where costs come from, and which must hold all vEUs at once.
     veus : int
         Number of vEUs; each program has as many lanes, some of them maybe empty.
     policy : str
@@ -50,30 +51,29 @@ def schedule(
     Returns
     -------
     tuple of RProgram
-        In launch order, each verified; together they hold each operator once. Program `k` is called
-        `{graph.name}_{k}`, as its graph is.
+        In launch order, each verified, and their order, too; together they hold each operator once. Program `k` is
+        called `{graph.name}_{k}`, as its graph is.
 
     Raises
     ------
     ScheduleError
         An unknown policy or sync, no vEU, a function without kernels, or an impossible kernel.
     VerificationError
-        The plan breaks a rule: a bug of the policy.
+        The plan breaks a rule: a bug of the policy, or more vEUs than the device holds at once.
     """
     if policy not in POLICIES:
         raise ScheduleError(f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}")
     problem = make_problem(graph, kernels, cost or CostModel.of(device), veus, sync)
     problem = replace(problem, options=options or DEFAULTS)
     builders = POLICIES[policy](problem)
-    planned = sorted(o for builder in builders for o in builder.kernels)
-    if planned != list(range(len(graph.operators))):
-        raise ScheduleError(f"policy {policy!r} planned operators {planned}, not each of the graph once")
-    return tuple(_finish(builder, f"{graph.name}_{k}") for k, builder in enumerate(builders))
+    programs = tuple(_finish(builder, f"{graph.name}_{k}", device) for k, builder in enumerate(builders))
+    verify_sequence(graph, programs)
+    return programs
 
 
-def _finish(builder: ProgramBuilder, name: str) -> RProgram:
+def _finish(builder: ProgramBuilder, name: str, device: DeviceSpec) -> RProgram:
     problem, program = builder.problem, builder.program(name)
     offsets, workspace_bytes = plan_memory(program.graph, program.lanes, program.num_events)
     program = replace(program, offsets=offsets, workspace_bytes=workspace_bytes)
-    verify(program, max_veus=problem.veus)
+    verify(program, device=device)
     return replace(program, makespan_us=problem.cost.launch_us + simulate(program, problem.cost).makespan_us)

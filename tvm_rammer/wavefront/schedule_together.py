@@ -13,6 +13,7 @@ from .merge_graphs import merge_graphs
 from .options import PolicyOptions
 from .predict.simulate import simulate
 from .schedule import schedule
+from .verify.sequence import verify_sequence
 from .verify.verify import verify
 
 
@@ -58,18 +59,19 @@ def schedule_together(
     if not graphs:
         raise ScheduleError("no graph to schedule; give at least one")
     cost = cost or CostModel.of(device)
+    merged = merge_graphs(graphs, name).graph
     if shares is None:
-        merged = merge_graphs(graphs, name).graph
         return schedule(merged, kernels, device, veus=veus, policy=policy, sync=sync, cost=cost, options=options)
     if len(shares) != len(graphs):
         raise ScheduleError(f"{len(shares)} shares for {len(graphs)} graphs; give one for each")
+    lanes = divide_veus(veus, shares)
     plans = [
         schedule(graph, kernels, device, veus=n, policy=policy, sync=sync, cost=cost, options=options)
-        for graph, n in zip(graphs, divide_veus(veus, shares), strict=True)
+        for graph, n in zip(graphs, lanes, strict=True)
     ]
-    return tuple(
-        _combine(plans, k, name, cost, divide_veus(veus, shares)) for k in range(max(len(plan) for plan in plans))
-    )
+    programs = tuple(_combine(plans, k, name, cost, lanes, device) for k in range(max(len(plan) for plan in plans)))
+    verify_sequence(merged, programs)
+    return programs
 
 
 def divide_veus(veus: int, shares: Sequence[float]) -> tuple[int, ...]:
@@ -94,11 +96,13 @@ def divide_veus(veus: int, shares: Sequence[float]) -> tuple[int, ...]:
     return tuple(1 + count for count in counts)
 
 
-def _combine(plans: Sequence[Sequence[RProgram]], k: int, name: str, cost: CostModel, lanes: Sequence[int]) -> RProgram:
+def _combine(
+    plans: Sequence[Sequence[RProgram]], k: int, name: str, cost: CostModel, lanes: Sequence[int], device: DeviceSpec
+) -> RProgram:
     """The `k`-th programs of all graphs side by side; lanes of a graph without a `k`-th one are empty."""
     present = [plan[k] if k < len(plan) else _empty_program(n) for plan, n in zip(plans, lanes, strict=True)]
     program = unite_programs(present, f"{name}_{k}")
-    verify(program, max_veus=sum(lanes))
+    verify(program, device=device)
     return replace(program, makespan_us=cost.launch_us + simulate(program, cost).makespan_us)
 
 

@@ -9,7 +9,7 @@ from tvm_rammer.errors import VerificationError
 from tvm_rammer.ir import RProgram, Wait
 from tvm_rammer.wavefront import verify
 
-from ..graphs import BRANCHES, DIAMOND, SYNC_COSTS, plan, random_plans
+from ..graphs import BRANCHES, DEVICE, DIAMOND, SYNC_COSTS, plan, random_plans
 
 
 def without_each_wait(program: RProgram) -> list[RProgram]:
@@ -22,7 +22,7 @@ def without_each_wait(program: RProgram) -> list[RProgram]:
 
 
 def assert_minimal(program: RProgram) -> None:
-    verify(program, max_veus=len(program.lanes))
+    verify(program, device=DEVICE)
     for broken in without_each_wait(program):
         with pytest.raises(VerificationError, match="a wait is missing"):
             verify(broken)
@@ -53,5 +53,5 @@ def test_random_graphs_need_each_of_their_waits(programs: tuple[RProgram, ...]) 
 @given(random_plans(sync="global"))
 def test_with_barriers_random_graphs_are_in_order_too(programs: tuple[RProgram, ...]) -> None:
     for program in programs:
-        verify(program, max_veus=len(program.lanes))
+        verify(program, device=DEVICE)
         assert program.waits() == program.num_events * len(program.lanes)

@@ -44,7 +44,7 @@ def test_every_policy_plans_each_operator_once_and_none_beats_the_bound_or_the_s
     for policy in POLICIES:
         programs = case.plan(policy, sync, SHORT)
         for program in programs:
-            verify(program, max_veus=case.veus)
+            verify(program, device=DEVICE)
         assert sorted(op.name for program in programs for op in program.graph.operators) == sorted(case.reads)
         found[policy] = sum(program.makespan_us for program in programs)
         assert found[policy] >= bound.best_us * (1 - 1e-9)

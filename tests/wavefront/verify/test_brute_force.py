@@ -99,8 +99,9 @@ def test_with_waits_for_all_arrivals_what_is_right_is_accepted(program: RProgram
         tuple(Wait(i.event, total[i.event]) if isinstance(i, Wait) and total[i.event] else i for i in lane)
         for lane in program.lanes
     )
+    awaited = {i.event for lane in lanes for i in lane if isinstance(i, Wait)}
     program = replace(program, lanes=lanes)
-    assert accepts(program) == is_right(program)
+    assert accepts(program) == (is_right(program) and awaited == {0, 1})
 
 
 def test_both_verdicts_are_reached() -> None:

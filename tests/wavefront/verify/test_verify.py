@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from tvm_rammer.device import DeviceSpec, host_cpu
 from tvm_rammer.errors import VerificationError
 from tvm_rammer.ir import Buffer, Instruction, Lane, RProgram, Run, Signal, Wait
 from tvm_rammer.wavefront import verify
 
-from ..graphs import make_graph, make_kernels
+from ..graphs import DEVICE, make_graph, make_kernels
+
+CPU = host_cpu()
 
 GOOD: tuple[Lane, ...] = (
     (Run(0, 0, 3), Signal(0), Wait(0, 2), Run(1, 0, 1)),
@@ -23,9 +26,9 @@ def program_of(*lanes: Lane, num_events: int = 1) -> RProgram:
     return RProgram("p", graph, (KERNELS["f_a"][0], KERNELS["f_b"][0]), lanes, num_events, {1: 0}, 512)
 
 
-def refused(program: RProgram, message: str, max_veus: int | None = None) -> None:
+def refused(program: RProgram, message: str, device: DeviceSpec | None = None) -> None:
     with pytest.raises(VerificationError, match=message):
-        verify(program, max_veus=max_veus)
+        verify(program, device=device)
 
 
 def with_lane(v: int, *instructions: Instruction) -> RProgram:
@@ -35,11 +38,66 @@ def with_lane(v: int, *instructions: Instruction) -> RProgram:
 
 
 def test_a_good_plan_passes() -> None:
-    verify(program_of(*GOOD), max_veus=2)
+    verify(program_of(*GOOD), device=DEVICE)
 
 
 def test_more_lanes_than_can_be_resident() -> None:
-    refused(program_of(*GOOD), "2 lanes, but only 1 vEUs can be resident", max_veus=1)
+    verify(program_of(*GOOD), device=replace(CPU, units=2))
+    refused(program_of(*GOOD), "2 lanes, but only 1 vEUs can be resident at once", replace(CPU, units=1))
+
+
+@pytest.mark.parametrize(
+    ("most", "needs"),
+    [
+        (32, {}),
+        (16, {"threads": 32, "registers": 128}),  # a quarter of the unit has registers for 4 warps
+        (8, {"threads": 32, "registers": 255}),
+        (8, {"threads": 256}),
+        (2, {"threads": 1024}),
+        (2, {"threads": 256, "registers": 128}),
+        (1, {"threads": 256, "registers": 255}),
+        (0, {"threads": 1024, "registers": 255}),
+        (2, {"shared_bytes": 100 * 1024}),
+        (0, {"shared_bytes": 228 * 1024}),
+        (0, {"threads": 2048}),
+    ],
+)
+def test_how_many_lanes_a_unit_holds(most: int, needs: dict[str, int]) -> None:
+    unit, lane = replace(DEVICE, units=1), (Run(0, 0, 4), Run(1, 0, 2))
+    kernels = (replace(KERNELS["f_a"][0], **needs), KERNELS["f_b"][0])
+    for lanes in range(1, 34):
+        program = replace(program_of(lane, *[()] * (lanes - 1), num_events=0), kernels=kernels)
+        if lanes <= most:
+            verify(program, device=unit)
+        else:
+            refused(program, f"{lanes} lanes, but only {most} vEUs", unit)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "offset", "message"),
+    [
+        (Buffer("a.out", (2**31 + 128,), "int8", "intermediate"), 0, "'a.out' ends at element 2147483776"),
+        (Buffer("a.out", (2**31,), "float32", "intermediate"), 0, None),
+        (Buffer("a.out", (512,), "int8", "intermediate"), 2**31 - 512, None),
+        (Buffer("a.out", (512,), "int8", "intermediate"), 2**31, "'a.out' ends at element 2147484160"),
+        (Buffer("a.out", (512,), "float32", "intermediate"), 2**33, "'a.out' ends at element 2147484160"),
+    ],
+)
+def test_an_element_that_32_bits_cannot_count(buffer: Buffer, offset: int, message: str | None) -> None:
+    program = program_of((Run(0, 0, 4), Run(1, 0, 2)), num_events=0)
+    graph = replace(program.graph, buffers=(program.graph.buffers[0], buffer, program.graph.buffers[2]))
+    program = replace(program, graph=graph, offsets={1: offset}, workspace_bytes=offset + buffer.nbytes)
+    if message is None:
+        verify(program)
+    else:
+        refused(program, message)
+
+
+def test_rtasks_and_events_that_32_bits_cannot_count() -> None:
+    program = program_of(*GOOD)
+    huge = replace(KERNELS["f_a"][0], num_rtasks=2**31 + 1)
+    refused(replace(program, kernels=(huge, program.kernels[1])), "2147483649 rTasks of 'a'")
+    refused(replace(program, num_events=2**26), "67108864 events")
 
 
 def test_an_rtask_that_runs_twice() -> None:
@@ -124,7 +182,7 @@ def test_a_signal_before_the_rtasks_it_should_follow() -> None:
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_some_arrivals_of_several_lanes_prove_nothing(order: tuple[int, ...]) -> None:
+def test_a_wait_is_for_all_arrivals(order: tuple[int, ...]) -> None:
     writer, other = (Run(0, 0, 4), Signal(0)), (Signal(0),)
     for arrivals in (1, 2):
         lanes = (writer, other, (Wait(0, arrivals), Run(1, 0, 2)))
@@ -132,13 +190,21 @@ def test_some_arrivals_of_several_lanes_prove_nothing(order: tuple[int, ...]) ->
         if arrivals == 2:
             verify(program)
         else:
-            refused(program, "a wait is missing")
+            refused(program, "waits for 1 arrivals at event 0, which gets 2; a wait is for all of them")
 
 
-def test_the_first_arrivals_of_one_lane_are_known() -> None:
+def test_a_part_of_one_lanes_arrivals_is_no_better() -> None:
+    """On a GPU the counter of the second run begins at 3: a wait for 2 * 2 is over before `a` has run."""
     early = (Signal(0), Run(0, 0, 4), Signal(0), Signal(0))
-    verify(program_of(early, (Wait(0, 2), Run(1, 0, 2))))
-    refused(program_of(early, (Wait(0, 1), Run(1, 0, 2))), "a wait is missing")
+    verify(program_of(early, (Wait(0, 3), Run(1, 0, 2))))
+    refused(program_of(early, (Wait(0, 2), Run(1, 0, 2))), "a wait is for all of them")
+
+
+def test_an_event_for_nothing() -> None:
+    alone = (Run(0, 0, 4), Run(1, 0, 2))
+    refused(program_of(alone), "nobody waits for event 0 of 1")
+    refused(program_of((*alone, Signal(0))), "nobody waits for event 0 of 1")
+    refused(program_of((*alone, Wait(0, 0))), "waits for 0 arrivals at event 0, which gets 0")
 
 
 def test_what_one_lane_learnt_its_signal_passes_on() -> None:

@@ -103,8 +103,9 @@ class _Interpreter:
             word = arguments[self._word(1) * width + k]
             args.append(pointer(signature.segments[k], word, partial(self._element, dtype), _select))
         for (_, offset), (_, dtype) in zip(function.scratch_offsets(), function.scratch, strict=True):
-            arena = layout.arena_offset + self._lane * layout.arena_bytes + offset
-            args.append(self._element(dtype, WORKSPACE, arena // ITEM_BYTES[dtype]))
+            # Counted in elements, since bytes leave 32 bits earlier.
+            first, arena = ((n // ITEM_BYTES[dtype]) for n in (layout.arena_offset + offset, layout.arena_bytes))
+            args.append(self._element(dtype, WORKSPACE, first + self._lane * arena))
         rtask = call(self._functions[function.name], *args, self._word(2) + index * self._word(4))
         return tirx.For(index, 0, self._word(3), tirx.ForKind.SERIAL, tirx.Evaluate(rtask))
 

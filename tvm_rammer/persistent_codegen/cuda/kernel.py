@@ -144,10 +144,12 @@ def _views(
 
 def _arena(signatures: Sequence[CallSignature], shared_bytes: int) -> dict[str, tirx.Buffer]:
     """Allocate the block's scratch arena in dynamic shared memory, and declare it as each element type."""
-    if not shared_bytes:
-        return {}
-    arena = IRBuilder.name("arena", T.alloc_buffer((shared_bytes,), "uint8", scope="shared.dyn", layout=None))
     dtypes = sorted({dtype for s in signatures for _, dtype in s.function.scratch})
+    if not dtypes:
+        return {}
+    # Where all accesses are of one type TVM retypes an allocation and keeps its extent: as bytes it would grow.
+    size = shared_bytes // item_bytes(dtypes[0])
+    arena = IRBuilder.name("arena", T.alloc_buffer((size,), dtypes[0], scope="shared.dyn", layout=None))
     return {
         dtype: T.decl_buffer(
             (shared_bytes // item_bytes(dtype),), dtype, data=arena.data, scope="shared.dyn", layout=None

@@ -1,7 +1,10 @@
 """The independent check behind every plan. It shares no code with what makes plans.
 
-verify       the rules, one after another
+verify       the rules of one program, one after another
 execution    runs a plan abstractly: deadlock, and a vector clock for each `Run`
 order        dependences and shared memory, checked against happens-before
 dependences  which rTasks read what which rTasks write, found by a sweep
+residency    whether the device holds all lanes at once
+limits       whether every index fits into 32 bits
+sequence     the order between the programs of one schedule
 """

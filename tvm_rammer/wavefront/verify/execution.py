@@ -1,8 +1,8 @@
 """Execute a plan abstractly: find deadlocks, and the happens-before order of rTasks as vector clocks.
 
 Counters only grow: a wait that may end at one time may end at any later time. So if one execution terminates, all
-do, and one is enough to find a deadlock. The vector clocks do not depend on that one execution either: a wait adds only
-what its event guarantees, and that is the same in all executions.
+do, and one is enough to find a deadlock. The vector clocks do not depend on that one execution either: a wait is for
+all arrivals at its event, and adds what is known at all of them.
 """
 
 from collections.abc import Sequence
@@ -54,33 +54,20 @@ class _Counter:
     """The counter of an event, with its signals as (lane, instruction, the clock there)."""
 
     total: int = 0
-    lanes: set[int] = field(default_factory=set)
     given: list[tuple[int, int, VectorClock]] = field(default_factory=list)
-    parked: list[tuple[int, int]] = field(default_factory=list)
-    merged: dict[tuple[int, int], tuple[VectorClock, VectorClock]] = field(default_factory=dict)
-    guarantees: dict[int, VectorClock | None] = field(default_factory=dict)
+    parked: list[int] = field(default_factory=list)
+    merged: dict[int, tuple[VectorClock, VectorClock]] = field(default_factory=dict)
+    guarantee: VectorClock | None = None
 
-    def guarantee(self, arrivals: int) -> VectorClock | None:
-        """What happened, in every execution, before a wait for so many signals ends; None for nothing."""
-        if arrivals not in self.guarantees:
-            if arrivals == self.total:
-                self.guarantees[arrivals] = _join(self.given)
-            elif len(self.lanes) == 1:
-                self.guarantees[arrivals] = _join(self.given[arrivals - 1 : arrivals])
-            else:
-                # Which of the lanes came first differs from execution to execution.
-                self.guarantees[arrivals] = None
-        return self.guarantees[arrivals]
-
-    def after_wait(self, clock: VectorClock, arrivals: int) -> VectorClock:
-        """The clock of a lane, so far `clock`, after a wait."""
-        key = (id(clock), arrivals)
-        if key not in self.merged:
-            guarantee = self.guarantee(arrivals)
-            merged = clock if guarantee is None else tuple(map(max, clock, guarantee))
+    def after_wait(self, clock: VectorClock) -> VectorClock:
+        """The clock of a lane, so far `clock`, after a wait; all signals are there."""
+        if self.guarantee is None:
+            self.guarantee = _join(self.given)
+        if id(clock) not in self.merged:
+            merged = tuple(map(max, clock, self.guarantee))
             # The old tuple is kept as well, so that its id is not reused.
-            self.merged[key] = (clock, guarantee if guarantee is not None and merged == guarantee else merged)
-        return self.merged[key][1]
+            self.merged[id(clock)] = (clock, self.guarantee if merged == self.guarantee else merged)
+        return self.merged[id(clock)][1]
 
 
 def _join(given: Sequence[tuple[int, int, VectorClock]]) -> VectorClock:
@@ -92,7 +79,7 @@ def _join(given: Sequence[tuple[int, int, VectorClock]]) -> VectorClock:
 
 
 def execute(program: RProgram) -> Execution:
-    """Execute a program whose instructions are well-formed.
+    """Execute a program whose instructions are well-formed, and each of whose waits is for all arrivals.
 
     Parameters
     ----------
@@ -109,11 +96,10 @@ def execute(program: RProgram) -> Execution:
     """
     lanes = program.lanes
     counters = [_Counter() for _ in range(program.num_events)]
-    for v, lane in enumerate(lanes):
+    for lane in lanes:
         for instruction in lane:
             if isinstance(instruction, Signal):
                 counters[instruction.event].total += 1
-                counters[instruction.event].lanes.add(v)
     runs: list[list[RunStart]] = [[] for _ in program.kernels]
     sequence: dict[int, None] = {}
     clocks: list[VectorClock] = [(0,) * len(lanes)] * len(lanes)
@@ -129,13 +115,13 @@ def execute(program: RProgram) -> Execution:
             elif isinstance(i, Signal):
                 counter = counters[i.event]
                 counter.given.append((v, at[v], clocks[v]))
-                runnable += [u for u, need in counter.parked if need <= len(counter.given)]
-                counter.parked = [(u, need) for u, need in counter.parked if need > len(counter.given)]
-            elif len(counters[i.event].given) < i.arrivals:
-                counters[i.event].parked.append((v, i.arrivals))
+                if len(counter.given) == counter.total:
+                    runnable += counter.parked
+            elif len(counters[i.event].given) < counters[i.event].total:
+                counters[i.event].parked.append(v)
                 break
             else:
-                clocks[v] = counters[i.event].after_wait(clocks[v], i.arrivals)
+                clocks[v] = counters[i.event].after_wait(clocks[v])
             at[v] += 1
     _check_deadlock(program, at, counters)
     return Execution(tuple(sequence), tuple(tuple(r) for r in runs))

@@ -2,34 +2,40 @@
 
 from collections.abc import Iterator
 
+from ...device import DeviceSpec
 from ...errors import VerificationError
 from ...ir import ALIGNMENT, Instruction, RProgram, Run, Signal, Wait
 from .execution import execute
+from .limits import check_limits
 from .order import check_dependences, check_workspace
+from .residency import check_residency
 
 
-def verify(program: RProgram, *, max_veus: int | None = None) -> None:
+def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
     """Prove that a program computes its graph in every legal interleaving of its lanes.
 
     Proved are: each rTask of each operator runs exactly once, with a kernel of its operator's function;
     no lane deadlocks; an rTask begins after all rTasks have ended that write what it reads, by the footprints
-    of the kernels; buffers that share memory are never alive together; all lanes can be resident at once.
+    of the kernels; buffers that share memory are never alive together; each wait is for all arrivals at its event,
+    so that counters that are never reset mean the same in every run; each event is signalled and waited for; no index
+    leaves 32 bits; all lanes can be resident at once.
 
     Parameters
     ----------
     program : RProgram
-    max_veus : int, optional
-        How many vEUs the device holds at once.
+    device : DeviceSpec, optional
+        Where it is to run; without one it is not asked whether all lanes can be resident.
 
     Raises
     ------
     VerificationError
         The first rule found broken, with the operators, buffers and lanes concerned.
     """
-    if max_veus is not None and len(program.lanes) > max_veus:
-        raise _error(program, f"{len(program.lanes)} lanes, but only {max_veus} vEUs can be resident at once")
     _check_graph(program)
     _check_kernels(program)
+    check_limits(program)
+    if device is not None:
+        check_residency(program, device)
     _check_instructions(program)
     _check_rtasks(program)
     _check_arrivals(program)
@@ -37,6 +43,7 @@ def verify(program: RProgram, *, max_veus: int | None = None) -> None:
     execution = execute(program)
     check_dependences(program, execution)
     check_workspace(program, execution)
+    _check_events(program)
 
 
 def _error(program: RProgram, message: str) -> VerificationError:
@@ -117,15 +124,24 @@ def _check_rtasks(program: RProgram) -> None:
 
 
 def _check_arrivals(program: RProgram) -> None:
+    """A GPU's counters only grow: in run r a wait is for `arrivals * r`, which means nothing for a part of them."""
     signals = [0] * program.num_events
     for _, i in _instructions(program):
         if isinstance(i, Signal):
             signals[i.event] += 1
     for where, i in _instructions(program):
-        if isinstance(i, Wait) and not 1 <= i.arrivals <= signals[i.event]:
+        if isinstance(i, Wait) and (i.arrivals != signals[i.event] or not i.arrivals):
             raise _error(
-                program, f"{where}: waits for {i.arrivals} arrivals at event {i.event}, which gets {signals[i.event]}"
+                program,
+                f"{where}: waits for {i.arrivals} arrivals at event {i.event}, which gets {signals[i.event]}; a wait "
+                "is for all of them",
             )
+
+
+def _check_events(program: RProgram) -> None:
+    awaited = {i.event for _, i in _instructions(program) if isinstance(i, Wait)}
+    if idle := [event for event in range(program.num_events) if event not in awaited]:
+        raise _error(program, f"nobody waits for event {idle[0]} of {program.num_events}; leave it and its signals out")
 
 
 def _check_offsets(program: RProgram) -> None:

@@ -1,0 +1,69 @@
+"""The order between the programs of one schedule: they are launched one after another."""
+
+from collections.abc import Sequence
+
+from ...errors import VerificationError
+from ...ir import Buffer, RGraph, ROperator, RProgram
+
+
+def verify_sequence(graph: RGraph, programs: Sequence[RProgram]) -> None:
+    """Prove that programs, launched in their order, compute a graph.
+
+    Proved are: each operator of the graph is in exactly one program, and calls there what it calls in the graph; a
+    program reads only inputs and constants of the graph, what it writes itself, and what a program before it leaves
+    behind; the graph's outputs are left behind. A program leaves its outputs behind; its workspace is lost.
+
+    Parameters
+    ----------
+    graph : RGraph
+    programs : sequence of RProgram
+        In launch order. Each is right by itself: `verify` proves it.
+
+    Raises
+    ------
+    VerificationError
+        The first rule found broken.
+    """
+    _check_operators(graph, programs)
+    constants = {b.name: _type(b) for b in graph.buffers if b.kind == "constant"}
+    given = {b.name: _type(b) for b in graph.buffers if b.kind == "input"}
+    for program in programs:
+        for buffer in program.graph.buffers:
+            known = {"input": given, "constant": constants}.get(buffer.kind)
+            if known is not None and known.get(buffer.name) != _type(buffer):
+                raise VerificationError(
+                    f"program {program.name!r} reads {buffer.name!r}, which neither the graph nor a program before it "
+                    "provides in that shape and type; the programs are in the wrong order, or an output is missing"
+                )
+        for buffer in program.graph.buffers:
+            if buffer.kind == "output":
+                if buffer.name in given:
+                    raise VerificationError(f"program {program.name!r} writes {buffer.name!r}, which exists already")
+                given[buffer.name] = _type(buffer)
+    if lost := [b.name for b in graph.buffers if b.kind == "output" and given.get(b.name) != _type(b)]:
+        raise VerificationError(f"no program has output {lost[0]!r} of graph {graph.name!r} among its outputs")
+
+
+def _check_operators(graph: RGraph, programs: Sequence[RProgram]) -> None:
+    wanted = {op.name: _call(graph, op) for op in graph.operators}
+    owner: dict[str, str] = {}
+    for program in programs:
+        for op in program.graph.operators:
+            if op.name in owner:
+                raise VerificationError(f"operator {op.name!r} is in {owner[op.name]!r} and in {program.name!r}")
+            if wanted.get(op.name) != _call(program.graph, op):
+                raise VerificationError(
+                    f"operator {op.name!r} of program {program.name!r} is not the one of graph {graph.name!r}"
+                )
+            owner[op.name] = program.name
+    if missing := [name for name in wanted if name not in owner]:
+        raise VerificationError(f"operator {missing[0]!r} of graph {graph.name!r} is in none of its programs")
+
+
+def _type(buffer: Buffer) -> tuple[tuple[int, ...], str]:
+    return buffer.shape, buffer.dtype
+
+
+def _call(graph: RGraph, op: ROperator) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    names = [tuple(graph.buffers[b].name for b in of) for of in (op.inputs, op.outputs)]
+    return op.function, names[0], names[1]
