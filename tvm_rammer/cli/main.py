@@ -73,6 +73,7 @@ def console() -> NoReturn:
     status = main()
     if status == INTERRUPTED:
         _end_now()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and told
     sys.exit(status)
 
 
