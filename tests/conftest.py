@@ -2,6 +2,12 @@
 
 import os
 
+# Read by TVM's thread pools when they start, here and in the processes that tests start. A worker without work
+# sleeps at once instead of polling for a tenth of a second, and is not tied to a core that another process may
+# be using: tests run a kernel once, and several processes of tests share the cores.
+os.environ.setdefault("TVM_THREAD_POOL_SPIN_COUNT", "1000")
+os.environ.setdefault("TVM_BIND_THREADS", "0")
+
 import pytest
 
 import tvm_rammer  # before TVM: it lets TVM's thread pool have all cores
@@ -12,4 +18,7 @@ assert tvm_rammer.__version__
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What is remembered on disk is made anew, once for all tests, unless someone says where it is."""
-    os.environ.setdefault("RAMMER_CACHE", str(tmp_path_factory.mktemp("cache")))
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # that of the session, which its workers share
+    os.environ.setdefault("RAMMER_CACHE", str(folder / "cache"))

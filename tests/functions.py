@@ -12,6 +12,8 @@ from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.tiling import Function, Tiling
 
 TARGET = tvm.target.Target(host_cpu().target_config())
+UNOPTIMISED = tvm.target.Target(host_cpu().target_config() | {"opt-level": 0})
+"""What LLVM makes for it takes half the time: for the many tilings that differ in their TIR, not in what LLVM does."""
 
 
 def relax_module(
@@ -54,9 +56,9 @@ def random_arrays(func: tirx.PrimFunc, seed: int = 0) -> list[np.ndarray]:
     return [rng.standard_normal([int(s) for s in p.shape]).astype(str(p.dtype)) for p in func.params]
 
 
-def run(func: tirx.PrimFunc, arrays: Sequence[np.ndarray]) -> np.ndarray:
+def run(func: tirx.PrimFunc, arrays: Sequence[np.ndarray], target: tvm.target.Target = TARGET) -> np.ndarray:
     """Call a function of TVM's and return its last parameter."""
-    built = tvm.compile(func.with_attr("global_symbol", "main"), target=TARGET)
+    built = tvm.compile(func.with_attr("global_symbol", "main"), target=target)
     tensors = [tvm.runtime.tensor(a) for a in arrays]
     built["main"](*tensors)
     return tensors[-1].numpy()

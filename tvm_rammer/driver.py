@@ -8,6 +8,7 @@ from typing import Any
 import tvm
 
 from . import relay_passes
+from .compilation.guard import guarded
 from .compilation.record import Compilation
 from .compilation.regions import plan_regions
 from .compilation.stages import build, find_kernels
@@ -134,6 +135,18 @@ def _compile(
 ) -> RammerModule:
     if explore < 0 or concurrency < 1:
         raise ModelError(f"explore is {explore} and concurrency {concurrency}; give at least 0 and at least 1")
+    with guarded():
+        return _stages(mod, inputs, record, tuning_logs, explore, concurrency)
+
+
+def _stages(
+    mod: tvm.IRModule,
+    inputs: Sequence[TensorSpec],
+    record: Compilation,
+    tuning_logs: str | os.PathLike[str] | None,
+    explore: int,
+    concurrency: int,
+) -> RammerModule:
     record.operators = _count_calls(mod)
     module = find_kernels(mod, record, tuning_logs)
     plan_regions(module, record)

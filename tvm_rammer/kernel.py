@@ -1,12 +1,14 @@
-"""An rKernel with its code: what rkernel_gen hands to persistent_codegen.
+"""An rKernel with its code: what rkernel_gen passes to persistent_codegen.
 
-`ir.RKernel` is what the scheduler may know of a kernel; here TVM's function comes with it.
+`ir.RKernel` describes a kernel to the scheduler, without TVM; `ScheduledKernel` adds TVM's function.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tvm import tirx
 from tvm.s_tir.schedule import Trace
 
@@ -15,16 +17,16 @@ from .ir import RKernel
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """How a constant is laid out anew for a kernel, once, at compile time.
+    """How a constant is packed for a kernel, once, at compile time.
 
-    The array is padded with zeros at its end to `padded`, seen as `split`, then transposed by `axes`.
+    The array is padded with zeros at its end to shape `padded`, reshaped to `split`, then transposed by `axes`.
 
     Parameters
     ----------
     padded : tuple of int
-        Shape with as many axes as the constant, each at least as long.
+        Has as many axes as the constant, each at least as long.
     split : tuple of int
-        Shape of the same size.
+        Has as many elements as `padded`.
     axes : tuple of int
         Permutation of the axes of `split`.
     """
@@ -33,10 +35,10 @@ class Pack:
     split: tuple[int, ...]
     axes: tuple[int, ...]
 
-    def apply(self, array: np.ndarray) -> np.ndarray:
+    def apply(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return the constant as the kernel reads it: contiguous, of shape `self.shape`."""
-        room = [(0, new - old) for new, old in zip(self.padded, array.shape, strict=True)]
-        return np.ascontiguousarray(np.pad(array, room).reshape(self.split).transpose(self.axes))
+        widths = [(0, new - old) for new, old in zip(self.padded, array.shape, strict=True)]
+        return np.ascontiguousarray(np.pad(array, widths).reshape(self.split).transpose(self.axes))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -46,7 +48,7 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledKernel:
-    """A tiling that TVM has scheduled.
+    """An rKernel with its scheduled function.
 
     Parameters
     ----------
@@ -55,16 +57,19 @@ class ScheduledKernel:
         On a CPU one outermost parallel loop, whose iterations are the rTasks; on a GPU one kernel,
         whose blocks are the rTasks. Parameters as in the operator: its inputs, then its outputs.
     packs : mapping of int to Pack
-        For the parameters that are constants in another layout than the model's.
+        For each parameter that is a packed constant.
     trace : Trace or None
         The schedule as instructions that apply to the unscheduled function, packing included, so that stock TVM can
         repeat it; None for code that no schedule made.
+    rule : str
+        Name of the rule that made the kernel; empty where none did.
     """
 
     spec: RKernel
     func: tirx.PrimFunc
     packs: Mapping[int, Pack] = field(default_factory=dict)
     trace: Trace | None = None
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen import constant_parameters
 from tvm_rammer.rkernel_gen.cpu.rules import CPU_RULES
 from tvm_rammer.rkernel_gen.cpu.window.code import Writer, window_code
-from tvm_rammer.rkernel_gen.cpu.window.layout import Tile
+from tvm_rammer.rkernel_gen.cpu.window.layout import WindowTile
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 from tvm_rammer.rkernel_gen.tiling import Function, Tiling
 from tvm_rammer.zoo.onnx_tools.random_weights import random_weights
@@ -59,7 +59,7 @@ def shares(model: onnx.ModelProto, device: DeviceSpec) -> tuple[float, float, fl
         total += calls_ms
         window = find_window(function.func)
         if tiling.rule == "window" and window is not None and not window.flat:
-            bare = window_code(function.func, window, Tile(**dict(tiling.choices)), WithoutCopies)
+            bare = window_code(function.func, window, WindowTile(**dict(tiling.choices)), WithoutCopies)
             windows += calls_ms
             copies += calls_ms - calls[name] * milliseconds(kernel, bare, target)
     return total, windows, copies

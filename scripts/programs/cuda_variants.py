@@ -114,12 +114,12 @@ def _line(row: Row, needs: Sequence[Resources | None]) -> str:
 
 def _variant(kernel: ScheduledKernel, device: DeviceSpec, need: Resources | None) -> str:
     spec = kernel.spec
-    rule = spec.name.removeprefix(f"{spec.function}_").split("_")[0]
     registers = "?" if need is None else f"{need.registers}r"
     spills = f" **{need.spill_bytes} B spilled**" if need and need.spill_bytes else ""
     shared = f" {spec.shared_bytes / 1024:.1f}K" if spec.shared_bytes else ""
     alone = spec.rtask_us * -(-spec.num_rtasks // device.units)
-    return f"{rule} {spec.num_rtasks}x{spec.threads} {registers}{shared}{spills} {spec.rtask_us:.1f}/{alone:.1f} us"
+    rule = f"{kernel.rule} {spec.num_rtasks}x{spec.threads}"
+    return f"{rule} {registers}{shared}{spills} {spec.rtask_us:.1f}/{alone:.1f} us"
 
 
 if __name__ == "__main__":

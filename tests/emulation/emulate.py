@@ -19,13 +19,15 @@ ALIGNMENT = 256
 """Of arrays in a GPU's memory."""
 
 _ENTRY = """
-extern "C" const char* emu_run(
+extern "C" const char* emu_run_{kernel}(
     const int* shape, unsigned long long shared_bytes, unsigned long long seed, void** args) {{
   emu::Dim3 grid{{shape[0], shape[1], shape[2]}}, block{{shape[3], shape[4], shape[5]}};
   emu::run(grid, block, shared_bytes, seed, [=] {{ {kernel}({arguments}); }});
   return emu::failure.empty() ? nullptr : emu::failure.c_str();
 }}
 """
+
+_KERNEL = r"__global__ void (?:__launch_bounds__\(\d+\) )?{}\("
 
 
 class EmulationError(Exception):
@@ -63,12 +65,14 @@ def run_emulated(
     EmulationError
         Diverging barriers, a deadlock, or a write out of bounds.
     """
-    library = _library(source, kernel)
+    launch = _library(source)[f"emu_run_{kernel}"]
+    launch.restype = ctypes.c_char_p
+    launch.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]
     names = [name.removesuffix("_ptr") for name, _ in kernel_parameters(source, kernel)]
     guarded = {name: _guarded(args[name]) for name in names}
     pointers = (ctypes.c_void_p * len(names))(*(guarded[n][GUARD:].ctypes.data for n in names))
     shape = (ctypes.c_int * 6)(*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
-    failure = library.emu_run(shape, shared_bytes, seed, pointers)
+    failure = launch(shape, shared_bytes, seed, pointers)
     if failure:
         raise EmulationError(failure.decode())
     for name in names:
@@ -81,7 +85,7 @@ def run_emulated(
 
 def kernel_parameters(source: str, kernel: str) -> list[tuple[str, str]]:
     """(name, C++ type) of each parameter of a `__global__` function."""
-    found = re.search(rf"__global__ void (?:__launch_bounds__\(\d+\) )?{kernel}\(([^)]*)\)", source)
+    found = re.search(_KERNEL.format(kernel) + r"([^)]*)\)", source)
     if not found:
         raise EmulationError(f"the text has no kernel {kernel!r}")
     listed = [p.replace("__restrict__", "").rsplit(None, 1) for p in found[1].split(",") if p.strip()]
@@ -108,20 +112,33 @@ def as_host_text(source: str) -> str:
     )
 
 
+COMPILE = ("g++", "-O1", "-std=c++20", "-w", "-fPIC", "-fno-strict-aliasing")
+
+
+@functools.cache
+def _headers() -> tempfile.TemporaryDirectory:
+    """A folder with cuda_host.h as g++ reads it fastest: parsed once, it is half of what a kernel takes."""
+    folder = tempfile.TemporaryDirectory(prefix="cuda_host_")
+    header = shutil.copy(HERE / "cuda_host.h", folder.name)
+    subprocess.run([*COMPILE, "-x", "c++-header", header, "-o", f"{header}.gch"], check=True, timeout=300)
+    return folder
+
+
 @functools.lru_cache(maxsize=64)
-def _library(source: str, kernel: str) -> ctypes.CDLL:
+def _library(source: str) -> ctypes.CDLL:
+    """All kernels of a text, compiled at once."""
     if shutil.which("g++") is None:
         raise EmulationError("g++ is needed to run CUDA text on the CPU; install it")
-    arguments = ", ".join(f"({kind})args[{i}]" for i, (_, kind) in enumerate(kernel_parameters(source, kernel)))
-    text = '#include "cuda_host.h"\n' + as_host_text(source) + _ENTRY.format(kernel=kernel, arguments=arguments)
+    text = '#include "cuda_host.h"\n' + as_host_text(source)
+    for kernel in dict.fromkeys(re.findall(_KERNEL.format(r"(\w+)"), source)):
+        kinds = [kind for _, kind in kernel_parameters(source, kernel)]
+        arguments = ", ".join(f"({kind})args[{i}]" for i, kind in enumerate(kinds))
+        text += _ENTRY.format(kernel=kernel, arguments=arguments)
     with tempfile.TemporaryDirectory() as folder:
         path, binary = pathlib.Path(folder, "kernel.cpp"), pathlib.Path(folder, "kernel.so")
         path.write_text(text, encoding="utf-8")
-        command = ["g++", "-O1", "-std=c++20", "-w", "-fPIC", "-shared", "-fno-strict-aliasing", f"-I{HERE}"]
-        done = subprocess.run([*command, str(path), "-o", str(binary)], capture_output=True, text=True, timeout=300)
+        command = [*COMPILE, "-shared", f"-I{_headers().name}", str(path), "-o", str(binary)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode:
             raise EmulationError(f"g++ does not accept the text:\n{done.stderr[:4000]}")
-        library = ctypes.CDLL(str(binary))
-    library.emu_run.restype = ctypes.c_char_p
-    library.emu_run.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]
-    return library
+        return ctypes.CDLL(str(binary))

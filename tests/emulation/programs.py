@@ -1,5 +1,6 @@
 """From a small Relax module to its rPrograms on a GPU, their CUDA text, and an emulated run."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -71,12 +72,11 @@ def plan(
     choose : callable
         Which of a function's kernels the scheduler may take.
     """
-    module = relay_passes.prepare(tvm.target.Target(device.target_config()))(module)
-    functions = {gv.name_hint: f for gv, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
+    regions, made = _regions_and_kernels(module, device)
     built = []
-    for region in relay_passes.partition(module).regions:
+    for region in regions:
         used = {op.function for op in region.graph.operators}
-        kernels = {name: tuple(choose(chosen(name, functions[name], device))) for name in sorted(used)}
+        kernels = {name: tuple(choose(made[name])) for name in sorted(used)}
         specs: dict[str, tuple[RKernel, ...]] = {name: tuple(k.spec for k in ks) for name, ks in kernels.items()}
         by_name = {k.spec.name: k for ks in kernels.values() for k in ks}
         exprs = {b.name: e for b, e in zip(region.graph.buffers, region.buffer_exprs, strict=True)}
@@ -87,11 +87,27 @@ def plan(
     return built
 
 
+@functools.lru_cache(maxsize=8)
+def _regions_and_kernels(
+    module: tvm.IRModule, device: DeviceSpec
+) -> tuple[tuple[relay_passes.Region, ...], dict[str, tuple[ScheduledKernel, ...]]]:
+    """What all plans of a module begin with."""
+    module = relay_passes.prepare(tvm.target.Target(device.target_config()))(module)
+    functions = {gv.name_hint: f for gv, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
+    regions = relay_passes.partition(module).regions
+    used = {op.function for region in regions for op in region.graph.operators}
+    return regions, {name: chosen(name, functions[name], device) for name in used}
+
+
 def reference(module: tvm.IRModule, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """What stock TVM computes on the CPU."""
-    executable = tvm.compile(module, tvm.target.Target({"kind": "llvm"}))
-    result = relax.VirtualMachine(executable, tvm.cpu())["main"](*[tvm.runtime.tensor(a) for a in inputs])
+    result = _stock(module)["main"](*[tvm.runtime.tensor(a) for a in inputs])
     return [r.numpy() for r in result] if not hasattr(result, "numpy") else [result.numpy()]
+
+
+@functools.lru_cache(maxsize=8)
+def _stock(module: tvm.IRModule) -> relax.VirtualMachine:
+    return relax.VirtualMachine(tvm.compile(module, tvm.target.Target({"kind": "llvm", "opt-level": 0})), tvm.cpu())
 
 
 def run_all(built: Sequence[Built], inputs: Mapping[str, np.ndarray], seed: int = 0) -> dict[str, np.ndarray]:

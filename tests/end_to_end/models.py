@@ -13,7 +13,7 @@ def image(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
 def by_onnxruntime(model: onnx.ModelProto, *arrays: np.ndarray) -> list[np.ndarray]:
     """What ONNX Runtime computes."""
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()][: len(arrays)]
     return session.run(None, dict(zip(names, arrays, strict=True)))

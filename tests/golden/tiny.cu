@@ -1,6 +1,6 @@
-extern "C" __device__ void double_exp_elements_turns1_threads32_lanes4(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid);
+extern "C" __device__ void double_exp_elementwise_vectors_per_thread1_threads32_vector_width4(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid);
 extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr, int* begin_ptr, int* code_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr);
-extern "C" __device__ void double_exp_elements_turns1_threads32_lanes4(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid) {
+extern "C" __device__ void double_exp_elementwise_vectors_per_thread1_threads32_vector_width4(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid) {
   int cse_v1 = ((rtask * 128) + (tid * 4));
   int cse_v1_1 = ((rtask * 128) + (tid * 4));
   float4 __1;
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr,
           int count = code_ptr[(((v * 8) + (first * 8)) + 3)];
           int step = code_ptr[(((v * 8) + (first * 8)) + 4)];
           for (int v_1 = 0; v_1 < count; ++v_1) {
-            double_exp_elements_turns1_threads32_lanes4((&(segment0_ptr[0])), (&(((float*)workspace_ptr)[arguments_ptr[((operator_ * 2) + 1)]])), (start + (v_1 * step)), ((int)threadIdx.x));
+            double_exp_elementwise_vectors_per_thread1_threads32_vector_width4((&(segment0_ptr[0])), (&(((float*)workspace_ptr)[arguments_ptr[((operator_ * 2) + 1)]])), (start + (v_1 * step)), ((int)threadIdx.x));
           }
         } else {
           int operator__1 = code_ptr[(((v * 8) + (first * 8)) + 1)];
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr,
           int count_1 = code_ptr[(((v * 8) + (first * 8)) + 3)];
           int step_1 = code_ptr[(((v * 8) + (first * 8)) + 4)];
           for (int v_2 = 0; v_2 < count_1; ++v_2) {
-            double_exp_elements_turns1_threads32_lanes4((&(((float*)workspace_ptr)[arguments_ptr[(operator__1 * 2)]])), (&(segment1_ptr[0])), (start_1 + (v_2 * step_1)), ((int)threadIdx.x));
+            double_exp_elementwise_vectors_per_thread1_threads32_vector_width4((&(((float*)workspace_ptr)[arguments_ptr[(operator__1 * 2)]])), (&(segment1_ptr[0])), (start_1 + (v_2 * step_1)), ((int)threadIdx.x));
           }
         }
       }

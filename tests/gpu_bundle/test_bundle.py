@@ -1,6 +1,7 @@
 """What is packed is right: emulated with the very buffers of the plan, and whole on the disk."""
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import re
@@ -33,15 +34,21 @@ DTYPES = {"float": np.float32, "int": np.int32, "uchar": np.uint8, "unsigned cha
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="a bundle holds kernels that nvcc compiles")
 
 
-def pack(folder, model, variant):
-    """The plan of a variant, its text, and the reference."""
-    proto = MODELS[model]()
-    files, inputs = Files(folder), model_inputs(proto)
-    plan, source = make_plan(files, proto, variant, SMALL_GPU, {n: files.add_array(a) for n, a in inputs.items()})
-    return plan, source, reference_outputs(proto, inputs)
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory):
+    """Of a model and a variant: the folder with its buffers, the plan, its text, and the reference."""
+
+    @functools.cache
+    def packed(model, variant):
+        folder, proto = tmp_path_factory.mktemp("packed"), MODELS[model]()
+        files, inputs = Files(folder), model_inputs(proto)
+        plan, source = make_plan(files, proto, variant, SMALL_GPU, {n: files.add_array(a) for n, a in inputs.items()})
+        return folder, plan, source, reference_outputs(proto, inputs)
+
+    return packed
 
 
-def emulate(folder, plan, source, memory, seed):
+def emulate(plan, source, memory, seed):
     """Do all launches of a plan once."""
     for launch in plan.launches:
         parameters = kernel_parameters(source, launch.kernel)
@@ -53,12 +60,10 @@ def emulate(folder, plan, source, memory, seed):
 
 
 @pytest.mark.parametrize(("model", "variant"), list(itertools.product(MODELS, VARIANTS)))
-def test_emulated_runs_with_the_packed_buffers_are_right(tmp_path, model, variant):
-    plan, source, reference = pack(tmp_path, model, variant)
+def test_emulated_runs_with_the_packed_buffers_are_right(pack, model, variant):
+    folder, plan, source, reference = pack(model, variant)
     memory = [
-        np.frombuffer((tmp_path / b.file).read_bytes(), np.uint8).copy()
-        if b.file
-        else np.full(b.nbytes, 0xFF, np.uint8)
+        np.frombuffer((folder / b.file).read_bytes(), np.uint8).copy() if b.file else np.full(b.nbytes, 0xFF, np.uint8)
         for b in plan.buffers
     ]
     assert [m.size for m in memory] == [b.nbytes for b in plan.buffers]
@@ -66,15 +71,15 @@ def test_emulated_runs_with_the_packed_buffers_are_right(tmp_path, model, varian
         for buffer, data in zip(plan.buffers, memory, strict=True):
             if buffer.kind == "memory":
                 data[:] = 0xFF
-        emulate(tmp_path, plan, source, memory, seed)
+        emulate(plan, source, memory, seed)
         for view, want in zip(plan.outputs, reference, strict=True):
             got = memory[view.buffer][view.offset : view.offset + view.nbytes].view(np.float32).reshape(want.shape)
             assert np.abs(got - want).max() <= 1e-5 * np.abs(want).max()
 
 
 @pytest.mark.parametrize(("model", "variant"), list(itertools.product(MODELS, VARIANTS)))
-def test_launches_fit_the_text(tmp_path, model, variant):
-    plan, source, _ = pack(tmp_path, model, variant)
+def test_launches_fit_the_text(pack, model, variant):
+    _, plan, source, _ = pack(model, variant)
     for launch in plan.launches:
         assert len(kernel_parameters(source, launch.kernel)) == len(launch.arguments)
         bounds = re.search(rf"__launch_bounds__\((\d+)\) {launch.kernel}\(", source)
@@ -86,11 +91,11 @@ def test_launches_fit_the_text(tmp_path, model, variant):
         assert [launch.grid for launch in plan.launches] == [(4, 1, 1)]
 
 
-def test_one_constant_is_one_buffer_but_each_plan_has_its_own_state(tmp_path):
-    plan, _, _ = pack(tmp_path, "lstm", "stock")
+def test_one_constant_is_one_buffer_but_each_plan_has_its_own_state(pack):
+    _, plan, _, _ = pack("lstm", "stock")
     files = [b.file for b in plan.buffers if b.kind == "constant"]
     assert len(files) == len(set(files)) == 6
-    plan, _, _ = pack(tmp_path, "lstm", "rammer")
+    _, plan, _, _ = pack("lstm", "rammer")
     assert len({b.file for b in plan.buffers if b.kind == "constant"}) == 5
 
 

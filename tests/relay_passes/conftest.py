@@ -21,11 +21,14 @@ def target():
 
 @pytest.fixture
 def run():
-    """Compile a module with stock TVM and call its main on arrays; returns NumPy arrays."""
+    """Compile a module with stock TVM and call its main on arrays; returns NumPy arrays.
+
+    LLVM does not optimise: what is tested are passes before it.
+    """
 
     def call(mod, *arrays):
         with tvm.transform.PassContext():
-            executable = tvm.compile(mod, tvm.target.Target({"kind": "llvm"}))
+            executable = tvm.compile(mod, tvm.target.Target({"kind": "llvm", "opt-level": 0}))
         result = relax.VirtualMachine(executable, tvm.cpu())["main"](*[tvm.runtime.tensor(a) for a in arrays])
         return _to_numpy(result)
 

@@ -11,7 +11,7 @@ from tvm_rammer.device import PRESETS, host_cpu
 from tvm_rammer.ir import RKernel
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen import construct
-from tvm_rammer.rkernel_gen.construct import MOST, build, choose, space
+from tvm_rammer.rkernel_gen.construct import MAX_KERNELS, build, choose, space
 from tvm_rammer.rkernel_gen.cpu.generic.rule import GenericRule
 from tvm_rammer.rkernel_gen.measured import MeasuredTime, code_hash
 from tvm_rammer.rkernel_gen.select import pareto
@@ -19,7 +19,7 @@ from tvm_rammer.rkernel_gen.tiling import Function, Tiling
 
 op = relax.op
 DEVICES = {"cpu": replace(host_cpu(), units=2), "cuda": PRESETS["cuda:h200"]}
-FORMS = {
+OPERATORS = {
     "conv": (lambda x, w: op.nn.relu(op.nn.conv2d(x, w, padding=1)), [(1, 16, 28, 28), (32, 16, 3, 3)], {1}),
     "matmul": (lambda x, w: op.matmul(x, w), [(64, 128), (128, 96)], {1}),
     "softmax": (lambda x: op.nn.softmax(x), [(40, 96)], set()),
@@ -27,22 +27,22 @@ FORMS = {
 }
 
 
-def function(form, kind):
-    make, shapes, constants = FORMS[form]
+def function(name, kind):
+    make, shapes, constants = OPERATORS[name]
     return Function("op", fused(shapes, make), DEVICES[kind], frozenset(constants))
 
 
 @pytest.mark.parametrize("kind", DEVICES)
-@pytest.mark.parametrize("form", FORMS)
-def test_what_is_built_is_what_the_space_says(form, kind):
-    subject = function(form, kind)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_what_is_built_is_what_the_space_says(name, kind):
+    subject = function(name, kind)
     tilings = space(subject)
     assert len({t.label for t in tilings}) == len(tilings) >= 4
     times = [t.rank_us(subject.device.units) for t in tilings]
     assert times == sorted(times)
     labels = {f"op_{t.label}": t for t in tilings}
     kernels = choose(subject)
-    assert 2 <= len({k.spec.num_rtasks for k in kernels}) == len(kernels) <= MOST[kind]
+    assert 2 <= len({k.spec.num_rtasks for k in kernels}) == len(kernels) <= MAX_KERNELS[kind]
     for kernel in kernels:
         tiling = labels[kernel.spec.name]
         assert (kernel.spec.num_rtasks, kernel.spec.rtask_us) == (tiling.num_rtasks, tiling.rtask_us)
@@ -58,29 +58,29 @@ def test_what_is_built_is_what_the_space_says(form, kind):
         (op.nn.conv2d, (1, 16, 112, 112), (16, 16, 3, 3), 2),
     ],
 )
-def test_units_do_not_all_read_what_is_large(make, data, weight, row_parts):
+def test_large_inputs_are_split_among_units(make, data, weight, row_parts):
     subject = Function("op", fused([data, weight], make), DEVICES["cpu"], frozenset({1}))
     halves = [t for t in space(subject) if t.num_rtasks == 2 and t.rule != "generic"]
     assert halves[0]["row_parts"] == row_parts
-    assert halves[0].late_us < min(t.late_us for t in halves if t["row_parts"] != row_parts)
+    assert halves[0].refill_us < min(t.refill_us for t in halves if t["row_parts"] != row_parts)
 
 
-class Boaster:
+class UnbuildableRule:
     """A rule that has tilings and no code."""
 
-    name = "boaster"
+    name = "unbuildable"
 
     def tilings(self, function):
-        return [Tiling("boaster", (("parts", n),), n, 0.001) for n in (1, 2, 4)]
+        return [Tiling("unbuildable", (("parts", n),), n, 0.001) for n in (1, 2, 4)]
 
     def build(self, function, choices):
         return None
 
 
-def test_where_nothing_of_a_tier_can_be_built_the_next_one_is_asked(monkeypatch):
+def test_a_tier_from_which_nothing_can_be_built_is_skipped(monkeypatch):
     subject, dropped = function("matmul", "cpu"), Counter()
-    monkeypatch.setattr(construct, "rules", lambda device: ((Boaster(),), (GenericRule(),)))
-    assert {t.rule for t in space(subject)} == {"boaster"}
+    monkeypatch.setattr(construct, "rules", lambda device: ((UnbuildableRule(),), (GenericRule(),)))
+    assert {t.rule for t in space(subject)} == {"unbuildable"}
     kernels = choose(subject, dropped=dropped)
     assert kernels and all("generic" in k.spec.name for k in kernels)
     assert dropped["no single kernel within an rTask's limits"] == 3
@@ -99,7 +99,7 @@ def measured(subject, *times):
     return {t: MeasuredTime(us, 0.0, code_hash(build(subject, t))) for t, us in times}
 
 
-def test_a_measured_tiling_goes_before_a_promise():
+def test_a_measured_tiling_is_preferred_to_predicted_ones():
     subject = function("matmul", "cpu")
     tilings = [t for t in space(subject) if t.num_rtasks == 2]
     best, last = tilings[0], tilings[-1]
@@ -109,7 +109,7 @@ def test_a_measured_tiling_goes_before_a_promise():
     assert kernel.spec.name == f"op_{best.label}" and kernel.spec.rtask_us == 0.25
 
 
-def test_the_time_of_other_code_means_nothing():
+def test_the_time_of_other_code_is_ignored():
     subject = function("matmul", "cpu")
     tiling = space(subject)[0]
     made = choose(subject, {tiling: MeasuredTime(0.01, 0.0, "other")})
@@ -118,15 +118,15 @@ def test_the_time_of_other_code_means_nothing():
     assert same.spec.rtask_us == tiling.rtask_us
 
 
-def test_the_time_of_the_operator_counts_where_rtasks_hinder_each_other():
+def test_the_time_of_the_operator_counts_where_rtasks_compete_for_bandwidth():
     device = replace(DEVICES["cpu"], launch_us=2.0)
     tiling = Tiling("rule", (), num_rtasks=8, rtask_us=0.0)
     assert MeasuredTime(3.0, 26.0, "").alone_us(tiling, device) == 6.0
     assert MeasuredTime(7.0, 26.0, "").alone_us(tiling, device) == 7.0
-    assert MeasuredTime(1.0, 19.0, "").alone_us(tiling, device) == 1.0  # who knows how long that launch took
+    assert MeasuredTime(1.0, 19.0, "").alone_us(tiling, device) == 1.0  # too short: the launch varies as much
 
 
-def test_nobody_builds_what_no_rule_knows():
+def test_an_unknown_rule_or_choice_builds_nothing():
     subject = function("exp", "cpu")
     assert build(subject, replace(space(subject)[0], rule="unheard_of")) is None
     assert build(subject, replace(space(subject)[0], choices=(("rtasks", -1),))) is None
@@ -138,9 +138,9 @@ def kernel(name, rtask_us, rtasks, registers=None, shared=0, threads=1):
 
 def test_the_pareto_set():
     coarse, fine = kernel("coarse", 10.0, 2), kernel("fine", 3.0, 8)
-    slower, greedy = kernel("slower", 11.0, 2), kernel("greedy", 3.0, 8, shared=64)
+    slower, larger = kernel("slower", 11.0, 2), kernel("larger", 3.0, 8, shared=64)
     twin, lean = kernel("twin", 10.0, 2), kernel("lean", 12.0, 2, registers=0)
-    assert pareto([slower, fine, coarse, greedy, twin, lean]) == (coarse, fine)
+    assert pareto([slower, fine, coarse, larger, twin, lean]) == (coarse, fine)
     small, large = kernel("small", 10.0, 4, registers=32, threads=64), kernel("large", 9.0, 4, registers=64, threads=64)
     assert pareto([small, large]) == (large, small)
     assert pareto([]) == ()

@@ -68,6 +68,13 @@ def test_numpy_arrays_by_position_and_by_name(module, arrays, want):
         agrees(got, want)
 
 
+def test_numpy_scalars_are_arrays():
+    mod = relax_module([(3,), ()], lambda x, scale: relax.op.multiply(x, scale))
+    got = tvm_rammer.compile(mod)(np.ones(3, "float32"), np.float32(2.5))
+    assert isinstance(got, np.ndarray)
+    np.testing.assert_array_equal(got, np.full(3, 2.5, "float32"))
+
+
 def test_tvm_tensors_and_anything_that_speaks_dlpack(module, arrays, want):
     class Speaker:
         """Speaks DLPack and nothing else, as a tensor of another framework does."""

@@ -4,6 +4,7 @@
     target    a user's target as a device, and a device as TVM's target
     regions   kernels, plan and code of the regions of a prepared module, and back into the module
     stages    loaded module -> kernels -> lowered module -> executable
+    guard     no exception of TVM's leaves a compilation
     pipeline  the same as passes of a TVM pipeline
 
 A loaded Relax module goes in, an executable or a lowered module comes out.

@@ -56,6 +56,7 @@ def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
     from .onnx.convert_opset import convert_opset
     from .onnx.fold import fold_onnx
     from .onnx.importer import import_onnx
+    from .onnx.lower.functions import expand_functions
     from .onnx.lower.loops import unroll_loops
     from .onnx.lower.operators import lower_missing
     from .onnx.lower.recurrent import unroll_recurrent
@@ -67,7 +68,7 @@ def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
     try:
         proto = convert_opset(proto)
         fold_onnx(proto)
-        while unroll_loops(proto) or unroll_recurrent(proto) or lower_missing(proto):
+        while unroll_loops(proto) or unroll_recurrent(proto) or lower_missing(proto) or expand_functions(proto):
             fold_onnx(proto)
         return import_onnx(proto)
     except RammerError:

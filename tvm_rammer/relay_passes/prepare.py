@@ -52,7 +52,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             relax.transform.CanonicalizeBindings(),
             # Before LegalizeOps: a bias that is still reshaped at run time would not fuse into its convolution.
             FoldConstants(),
-            *([PadColumns(_lanes(target))] if target.kind.name == "llvm" else ()),
+            *([PadColumns(_simd(target))] if target.kind.name == "llvm" else ()),
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),
             CheckIndices(),
@@ -71,7 +71,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
     return run
 
 
-def _lanes(target: tvm.target.Target) -> int:
+def _simd(target: tvm.target.Target) -> int:
     """Numbers of float32 in the longest vector of a CPU."""
     return from_target_config(target.export()).vector_bytes // ITEM_BYTES["float32"]
 

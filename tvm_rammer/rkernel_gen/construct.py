@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..device import DeviceSpec
 from ..kernel import ScheduledKernel
@@ -11,18 +11,36 @@ from .measured import MeasuredTime, code_hash
 from .registered import registered_rules
 from .tiling import Function, Rule, Tiling
 
-MOST = {"cpu": 4, "cuda": 6}
-"""Kernels of a function at most; few vEUs are well filled by few kinds."""
+MAX_KERNELS = {"cpu": 4, "cuda": 6}
+"""Kernels of a function at most. More would hardly give the scheduler a better choice."""
 
-TRIES = 3
-"""Measured tilings of a class that are built until one fits; and then, of those that are only predicted, too."""
+MAX_ATTEMPTS = 3
+"""Measured tilings of a size class that are tried until one can be built; then as many predicted ones."""
 
-_Class = tuple[Sequence[Tiling], Sequence[Tiling], Sequence[Tiling]]
-"""A class of tilings by which it is ranked, those measured, and all as predicted; each best first."""
+
+@dataclass(frozen=True, slots=True)
+class _SizeClass:
+    """Tilings whose numbers of rTasks have the same power of two; each sequence has the best tiling first.
+
+    Parameters
+    ----------
+    measured : sequence of Tiling
+        Those with a measured time, which they carry.
+    predicted : sequence of Tiling
+        All, with their predicted times.
+    """
+
+    measured: Sequence[Tiling]
+    predicted: Sequence[Tiling]
+
+    @property
+    def best(self) -> Tiling:
+        """The tiling by which the class is ranked."""
+        return (self.measured or self.predicted)[0]
 
 
 def rules(device: DeviceSpec) -> tuple[tuple[Rule, ...], ...]:
-    """The rules that may apply on a device, in tiers: one is asked only where those before it have no tiling."""
+    """The rules for a device, in tiers: a tier is used only where no earlier one yields a kernel."""
     if device.kind == "cpu":
         from .cpu.rules import CPU_RULES
 
@@ -34,12 +52,12 @@ def rules(device: DeviceSpec) -> tuple[tuple[Rule, ...], ...]:
 
 
 def space(function: Function) -> tuple[Tiling, ...]:
-    """All tilings of a function, the one that is predicted to be fastest first."""
+    """All tilings of a function in the first tier that has any, ranked by predicted time within a model."""
     return next(_spaces(function), ())
 
 
 def _spaces(function: Function) -> Iterator[tuple[Tiling, ...]]:
-    """The tilings of each tier that has some."""
+    """The ranked tilings of each tier that has any."""
     units = function.device.units
     for tier in rules(function.device):
         if found := [t for rule in tier for t in rule.tilings(function)]:
@@ -47,7 +65,7 @@ def _spaces(function: Function) -> Iterator[tuple[Tiling, ...]]:
 
 
 def build(function: Function, tiling: Tiling) -> ScheduledKernel | None:
-    """The code of a tiling; None where no rule can make it of this function."""
+    """The code of a tiling; None where no rule can build it for this function."""
     rule = next((r for tier in rules(function.device) for r in tier if r.name == tiling.rule), None)
     return rule.build(function, dict(tiling.choices)) if rule else None
 
@@ -59,50 +77,52 @@ def choose(
 ) -> tuple[ScheduledKernel, ...]:
     """Build the best tilings of a function, with different numbers of rTasks.
 
-    Tilings whose numbers of rTasks have the same power of two are a class. The best one of each is a candidate, the
-    fastest `MOST` and the one of least work are built. All are of one tier of rules: the first by which any can be.
+    The best tiling of each size class is a candidate. The fastest candidates are built, `MAX_KERNELS` with the most
+    resource-efficient one. All come from one tier of rules: the first from which any can be built.
 
     Parameters
     ----------
     function : Function
     measured : mapping of Tiling to MeasuredTime, optional
-        What a log knows. A measured tiling goes before all others of its class, since predictions err by more than
-        tilings differ; but only while the rule still makes the code that was measured.
+        From a tuning log. Measured tilings are preferred to all others of their size class, since the error of
+        predictions is larger than the difference between tilings; but only while the rule still makes the code that
+        was measured.
     dropped : Counter, optional
-        What was built and cannot be used is counted here, by reason.
+        Counts tilings that cannot be used, by reason.
 
     Returns
     -------
     tuple of ScheduledKernel
-        Fewest rTasks first. Their time is the measured one where there is one.
+        In order of their numbers of rTasks; with measured times where there are any.
     """
-    lost = Counter[str]() if dropped is None else dropped
-    made = (_choose_of(tilings, function, measured or {}, lost) for tilings in _spaces(function))
-    return next((kernels for kernels in made if kernels), ())
+    counter = Counter[str]() if dropped is None else dropped
+    tiers = (_choose_in_tier(tilings, function, measured or {}, counter) for tilings in _spaces(function))
+    return next((kernels for kernels in tiers if kernels), ())
 
 
-def _choose_of(
+def _choose_in_tier(
     tilings: Sequence[Tiling], function: Function, measured: Mapping[Tiling, MeasuredTime], dropped: Counter[str]
 ) -> tuple[ScheduledKernel, ...]:
     units = function.device.units
     times = {t: replace(t, rtask_us=time.alone_us(t, function.device)) for t, time in measured.items()}
-    classes = []
-    for members in _classes(tilings):
-        known = sorted((times[t] for t in members if t in times), key=lambda t: t.rank_us(units))
-        classes.append((known or members, known, members))
-    classes.sort(key=lambda c: c[0][0].rank_us(units))
-    made = []
-    for _, known, members in _fast_and_thrifty(classes, MOST[function.device.kind]):
-        kernel = _first_measured(function, known, measured, dropped) or _first_built(function, members, dropped)
+    classes = [
+        _SizeClass(sorted((times[t] for t in members if t in times), key=lambda t: t.rank_us(units)), members)
+        for members in _by_size(tilings)
+    ]
+    classes.sort(key=lambda c: c.best.rank_us(units))
+    kernels = []
+    for candidates in _fastest_and_most_efficient(classes, MAX_KERNELS[function.device.kind]):
+        kernel = _first_measured(function, candidates.measured, measured, dropped)
+        kernel = kernel or _first_predicted(function, candidates.predicted, dropped)
         if kernel is not None:
-            made.append(kernel)
-    return tuple(sorted(made, key=lambda k: k.spec.num_rtasks))
+            kernels.append(kernel)
+    return tuple(sorted(kernels, key=lambda k: k.spec.num_rtasks))
 
 
 def _first_measured(
     function: Function, tilings: Sequence[Tiling], measured: Mapping[Tiling, MeasuredTime], dropped: Counter[str]
 ) -> ScheduledKernel | None:
-    for tiling in tilings[:TRIES]:
+    for tiling in tilings[:MAX_ATTEMPTS]:
         kernel = build(function, tiling)
         if kernel is not None and code_hash(kernel) == measured[tiling].code:
             return replace(kernel, spec=replace(kernel.spec, rtask_us=tiling.rtask_us, measured=True))
@@ -110,8 +130,8 @@ def _first_measured(
     return None
 
 
-def _first_built(function: Function, tilings: Sequence[Tiling], dropped: Counter[str]) -> ScheduledKernel | None:
-    for tiling in tilings[:TRIES]:
+def _first_predicted(function: Function, tilings: Sequence[Tiling], dropped: Counter[str]) -> ScheduledKernel | None:
+    for tiling in tilings[:MAX_ATTEMPTS]:
         kernel = build(function, tiling)
         if kernel is not None:
             return kernel
@@ -119,17 +139,17 @@ def _first_built(function: Function, tilings: Sequence[Tiling], dropped: Counter
     return None
 
 
-def _classes(tilings: Sequence[Tiling]) -> list[list[Tiling]]:
+def _by_size(tilings: Sequence[Tiling]) -> list[list[Tiling]]:
     found: dict[int, list[Tiling]] = {}
     for tiling in tilings:
         found.setdefault(math.frexp(tiling.num_rtasks)[1], []).append(tiling)
     return list(found.values())
 
 
-def _fast_and_thrifty(ranked: Sequence[_Class], most: int) -> list[_Class]:
-    """The first `most` classes, the one of least time x rTasks among them."""
-    if len(ranked) <= most:
+def _fastest_and_most_efficient(ranked: Sequence[_SizeClass], count: int) -> list[_SizeClass]:
+    """The first `count` classes, with the resource-efficient one, of least time x rTasks, among them."""
+    if len(ranked) <= count:
         return list(ranked)
-    thrifty = min(ranked, key=lambda c: c[0][0].rtask_us * c[0][0].num_rtasks)
-    fast = [c for c in ranked if c is not thrifty]
-    return [*fast[: most - 1], thrifty]
+    efficient = min(ranked, key=lambda c: c.best.rtask_us * c.best.num_rtasks)
+    fastest = [c for c in ranked if c is not efficient]
+    return [*fastest[: count - 1], efficient]

@@ -1,4 +1,4 @@
-"""All rKernels of a module: for each function the best of what rules construct, logs know and users registered."""
+"""All rKernels of a module: for each function the best of the constructed, logged and registered ones."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class Kernels:
     kernels : dict of str to tuple of ScheduledKernel
         Empty for a function that cannot become an rKernel on this device: it stays a stock call.
     dropped : Counter
-        Kernels that were made and not kept, counted by reason.
+        Kernels that were built and not kept, counted by reason.
     """
 
     kernels: dict[str, tuple[ScheduledKernel, ...]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ def make_kernels(
         Fused and not scheduled, by the names that `ROperator.function` uses.
     device : DeviceSpec
     log : Measurements, optional
-        Its records compete with the constructed kernels.
+        A tuning log, whose records compete with the constructed kernels.
 
     Returns
     -------
@@ -56,8 +56,8 @@ def make_kernels(
     found = Kernels()
     for name, constants in constant_parameters(graphs).items():
         function = Function(name, functions[name], device, constants)
-        foreign = log.kernels(function) if log else ()
-        found.kernels[name] = (*foreign, *choose(function, log.measured(function) if log else {}, found.dropped))
+        logged = log.kernels(function) if log else ()
+        found.kernels[name] = (*logged, *choose(function, log.measured(function) if log else {}, found.dropped))
     if device.kind == "cuda":
         from .cuda.resources import without_spills
 
@@ -83,7 +83,7 @@ def _writes_all(kernel: ScheduledKernel, num_inputs: int) -> bool:
 
 
 def constant_parameters(graphs: Sequence[RGraph]) -> dict[str, frozenset[int]]:
-    """For each function, the parameters that are constants wherever it is called."""
+    """For each function, the parameters that are constants in all calls."""
     found: dict[str, frozenset[int]] = {}
     for graph in graphs:
         for op in graph.operators:

@@ -1,30 +1,29 @@
-"""Times that were measured elsewhere: what `rkernel_gen` asks of a tuning log, whoever keeps it."""
+"""Measured times of tilings: what `rkernel_gen` reads from a tuning log."""
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
-import tvm_ffi
-
 from ..device import DeviceSpec
 from ..kernel import ScheduledKernel
+from .analysis.structure import structural_key
 from .tiling import Function, Tiling
 
-LONG = 10
-"""An operator that takes so many launches is long."""
+MIN_LAUNCHES = 10
+"""An operator's time is trusted from so many times the launch time on, whose own noise is as large as the launch."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTime:
-    """What a log knows of a tiling.
+    """The measured times of a tiling.
 
     Parameters
     ----------
     rtask_us, operator_us : float
         Time of one rTask alone, and of the operator on all units, in microseconds.
     code : str
-        `code_hash` of the kernel that was measured: if the rule makes other code today, the times mean nothing.
+        `code_hash` of the kernel that was measured: the times hold only while the rule makes the same code.
     """
 
     rtask_us: float
@@ -32,27 +31,25 @@ class MeasuredTime:
     code: str
 
     def alone_us(self, tiling: Tiling, device: DeviceSpec) -> float:
-        """Time of one rTask while others like it keep all units busy, in microseconds.
+        """Time of one rTask while others of its operator keep all units busy, in microseconds.
 
-        That is at least its time alone. The operator's time says more where rTasks share caches and bandwidth; but a
-        launch is in it, whose own time varies by as much as small operators take.
+        It is at least the time alone. The operator's time includes how rTasks compete for caches and bandwidth; but it
+        also includes a launch, whose time varies by as much as a small operator takes.
         """
         rounds = -(-tiling.num_rtasks // device.units)
-        if self.operator_us < LONG * device.launch_us:
+        if self.operator_us < MIN_LAUNCHES * device.launch_us:
             return self.rtask_us
         return max(self.rtask_us, (self.operator_us - device.launch_us) / rounds)
 
 
 def code_hash(kernel: ScheduledKernel) -> str:
-    """Name the code of a kernel: equal where its function and its packed layouts are equal, whatever it is called."""
-    bare = kernel.func.without_attr("global_symbol")
-    structure = tvm_ffi.structural_hash(bare, map_free_vars=True) & (2**64 - 1)
+    """Identify the code of a kernel: equal where its function and its packed layouts are equal, whatever its name."""
     packs = sorted((param, asdict(pack)) for param, pack in kernel.packs.items())
-    return hashlib.sha256(f"{structure}{packs}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{structural_key(kernel.func)}{packs}".encode()).hexdigest()[:16]
 
 
 class Measurements(Protocol):
-    """A tuning log, opened to be read (`tuning.log.TuningLog`)."""
+    """A tuning log that is open for reading (`tuning.log.reader.TuningLog`)."""
 
     def measured(self, function: Function) -> Mapping[Tiling, MeasuredTime]:
         """The tilings of a function that were measured on its device."""

@@ -1,8 +1,8 @@
-"""rKernels from elsewhere: written by hand, registered for a pattern, and in competition with the constructed ones."""
+"""Hand-written rKernels: users register them for a pattern, and they compete with the constructed ones."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import tvm_ffi
 from tvm import tirx
@@ -15,12 +15,13 @@ from ..errors import CodegenError
 from ..ir import RKernel, align
 from ..kernel import ScheduledKernel
 from .analysis.parallel import parallel_extent
+from .analysis.work import Work, shape_of
 from .tiling import Function, Tiling
 
 MAX_THREADS = 256
 """Threads of an rTask at most."""
 
-Kind = Literal["cpu", "cuda"]
+Kind: TypeAlias = Literal["cpu", "cuda"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +76,14 @@ class TirKernel:
     rtask_us: float | None = None
 
 
-HandWritten = TirKernel | CudaSource
-Pattern = tirx.PrimFunc | Callable[[tirx.PrimFunc], bool]
-Make = Callable[[tirx.PrimFunc, DeviceSpec], Iterable[HandWritten]]
+HandWritten: TypeAlias = TirKernel | CudaSource
+Pattern: TypeAlias = tirx.PrimFunc | Callable[[tirx.PrimFunc], bool]
+Make: TypeAlias = Callable[[tirx.PrimFunc, DeviceSpec], Iterable[HandWritten]]
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredRule:
-    """A `Rule` (see `tiling`) whose tilings somebody wrote by hand: `variant` counts what `make` returns."""
+    """A `Rule` whose tilings are hand-written kernels; the choice `variant` numbers those that `make` returns."""
 
     name: str
     pattern: Pattern
@@ -109,7 +110,7 @@ class RegisteredRule:
         written = self._written(function)[variant]
         tiling = Tiling(self.name, (("variant", variant),), 0, 0.0)
         spec, func = _describe(self.name, written, function)
-        return ScheduledKernel(replace(spec, name=f"{function.name}_{tiling.label}"), func)
+        return ScheduledKernel(replace(spec, name=f"{function.name}_{tiling.label}"), func, rule=self.name)
 
 
 _registered: dict[tuple[Kind, str], RegisteredRule] = {}
@@ -133,8 +134,8 @@ def register_rkernel(name: str, pattern: Pattern, make: Make, *, kind: Kind) -> 
     Raises
     ------
     CodegenError
-        The name or the kind is none. What `make` returns is checked at compile time, and is refused with a
-        CodegenError if its parameters, grid or threads do not fit.
+        `name` is no identifier, or `kind` is unknown. What `make` returns is checked at compile time: a kernel whose
+        parameters, grid or threads do not fit raises a CodegenError then.
     """
     if not name.isidentifier():
         raise CodegenError(f"rKernels cannot be registered as {name!r}: give an identifier")
@@ -144,12 +145,12 @@ def register_rkernel(name: str, pattern: Pattern, make: Make, *, kind: Kind) -> 
 
 
 def unregister_rkernel(name: str, *, kind: Kind) -> None:
-    """Take a registration back; nothing happens where there is none."""
+    """Remove a registration, if there is one."""
     _registered.pop((kind, name), None)
 
 
 def registered_rules(kind: Kind) -> tuple[RegisteredRule, ...]:
-    """What is registered for a kind of device, in order of registration."""
+    """The rules that are registered for a kind of device, in order of registration."""
     return tuple(rule for (k, _), rule in _registered.items() if k == kind)
 
 
@@ -161,7 +162,7 @@ def _matches(pattern: Pattern, func: tirx.PrimFunc) -> bool:
 
 
 def _describe(name: str, written: HandWritten, function: Function) -> tuple[RKernel, tirx.PrimFunc]:
-    """Check a hand-written kernel; return what the scheduler knows of it (still without a name), and its code."""
+    """Check a hand-written kernel; return its description for the scheduler (without its final name) and its code."""
     device = function.device
     if isinstance(written, CudaSource):
         _check_source(name, written, device)
@@ -193,7 +194,7 @@ def _check_source(name: str, written: CudaSource, device: DeviceSpec) -> None:
 
 def _check_parameters(name: str, func: tirx.PrimFunc, wanted: tirx.PrimFunc) -> None:
     def signature(f: tirx.PrimFunc) -> list[tuple[tuple[int, ...], str]]:
-        return [(tuple(int(s) for s in p.shape), str(p.dtype)) for p in f.params]
+        return [(shape_of(p), str(p.dtype)) for p in f.params]
 
     if signature(func) != signature(wanted):
         raise CodegenError(
@@ -208,9 +209,9 @@ def _launch(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tuple[int, in
         if extent is None:
             raise CodegenError(f"{name} is not one outermost parallel loop, whose iterations would be the rTasks")
         return extent, 1, 0
-    from .cuda.lowered import measure
+    from .cuda.lowered import launch_of
 
-    launch = measure(func, device)
+    launch = launch_of(func, device)
     if launch is None:
         raise CodegenError(
             f"{name} is not one kernel of at most {MAX_THREADS} threads a block that leaves nothing outside of it"
@@ -223,9 +224,7 @@ def _call_source(written: CudaSource, wanted: tirx.PrimFunc) -> tirx.PrimFunc:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name(written.function)
         T.func_attr({"tirx.noalias": True})
-        buffers = [
-            T.arg(f"p{i}", T.buffer(tuple(int(s) for s in p.shape), str(p.dtype))) for i, p in enumerate(wanted.params)
-        ]
+        buffers = [T.arg(f"p{i}", T.buffer(shape_of(p), str(p.dtype))) for i, p in enumerate(wanted.params)]
         with (
             T.thread_binding(written.num_rtasks, thread="blockIdx.x") as rtask,
             T.thread_binding(written.threads, thread="threadIdx.x") as tid,
@@ -238,9 +237,7 @@ def _call_source(written: CudaSource, wanted: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def _roofline_us(function: Function, rtasks: int) -> float:
-    """The operator's share of peak arithmetic and of the cache's bandwidth, whichever takes longer."""
-    from .cuda.cost import Work
-
+    """Time of an rTask at peak arithmetic, or at its share of the cache's bandwidth, whichever is longer."""
     device, work = function.device, Work.of(function.func)
     peak = device.flops_per_cycle * device.clock_ghz * 1e3
-    return max(work.flops / rtasks / peak, work.nbytes / rtasks / (device.cache_gbps / device.units * 1e3))
+    return max(max(work.flops, 1.0) / rtasks / peak, work.nbytes / rtasks / (device.cache_gbps / device.units * 1e3))

@@ -1,35 +1,35 @@
-"""The constructed space: which tilings a function has, what each is predicted to cost, and the code of one of them.
+"""The constructed space: which tilings a function has, the predicted time of each, and the code of one of them.
 
-A rule knows one form of function (a convolution, rows with sums, elements). It answers two questions: which tilings
-it has (Roller, OSDI 2022, section 3: aligned tiles, ranked by a micro performance model), and what the code of a
-tiling is. Nothing is built to answer the first, so a space of hundreds of tilings costs milliseconds.
+A rule applies to one kind of function, such as a convolution or a row-wise reduction. It lists the tilings of a
+function (Roller, OSDI 2022, section 3: aligned tiles, ranked by a micro performance model), and it builds the code of a
+tiling. The list needs no code, so that hundreds of tilings take milliseconds.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
-import tvm_ffi
 from tvm import tirx
 
 from ..device import DeviceSpec
 from ..kernel import ScheduledKernel
+from .analysis.structure import structural_key
 
 
 @dataclass(frozen=True)
 class Function:
-    """A fused function to make rKernels of, and where they will run.
+    """A fused function to make rKernels of, and the device that they are for.
 
     Parameters
     ----------
     name : str
-        In its module; the kernels' names start with it.
+        The function's name in its module; the names of its kernels start with it.
     func : tirx.PrimFunc
-        Not scheduled, of static shapes.
+        The unscheduled function, of static shapes.
     device : DeviceSpec
     constants : frozenset of int
-        The parameters that are constants wherever the function is called: these may be packed.
+        Parameters that are constants in every call of the function: these may be packed.
     """
 
     name: str
@@ -39,10 +39,9 @@ class Function:
 
     @cached_property
     def key(self) -> str:
-        """Names the function in logs: equal for functions of equal structure, whatever their names."""
-        bare = self.func.without_attr("global_symbol")
+        """Identifies the function in logs: equal for functions of equal structure, whatever their names."""
         constants = ".".join(str(i) for i in sorted(self.constants))
-        return f"{tvm_ffi.structural_hash(bare, map_free_vars=True) & (2**64 - 1):016x}-{constants}"
+        return f"{structural_key(self.func):016x}-{constants}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,49 +53,62 @@ class Tiling:
     rule : str
         `Rule.name` of the rule that builds it.
     choices : tuple of (str, int)
-        All that the rule needs to build it again, by name.
+        The named integers that identify the tiling: the rule builds its code from them alone.
     num_rtasks : int
     rtask_us : float
-        Time of one rTask alone on a vEU, as the rule predicts it, in microseconds.
-    late_us : float
-        How much longer it takes where all that it reads is in the last-level cache, as in most models: other operators
-        pushed the weights out of a unit's own, and other units wrote the data. It ranks tilings, and is no part of the
-        predicted time.
+        Predicted time of one rTask alone on a vEU, in microseconds.
+    refill_us : float
+        Extra time, in microseconds, to refill a unit's own cache from the last-level cache. Within a model most inputs
+        are there: other operators evicted the weights, and other units wrote the data. It is used to rank tilings, and
+        is no part of `rtask_us`.
     """
 
     rule: str
     choices: tuple[tuple[str, int], ...]
     num_rtasks: int = field(compare=False)
     rtask_us: float = field(compare=False)
-    late_us: float = field(default=0.0, compare=False)
+    refill_us: float = field(default=0.0, compare=False)
 
     def __getitem__(self, name: str) -> int:
         return dict(self.choices)[name]
 
     def operator_us(self, units: int) -> float:
-        """Predicted time of the operator alone on a device of so many units, in microseconds."""
+        """Predicted time of the operator alone on a device with `units` units, in microseconds."""
         return self.rtask_us * -(-self.num_rtasks // units)
 
     def rank_us(self, units: int) -> float:
-        """The same among other operators, by which tilings are ranked."""
-        return (self.rtask_us + self.late_us) * -(-self.num_rtasks // units)
+        """Predicted time of the operator within a model, in microseconds; tilings are ranked by it."""
+        return (self.rtask_us + self.refill_us) * -(-self.num_rtasks // units)
 
     @property
     def label(self) -> str:
-        """A short name, unique among the tilings of a function, fit for an identifier."""
+        """A short identifier, unique among the tilings of a function."""
         return "_".join((self.rule, *(f"{name}{value}" for name, value in self.choices)))
 
 
-class Rule(Protocol):
-    """Makes the rKernels of one form of function on one kind of device."""
+class Tile(Protocol):
+    """The choices of a tiling as a rule has them: any dataclass of integers."""
 
-    name: str
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+def choices_of(tile: Tile) -> tuple[tuple[str, int], ...]:
+    """The fields of a tile with their names: `Tiling.choices`."""
+    return tuple((field.name, getattr(tile, field.name)) for field in fields(tile))
+
+
+class Rule(Protocol):
+    """Makes the rKernels of one kind of function on one kind of device."""
+
+    @property
+    def name(self) -> str:
+        """`Tiling.rule` of its tilings."""
 
     def tilings(self, function: Function) -> Sequence[Tiling]:
-        """All tilings that the rule would try, in any order; empty where the function is not of its form."""
+        """All tilings of a function, in any order; empty where the rule does not apply."""
 
     def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
-        """The code of a tiling, also one that only a log names.
+        """The code of a tiling, which may come from a log.
 
         Returns
         -------

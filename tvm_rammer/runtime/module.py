@@ -29,7 +29,7 @@ CONCURRENCY = 8
 class RammerModule:
     """What `tvm_rammer.compile` returns.
 
-    Call it with NumPy arrays, tvm tensors or anything that speaks DLPack, by position or by name. If all
+    Call it with NumPy arrays or scalars, tvm tensors or anything that speaks DLPack, by position or by name. If all
     arguments are NumPy arrays so are the results; otherwise they are tvm tensors. The results have the
     model's structure: one tensor, or a tuple.
 
@@ -63,7 +63,7 @@ class RammerModule:
             The module was compiled for a GPU, and this machine has none; or the process was forked in the middle of
             other threads' calls.
         """
-        given = self._bind(args, kwargs)
+        given = [np.asarray(v) if isinstance(v, np.generic) else v for v in self._bind(args, kwargs)]
         with self._contexts.hold() as context:
             return self._contexts.run(lambda: self._call(context, given))
 

@@ -1,5 +1,7 @@
 """Complete models as persistent kernels: the text that a GPU would run, emulated at full size."""
 
+import functools
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -19,17 +21,21 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) for n in MODELS])
-@pytest.mark.parametrize("sync", ["auto", "global"])
-def test_a_model_agrees_with_onnxruntime(name, sync):
-    make, veus = MODELS[name]
-    model = make()
+@functools.cache
+def loaded(name):
+    """The Relax module of a model, inputs for it, and what ONNX Runtime makes of them."""
+    model = MODELS[name][0]()
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(1)
     inputs = {i.name: rng.standard_normal(i.shape).astype("float32") for i in session.get_inputs()}
-    want = session.run(None, inputs)
-    module = relay_passes.load_model(model)
-    built = plan(module, veus=veus, sync=sync)
+    return relay_passes.load_model(model), inputs, session.run(None, inputs)
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) for n in MODELS])
+@pytest.mark.parametrize("sync", ["auto", "global"])
+def test_a_model_agrees_with_onnxruntime(name, sync):
+    module, inputs, want = loaded(name)
+    built = plan(module, veus=MODELS[name][1], sync=sync)
     given = {b.name for one in built for b in one.program.graph.buffers if b.kind == "input"}
     # Buffers are named after the inputs, with what C does not accept replaced: pair them by order.
     params = [p.name for p in module["main"].params]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tvm.relax import op
 
-from tests.functions import fused, random_arrays, run
+from tests.functions import TARGET, UNOPTIMISED, fused, random_arrays, run
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.analysis.parallel import parallel_extent
 from tvm_rammer.rkernel_gen.cpu.rules import CPU_RULES
@@ -70,16 +70,16 @@ def test_every_window_is_right(name):
     arrays = random_arrays(function.func)
     want = run(function.func, arrays)
     for tiling in RULES["window"].tilings(function)[::3]:
-        check(function, tiling, arrays, want)
+        check(function, tiling, arrays, want, UNOPTIMISED)
 
 
-def check(function, tiling, arrays, want):
+def check(function, tiling, arrays, want, target=TARGET):
     kernel = RULES[tiling.rule].build(function, dict(tiling.choices))
     assert kernel.spec.name == f"op_{tiling.label}"
     assert (kernel.spec.num_rtasks, kernel.spec.rtask_us) == (tiling.num_rtasks, tiling.rtask_us)
     assert tiling.num_rtasks in (1, parallel_extent(kernel.func))
     packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(arrays)]
-    np.testing.assert_allclose(run(kernel.func, packed), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+    np.testing.assert_allclose(run(kernel.func, packed, target), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -88,7 +88,7 @@ def test_choices_outside_of_the_space_give_no_kernel(name):
     for rule in CPU_RULES:
         assert rule.build(function, {"unheard": 1}) is None
         for tiling in rule.tilings(function)[:1]:
-            assert rule.build(function, dict(tiling.choices) | {"lanes": 7}) is None
+            assert rule.build(function, dict(tiling.choices) | {"simd": 7}) is None
 
 
 def test_better_tilings_are_predicted_to_be_faster():

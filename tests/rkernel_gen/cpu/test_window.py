@@ -1,5 +1,6 @@
 """Sliding windows: what is read of a function, and that every tiling computes the same, on AVX-512, AVX2 and SSE."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +8,9 @@ import pytest
 import tvm
 from tvm.relax import op
 
-from tests.functions import best_of_each_size, fused, random_arrays, run
+from tests.functions import TARGET, UNOPTIMISED, best_of_each_size, fused, random_arrays, run
 from tvm_rammer.device import host_cpu
-from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, Tile
+from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, WindowTile
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 from tvm_rammer.rkernel_gen.cpu.window.rule import WindowRule
 from tvm_rammer.rkernel_gen.tiling import Function
@@ -115,19 +116,26 @@ WINDOWS = {
 }  # fmt: skip
 
 
+@functools.lru_cache(maxsize=1)
+def example(name):
+    """A window's function, values for it, and its result."""
+    func = fused(*WINDOWS[name])
+    arrays = random_arrays(func)
+    return func, arrays, run(func, arrays)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_every_tiling_is_right(name, device):
     if DEVICES[device].vector_bytes > HOST_BYTES:
         pytest.skip("this processor has no such vectors")
-    func = fused(*WINDOWS[name])
-    arrays = random_arrays(func)
-    want = run(func, arrays)
+    func, arrays, want = example(name)
     kernels = window_kernels(func, DEVICES[device], range(1, len(arrays) - 1))
+    target = TARGET if DEVICES[device].vector_bytes == HOST_BYTES else UNOPTIMISED
     assert len({k.spec.num_rtasks for k in kernels}) == len(kernels) >= 1 + (want.size > 500)
     for kernel in kernels:
         packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(arrays)]
-        got = run(kernel.func, packed)
+        got = run(kernel.func, packed, target)
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
@@ -178,6 +186,6 @@ def test_a_weight_that_is_no_constant_is_not_packed():
 
 def test_channels_in_scratch_do_not_share_the_lines_of_the_cache():
     window = find_window(fused(*WINDOWS["planes of 4 KB"]))
-    layout = Layout.of(window, Tile(16, 4, 4, 1, 1, 1))
+    layout = Layout.of(window, WindowTile(16, 4, 4, 1, 1, 1))
     assert layout.height * layout.width * 4 == 4096
     assert layout.phase * 4 % 4096 >= 256

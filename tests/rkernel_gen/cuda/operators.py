@@ -1,4 +1,4 @@
-"""Small functions of every form that a CUDA rule knows, and running all their tilings emulated, in one rProgram."""
+"""Small functions of every kind that a CUDA rule applies to; all their tilings run emulated in one rProgram."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from tests.emulation.programs import H200, build
 from tests.functions import fused
 from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run
 from tvm_rammer.kernel import ScheduledKernel
-from tvm_rammer.rkernel_gen.analysis.anchor import outputs_of
+from tvm_rammer.rkernel_gen.analysis.blocks import outputs_of
 
-CPU = tvm.target.Target({"kind": "llvm"})
+CPU = tvm.target.Target({"kind": "llvm", "opt-level": 0})
 op, nn = relax.op, relax.op.nn
 
 OPERATORS = {

@@ -1,4 +1,4 @@
-"""Every form of operator gets tilings that are one kernel each, within an rTask's limits, and that compute it."""
+"""Every kind of operator has tilings that are one kernel each, within an rTask's limits, and compute it."""
 
 import random
 
@@ -14,21 +14,21 @@ from tvm_rammer.rkernel_gen.cuda.rules import CUDA_RULES
 from tvm_rammer.rkernel_gen.tiling import Function
 
 RULES = {
-    "conv": {"gemm", "window", "elements"},
-    "conv_groups_of_4": {"gemm", "window", "sums", "elements"},
-    "conv_depthwise": {"window", "elements"},
-    "conv1d_depthwise": {"window", "elements"},
-    "conv2d_transpose": {"gemm", "window", "sums", "elements"},
-    "matmul_row": {"sums", "elements"},
-    "matmul_column": {"sums", "elements"},
-    "max_pool": {"window", "elements"},
-    "global_pool": {"sums", "elements"},
-    "softmax_of_channels": {"rows", "elements"},
-    "instance_norm": {"rows", "elements"},
-    "split_unlike": {"elements"},
-    "half_matmul": {"wmma", "gemm", "elements"},
-    "half_conv_groups": {"wmma", "gemm", "window", "sums", "elements"},
-    "half_max_pool": {"window", "elements"},
+    "conv": {"gemm", "window", "elementwise"},
+    "conv_groups_of_4": {"gemm", "window", "reduction", "elementwise"},
+    "conv_depthwise": {"window", "elementwise"},
+    "conv1d_depthwise": {"window", "elementwise"},
+    "conv2d_transpose": {"gemm", "window", "reduction", "elementwise"},
+    "matmul_row": {"reduction", "elementwise"},
+    "matmul_column": {"reduction", "elementwise"},
+    "max_pool": {"window", "elementwise"},
+    "global_pool": {"reduction", "elementwise"},
+    "softmax_of_channels": {"rowwise", "elementwise"},
+    "instance_norm": {"rowwise", "elementwise"},
+    "split_unlike": {"elementwise"},
+    "half_matmul": {"wmma", "gemm", "elementwise"},
+    "half_conv_groups": {"wmma", "gemm", "window", "reduction", "elementwise"},
+    "half_max_pool": {"window", "elementwise"},
 }
 """Which rules apply to some of the operators."""
 
@@ -56,14 +56,14 @@ def test_every_tiling_of_an_operator_computes_it_in_half_precision(name):
 
 
 def kernels_of(name):
-    """Some kernels of each rule, whose descriptions fit them."""
+    """Some kernels of each rule, checked against their tilings."""
     func = function_of(name)
     made = some_kernels(name, func)
     assert len(made) >= 3
     for tiling, kernel in made:
         assert kernel is not None, tiling.label
         assert kernel.spec.name == f"{name}_{tiling.label}" and kernel.spec.name.isidentifier()
-        assert kernel.spec.function == name and not kernel.spec.measured
+        assert kernel.rule == tiling.rule and kernel.spec.function == name and not kernel.spec.measured
         assert kernel.spec.num_rtasks == tiling.num_rtasks and kernel.spec.rtask_us == tiling.rtask_us > 0
         assert kernel.spec.threads % 32 == 0 and kernel.spec.threads <= 256
         assert kernel.spec.shared_bytes <= 48 * 1024
@@ -71,7 +71,7 @@ def kernels_of(name):
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_rules_apply_to_the_functions_of_their_form(name):
+def test_rules_apply_to_their_kinds_of_functions(name):
     function = Function(name, function_of(name), H200)
     assert {rule.name for rule in CUDA_RULES if rule.tilings(function)} == RULES[name]
 
@@ -101,5 +101,5 @@ def test_a_few_kernels_of_a_function_differ_in_their_rtasks():
     assert len(tiles) >= 4 and tiles == sorted(set(tiles))
 
 
-def test_names_become_such_as_c_accepts():
+def test_names_become_c_identifiers():
     assert all(p.name.isidentifier() for p in name_for_c(function_of("split")).params)

@@ -1,4 +1,4 @@
-"""Resources of many kernels at once, and their memory on disk."""
+"""Resources of many kernels at once, and their cache on disk."""
 
 import json
 import shutil
@@ -67,7 +67,7 @@ def test_another_architecture_is_another_result(kernels, compiled):
 
 
 def test_many_kernels_are_several_files(kernels, compiled, monkeypatch):
-    monkeypatch.setattr(ptxas, "KERNELS_A_FILE", 2)
+    monkeypatch.setattr(ptxas, "KERNELS_PER_FILE", 2)
     assert None not in resources(kernels, H200) and len(compiled) == 2
 
 
@@ -86,11 +86,11 @@ def test_what_is_not_known_may_be_left_so(kernels, compiled):
 
 
 def test_a_kernel_that_breaks_its_file_is_the_only_one_without_a_result(kernels, compiled, monkeypatch):
-    whole = ptxas._reports
+    original = ptxas._reports
 
     def reports(source, arch, time_limit_s):
         broken = ptxas._source([kernels[1]], H200) == source or "k1_kernel(" in source
-        return {} if broken else whole(source, arch, time_limit_s)
+        return {} if broken else original(source, arch, time_limit_s)
 
     monkeypatch.setattr(ptxas, "_reports", reports)
     found = resources(kernels, H200)

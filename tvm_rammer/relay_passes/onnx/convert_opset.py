@@ -1,15 +1,12 @@
 """Rewrite the operators of an ONNX model that TVM's frontend would misread, or lacks, by others that it has."""
 
-import contextlib
 from collections.abc import Callable
 
 import onnx
-import onnx.inliner
 import onnx.version_converter
 
 from ...errors import ModelError, first_line
 from .fold import infer_types
-from .importer import has_converter
 from .inline import all_nodes
 from .read import default_opset, skeleton
 
@@ -26,8 +23,7 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
 
     The frontend takes an operator older than its oldest converter for one of that converter's version: it ignores
     the broadcast attributes before opset 7, and fails on the attributes of the first Slice. Recurrent layers and Scan
-    are unrolled to operators of opset 10. Operators that ONNX itself defines by others (Celu, the Attention of opset
-    23) are expanded.
+    are unrolled to operators of opset 10.
 
     Parameters
     ----------
@@ -56,12 +52,6 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
                 f"the model has opset {version}, and onnx cannot convert it to {OLDEST_OPSET}: {first_line(error)}; "
                 f"export it again with opset {OLDEST_OPSET} or later"
             ) from error
-    missing = sorted(
-        {("", n.op_type) for n in all_nodes(model.graph) if n.domain in ("", "ai.onnx") and not has_converter(n)}
-    )
-    if missing:
-        with contextlib.suppress(Exception):  # what cannot be expanded is reported as unsupported
-            model = _on_skeleton(model, lambda bare: _expand(bare, missing))
     return model
 
 
@@ -90,27 +80,6 @@ def _use_numpy_broadcasting(model: onnx.ModelProto) -> None:
         nodes.append(node)
     del model.graph.node[:]
     model.graph.node.extend(nodes)
-
-
-def _expand(bare: onnx.ModelProto, operators: list[tuple[str, str]]) -> onnx.ModelProto:
-    for node in all_nodes(bare.graph):
-        if ("", node.op_type) in operators:
-            _give_defaults(node, default_opset(bare))
-    typed = onnx.shape_inference.infer_shapes(bare, data_prop=True)
-    expanded = onnx.inliner.inline_selected_functions(typed, operators, inline_schema_functions=True)
-    del expanded.graph.value_info[:]
-    return expanded
-
-
-def _give_defaults(node: onnx.NodeProto, opset: int) -> None:
-    """Write down what an operator defined by others leaves out: onnx's inliner takes its defaults for missing."""
-    schema = onnx.defs.get_schema(node.op_type, opset)
-    # onnx's stubs leave these two properties out.
-    if not (schema.has_function or schema.has_context_dependent_function):  # type: ignore[attr-defined]
-        return
-    given = {a.name for a in node.attribute}
-    defaults = (a.default_value for name, a in schema.attributes.items() if name not in given)
-    node.attribute.extend(a for a in defaults if a.type != onnx.AttributeProto.UNDEFINED)
 
 
 def _on_skeleton(model: onnx.ModelProto, change: Callable[[onnx.ModelProto], onnx.ModelProto]) -> onnx.ModelProto:

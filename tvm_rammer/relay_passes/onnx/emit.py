@@ -3,14 +3,14 @@
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
 from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
-from ...errors import ModelError
+from ...errors import ModelError, UnsupportedOperatorError
 from .fold import infer_types, static_dims
 from .inline import copy_tensor, subgraphs
 
@@ -75,6 +75,15 @@ class NodeView:
             raise ModelError(
                 f"{self.node.op_type} {self.node.name or self.output!r} has {what}; export the model again"
             )
+
+    def refuse(self, what: str, remedy: str) -> NoReturn:
+        """Refuse a node that is legal, and that cannot be compiled.
+
+        Raises
+        ------
+        UnsupportedOperatorError
+        """
+        raise UnsupportedOperatorError(f"{self.node.op_type} {self.node.name or self.output!r} {what}; {remedy}")
 
     @property
     def output(self) -> str:

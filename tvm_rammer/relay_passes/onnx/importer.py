@@ -4,13 +4,22 @@ import contextlib
 import io
 import warnings
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import onnx
 import tvm
+from onnx import helper
+from tvm import relax
+from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
-from ...errors import ModelError, UnsupportedOperatorError, first_line
+from ...errors import ModelError, RammerError, UnsupportedOperatorError, last_line
+from ..bindings import dtype_of, static_shape
+from .fold import infer_types, static_dims
 from .inline import all_nodes
 from .read import default_opset
+
+Types = Mapping[str, onnx.TypeProto.Tensor]
 
 _DIRECT = frozenset({"If", "Constant"})
 _LISTS = {
@@ -51,22 +60,103 @@ def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
     ModelError
         It fails.
     """
-    from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
-
     check_supported(model)
-    for node in all_nodes(model.graph):
+    types = infer_types(model)
+    nodes = {}
+    for number, node in enumerate(all_nodes(model.graph)):
         _drop_empty_attributes(node)
+        nodes[str(number)] = (node, describe(node))
+        node.name = str(number)
     # `from_onnx` would first serialize the model, weights and all, to check it once more.
-    importer = ONNXGraphImporter({}, "float32", sanitize=False)
+    importer = _Importer(nodes, types)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            return importer.from_onnx(model.graph, default_opset(model))
+            mod = importer.from_onnx(model.graph, default_opset(model))
+    except RammerError:
+        raise
     except Exception as error:
         raise ModelError(
-            f"TVM's ONNX frontend cannot import the model: {first_line(error)}; "
+            f"TVM's ONNX frontend cannot import the model: {last_line(error)}; "
             f"try to simplify it (onnxsim) or to export it with another opset"
         ) from error
+    _check_results(mod, model, types)
+    return mod
+
+
+class _Importer(ONNXGraphImporter):
+    """TVM's importer, which is told of each operator's type, and says which operator it fails at.
+
+    Parameters
+    ----------
+    nodes : mapping of str to (onnx.NodeProto, str)
+        By the names that they have for the importer; the text is for messages.
+    types : mapping of str to onnx.TypeProto.Tensor
+        What onnx's shape inference knows.
+    """
+
+    def __init__(self, nodes: Mapping[str, tuple[onnx.NodeProto, str]], types: Types) -> None:
+        super().__init__({}, "float32", sanitize=False)
+        self._described, self._types = nodes, types
+
+    def _convert_operator(self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int) -> Any:
+        node, described = self._described[attrs["tvm_custom"]["name"]]
+        try:
+            result = super()._convert_operator(op_name, inputs, attrs, opset)
+        except Exception as error:
+            raise UnsupportedOperatorError(
+                f"TVM's ONNX frontend cannot import {described}: {last_line(error)}; "
+                f"export the model without it, or in a simpler form"
+            ) from error
+        results = list(result) if isinstance(result, relax.Tuple) else [result]
+        for name, value in zip(node.output, results, strict=False):
+            problem = mismatch(getattr(value, "ty", None), self._types.get(name))
+            if problem:
+                raise UnsupportedOperatorError(
+                    f"TVM's ONNX frontend misreads {described}: its result {name!r} {problem}; "
+                    f"export the model without it, or in a simpler form"
+                )
+        return result
+
+
+def mismatch(ty: object, expected: onnx.TypeProto.Tensor | None) -> str:
+    """How the type of a Relax tensor differs from what onnx's shape inference says; empty where it does not.
+
+    What either does not know is no difference.
+    """
+    if expected is None or not isinstance(ty, relax.TensorType):
+        return ""
+    if expected.elem_type:
+        dtype = str(helper.tensor_dtype_to_np_dtype(expected.elem_type))
+        if ty.dtype is not None and dtype_of(ty) != dtype:
+            return f"has the type {dtype_of(ty)}, which is {dtype} by ONNX"
+    shape, dims = static_shape(ty), static_dims(expected)
+    if shape is not None and dims is not None and list(shape) != dims:
+        return f"has the shape {list(shape)}, which is {dims} by ONNX"
+    return ""
+
+
+def describe(node: onnx.NodeProto) -> str:
+    """A node for messages: its operator, and its name or that of its first result."""
+    kind = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
+    return f"{kind} {node.name or next((name for name in node.output if name), '?')!r}"
+
+
+def _check_results(mod: tvm.IRModule, model: onnx.ModelProto, types: Types) -> None:
+    """Refuse a module whose results are no tensors of the shapes that onnx knows."""
+    result = mod["main"].ret_ty
+    fields = list(result.fields) if isinstance(result, relax.TupleType) else [result]
+    makers = {name: node for node in model.graph.node for name in node.output}
+    for value, ty in zip(model.graph.output, fields, strict=True):
+        maker = f", made by {makers[value.name].op_type}," if value.name in makers else ""
+        problem = mismatch(ty, types.get(value.name))
+        if not problem and static_shape(ty) is None:
+            problem = "has a shape that depends on values which are known only when the model runs"
+        if problem:
+            raise UnsupportedOperatorError(
+                f"the output {value.name!r}{maker} {problem}; fix the inputs that it depends on "
+                f"(tvm_rammer.fix_inputs), or leave it out of the model"
+            )
 
 
 def check_supported(model: onnx.ModelProto) -> None:
@@ -94,8 +184,6 @@ def check_supported(model: onnx.ModelProto) -> None:
 
 def has_converter(node: onnx.NodeProto) -> bool:
     """Whether TVM's frontend has the operator of a node."""
-    from tvm.relax.frontend.onnx.onnx_frontend import _get_convert_map
-
     if node.domain in ("", "ai.onnx"):
         own = node.op_type != "Attention"  # TVM's converter of that name is Microsoft's, another operator
         return node.op_type in _DIRECT or (own and node.op_type in _get_convert_map())

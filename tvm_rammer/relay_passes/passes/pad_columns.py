@@ -9,7 +9,7 @@ from ..bindings import body_blocks, dtype_of, is_call, is_const, rebuild, rewrit
 from ..module_pass import module_pass
 
 
-def PadColumns(lanes: int) -> tvm.transform.Pass:
+def PadColumns(simd: int) -> tvm.transform.Pass:
     """Make the pass that pads the right sides of matrix products with columns of zeros, for a CPU.
 
     A kernel's vector length divides the columns, so 6,625 columns would be computed in vectors of 5. A product is
@@ -18,7 +18,7 @@ def PadColumns(lanes: int) -> tvm.transform.Pass:
 
     Parameters
     ----------
-    lanes : int
+    simd : int
         Elements of float32 in the longest vector of the processor.
 
     Returns
@@ -28,7 +28,7 @@ def PadColumns(lanes: int) -> tvm.transform.Pass:
 
     @module_pass("PadColumns")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-        return rewrite_functions(mod, lambda func: _Padder(func, lanes).run())
+        return rewrite_functions(mod, lambda func: _Padder(func, simd).run())
 
     return run
 
@@ -36,8 +36,8 @@ def PadColumns(lanes: int) -> tvm.transform.Pass:
 class _Padder:
     """Pads within one function."""
 
-    def __init__(self, func: relax.Function, lanes: int) -> None:
-        self._func, self._lanes = func, lanes
+    def __init__(self, func: relax.Function, simd: int) -> None:
+        self._func, self._simd = func, simd
         self._padded: dict[relax.Expr, relax.Expr] = {}
 
     def run(self) -> relax.Function | None:
@@ -74,9 +74,9 @@ class _Padder:
 
     def _rounded_up(self, columns: int) -> int:
         """The next multiple of the vector length."""
-        return -(-columns // self._lanes) * self._lanes
+        return -(-columns // self._simd) * self._simd
 
     def _is_worth_padding(self, columns: int) -> bool:
         """Whether full vectors are fewer than the widest vectors that divide the columns."""
-        widest = max(lanes for lanes in range(1, self._lanes + 1) if columns % lanes == 0)
-        return self._rounded_up(columns) // self._lanes < columns // widest
+        widest = max(width for width in range(1, self._simd + 1) if columns % width == 0)
+        return self._rounded_up(columns) // self._simd < columns // widest

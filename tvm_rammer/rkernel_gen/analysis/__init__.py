@@ -1,5 +1,8 @@
 """Reading functions of TVM's IR.
 
-anchor    the blocks of a fused function, and the multiply-add that dominates it
-parallel  the parallel loop of a function that is scheduled for a CPU
+blocks     the blocks of a function: reductions, outputs, producers
+anchor     the multiply-add of a convolution or matrix product
+work       sizes of buffers, operations and bytes of a function
+structure  a hash of a function's structure
+parallel   the parallel loop of a function that is scheduled for a CPU
 """

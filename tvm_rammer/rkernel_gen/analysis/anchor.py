@@ -1,14 +1,14 @@
-"""Reading a fused function: its blocks, and the multiply-add that dominates it."""
+"""The anchor block of a fused function: the multiply-add of its convolution or matrix product."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Call, Expr, TensorLoad
+from tvm.ir import Expr, TensorLoad
 from tvm.s_tir.schedule import SBlockRV
 
-SPATIAL, REDUCTION = 0, 2
+from .blocks import SPATIAL, blocks_of, is_reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +19,13 @@ class Anchor:
     ----------
     block : SBlockRV
     weight : int
-        Which of the block's reads is the weight: a parameter of the function, indexed by plain axes.
+        Index of the weight among the block's reads. Each of its indices is an axis or a constant.
     vector : int
-        Axis of the block that the weight has and the data has not: output channels, columns.
+        Axis of the block that indexes the weight only: output channels, columns.
     vector_dim : int
         The dimension of the weight that this axis indexes.
     row : int
-        Innermost axis that the data has and the weight has not: pixels of a row, rows of a matrix; -1: none.
+        Innermost axis that indexes the data only: pixels of a row, rows of a matrix; -1 where there is none.
     """
 
     block: SBlockRV
@@ -35,58 +35,14 @@ class Anchor:
     row: int
 
 
-def blocks_of(sch: s_tir.Schedule) -> list[SBlockRV]:
-    """All blocks under the root, in the order of the program."""
-    return list(sch.get_child_blocks(sch.get_sblock("root")))
-
-
-def is_reduction(sch: s_tir.Schedule, block: SBlockRV) -> bool:
-    """Whether a block has a reduction axis."""
-    return any(axis.iter_type == REDUCTION for axis in sch.get(block).iter_vars)
-
-
-def outputs_of(sch: s_tir.Schedule) -> list[SBlockRV]:
-    """The blocks that no other block reads from: they write the function's outputs."""
-    return [b for b in blocks_of(sch) if not sch.get_consumers(b)]
-
-
-def one_result(sch: s_tir.Schedule) -> bool:
-    """Whether a function has one output, whose elements are all made of results of its reduction.
-
-    Padding after the reduction makes elements of nothing. Computed under the reduction's loops, as TVM's
-    `reverse_compute_at` does it, they would never be written.
-    """
-    if len(outputs_of(sch)) != 1:
-        return False
-    after = [b for block in blocks_of(sch) if is_reduction(sch, block) for b in sch.get_consumers(block)]
-    while after:
-        block = after.pop()
-        if has_branch(sch, block):
-            return False
-        after += sch.get_consumers(block)
-    return True
-
-
-def calls(sch: s_tir.Schedule, block: SBlockRV) -> list[str]:
-    """Names of the intrinsics that a block calls."""
-    found: list[str] = []
-    tvm_ffi.structural_walk(sch.get(block).body, [(Call, lambda c: found.append(c.op.name))], order="pre")
-    return found
-
-
-def has_branch(sch: s_tir.Schedule, block: SBlockRV) -> bool:
-    """Whether a block computes a choice, as padding does: inlined, it would sit in the inner loop."""
-    return any(name.endswith("if_then_else") for name in calls(sch, block))
-
-
 def find_anchor(sch: s_tir.Schedule) -> Anchor | None:
     """Find the function's multiply-add, if it has exactly one and nothing else reduces.
 
     Returns
     -------
     Anchor or None
-        None where the function is no convolution or matrix product that `Anchor` can describe, as a
-        grouped convolution, whose channel axis indexes the data too.
+        None where the function is no convolution or matrix product that `Anchor` can describe. A grouped convolution
+        is none: its channel axis indexes the data too.
     """
     reductions = [b for b in blocks_of(sch) if is_reduction(sch, b)]
     if len(reductions) != 1:
@@ -98,9 +54,10 @@ def find_anchor(sch: s_tir.Schedule) -> Anchor | None:
     product = store.value.b
     if not isinstance(product, tirx.Mul):
         return None
-    loads = [_load(product.a), _load(product.b)]
-    if None in loads:
+    a, b = _load(product.a), _load(product.b)
+    if a is None or b is None:
         return None
+    loads = (a, b)
     spatial = [i for i, axis in enumerate(block.iter_vars) if axis.iter_type == SPATIAL]
     used = [_axes(load, block.iter_vars) for load in loads]
     for weight, data in ((1, 0), (0, 1)):

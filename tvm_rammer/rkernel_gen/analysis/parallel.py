@@ -4,7 +4,7 @@ from tvm import tirx
 
 
 def parallel_extent(func: tirx.PrimFunc) -> int | None:
-    """The extent of a function's one outermost parallel loop; None where it is not of that form."""
+    """The extent of a function's one outermost parallel loop; None where it has none."""
     body = func.body
     while True:
         if isinstance(body, tirx.For):

@@ -3,7 +3,7 @@
 rules         the rules, in their order; a new one is added there
 contraction/  convolutions and matrix products: output channels in vectors, pixels in registers
 window/       sliding windows of any groups, transposed ones, pools: pixels in vectors, filters in registers
-generic/      everything else: the outer loops of the outputs are cut
-space, cost   which tilings are worth naming; what an rTask costs
-loops, math, branches   tools: loops, vector arithmetic for exp and the like, choices as statements
+generic/      everything else: the outer loops of the outputs are split
+space, cost   steps that the rules share; the cost model
+loops, math, branches   loops of TVM's IR; exp and the like as arithmetic; if_then_else as branches
 """

@@ -1,4 +1,4 @@
-"""Choices become statements: so that TVM can hoist them out of the loops they do not depend on."""
+"""Conditional stores become branches, so that TVM can hoist them out of loops that they do not depend on."""
 
 import tvm_ffi
 from tvm import tirx
@@ -8,8 +8,8 @@ from tvm.ir import Call
 def branch_stores(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """Turn `out[i] = if_then_else(c, a, b)` into `if c: out[i] = a else: out[i] = b`.
 
-    A concatenation chooses its source by the channel alone. As an expression the choice stays in the
-    innermost loop, and LLVM makes masked loads of it: eight times slower than the two copies.
+    A concatenation selects its source by the channel alone. As an expression the selection stays in the
+    innermost loop, and LLVM makes masked loads of it: eight times slower than two copies.
     """
 
     def rewrite(store: tirx.BufferStore) -> tirx.Stmt:

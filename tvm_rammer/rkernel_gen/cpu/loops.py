@@ -1,4 +1,4 @@
-"""Loops of TVM's IR, written directly."""
+"""Builders of loops in TVM's IR."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ def number(value: int) -> Expr:
 
 
 def loop(extent: int, body: Callable[[Expr], tirx.Stmt], kind: str = "SERIAL") -> tirx.Stmt:
-    """A loop; of a single iteration only its body, unless that is an rTask."""
+    """A loop. A single iteration is only its body, except in the loop over rTasks."""
     if extent == 1 and kind != "PARALLEL":
         return body(number(0))
     var = tirx.Var("i", INDEX)
@@ -26,12 +26,12 @@ def sequence(statements: Sequence[tirx.Stmt]) -> tirx.Stmt:
     return statements[0] if len(statements) == 1 else tirx.SeqStmt(list(statements))
 
 
-def vectors(extent: int, lanes: int, body: Callable[[Expr], tirx.Stmt]) -> list[tirx.Stmt]:
-    """Do `body` for each of `extent` elements: whole vectors, then the rest as one shorter vector."""
-    whole, rest = divmod(extent, lanes)
-    made = []
-    if whole:
-        made.append(loop(whole, lambda v: loop(lanes, lambda lane: body(v * lanes + lane), "VECTORIZED")))
+def vectors(extent: int, simd: int, body: Callable[[Expr], tirx.Stmt]) -> list[tirx.Stmt]:
+    """Do `body` for each of `extent` elements: in full vectors of `simd` elements, then in one shorter vector."""
+    full, rest = divmod(extent, simd)
+    statements = []
+    if full:
+        statements.append(loop(full, lambda v: loop(simd, lambda element: body(v * simd + element), "VECTORIZED")))
     if rest:
-        made.append(loop(rest, lambda lane: body(whole * lanes + lane), "VECTORIZED"))
-    return made
+        statements.append(loop(rest, lambda element: body(full * simd + element), "VECTORIZED"))
+    return statements

@@ -1,10 +1,12 @@
-"""exp, tanh, sigmoid and erf as arithmetic, so that LLVM makes vectors of them: calls of the C library stay scalar.
+"""exp, tanh, sigmoid and erf as arithmetic, which LLVM vectorises; calls of the C library stay scalar.
 
-exp is the polynomial of the Cephes library (S. Moshier, expf), tanh the quotient of polynomials that Eigen and ONNX
-Runtime use, relative error below 3e-7; erf is a quotient fitted here, of least largest error, below 4e-7.
+exp is the polynomial of the Cephes library (S. Moshier, expf). tanh is the rational function of Eigen and ONNX Runtime,
+with a relative error below 3e-7. erf is a minimax rational function that was fitted for this file, with a relative
+error below 4e-7.
 """
 
 import math
+from collections.abc import Callable
 
 import tvm_ffi
 from tvm import s_tir, tirx
@@ -16,42 +18,48 @@ LOG2_E, LN2_HIGH, LN2_LOW = 1.44269504088896341, 0.693359375, -2.12194440e-4
 SHIFT = 1.5 * 2**23
 """A number plus this has the nearest integer in its last bits."""
 EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
-TANH_OVER = (
+TANH_NUMERATOR = (
     -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
     1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03,
 )  # fmt: skip
-TANH_UNDER = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+TANH_DENOMINATOR = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
 TANH_LIMIT = 9.0
 """Beyond it, tanh is 1 in float32."""
-ERF_OVER = (
+ERF_NUMERATOR = (
     1.9867497869086037e-08, -1.9563178739190334e-06, 1.421389024471864e-04, 3.718133782967925e-03,
     5.062812194228172e-02, 2.0034292340278625e-01, 1.1283791065216064,
 )  # fmt: skip
-ERF_UNDER = (9.596894960850477e-04, 1.4388002455234528e-02, 1.1517065763473511e-01, 5.108809471130371e-01, 1.0)
+ERF_DENOMINATOR = (9.596894960850477e-04, 1.4388002455234528e-02, 1.1517065763473511e-01, 5.108809471130371e-01, 1.0)
 ERF_LIMIT = 3.925
 """Beyond it, erf is 1 in float32."""
-QUARTERS = 16
-"""Powers of at most so many quarters become products of square roots."""
+MAX_QUARTERS = 16
+"""Powers whose exponent is at most so many quarters become products of square roots."""
 
 
 def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """Replace the calls of exp, tanh, sigmoid, erf and of powers with simple exponents on float32."""
-    forms = {"tirx.exp": exp, "tirx.tanh": tanh, "tirx.sigmoid": sigmoid, "tirx.erf": erf, "tirx.pow": power}
+    formulas: dict[str, Callable[..., Expr | None]] = {
+        "tirx.exp": exp,
+        "tirx.tanh": tanh,
+        "tirx.sigmoid": sigmoid,
+        "tirx.erf": erf,
+        "tirx.pow": power,
+    }
 
     def rewrite(call: Call) -> Expr:
-        form = forms.get(getattr(call.op, "name", ""))
-        if form is None or str(call.args[0].ty.dtype) != "float32":
+        formula = formulas.get(getattr(call.op, "name", ""))
+        if formula is None or str(call.args[0].ty.dtype) != "float32":
             return call
-        # Bound to a name: the forms use their argument many times, and functions nest.
+        # A variable, since the formulas use their argument several times, and calls nest.
         x = tirx.Var("x", "float32")
-        value = form(x, *call.args[1:])
+        value = formula(x, *call.args[1:])
         return call if value is None else tirx.Let(x, call.args[0], value)
 
     return func.with_body(tvm_ffi.structural_map(func.body, (Call, rewrite), order="post"))
 
 
 def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Multiply by the reciprocal of what stays the same along a row, instead of dividing each element by it.
+    """Multiply by the reciprocal of a divisor that is constant along a row, instead of dividing each element.
 
     The result may differ in its last bit.
     """
@@ -62,7 +70,7 @@ def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
             return block
 
         def divide(node: tirx.Div) -> Expr:
-            if str(node.a.ty.dtype) != "float32" or not _mentions(node.a, axes[-1]) or _mentions(node.b, axes[-1]):
+            if str(node.a.ty.dtype) != "float32" or not _uses(node.a, axes[-1]) or _uses(node.b, axes[-1]):
                 return node
             return node.a * (_float(1.0) / node.b)
 
@@ -71,7 +79,7 @@ def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
     return func.with_body(tvm_ffi.structural_map(func.body, (s_tir.SBlock, in_block), order="post"))
 
 
-def _mentions(value: Expr, axis: tirx.Var) -> bool:
+def _uses(value: Expr, axis: tirx.Var) -> bool:
     found: list[bool] = []
     tvm_ffi.structural_walk(value, [(tirx.Var, lambda v: found.append(v.same_as(axis)))], order="pre")
     return any(found)
@@ -93,13 +101,13 @@ def _bits(x: Expr) -> Expr:
 
 
 def exp(x: Expr) -> Expr:
-    """e to the x: 2^n times a polynomial of the rest, n added to the exponent's bits."""
+    """e^x = 2^n e^rest: a polynomial of the rest, with n added to the bits of its exponent."""
     shifted, value = tirx.Var("shifted", "float32"), tirx.Var("value", "float32")
     n = shifted - _float(SHIFT)
     rest = x - n * _float(LN2_HIGH) - n * _float(LN2_LOW)
     power = _polynomial(EXP, rest) * (rest * rest) + rest + _float(1.0)
     scaled = tirx.reinterpret("float32", _bits(value) + (_bits(shifted) << tirx.IntImm("int32", 23)))
-    # A NaN fails both comparisons, and its bits are scaled by zero.
+    # A NaN fails both comparisons. Its shifted bits are zero, so that the sum of bits is a NaN still.
     limited = tirx.Select(x > _float(HIGHEST), _float(math.inf), tirx.Select(x < _float(LOWEST), _float(0.0), scaled))
     return tirx.Let(shifted, x * _float(LOG2_E) + _float(SHIFT), tirx.Let(value, power, limited))
 
@@ -110,29 +118,29 @@ def sigmoid(x: Expr) -> Expr:
 
 
 def tanh(x: Expr) -> Expr:
-    """An odd polynomial over an even one."""
-    return _odd_quotient(x, TANH_LIMIT, TANH_OVER, TANH_UNDER)
+    """The hyperbolic tangent: an odd polynomial over an even one."""
+    return _odd_quotient(x, TANH_LIMIT, TANH_NUMERATOR, TANH_DENOMINATOR)
 
 
 def erf(x: Expr) -> Expr:
     """The error function, of GELU: an odd polynomial over an even one."""
-    return _odd_quotient(x, ERF_LIMIT, ERF_OVER, ERF_UNDER)
+    return _odd_quotient(x, ERF_LIMIT, ERF_NUMERATOR, ERF_DENOMINATOR)
 
 
-def _odd_quotient(x: Expr, limit: float, over: tuple[float, ...], under: tuple[float, ...]) -> Expr:
+def _odd_quotient(x: Expr, limit: float, numerator: tuple[float, ...], denominator: tuple[float, ...]) -> Expr:
     near, square = tirx.Var("near", "float32"), tirx.Var("square", "float32")
-    # In this order of arguments the limits let a NaN pass.
+    # This order of arguments propagates a NaN.
     limited = tirx.max(_float(-limit), tirx.min(_float(limit), x))
-    quotient = near * _polynomial(over, square) / _polynomial(under, square)
+    quotient = near * _polynomial(numerator, square) / _polynomial(denominator, square)
     return tirx.Let(near, limited, tirx.Let(square, near * near, quotient))
 
 
 def power(x: Expr, exponent: Expr) -> Expr | None:
-    """x to so many quarters, as a product of square roots; None for other exponents."""
+    """x to the power of a multiple of 1/4, as a product of square roots; None for other exponents."""
     quarters = 4 * float(exponent.value) if isinstance(exponent, tirx.FloatImm) else 0.0
-    if not 0 < quarters <= QUARTERS or quarters % 1:
+    if not 0 < quarters <= MAX_QUARTERS or quarters % 1:
         return None
-    whole, rest = divmod(int(quarters), 4)
+    integer, rest = divmod(int(quarters), 4)
     root = tirx.Var("root", "float32")
-    factors = [x] * whole + [root] * (rest >= 2) + [tirx.sqrt(root)] * (rest % 2)
+    factors = [x] * integer + [root] * (rest >= 2) + [tirx.sqrt(root)] * (rest % 2)
     return tirx.Let(root, tirx.sqrt(x), math.prod(factors[1:], start=factors[0]))

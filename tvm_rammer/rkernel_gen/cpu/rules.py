@@ -6,4 +6,4 @@ from .generic.rule import GenericRule
 from .window.rule import WindowRule
 
 CPU_RULES: tuple[Rule, ...] = (ContractionRule(), WindowRule(), GenericRule())
-"""Those first whose kernels are better where predictions tie; the last one only where the others have no tiling."""
+"""The first one wins where predictions tie. The last one is used only where the others yield no kernel."""

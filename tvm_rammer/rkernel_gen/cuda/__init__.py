@@ -1,12 +1,14 @@
-"""Rules for GPUs: one kernel each, whose blocks are the rTasks.
+"""Rules for GPUs: each rKernel is one CUDA kernel, whose blocks are the rTasks.
 
-rules      the rules, in their order; a new one is added there
-rule       what a rule is put together from: form, tiles, cost, schedule
-product/   convolutions and products: `form` of all, `gemm` on CUDA cores, `wmma` on tensor cores
-window/    windows of few channels
-reduction, rowwise, elementwise   long sums of few results; rows that are reduced first; one output a thread
-cost       the micro performance model
-lowered    what a scheduled function needs, seen by lowering it
-resources  registers and spills of many kernels, asked of ptxas once and remembered
-groups, tensor_intrinsics   tools
+rules       the rules, in order of preference; a new one is added there
+rule        what a rule consists of: problem, tiles, cost, schedule
+product/    convolutions and matrix products: `problem`, `gemm` for CUDA cores, `wmma` for tensor cores
+window/     sliding windows with few channels: depthwise and grouped convolutions, pools
+reduction   long reductions with few results
+rowwise     functions that reduce each row before they write it
+elementwise functions whose threads compute whole outputs
+cost        the micro performance model
+lowered     the launch of a scheduled function
+resources   registers and spills, as ptxas reports them
+spatial, groups, tensor_intrinsics   shared schedule steps
 """

@@ -1,20 +1,17 @@
-"""The micro performance model of a GPU: what one rTask costs on a streaming multiprocessor, told from its tile.
+"""The micro performance model of a GPU: predicts the time of one rTask on a streaming multiprocessor from its tile.
 
-    time = START_US + steps x STEP_US + max(operations / rate, shared bytes / bandwidth, bytes beyond / bandwidth)
+    time = START_US + steps x STEP_US + max(operations / rate, shared bytes / bandwidth, global bytes / bandwidth)
 
 As in Roller (OSDI 2022, section 3.3) each level of memory has its traffic and its bandwidth, and the slowest counts.
-A step is a trip to memory that all threads wait for: a tile of K, or a pass over the inputs. The rate is the unit's
-peak x an efficiency: enough multiply-adds under way to hide their latency. Beyond the unit it gets its share of the
-last-level cache's bandwidth, or what its own port takes where few rTasks run. Good for ranking; measure to know.
+A step is a memory latency that all threads wait for: a tile of K, or a pass over the inputs. The rate is the unit's
+peak times an efficiency, which is low where too few multiply-adds are in flight to hide their latency. The global
+bandwidth of a unit is its share of the last-level cache's bandwidth, at most that of its own port to the cache. The
+model is made to rank tilings; its times were not compared with measurements.
 """
 
 from dataclasses import dataclass
 
-import tvm
-from tvm import s_tir, tirx
-
 from ...device import DeviceSpec
-from ...ir import ITEM_BYTES
 
 START_US = 0.5
 """The first load of an rTask, from memory, and its last store."""
@@ -22,22 +19,22 @@ START_US = 0.5
 STEP_US = 0.2
 """A load from the cache, a store to shared memory, and a barrier."""
 
-IN_FLIGHT = 512
-"""Multiply-adds that a unit must have under way to be busy: 4 cycles of latency x 128 lanes."""
+FMAS_IN_FLIGHT = 512
+"""Multiply-adds in flight that keep a unit busy: 4 cycles of latency x 128 cores."""
 
-SHARED_BYTES_A_CYCLE = 128
-"""What a unit's shared memory delivers: 32 banks of 4 bytes."""
+SHARED_BYTES_PER_CYCLE = 128
+"""Bandwidth of a unit's shared memory: 32 banks of 4 bytes."""
 
-PORT_BYTES_A_CYCLE = 64
-"""What a unit takes from beyond it at most."""
+PORT_BYTES_PER_CYCLE = 64
+"""Bandwidth of a unit's port to the last-level cache."""
 
 TENSOR_CORE_GAIN = 8
-"""How much faster tensor cores multiply half-precision matrices than the other cores do single-precision ones."""
+"""How much faster tensor cores multiply half-precision matrices than CUDA cores multiply single-precision ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the rTasks of a tiling do.
+    """The work of one rTask of a tiling, as the model needs it.
 
     Parameters
     ----------
@@ -45,16 +42,17 @@ class Cost:
     threads : int
         Threads of an rTask.
     flops : float
-        Operations of an rTask, wasted ones included.
+        Operations of an rTask, those on padding included.
     nbytes : float
-        Bytes that an rTask moves from or to beyond its unit.
+        Bytes that an rTask reads from and writes to global memory.
     shared_bytes : float
-        Bytes that its threads read from shared memory, those that a warp reads together counted once.
+        Bytes that its threads read from shared memory; a broadcast within a warp counts once.
     steps : float
-        Trips to memory, one after another.
+        Memory latencies that all threads wait for, one after another.
     outputs : int
-        Independent results that a thread works on.
+        Independent results of a thread.
     tensor_cores : bool
+        Whether tensor cores do the arithmetic.
     """
 
     num_rtasks: int
@@ -69,33 +67,10 @@ class Cost:
 
 def rtask_us(device: DeviceSpec, cost: Cost) -> float:
     """Time of one rTask in microseconds, alone on a unit."""
-    cycles = device.clock_ghz * 1e3  # a microsecond
-    gain = TENSOR_CORE_GAIN if cost.tensor_cores else min(1.0, cost.threads * cost.outputs / IN_FLIGHT)
+    cycles = device.clock_ghz * 1e3  # of a microsecond
+    gain = TENSOR_CORE_GAIN if cost.tensor_cores else min(1.0, cost.threads * cost.outputs / FMAS_IN_FLIGHT)
     compute = cost.flops / (device.flops_per_cycle * cycles * 0.8 * gain)
-    shared = cost.shared_bytes / (SHARED_BYTES_A_CYCLE * cycles)
+    shared = cost.shared_bytes / (SHARED_BYTES_PER_CYCLE * cycles)
     share = device.cache_gbps * 1e3 / min(device.units, cost.num_rtasks)
-    beyond = cost.nbytes / min(PORT_BYTES_A_CYCLE * cycles, share)
-    return START_US + cost.steps * STEP_US + max(compute, shared, beyond)
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Operations of a whole function; bytes of its buffers, each once, and of the largest one."""
-
-    flops: float
-    nbytes: int
-    largest: int
-
-    @classmethod
-    def of(cls, func: tirx.PrimFunc) -> "Work":
-        """Count an unscheduled function's work."""
-        flops = s_tir.analysis.estimate_tir_flops(tvm.IRModule({"main": func}))
-        sizes = [_nbytes(param) for param in func.params]
-        return cls(max(flops, 1.0), sum(sizes), max(sizes))
-
-
-def _nbytes(param: tirx.Var) -> int:
-    elements = 1
-    for extent in param.shape:
-        elements *= int(extent)
-    return elements * ITEM_BYTES[str(param.dtype)]
+    traffic = cost.nbytes / min(PORT_BYTES_PER_CYCLE * cycles, share)
+    return START_US + cost.steps * STEP_US + max(compute, shared, traffic)

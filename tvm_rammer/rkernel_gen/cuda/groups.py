@@ -1,7 +1,8 @@
 """Groups of a convolution as an axis of their own.
 
-TVM writes the group as a quotient of the output channel, `data[n, f // per_group * channels + c, ...]`: so the channel
-indexes both operands, and no product of matrices is to be seen. With f = group x per_group + filter there is one.
+TVM writes the group as a quotient of the output channel, `data[n, f // per_group * channels + c, ...]`. So the channel
+indexes both operands, and the convolution is no matrix product. With f = group x per_group + filter it is a batch of
+them.
 """
 
 import tvm_ffi
@@ -9,11 +10,11 @@ from tvm import s_tir, tirx
 from tvm.ir import Expr
 from tvm.s_tir.schedule import SBlockRV
 
-from ..analysis.anchor import REDUCTION, SPATIAL
+from ..analysis.blocks import REDUCTION, SPATIAL
 
 
 def separate_groups(sch: s_tir.Schedule, block: SBlockRV) -> bool:
-    """Split the axis of output channels of a block that divides it to choose the group; say whether there was one."""
+    """Split a block's axis of output channels into groups and filters; return whether the block had groups."""
     stmt = sch.get(block)
     for index, read in enumerate(stmt.reads):
         for dimension, part in enumerate(read.region):
@@ -21,7 +22,7 @@ def separate_groups(sch: s_tir.Schedule, block: SBlockRV) -> bool:
             position = [i for i, axis in enumerate(stmt.iter_vars) if found and axis.var.same_as(found[0])]
             if position and found and stmt.iter_vars[position[0]].iter_type == SPATIAL:
                 _split_axis(sch, block, position[0], found[1])
-                # A new layout of the operand makes TVM simplify its indices; the copy is inlined where it is read.
+                # With the new layout TVM simplifies the operand's indices. The copy is inlined later.
                 copy = sch.cache_read(block, index, "global")
                 _split_dimension(sch, copy, dimension, _channels(stmt, part.min))
                 return True

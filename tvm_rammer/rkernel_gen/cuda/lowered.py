@@ -1,4 +1,4 @@
-"""What a scheduled CUDA function needs: seen by lowering it as TVM does."""
+"""The launch of a scheduled CUDA function: its grid, threads and shared memory, read from the lowered function."""
 
 import importlib
 import math
@@ -12,7 +12,7 @@ from ...device import DeviceSpec
 from ...ir import ITEM_BYTES, align
 
 MAX_THREADS = 256
-"""Threads of an rTask at most: the block of the whole rProgram is as large as its largest rTask."""
+"""Threads of an rTask at most: the block of the persistent kernel is as large as that of its largest rTask."""
 
 MAX_SHARED = 48 * 1024
 """Static shared memory at most, in bytes."""
@@ -27,8 +27,8 @@ class Launch:
     shared_bytes: int
 
 
-def measure(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
-    """Lower a scheduled function and read its launch off.
+def launch_of(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
+    """Lower a scheduled function as TVM does, and read its launch.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def measure(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
         None where it is no single kernel, or breaks a limit of an rTask.
     """
     body = func.body.block.body if isinstance(func.body, s_tir.SBlockRealize) else func.body
-    if not isinstance(body, tirx.For):  # something is left outside of the kernel
+    if not isinstance(body, tirx.For):  # there is code outside of the kernel
         return None
     target = tvm.target.Target(device.target_config())
     mod = tirx.transform.BindTarget(target)(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}))
@@ -48,7 +48,7 @@ def measure(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
     kernels = [f for m in devices.values() for f in m.functions.values()]
     if len(kernels) != 1:
         return None
-    launch = _read(kernels[0])
+    launch = _read_launch(kernels[0])
     if (
         launch is None
         or launch.threads % device.warp
@@ -60,8 +60,8 @@ def measure(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
     return launch if s_tir.analysis.verify_gpu_code(kernels[0], limits) else None
 
 
-def _read(kernel: tirx.PrimFunc) -> Launch | None:
-    """Read a lowered kernel's launch; None where an array can be neither in registers nor in shared memory."""
+def _read_launch(kernel: tirx.PrimFunc) -> Launch | None:
+    """The launch of a lowered kernel; None where it allocates global memory or an array of dynamic shape."""
     extents: dict[str, int] = {}
     shared, on_chip = 0, True
 
@@ -74,8 +74,8 @@ def _read(kernel: tirx.PrimFunc) -> Launch | None:
         if str(node.buffer.scope()) == "global" or not all(isinstance(n, tirx.IntImm) for n in node.buffer.shape):
             on_chip = False
         elif str(node.buffer.scope()).startswith("shared"):
-            scalar, _, lanes = str(node.buffer.dtype).partition("x")
-            elements = math.prod(int(n) for n in node.buffer.shape) * int(lanes or 1)
+            scalar, _, width = str(node.buffer.dtype).partition("x")
+            elements = math.prod(int(n) for n in node.buffer.shape) * int(width or 1)
             shared += align(elements * ITEM_BYTES[scalar])
 
     tvm_ffi.structural_walk(kernel.body, [(tirx.AttrStmt, attribute), (tirx.AllocBuffer, allocation)], order="pre")

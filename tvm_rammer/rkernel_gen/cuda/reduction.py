@@ -1,7 +1,8 @@
-"""CUDA tilings of long sums with few results (matrix x vector, global average): threads share a sum.
+"""CUDA tilings of long reductions with few results (matrix x vector, global average): several threads share a sum.
 
-An rTask makes `results` outputs with `lanes` threads each. Partial sums meet in shared memory. Consecutive threads
-read what lies side by side: they differ in the sum's index or in the result's, as the larger operand is laid out.
+An rTask computes `results` outputs with `threads_per_sum` threads each. Partial sums are combined by shuffles or in
+shared memory. Consecutive threads read contiguous data: the layout of the larger operand decides whether they differ
+in the reduction index or in the result.
 """
 
 import math
@@ -12,58 +13,64 @@ from tvm import s_tir, tirx
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 
 from ...device import DeviceSpec
-from ..analysis.anchor import REDUCTION, blocks_of, is_reduction, one_result
+from ..analysis.blocks import REDUCTION, blocks_of, is_reduction, new_schedule, one_result
+from ..analysis.work import Work, shape_of
 from ..tiling import Function
-from .cost import Cost, Work
-from .elementwise import inline_spatial
+from .cost import Cost
 from .lowered import MAX_THREADS
-from .product.form import fastest_axes, find_gemm
-from .rule import CudaRule, start
+from .product.problem import fastest_axes, find_gemm
+from .rule import CudaRule
+from .spatial import inline_spatial
 
-LONG_SUM, FEW_RESULTS = 32, 1 << 16
-"""Sums at least so long, of at most so many results, are shared by threads."""
+MIN_TERMS, MAX_RESULTS = 32, 1 << 16
+"""The rule takes reductions of at least so many terms, with at most so many results."""
 
-FEW_COLUMNS = 16
-"""A product with more rows and columns than these reads each operand often: it needs a tile of both."""
+MAX_GEMM_SIDE = 16
+"""A product with more rows and more columns reads each operand often: the gemm rules tile both."""
 
-IN_A_TRIP = 8
-"""Terms of a thread that are under way together."""
+LOADS_IN_FLIGHT = 8
+"""Terms of a thread whose loads overlap."""
 
 
 @dataclass(frozen=True, slots=True)
-class SumsTile:
-    """An rTask makes `results` outputs with `lanes` threads each."""
+class ReductionTile:
+    """An rTask computes `results` outputs with `threads_per_sum` threads each."""
 
     results: int
-    lanes: int
+    threads_per_sum: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of an rTask."""
+        return self.results * self.threads_per_sum
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
-    """Long sums.
+class Reduction:
+    """A long reduction.
 
     Parameters
     ----------
-    results, length : int
-        Number of sums, and of their terms.
+    results, terms : int
+        Number of results, and terms of each.
     row : int
         Results in a row of the output.
     result_fast : bool
-        Neighbours in memory belong to different results.
+        Whether neighbours in memory belong to different results.
     work : Work
-        Of the whole function.
+        Work of the whole function.
     """
 
     results: int
-    length: int
+    terms: int
     row: int
     result_fast: bool
     work: Work
 
 
-def find_sums(function: Function) -> Sums | None:
-    """Describe a function with exactly one reduction and one output, of long sums; None for others."""
-    sch = start(function.func)
+def find_reduction(function: Function) -> Reduction | None:
+    """Describe a function with one output and exactly one reduction, a long one; None for others."""
+    sch = new_schedule(function.func)
     found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
     if len(found) != 1 or not one_result(sch):
         return None
@@ -71,105 +78,114 @@ def find_sums(function: Function) -> Sums | None:
     if len(block.writes) != 1:
         return None
     results = math.prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type != REDUCTION)
-    length = math.prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type == REDUCTION)
+    terms = math.prod(int(v.dom.extent) for v in block.iter_vars if v.iter_type == REDUCTION)
     gemm = find_gemm(function)
-    if length < LONG_SUM or results > FEW_RESULTS or (gemm and min(gemm.i, gemm.j) > FEW_COLUMNS):
+    if terms < MIN_TERMS or results > MAX_RESULTS or (gemm and min(gemm.i, gemm.j) > MAX_GEMM_SIDE):
         return None
-    largest = max(block.reads, key=lambda r: math.prod(int(n) for n in r.source.shape))
+    largest = max(block.reads, key=lambda r: math.prod(shape_of(r.source)))
     reduced = {v.var for v in block.iter_vars if v.iter_type == REDUCTION}
     kept = [int(v.dom.extent) for v in block.iter_vars if v.iter_type != REDUCTION and int(v.dom.extent) > 1]
-    return Sums(
-        results, length, kept[-1] if kept else 1, not fastest_axes(block, largest) & reduced, Work.of(function.func)
+    return Reduction(
+        results,
+        terms,
+        row=kept[-1] if kept else 1,
+        result_fast=not fastest_axes(block, largest) & reduced,
+        work=Work.of(function.func),
     )
 
 
-def sums_tiles(sums: Sums, device: DeviceSpec) -> Iterator[SumsTile]:
-    """Tiles of full warps; where neighbours are results, lanes that divide the sum."""
+def reduction_tiles(problem: Reduction, device: DeviceSpec) -> Iterator[ReductionTile]:
+    """Tiles of full warps. Where neighbours in memory are results, the threads of a sum divide its terms."""
     for results in (1, 2, 4, 8, 16, 32, 64, 128):
-        most = MAX_THREADS // results
-        whole = sums.row in (sums.results, results) or sums.row % results == 0  # or the tile is no box of the output
-        if results > 2 * sums.results or not whole or (sums.result_fast and results < 8):
+        max_threads = MAX_THREADS // results
+        # Otherwise the tile is no box of the output.
+        is_box = problem.row in (problem.results, results) or problem.row % results == 0
+        if results > 2 * problem.results or not is_box or (problem.result_fast and results < 8):
             continue
-        if sums.result_fast:
-            choices = [n for n in range(2, most + 1) if sums.length % n == 0]
+        if problem.result_fast:
+            choices = [n for n in range(2, max_threads + 1) if problem.terms % n == 0]
         else:
-            choices = [n for n in (4, 8, 16, 32, 64, 128, 256) if n <= min(most, sums.length)]
-        yield from (SumsTile(results, n) for n in choices if results * n >= 64 and results * n % device.warp == 0)
+            choices = [n for n in (4, 8, 16, 32, 64, 128, 256) if n <= min(max_threads, problem.terms)]
+        tiles = (ReductionTile(results, n) for n in choices)
+        yield from (tile for tile in tiles if tile.threads >= 64 and tile.threads % device.warp == 0)
 
 
-def sums_cost(sums: Sums, tile: SumsTile) -> Cost:
-    """What an rTask of sums does: its part of the largest operand, and all of the others."""
-    num_rtasks = -(-sums.results // tile.results)
-    rest = min(sums.work.nbytes - sums.work.largest, sums.work.largest / num_rtasks)
+def reduction_cost(problem: Reduction, tile: ReductionTile) -> Cost:
+    """What an rTask does: it reads its part of the largest operand, and all of the others."""
+    num_rtasks = -(-problem.results // tile.results)
+    others = min(problem.work.nbytes - problem.work.largest, problem.work.largest / num_rtasks)
+    combine = 1 if tile.threads_per_sum <= 32 else 2
     return Cost(
         num_rtasks,
-        tile.results * tile.lanes,
-        sums.work.flops / num_rtasks,
-        sums.work.largest / num_rtasks + rest,
-        steps=1 + sums.length / tile.lanes / IN_A_TRIP + (1 if tile.lanes <= 32 else 2),
+        tile.threads,
+        problem.work.flops / num_rtasks,
+        problem.work.largest / num_rtasks + others,
+        steps=1 + problem.terms / tile.threads_per_sum / LOADS_IN_FLIGHT + combine,
         outputs=1,
     )
 
 
-def schedule_sums(func: tirx.PrimFunc, sums: Sums, tile: SumsTile) -> s_tir.Schedule:
-    """Schedule a function with `results` outputs and `lanes` threads for each in an rTask.
+def schedule_reduction(func: tirx.PrimFunc, problem: Reduction, tile: ReductionTile) -> s_tir.Schedule:
+    """Schedule a function with `results` outputs in an rTask, and `threads_per_sum` threads for each.
 
     Raises
     ------
     ScheduleError
         Something around the reduction cannot be inlined.
     """
-    sch = start(func)
+    sch = new_schedule(func)
     block = next(b for b in blocks_of(sch) if is_reduction(sch, b))
     inline_spatial(sch)
     loops = list(zip(sch.get_loops(block), sch.get(block).iter_vars, strict=True))
     kept = [loop for loop, axis in loops if axis.iter_type != REDUCTION] or [sch.add_unit_loop(block)]
     reduced = [loop for loop, axis in loops if axis.iter_type == REDUCTION]
     sch.reorder(*kept, *reduced)
-    outer, mine = sch.split(sch.fuse(*kept), [None, tile.results])
-    _, lane = sch.split(sch.fuse(*reduced), [None, tile.lanes])
-    if sums.result_fast:
-        _meet_in_shared_memory(sch, block, tile, lane)
+    outer, result = sch.split(sch.fuse(*kept), [None, tile.results])
+    _, partial = sch.split(sch.fuse(*reduced), [None, tile.threads_per_sum])
+    if problem.result_fast:
+        _combine_in_shared_memory(sch, block, tile, partial)
     else:
-        _meet_in_shuffles(sch, block, outer, mine, lane)
+        _combine_by_shuffles(sch, block, outer, result, partial)
     return sch
 
 
-def _meet_in_shuffles(sch: s_tir.Schedule, block: SBlockRV, outer: LoopRV, mine: LoopRV, lane: LoopRV) -> None:
-    """The lanes of a sum lie side by side: TVM makes shuffles of a reduction over threads."""
+def _combine_by_shuffles(sch: s_tir.Schedule, block: SBlockRV, outer: LoopRV, result: LoopRV, partial: LoopRV) -> None:
+    """The threads of a sum are consecutive: TVM lowers a reduction over threadIdx.x to warp shuffles."""
     sch.bind(outer, "blockIdx.x")
-    sch.bind(mine, "threadIdx.y")
-    sch.bind(lane, "threadIdx.x")
-    after = sch.get_consumers(block)
-    for later in after:
-        sch.reverse_compute_at(later, mine, preserve_unit_loops=True)
-    if after:
+    sch.bind(result, "threadIdx.y")
+    sch.bind(partial, "threadIdx.x")
+    consumers = sch.get_consumers(block)
+    for consumer in consumers:
+        sch.reverse_compute_at(consumer, result, preserve_unit_loops=True)
+    if consumers:
         sch.set_scope(block, 0, "local")
 
 
-def _meet_in_shared_memory(sch: s_tir.Schedule, block: SBlockRV, tile: SumsTile, lane: LoopRV) -> None:
-    """The lanes of a sum are apart: each writes its part, and one thread a result adds them up."""
-    partial = sch.rfactor(lane, 0)
-    sch.set_scope(partial, 0, "shared")
-    store = sch.cache_write(partial, 0, "local")  # or every term would go through shared memory
+def _combine_in_shared_memory(sch: s_tir.Schedule, block: SBlockRV, tile: ReductionTile, partial: LoopRV) -> None:
+    """The threads of a sum are not consecutive: each writes its partial sum, and one thread a result adds them up."""
+    partials = sch.rfactor(partial, 0)
+    sch.set_scope(partials, 0, "shared")
+    store = sch.cache_write(partials, 0, "local")  # otherwise each term would go through shared memory
 
-    outer, mine, term, lane = sch.get_loops(partial)
-    sch.reorder(outer, lane, mine, term)
+    outer, result, term, partial = sch.get_loops(partials)
+    sch.reorder(outer, partial, result, term)
     sch.bind(outer, "blockIdx.x")
-    thread = sch.fuse(lane, mine)
+    thread = sch.fuse(partial, result)
     sch.bind(thread, "threadIdx.x")
     sch.reverse_compute_at(store, thread)
-    after = (block, *sch.get_consumers(block))
-    for later in after:
-        sch.reverse_compute_at(later, outer, preserve_unit_loops=True)
-    # Only now: TVM would take what a thread's guard leaves out for written, and go on to the consumer with it.
-    for later in after:
-        inner = zip(sch.get_loops(later)[1:], sch.get(later).iter_vars, strict=True)
+    final = (block, *sch.get_consumers(block))
+    for consumer in final:
+        sch.reverse_compute_at(consumer, outer, preserve_unit_loops=True)
+    # Split only after all blocks are in place: TVM ignores the split's guard when it infers which region is written.
+    for consumer in final:
+        inner = zip(sch.get_loops(consumer)[1:], sch.get(consumer).iter_vars, strict=True)
         spatial = sch.fuse(*(loop for loop, axis in inner if axis.iter_type != REDUCTION))
-        _, thread = sch.split(spatial, [None, tile.results * tile.lanes])
+        _, thread = sch.split(spatial, [None, tile.threads])
         sch.bind(thread, "threadIdx.x")
-    if len(after) > 1:
+    if len(final) > 1:
         sch.set_scope(block, 0, "shared")
 
 
-SUMS_RULE = CudaRule("sums", find_sums, sums_tiles, SumsTile, sums_cost, schedule_sums)
+REDUCTION_RULE = CudaRule(
+    "reduction", find_reduction, reduction_tiles, ReductionTile, reduction_cost, schedule_reduction
+)

@@ -1,7 +1,7 @@
-"""Registers, shared memory and spills of many kernels: compiled together, in a few files, and remembered on disk.
+"""Registers, shared memory and spills of many kernels, as ptxas reports them; kept in a cache on disk.
 
-What is reported is the kernel by itself, as a launch of its own. Within a persistent kernel its rTask function shares
-the registers of the whole, which are measured once more when that is assembled (`persistent_codegen.cuda_resources`).
+Each kernel is compiled as a launch of its own. A persistent kernel's registers are those of all its rTask functions
+together; `persistent_codegen.cuda.resources` asks ptxas again for it.
 """
 
 import json
@@ -15,7 +15,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import tvm
-import tvm_ffi
 from tvm import tirx
 
 from ... import debug
@@ -24,21 +23,22 @@ from ...errors import ToolError
 from ...kernel import ScheduledKernel
 from ...nvcc import Resources, compile_cuda, nvcc_version, parse_reports
 from ...nvcc.compile import FLAGS
+from ..analysis.structure import structural_key
 
-KERNELS_A_FILE = 16
-"""nvcc takes a second to start, and then a quarter of a second a kernel."""
+KERNELS_PER_FILE = 16
+"""nvcc takes a second to start, and a quarter of a second for each kernel."""
 
 FILE_LIMIT_S, KERNEL_LIMIT_S = 120.0, 30.0
-"""A file that takes longer is compiled kernel by kernel, and a kernel that takes longer is given up."""
+"""A file that takes longer is compiled kernel by kernel; a kernel that takes longer is not compiled."""
 
 _FLAGS_KEY = f"{zlib.crc32(' '.join(FLAGS).encode()):08x}"
-"""Other flags, other code, other registers."""
+"""Results depend on the compiler's flags."""
 
 
 def resources(
     kernels: Sequence[ScheduledKernel], device: DeviceSpec, *, compile_new: bool = True
 ) -> list[Resources | None]:
-    """What each kernel needs, from the disk where it is known, else from one compile of all that are new.
+    """The resources of each kernel: from the cache, or from compiling all kernels that are not in it together.
 
     Parameters
     ----------
@@ -46,18 +46,18 @@ def resources(
     device : DeviceSpec
         A GPU; only its `arch` matters.
     compile_new : bool
-        False: only look at the disk, which takes no time; the others are None.
+        False: only read the cache; the other kernels are None.
 
     Returns
     -------
     list of Resources or None
-        None for all where nvcc is missing, and for a kernel that it cannot compile (RAMMER_DEBUG=1 names it).
+        None for each kernel where nvcc is missing, and for one that it cannot compile (RAMMER_DEBUG=1 names it).
     """
     version = nvcc_version()
     if version is None:
         return [None] * len(kernels)
     folder = debug.cache_folder() / "ptxas" / f"{version}-{_FLAGS_KEY}" / device.arch
-    keys = [_key(kernel) for kernel in kernels]
+    keys = [f"{structural_key(kernel.func):016x}" for kernel in kernels]
     known = {key: found for key in set(keys) if (found := _load(folder, key)) is not None}
     new = {key: kernel for key, kernel in zip(keys, kernels, strict=True) if key not in known}
     for key, found in _compile_all(new, device) if compile_new else ():
@@ -69,15 +69,15 @@ def resources(
 def without_spills(
     kernels: Mapping[str, Sequence[ScheduledKernel]], device: DeviceSpec, dropped: Counter[str]
 ) -> dict[str, tuple[ScheduledKernel, ...]]:
-    """Tell each kernel its registers, and drop those that spill: a function keeps its least bad one if all do.
+    """Record each kernel's registers, and drop those that spill; where all spill, keep those that spill least.
 
     Parameters
     ----------
     kernels : mapping of str to sequence of ScheduledKernel
-        Of all functions: they are compiled together. Where nvcc is missing they stay as they are.
+        The kernels of each function. They are compiled together; where nvcc is missing they are returned unchanged.
     device : DeviceSpec
     dropped : Counter
-        What is dropped is counted here, by reason.
+        Counts dropped kernels by reason.
     """
     measured = iter(resources([k for made in kernels.values() for k in made], device))
     kept: dict[str, tuple[ScheduledKernel, ...]] = {}
@@ -93,17 +93,11 @@ def without_spills(
     return kept
 
 
-def _key(kernel: ScheduledKernel) -> str:
-    """Names a kernel's code, whatever its variables are called."""
-    bare = kernel.func.without_attr("global_symbol")
-    return f"{tvm_ffi.structural_hash(bare, map_free_vars=True) & (2**64 - 1):016x}"
-
-
 def _compile_all(new: dict[str, ScheduledKernel], device: DeviceSpec) -> Iterator[tuple[str, Resources]]:
-    """Compile in files of some kernels, as many at once as there are cores; yield what is known as soon as it is."""
+    """Compile files of some kernels in parallel, one for each core; yield results as they come."""
     names = list(new)
-    batches = [names[i : i + KERNELS_A_FILE] for i in range(0, len(names), KERNELS_A_FILE)]
-    # TVM's code generators are not asked from several threads at once; nvcc is another process.
+    batches = [names[i : i + KERNELS_PER_FILE] for i in range(0, len(names), KERNELS_PER_FILE)]
+    # TVM's code generators run in this thread only; nvcc is another process.
     texts = [_source([new[key] for key in batch], device) for batch in batches]
     missing: list[str] = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
@@ -126,7 +120,7 @@ def _source(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> str:
     """CUDA text of several kernels, named k0_kernel, k1_kernel, ..."""
     functions = {f"k{i}": kernel.func.with_attr("global_symbol", f"k{i}") for i, kernel in enumerate(kernels)}
     built = tirx.build(tvm.IRModule(functions), target=tvm.target.Target(device.target_config()), pipeline="s_tir")
-    return built.imports[0].inspect_source("cuda")
+    return str(built.imports[0].inspect_source("cuda"))
 
 
 def _reports(source: str, arch: str, time_limit_s: float) -> dict[str, Resources]:
@@ -138,7 +132,7 @@ def _reports(source: str, arch: str, time_limit_s: float) -> dict[str, Resources
 
 
 def _load(folder: Path, key: str) -> Resources | None:
-    """Read one result; None where there is none, or where its file is no such result."""
+    """Read one result; None where its file is missing or broken."""
     try:
         return Resources(**json.loads((folder / f"{key}.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -146,7 +140,7 @@ def _load(folder: Path, key: str) -> Resources | None:
 
 
 def _save(folder: Path, key: str, found: Resources) -> None:
-    """Write one result under another name first: who reads meanwhile sees all of it or nothing."""
+    """Write one result atomically: to another file, which is then renamed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle, path = tempfile.mkstemp(dir=folder, suffix=".new")
@@ -154,4 +148,4 @@ def _save(folder: Path, key: str, found: Resources) -> None:
             json.dump(asdict(found), file)
         os.replace(path, folder / f"{key}.json")
     except OSError as error:
-        debug.say(1, f"cannot keep what ptxas said in {folder}: {error}")
+        debug.say(1, f"cannot write ptxas results to {folder}: {error}")

@@ -1,7 +1,7 @@
-"""A CUDA rule is put together from four functions: what form it sees, its tiles, what a tile costs, and its schedule.
+"""A CUDA rule consists of four functions: they describe the problem, list its tiles, cost a tile, and schedule it.
 
-The frame is Roller's (OSDI 2022, section 3): tiles are aligned to the hardware when they are listed, a micro
-performance model ranks them, and only what is ranked best gets code.
+The design is Roller's (OSDI 2022, section 3): only tiles that are aligned to the hardware are listed, a micro
+performance model ranks them, and only the best are built.
 """
 
 import functools
@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar
 
-import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.s_tir.schedule import ScheduleError
@@ -18,62 +17,62 @@ from tvm.s_tir.schedule import ScheduleError
 from ...device import DeviceSpec
 from ...ir import RKernel
 from ...kernel import ScheduledKernel
-from ..tiling import Function, Tiling
+from ..tiling import Function, Tile, Tiling, choices_of
 from .cost import Cost, rtask_us
-from .lowered import measure
+from .lowered import launch_of
 
-Form = TypeVar("Form")
-Tile = TypeVar("Tile")
+ProblemT = TypeVar("ProblemT")
+TileT = TypeVar("TileT", bound=Tile)
 
 
 @dataclass(frozen=True, slots=True)
-class CudaRule(Generic[Form, Tile]):
-    """Makes the rKernels of one form of function on a GPU; a `Rule`.
+class CudaRule(Generic[ProblemT, TileT]):
+    """Makes the rKernels of one kind of function on a GPU; a `Rule`.
 
     Parameters
     ----------
     name : str
     find : callable
-        What the rule has to know of a function; None where the function is not of its form.
+        Describes a function as a problem, such as the extents of a matrix product; None where the rule does not apply.
     tiles : callable
-        The aligned tiles of a function: its tilings.
+        Lists the aligned tiles of a problem: each is a tiling.
     tile : type
-        Their class, a dataclass of integers: the choices of a tiling are its fields.
+        Class of the tiles, a dataclass of integers: its fields are the choices of a tiling.
     cost : callable
-        Number of rTasks of a tile, and what one of them does.
+        Number of rTasks of a tile, and the work of one of them.
     schedule : callable
-        The function with its kernel: a schedule, or a function where no schedule alone makes it.
+        Makes the kernel: a schedule, or a function where no schedule alone makes it.
     """
 
     name: str
-    find: Callable[[Function], Form | None]
-    tiles: Callable[[Form, DeviceSpec], Iterable[Tile]]
-    tile: type[Tile]
-    cost: Callable[[Form, Tile], Cost]
-    schedule: Callable[[tirx.PrimFunc, Form, Tile], s_tir.Schedule | tirx.PrimFunc]
+    find: Callable[[Function], ProblemT | None]
+    tiles: Callable[[ProblemT, DeviceSpec], Iterable[TileT]]
+    tile: type[TileT]
+    cost: Callable[[ProblemT, TileT], Cost]
+    schedule: Callable[[tirx.PrimFunc, ProblemT, TileT], s_tir.Schedule | tirx.PrimFunc]
 
     def tilings(self, function: Function) -> Sequence[Tiling]:
-        """All tilings that the rule would try; empty where the function is not of its form."""
-        form = _found(self.find, function)
-        if form is None:
+        """All tilings that the rule would try; empty where it does not apply."""
+        problem = _found(self.find, function)
+        if problem is None:
             return ()
-        return tuple(self._tiling(function.device, form, tile) for tile in self.tiles(form, function.device))
+        return tuple(self._tiling(function.device, problem, tile) for tile in self.tiles(problem, function.device))
 
     def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
         """The code of a tiling; None where it does not fit the function, or breaks a limit of an rTask."""
-        form = _found(self.find, function)
-        if form is None or set(choices) != {field.name for field in fields(self.tile)}:
+        problem = _found(self.find, function)
+        if problem is None or set(choices) != {field.name for field in fields(self.tile)}:
             return None
         tile = self.tile(**choices)
-        tiling = self._tiling(function.device, form, tile)
+        tiling = self._tiling(function.device, problem, tile)
         try:
-            scheduled = self.schedule(name_for_c(function.func), form, tile)
-        # Something around the form cannot be inlined; dlight's helper says so by an assertion.
+            scheduled = self.schedule(name_for_c(function.func), problem, tile)
+        # What surrounds the problem cannot be inlined; dlight's helper reports that by an assertion.
         except (ScheduleError, ValueError, AssertionError):
             return None
         traced = isinstance(scheduled, s_tir.Schedule)
         func = scheduled.mod["main"] if traced else scheduled
-        launch = measure(func, function.device)
+        launch = launch_of(func, function.device)
         if launch is None or launch.blocks != tiling.num_rtasks:
             return None
         spec = RKernel(
@@ -84,12 +83,11 @@ class CudaRule(Generic[Form, Tile]):
             threads=launch.threads,
             shared_bytes=launch.shared_bytes,
         )
-        return ScheduledKernel(spec, func, trace=scheduled.trace if traced else None)
+        return ScheduledKernel(spec, func, trace=scheduled.trace if traced else None, rule=self.name)
 
-    def _tiling(self, device: DeviceSpec, form: Form, tile: Tile) -> Tiling:
-        cost = self.cost(form, tile)
-        choices = tuple((field.name, getattr(tile, field.name)) for field in fields(self.tile))
-        return Tiling(self.name, choices, cost.num_rtasks, rtask_us(device, cost))
+    def _tiling(self, device: DeviceSpec, problem: ProblemT, tile: TileT) -> Tiling:
+        cost = self.cost(problem, tile)
+        return Tiling(self.name, choices_of(tile), cost.num_rtasks, rtask_us(device, cost))
 
 
 @functools.lru_cache(maxsize=256)
@@ -97,13 +95,8 @@ def _found(find: Callable[[Function], Any], function: Function) -> Any:
     return find(function)
 
 
-def start(func: tirx.PrimFunc) -> s_tir.Schedule:
-    """A schedule of one function that does not print it whenever a step fails."""
-    return s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
-
-
 def name_for_c(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Give tensors names that C accepts: an ONNX model's may hold slashes, and TVM prints them as they are."""
+    """Give tensors names that are C identifiers: an ONNX model's may contain slashes, and TVM prints them unchanged."""
     clean = {p: _renamed(p, f"p{i}_") for i, p in enumerate(func.params)}
 
     def rename(var: tirx.Var) -> tirx.Var:

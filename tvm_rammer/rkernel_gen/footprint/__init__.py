@@ -1,9 +1,10 @@
-"""Which part of each buffer an rTask touches: what lets an rTask wait for rTasks instead of operators.
+"""Which part of each buffer an rTask accesses, so that it can wait for single rTasks instead of operators.
 
     footprint  a scheduled function -> an affine box of each parameter for each rTask
-    walk       every load and store of a function, boxed
-    bounds     bounds of index expressions, for all rTasks at once
-    fit        the boxes of all rTasks as one affine formula
+    walk       the bounding boxes of all loads and stores of a function
+    bounds     interval analysis of index expressions, for all rTasks at once
+    fit        the boxes of all rTasks as one affine function of the rTask's index
 
-Where nothing is sure the answer is the whole buffer, never less than what is touched.
+The analysis is conservative: a footprint contains all elements that are accessed, and is the whole buffer where nothing
+can be proved.
 """

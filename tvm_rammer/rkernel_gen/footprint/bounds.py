@@ -1,25 +1,27 @@
-"""Bounds of index expressions, for all rTasks of a kernel at once.
+"""Interval analysis of index expressions, for all rTasks of a kernel at once.
 
-An expression is read as a sum of integer multiples of atoms. A guard bounds such a sum; where the same sum is
-part of an index, the index is bounded too, as `1 <= y + ry` bounds the row in `data[n, c, y + ry - 1, x]`.
+An expression is normalised to a sum of integer multiples of atoms. A guard bounds such a sum; where the same sum is
+part of an index, the index is bounded too. So `1 <= y + ry` bounds the row in `data[n, c, y + ry - 1, x]`.
 """
 
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from tvm import tirx
 from tvm.ir import Call, Expr
 
-FAR = 1 << 40
-"""Stands for no bound: larger than any index, and small enough that its multiples do not overflow."""
+UNBOUNDED = 1 << 40
+"""A bound that is larger than any index, and small enough that multiples of it do not overflow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A part of an index that is no sum: a variable, or an operation on sums."""
+    """A term of an index that is no sum: a variable, or an operation on sums."""
 
     kind: str
     args: tuple[object, ...]
@@ -43,25 +45,28 @@ class Sum:
         return Sum(frozenset((a, f) for a, f in terms.items() if f), self.constant + times * other.constant)
 
 
+Values: TypeAlias = NDArray[Any] | int
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The least and the greatest value: for each rTask, or one number where all are alike."""
+    """The least and the greatest value: one for each rTask, or a single number where all are equal."""
 
-    low: np.ndarray | int
-    high: np.ndarray | int
+    low: Values
+    high: Values
 
 
-_UNKNOWN = Interval(-FAR, FAR)
+_UNKNOWN = Interval(-UNBOUNDED, UNBOUNDED)
 _ZERO = Sum(frozenset(), 0)
 
 
 def operation(call: Call) -> str:
-    """The name of what is called, without its family; empty for a function of the module."""
+    """The name of an intrinsic without its prefix; empty for a call of a function of the module."""
     return str(getattr(call.op, "name", "")).rpartition(".")[2]
 
 
 class Bounds:
-    """What is known of variables and sums in the scope that a walk through a function has reached.
+    """The bounds of variables and sums in the scope that a walk through a function has reached.
 
     Parameters
     ----------
@@ -69,35 +74,35 @@ class Bounds:
 
     Attributes
     ----------
-    alive : numpy.ndarray
-        Which rTasks can come here at all.
+    reachable : numpy.ndarray
+        Which rTasks can reach the scope.
     """
 
     def __init__(self, num_rtasks: int) -> None:
-        self.alive = np.ones(num_rtasks, bool)
+        self.reachable = np.ones(num_rtasks, bool)
         self._ranges: dict[tirx.Var, Interval] = {}
         self._sums: dict[tirx.Var, Sum] = {}
         self._limits: dict[Terms, Interval] = {}
         self._fresh = itertools.count()
 
     def set_range(self, var: tirx.Var, interval: Interval) -> None:
-        """Let a variable take the values of an interval."""
+        """Set the interval of a variable."""
         self._ranges[var] = interval
 
     def set_value(self, var: tirx.Var, value: Expr) -> None:
-        """Let a variable stand for an expression."""
+        """Define a variable by an expression."""
         self._sums[var] = self._sum(value)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is assumed within a scope is forgotten at its end."""
-        alive, limits = self.alive, self._limits
+        """A scope: assumptions that are made in it end with it."""
+        reachable, limits = self.reachable, self._limits
         self._limits = dict(limits)
         yield
-        self.alive, self._limits = alive, limits
+        self.reachable, self._limits = reachable, limits
 
     def assume(self, condition: Expr, holds: bool = True) -> None:
-        """Take a condition for true, or for false, until the scope ends; ignore what is no comparison."""
+        """Assume that a condition is true, or false, until the scope ends; ignore what is no comparison of integers."""
         match condition:
             case tirx.And() if holds:
                 self.assume(condition.a)
@@ -118,23 +123,23 @@ class Bounds:
                 self._at_most(a, b, -1 if strict == holds else 0)
 
     def assume_within(self, value: Expr, low: int, high: int) -> None:
-        """Take an expression for one that lies between two numbers, until the scope ends."""
+        """Assume that an expression is between two numbers, until the scope ends."""
         found = self._sum(value)
         self._limit(found, high)
         self._limit(_ZERO.plus(found, -1), -low)
 
     def interval(self, expr: Expr) -> Interval:
-        """Bounds of an expression, here."""
+        """Bounds of an expression in the current scope."""
         return self._bounds(self._sum(expr))
 
     def _at_most(self, a: Expr, b: Expr, difference: int) -> None:
-        """`a - b <= difference`."""
+        """Assume `a - b <= difference`."""
         if "int" in str(a.ty.dtype):
             self._limit(self._sum(a).plus(self._sum(b), -1), difference)
 
     def _limit(self, value: Sum, most: int) -> None:
-        """`value <= most`, and so the negated terms are at least something."""
-        self.alive = self.alive & (np.asarray(self._bounds(value).low) <= most)
+        """Assume `value <= most`: an upper bound of its terms, and a lower bound of the negated ones."""
+        self.reachable = self.reachable & (np.asarray(self._bounds(value).low) <= most)
         most -= value.constant
         old = self._limits.get(value.terms, _UNKNOWN)
         self._limits[value.terms] = Interval(old.low, np.minimum(old.high, most))
@@ -147,7 +152,7 @@ class Bounds:
             case tirx.IntImm():
                 return Sum(frozenset(), int(expr))
             case tirx.Var():
-                return self._sums[expr] if expr in self._sums else _single("variable", expr)
+                return self._sums[expr] if expr in self._sums else _atom_sum("variable", expr)
             case tirx.Add():
                 return self._sum(expr.a).plus(self._sum(expr.b))
             case tirx.Sub():
@@ -157,39 +162,39 @@ class Bounds:
             case tirx.FloorDiv() | tirx.FloorMod():
                 return self._divided(self._sum(expr.a), self._sum(expr.b), isinstance(expr, tirx.FloorMod))
             case tirx.Min() | tirx.Max():
-                kind = "least" if isinstance(expr, tirx.Min) else "greatest"
-                return _single(kind, self._sum(expr.a), self._sum(expr.b))
+                kind = "min" if isinstance(expr, tirx.Min) else "max"
+                return _atom_sum(kind, self._sum(expr.a), self._sum(expr.b))
             case tirx.Cast() if "int" in str(expr.value.ty.dtype):
                 return self._sum(expr.value)
             case tirx.Broadcast():
                 return self._sum(expr.value)
             case tirx.Ramp():
                 last = Sum(frozenset(), int(expr.lanes) - 1)
-                return self._sum(expr.base).plus(_single("up to", _product(self._sum(expr.stride), last)))
+                return self._sum(expr.base).plus(_atom_sum("ramp", _product(self._sum(expr.stride), last)))
             case tirx.Select():
-                return self._either(expr.true_value, expr.false_value)
+                return self._select(expr.true_value, expr.false_value)
             case Call() if operation(expr) == "if_then_else":
-                return self._either(expr.args[1], expr.args[2])
+                return self._select(expr.args[1], expr.args[2])
             case _:
-                return _single("unknown", next(self._fresh))
+                return _atom_sum("unknown", next(self._fresh))
 
-    def _either(self, a: Expr, b: Expr) -> Sum:
-        # Two choices between the same values need not choose alike.
-        return _single("either", self._sum(a), self._sum(b), next(self._fresh))
+    def _select(self, a: Expr, b: Expr) -> Sum:
+        # Each selection is an atom of its own: two of them between the same values may differ.
+        return _atom_sum("select", self._sum(a), self._sum(b), next(self._fresh))
 
     def _divided(self, dividend: Sum, divisor: Sum, remainder: bool) -> Sum:
         by = divisor.constant
         if divisor.terms or by < 1:
-            return _single("unknown", next(self._fresh))
+            return _atom_sum("unknown", next(self._fresh))
         if all(factor % by == 0 for _, factor in dividend.terms):
             if remainder:
                 return Sum(frozenset(), dividend.constant % by)
             return Sum(frozenset((a, factor // by) for a, factor in dividend.terms), dividend.constant // by)
-        return _single("remainder" if remainder else "quotient", dividend, by)
+        return _atom_sum("remainder" if remainder else "quotient", dividend, by)
 
     def _bounds(self, value: Sum) -> Interval:
-        low: np.ndarray | int = 0
-        high: np.ndarray | int = 0
+        low: Values = 0
+        high: Values = 0
         for atom, factor in value.terms:
             part = self._atom(atom)
             first, last = (part.low, part.high) if factor > 0 else (part.high, part.low)
@@ -197,7 +202,7 @@ class Bounds:
         limit = self._limits.get(value.terms)
         if limit is not None:
             low, high = np.maximum(low, limit.low), np.minimum(high, limit.high)
-        return Interval(_near(low + value.constant), _near(high + value.constant))
+        return Interval(_clamped(low + value.constant), _clamped(high + value.constant))
 
     def _atom(self, atom: Atom) -> Interval:
         found = self._unlimited(atom)
@@ -212,25 +217,25 @@ class Bounds:
                 return self._ranges.get(var, _UNKNOWN)
             case ("quotient" | "remainder") as kind, (Sum() as dividend, int(by)):
                 return (_quotient if kind == "quotient" else _remainder)(self._bounds(dividend), by)
-            case ("least" | "greatest" | "either" | "product") as kind, (Sum() as a, Sum() as b, *_):
+            case ("min" | "max" | "select" | "product") as kind, (Sum() as a, Sum() as b, *_):
                 return _COMBINED[kind](self._bounds(a), self._bounds(b))
-            case "up to", (Sum() as last,):
+            case "ramp", (Sum() as last,):
                 return _union(Interval(0, 0), self._bounds(last))
         return _UNKNOWN
 
 
-def _single(kind: str, *args: object) -> Sum:
+def _atom_sum(kind: str, *args: object) -> Sum:
     return Sum(frozenset([(Atom(kind, args), 1)]), 0)
 
 
 def _product(a: Sum, b: Sum) -> Sum:
     if not a.terms:
         return _ZERO.plus(b, a.constant)
-    return _ZERO.plus(a, b.constant) if not b.terms else _single("product", a, b)
+    return _ZERO.plus(a, b.constant) if not b.terms else _atom_sum("product", a, b)
 
 
-def _near(value: np.ndarray | int) -> np.ndarray | int:
-    return np.minimum(np.maximum(value, -FAR), FAR)
+def _clamped(value: Values) -> Values:
+    return np.minimum(np.maximum(value, -UNBOUNDED), UNBOUNDED)
 
 
 def _quotient(a: Interval, by: int) -> Interval:
@@ -243,11 +248,11 @@ def _remainder(a: Interval, by: int) -> Interval:
     return Interval(np.where(one_period, a.low % by, 0), np.where(one_period, a.high % by, by - 1))
 
 
-def _least(a: Interval, b: Interval) -> Interval:
+def _min(a: Interval, b: Interval) -> Interval:
     return Interval(np.minimum(a.low, b.low), np.minimum(a.high, b.high))
 
 
-def _greatest(a: Interval, b: Interval) -> Interval:
+def _max(a: Interval, b: Interval) -> Interval:
     return Interval(np.maximum(a.low, b.low), np.maximum(a.high, b.high))
 
 
@@ -255,12 +260,12 @@ def _union(a: Interval, b: Interval) -> Interval:
     return Interval(np.minimum(a.low, b.low), np.maximum(a.high, b.high))
 
 
-def _times(a: Interval, b: Interval) -> Interval:
-    """Of products of unbounded values nothing is known: they might overflow."""
+def _multiplied(a: Interval, b: Interval) -> Interval:
+    """The product; unknown for large values, whose product might overflow."""
     if max(np.max(np.abs(end)) for end in (a.low, a.high, b.low, b.high)) >= 1 << 30:
         return _UNKNOWN
     ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     return Interval(np.minimum.reduce(np.broadcast_arrays(*ends)), np.maximum.reduce(np.broadcast_arrays(*ends)))
 
 
-_COMBINED = {"least": _least, "greatest": _greatest, "either": _union, "product": _times}
+_COMBINED = {"min": _min, "max": _max, "select": _union, "product": _multiplied}

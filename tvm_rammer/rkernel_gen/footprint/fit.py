@@ -1,65 +1,69 @@
-"""Boxes of all rTasks as one affine footprint: digits of the rTask's index times coefficients."""
+"""Fits an affine footprint to the boxes of all rTasks: digits of the rTask's index times coefficients."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...ir import Footprint
 
-MOST_DIGITS = 4
+MAX_DIGITS = 4
+"""Digits that an rTask's index is split into, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """What each rTask touches.
+    """The bounding box of each rTask's accesses to a buffer.
 
     Parameters
     ----------
     low, high : numpy.ndarray
         First index and the one past the last, of shape (dimensions, rTasks).
     touched : numpy.ndarray
-        Which rTasks touch anything.
+        Which rTasks access the buffer.
     """
 
-    low: np.ndarray
-    high: np.ndarray
-    touched: np.ndarray
+    low: NDArray[Any]
+    high: NDArray[Any]
+    touched: NDArray[Any]
 
     @staticmethod
     def nothing(dimensions: int, num_rtasks: int) -> "Boxes":
-        """No rTask touches anything."""
+        """Boxes of rTasks that do not access the buffer."""
         low = np.zeros((dimensions, num_rtasks), np.int64)
         return Boxes(low, low, np.zeros(num_rtasks, bool))
 
     def joined(self, other: "Boxes") -> "Boxes":
         """For each rTask the smallest box around both."""
-        both, mine = self.touched & other.touched, self.touched & ~other.touched
-        low = np.where(both, np.minimum(self.low, other.low), np.where(mine, self.low, other.low))
-        high = np.where(both, np.maximum(self.high, other.high), np.where(mine, self.high, other.high))
+        both, only_self = self.touched & other.touched, self.touched & ~other.touched
+        low = np.where(both, np.minimum(self.low, other.low), np.where(only_self, self.low, other.low))
+        high = np.where(both, np.maximum(self.high, other.high), np.where(only_self, self.high, other.high))
         return Boxes(low, high, self.touched | other.touched)
 
     def mean_volume(self) -> float:
-        """Elements of a box, on average over the rTasks that touch anything."""
+        """Mean number of elements of a box, over the rTasks that access the buffer."""
         return float(np.prod(self.high - self.low, axis=0)[self.touched].mean()) if self.touched.any() else 0.0
 
 
 def fit(boxes: Boxes, shape: tuple[int, ...]) -> Footprint:
-    """The tightest footprint that covers the boxes, as far as a greedy search over the radices finds it.
+    """A tight footprint that covers the boxes, found by a greedy search over the radices.
 
     Parameters
     ----------
     boxes : Boxes
-        Within the shape.
+        Boxes within the shape.
     shape : tuple of int
+        Shape of the buffer.
     """
     dimensions, num_rtasks = boxes.low.shape
     if not boxes.touched.any():
         return Footprint((num_rtasks,), (0,) * dimensions, ((0,),) * dimensions, (0,) * dimensions)
     least = boxes.mean_volume()
     best = _fit_digits(boxes, (num_rtasks,), shape, least)
-    while volume(best, shape) > least and len(best.radices) < MOST_DIGITS:
+    while volume(best, shape) > least and len(best.radices) < MAX_DIGITS:
         found = best
         for radices in _split(best.radices):
             finer = _fit_digits(boxes, radices, shape, least)
@@ -74,7 +78,7 @@ def fit(boxes: Boxes, shape: tuple[int, ...]) -> Footprint:
 
 
 def volume(footprint: Footprint, shape: tuple[int, ...]) -> int:
-    """Elements of a box, as far as it fits into the shape."""
+    """Elements of a footprint's box, clipped to the shape."""
     return math.prod(min(extent, size) for extent, size in zip(footprint.extents, shape, strict=True))
 
 
@@ -89,8 +93,8 @@ def _split(radices: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def _fit_digits(boxes: Boxes, radices: tuple[int, ...], shape: tuple[int, ...], least: float) -> Footprint:
-    """Take a typical step of each digit for its coefficient; then move and widen the box until it covers all."""
-    # The median is exact where only the first or the last box is cut off; the mean is for uneven steps.
+    """Use a typical step of each digit as its coefficient; then move and widen the box until it covers all boxes."""
+    # The median is exact where only the first or the last box is clipped; the mean suits uneven steps.
     exact = _cover(boxes, radices, _steps(boxes, radices, boxes.low * 2, np.median))
     if volume(exact, shape) <= least:
         return exact
@@ -99,14 +103,14 @@ def _fit_digits(boxes: Boxes, radices: tuple[int, ...], shape: tuple[int, ...], 
 
 
 def _steps(
-    boxes: Boxes, radices: tuple[int, ...], doubled: np.ndarray, typical: Callable[..., np.ndarray]
-) -> np.ndarray:
-    """How far the boxes move with each digit, of shape (dimensions, digits)."""
+    boxes: Boxes, radices: tuple[int, ...], doubled: NDArray[Any], typical: Callable[..., NDArray[Any]]
+) -> NDArray[Any]:
+    """Steps of the boxes with each digit, of shape (dimensions, digits); `doubled` is twice their position."""
     dimensions = len(doubled)
     places, touched = doubled.reshape(dimensions, *radices), boxes.touched.reshape(radices)
     steps = np.zeros((dimensions, len(radices)), np.int64)
     for i, radix in enumerate(radices):
-        first, second = (_part(i, slice(a, b)) for a, b in ((0, radix - 1), (1, radix)))
+        first, second = (_slices(i, slice(a, b)) for a, b in ((0, radix - 1), (1, radix)))
         pairs = touched[first] & touched[second]
         if radix > 1 and pairs.any():
             moved = places[:, *second] - places[:, *first]
@@ -114,12 +118,12 @@ def _steps(
     return steps
 
 
-def _part(axis: int, part: slice) -> tuple[slice, ...]:
-    """An index that takes part of one axis, and all of those before it."""
+def _slices(axis: int, part: slice) -> tuple[slice, ...]:
+    """An index with a slice of one axis, and all elements of the axes before it."""
     return (*(slice(None) for _ in range(axis)), part)
 
 
-def _cover(boxes: Boxes, radices: tuple[int, ...], coefficients: np.ndarray) -> Footprint:
+def _cover(boxes: Boxes, radices: tuple[int, ...], coefficients: NDArray[Any]) -> Footprint:
     digits = np.stack(np.unravel_index(np.arange(boxes.low.shape[1]), radices))
     start = coefficients @ digits
     offsets = (boxes.low - start)[:, boxes.touched].min(axis=1)

@@ -1,8 +1,7 @@
-"""Which part of each buffer an rTask of a kernel touches: what lets an rTask wait for rTasks, not for operators.
+"""Which part of each buffer an rTask of a kernel accesses, so that it can wait for rTasks instead of operators.
 
-The walk bounds every index of every load and store, for all rTasks at once. What it finds holds for every
-execution; where it can prove nothing it says so. An index may leave its dimension, as in the CPU's windows that
-read an image as one long row: then it goes on in the next row.
+The walk bounds every index of every load and store, for all rTasks at once. The result holds for every execution. An
+index may exceed its dimension, as in CPU windows that read an image as one long row: then it continues in the next row.
 """
 
 import math
@@ -20,7 +19,7 @@ from .walk import UnknownCodeError, Walk
 
 
 def footprints_of(func: tirx.PrimFunc, num_rtasks: int, skip: Collection[int] = ()) -> tuple[Footprint | None, ...]:
-    """Find the box of each buffer that an rTask reads or writes.
+    """Compute the box of each buffer that an rTask reads or writes.
 
     Parameters
     ----------
@@ -28,13 +27,13 @@ def footprints_of(func: tirx.PrimFunc, num_rtasks: int, skip: Collection[int] = 
         A scheduled kernel, as in `kernel.ScheduledKernel`.
     num_rtasks : int
     skip : collection of int
-        Parameters that nobody asks about, as constants, which no rTask waits for: None for them.
+        Parameters whose footprint is not needed and is None, such as constants, which no rTask waits for.
 
     Returns
     -------
     tuple of (Footprint or None)
-        For each parameter; None where an rTask may touch all of it. A box may be larger than what is touched,
-        never smaller.
+        For each parameter; None where an rTask may access all of it. A box contains all elements that are
+        accessed, and perhaps more.
     """
     wanted = [p for i, p in enumerate(func.params) if i not in skip]
     walk = Walk(func, num_rtasks, wanted)
@@ -43,19 +42,19 @@ def footprints_of(func: tirx.PrimFunc, num_rtasks: int, skip: Collection[int] = 
     except UnknownCodeError:
         return (None,) * len(func.params)
     known = set(wanted) - _opaque(func)
-    return tuple(_region(walk.touched[p], walk.shapes[p]) if p in known else None for p in func.params)
+    return tuple(_tightest(walk.touched[p], walk.shapes[p]) if p in known else None for p in func.params)
 
 
 def covers(footprint: Footprint | None, num_rtasks: int, shape: tuple[int, ...]) -> bool:
-    """Whether rTasks may touch all elements of a buffer; False says that they surely leave some out.
+    """Whether rTasks may access all elements of a buffer; False proves that they do not access some.
 
     Parameters
     ----------
     footprint : Footprint or None
-        One of `footprints_of`.
+        A result of `footprints_of`.
     num_rtasks : int
     shape : tuple of int
-        Of the buffer.
+        Shape of the buffer.
     """
     if footprint is None:
         return True
@@ -67,11 +66,11 @@ def covers(footprint: Footprint | None, num_rtasks: int, shape: tuple[int, ...])
     return touched >= math.prod(shape)
 
 
-def _region(views: Sequence[Boxes], shape: tuple[int, ...]) -> Footprint:
-    """The tightest of the footprints in all views of a buffer; of equals that with most dimensions."""
+def _tightest(views: Sequence[Boxes], shape: tuple[int, ...]) -> Footprint:
+    """The tightest of the footprints in all views of a buffer; of equal ones that with most dimensions."""
     best, best_volume = Footprint((), (), (), ()), math.inf
     shapes = [_view(shape, merged) for merged in range(1, len(views) + 1)]
-    # The boxes themselves are as tight as a footprint can be: most views need no fit.
+    # No footprint is tighter than its boxes, so that most views need no fit.
     for boxes, view in sorted(zip(views, shapes, strict=True), key=lambda v: v[0].mean_volume()):
         if boxes.mean_volume() < best_volume:
             footprint = fit(boxes, view)
@@ -81,13 +80,13 @@ def _region(views: Sequence[Boxes], shape: tuple[int, ...]) -> Footprint:
 
 
 def _view(shape: tuple[int, ...], merged: int) -> tuple[int, ...]:
-    """A shape whose last `merged` dimensions are one."""
+    """A shape whose last `merged` dimensions are merged into one."""
     kept = len(shape) - merged
     return (*shape[:kept], math.prod(shape[kept:])) if merged > 1 else shape
 
 
 def _opaque(func: tirx.PrimFunc) -> set[tirx.Var]:
-    """Parameters that are used otherwise than by loads and stores: nobody knows what is done with a pointer."""
+    """Parameters that have other uses than loads and stores: accesses through a pointer are unknown."""
     used = dict.fromkeys(func.params, 0)
 
     def count(amount: int, source: Expr) -> None:

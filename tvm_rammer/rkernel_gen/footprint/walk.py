@@ -1,24 +1,27 @@
-"""A walk through a scheduled function that boxes every load and store of its parameters."""
+"""A walk through a scheduled function that collects the bounding boxes of loads and stores of its parameters."""
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tvm
 import tvm_ffi
+from numpy.typing import NDArray
 from tvm import s_tir, tirx
 from tvm.ir import Call, Expr, StringImm, TensorLoad
 
+from ..analysis.work import shape_of
 from .bounds import Bounds, Interval, operation
 from .fit import Boxes
 
 
 class UnknownCodeError(Exception):
-    """The walk met something that it cannot look into."""
+    """The function has a statement or expression that the walk does not support."""
 
 
 class Walk:
-    """Carries the bounds along, and collects the boxes.
+    """Visits a function's statements; keeps the bounds of their scopes, and collects boxes.
 
     Parameters
     ----------
@@ -26,17 +29,17 @@ class Walk:
         A scheduled kernel of static shapes.
     num_rtasks : int
     params : sequence of tirx.Var
-        Those of its parameters whose boxes are wanted.
+        The parameters whose boxes are collected.
 
     Attributes
     ----------
     touched : dict of tirx.Var to list of Boxes
-        For each of these, seen with its last 1, 2, ... dimensions as one.
+        Boxes of each of these parameters in its views: with its last 1, 2, ... dimensions merged into one.
     """
 
     def __init__(self, func: tirx.PrimFunc, num_rtasks: int, params: Sequence[tirx.Var]) -> None:
         self.num_rtasks = num_rtasks
-        self.shapes = {p: tuple(int(s) for s in p.shape) for p in params}
+        self.shapes = {p: shape_of(p) for p in params}
         self.touched = {
             p: [Boxes.nothing(len(s) - n, num_rtasks) for n in range(max(1, len(s)))] for p, s in self.shapes.items()
         }
@@ -52,7 +55,7 @@ class Walk:
         Raises
         ------
         UnknownCodeError
-            Of a kind that no kernel here consists of.
+            The statement is of an unsupported kind.
         """
         match stmt:
             case tirx.SeqStmt():
@@ -106,7 +109,7 @@ class Walk:
     def _block(self, realize: s_tir.SBlockRealize) -> None:
         block = realize.block
         if block.match_buffers:
-            raise UnknownCodeError("a block that gives buffers another name")
+            raise UnknownCodeError("a block with match_buffers")
         with self._bounds.scope():
             self._bounds.assume(realize.predicate)
             for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
@@ -143,7 +146,7 @@ class Walk:
                 for index in expr.indices:
                     self._expression(index)
             case Call() if operation(expr) == "if_then_else":
-                self._choice(*expr.args)
+                self._selection(*expr.args)
             case Call():
                 for arg in expr.args:
                     self._expression(arg)
@@ -157,7 +160,7 @@ class Walk:
                 for part in _operands(expr):
                     self._expression(part)
 
-    def _choice(self, condition: Expr, then: Expr, otherwise: Expr) -> None:
+    def _selection(self, condition: Expr, then: Expr, otherwise: Expr) -> None:
         self._expression(condition)
         for holds, value in ((True, then), (False, otherwise)):
             with self._bounds.scope():
@@ -183,7 +186,7 @@ class Walk:
             touched[merged - 1] = touched[merged - 1].joined(self._boxes([*bounds[:kept], within], view))
 
     def _boxes(self, bounds: Sequence[Interval], shape: tuple[int, ...]) -> Boxes:
-        """Boxes within a shape; an index past the end of a dimension goes on in the one before."""
+        """Boxes within a shape; an index past the end of a dimension is carried to the one before."""
         low, high = (np.zeros((len(shape), self.num_rtasks), np.int64) for _ in range(2))
         for d, interval in enumerate(bounds):
             low[d], high[d] = interval.low, interval.high
@@ -195,11 +198,11 @@ class Walk:
             high[d - 1] += last
         if shape:
             low[0], high[0] = np.clip(low[0], 0, shape[0] - 1), np.clip(high[0], 0, shape[0] - 1)
-        return Boxes(low, high + 1, self._bounds.alive)
+        return Boxes(low, high + 1, self._bounds.reachable)
 
 
-def _block_indices(body: tirx.Stmt, num_rtasks: int) -> dict[str, np.ndarray]:
-    """The block indices of all rTasks: x is the fastest, as the hardware numbers threads."""
+def _block_indices(body: tirx.Stmt, num_rtasks: int) -> dict[str, NDArray[Any]]:
+    """The block indices of all rTasks; x varies fastest, as in CUDA's numbering of threads."""
     extents: dict[str, int] = {}
 
     def visit(loop: tirx.For) -> None:

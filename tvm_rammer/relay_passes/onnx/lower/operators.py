@@ -8,7 +8,11 @@ from onnx import TensorProto
 
 from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
 from ..read import default_opset
+from .elementwise import ELEMENTWISE
+from .indexing import INDEXING
+from .layers import LAYERS
 from .quantised import QUANTISED
+from .resize import RESIZES
 from .spectra import SPECTRA
 
 _FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE")}
@@ -140,6 +144,10 @@ _LOWERED = {
     ("", "ReverseSequence"): _reverse_sequence,
     ("", "LpNormalization"): _lp_normalization,
     ("", "Col2Im"): _col2im,
+    **ELEMENTWISE,
+    **INDEXING,
+    **LAYERS,
+    **RESIZES,
     **SPECTRA,
     **QUANTISED,
 }

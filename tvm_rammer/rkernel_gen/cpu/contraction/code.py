@@ -1,34 +1,34 @@
-"""The schedule of a convolution or matrix product: output channels in vectors, pixels in registers."""
+"""The schedule of a convolution or matrix product: vectors of output channels, registers of pixels."""
 
 from dataclasses import dataclass
 
-import tvm
 from tvm import s_tir, tirx
 from tvm.ir import Expr
 from tvm.s_tir.schedule import SBlockRV
 
 from ....kernel import Pack
-from ...analysis.anchor import Anchor, blocks_of, find_anchor, has_branch, is_reduction, outputs_of
+from ...analysis.anchor import Anchor, find_anchor
+from ...analysis.blocks import SPATIAL, blocks_of, has_branch, is_reduction, new_schedule, outputs_of
 
 LAYOUT_REWRITE = "meta_schedule.layout_rewrite_preproc"
-"""How TVM marks a block that lays out a constant anew."""
+"""TVM's annotation of a block that packs a constant."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
-    """A tiling: how channels and rows are cut into rTasks, and the register tile inside.
+class ContractionTile:
+    """How channels and rows are split into rTasks, and the register tile of an rTask.
 
     Parameters
     ----------
-    lanes : int
+    simd : int
         Elements of a vector.
     vectors, pixels : int
         Extents of the register tile.
     channel_parts, row_parts : int
-        Into how many rTasks the channels and the rows are cut.
+        Numbers of rTasks that the channels and the rows are split into.
     """
 
-    lanes: int
+    simd: int
     vectors: int
     pixels: int
     channel_parts: int
@@ -41,42 +41,43 @@ def extent_of(block: s_tir.SBlock, axis: int) -> int:
 
 
 def outer_axes(block: s_tir.SBlock, anchor: Anchor) -> list[int]:
-    """Spatial axes besides the vector's and the innermost row's; the last of them is cut into rTasks."""
-    spatial = [i for i, axis in enumerate(block.iter_vars) if axis.iter_type == 0]
+    """Spatial axes except the vector's and the innermost row's; the last of them is split into rTasks."""
+    spatial = [i for i, axis in enumerate(block.iter_vars) if axis.iter_type == SPATIAL]
     return [i for i in spatial if i not in (anchor.vector, anchor.row)]
 
 
 def row_axis_of(block: s_tir.SBlock, anchor: Anchor) -> int:
-    """The axis that is cut into `row_parts`: the last outer one; -1, and the pixels are, where there is none."""
+    """The axis that is split into `row_parts`: the last outer one; -1 where there is none, and pixels are split."""
     outer = [i for i in outer_axes(block, anchor) if extent_of(block, i) > 1]
     return outer[-1] if outer else -1
 
 
-def pack_of(shape: tuple[int, ...], dim: int, lanes: int) -> Pack:
-    """Weights with the vector axis cut: [.., channel, ..] becomes [channel // lanes, .., channel % lanes]."""
-    whole = tuple(int(s) for s in shape)
-    split = (*whole[:dim], whole[dim] // lanes, lanes, *whole[dim + 1 :])
+def pack_of(shape: tuple[int, ...], dim: int, simd: int) -> Pack:
+    """Pack weights with the vector axis split: [.., channel, ..] becomes [channel // simd, .., channel % simd]."""
+    split = (*shape[:dim], shape[dim] // simd, simd, *shape[dim + 1 :])
     rest = [a for a in range(len(split)) if a not in (dim, dim + 1)]
-    return Pack(whole, split, (dim, *rest, dim + 1))
+    return Pack(shape, split, (dim, *rest, dim + 1))
 
 
-def contraction_schedule(func: tirx.PrimFunc, tile: Tile, *, pack: bool, inside: bool = False) -> s_tir.Schedule:
+def contraction_schedule(
+    func: tirx.PrimFunc, tile: ContractionTile, *, pack: bool, inside: bool = False
+) -> s_tir.Schedule:
     """Schedule the function of a tiling, as `main` of a module; its outermost loop is parallel.
 
     Parameters
     ----------
     pack : bool
-        Whether the weight is laid out anew.
+        Whether the weight is packed.
     inside : bool
-        Whether a block of the function does so, as TVM's MetaSchedule has it, which takes such blocks out of
-        the function itself. Otherwise the parameter has the new layout.
+        Whether a block of the function packs it, which MetaSchedule moves out of the function later. Otherwise the
+        parameter has the packed layout.
 
     Raises
     ------
     ScheduleError
         TVM cannot apply the tiling.
     """
-    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    sch = new_schedule(func)
     anchor = find_anchor(sch)
     assert anchor is not None  # the caller found it in the same function
     block = anchor.block
@@ -88,17 +89,17 @@ def contraction_schedule(func: tirx.PrimFunc, tile: Tile, *, pack: bool, inside:
             copied = sch.cache_read(block, anchor.weight, "global")
             sch.annotate(copied, LAYOUT_REWRITE, True)
         ndim = len(sch.get(block).reads[anchor.weight].region)
-        sch.transform_layout(block, ("read", anchor.weight), _split_to_ends(anchor.vector_dim, tile.lanes, ndim))
-    # Without an epilogue a copy takes its place: the product goes into registers first either way.
+        sch.transform_layout(block, ("read", anchor.weight), _split_to_ends(anchor.vector_dim, tile.simd, ndim))
+    # Without an epilogue a copy takes its place, so that the product is accumulated in registers either way.
     epilogue = _inline_epilogue(sch, block) or sch.cache_write(block, 0, "local")
     write_dim = _write_dim(sch.get(block), anchor.vector)
     ndim = len(sch.get(block).writes[0].region)
-    sch.transform_layout(block, ("write", 0), _split_inner(write_dim, tile.lanes, ndim))
+    sch.transform_layout(block, ("write", 0), _split_inner(write_dim, tile.simd, ndim))
 
     loops = sch.get_loops(block)
-    reduction = loops[sum(axis.iter_type == 0 for axis in sch.get(block).iter_vars) :]
-    channel_part, channel, vector, lane = sch.split(
-        loops[anchor.vector], [tile.channel_parts, None, tile.vectors, tile.lanes]
+    reduction = loops[sum(axis.iter_type == SPATIAL for axis in sch.get(block).iter_vars) :]
+    channel_part, channel, vector, element = sch.split(
+        loops[anchor.vector], [tile.channel_parts, None, tile.vectors, tile.simd]
     )
     pixel_loops, row_loops = [], []
     if anchor.row >= 0:
@@ -112,7 +113,7 @@ def contraction_schedule(func: tirx.PrimFunc, tile: Tile, *, pack: bool, inside:
     sch.reorder(
         *batch, channel_part, *row_loops[:1],
         channel, *row_loops[1:], *pixel_loops[:1],
-        *reduction, *pixel_loops[1:], vector, lane,
+        *reduction, *pixel_loops[1:], vector, element,
     )  # fmt: skip
     rtask = sch.fuse(*batch, channel_part, *row_loops[:1])
     sch.parallel(rtask)
@@ -122,14 +123,14 @@ def contraction_schedule(func: tirx.PrimFunc, tile: Tile, *, pack: bool, inside:
     sch.set_scope(block, 0, "local")
     for loop in (*pixel_loops[1:], vector):
         sch.unroll(loop)
-    sch.vectorize(lane)
+    sch.vectorize(element)
     if reduction:
         sch.decompose_reduction(block, reduction[0])
     return sch
 
 
 def _inline_producers(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
-    """Inline what only rearranges the data; return the padding, which is computed once an rTask."""
+    """Inline blocks that only rearrange the data; return the padding, which each rTask computes once."""
     padding = []
     for producer in list(sch.get_producers(block)):
         if has_branch(sch, producer):
@@ -142,7 +143,7 @@ def _inline_producers(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
 
 
 def _inline_epilogue(sch: s_tir.Schedule, block: SBlockRV) -> SBlockRV | None:
-    """Inline all that is computed of the block's results, or beside them, into the last block.
+    """Inline all blocks that use the block's results, or are used with them, into the last block.
 
     Returns
     -------
@@ -167,19 +168,19 @@ def _write_dim(block: s_tir.SBlock, axis: int) -> int:
     return next(d for d, r in enumerate(region) if r.min.same_as(var))
 
 
-def _split_to_ends(dim: int, lanes: int, ndim: int) -> tirx.IndexMap:
+def _split_to_ends(dim: int, simd: int, ndim: int) -> tirx.IndexMap:
     """The index map of `pack_of`."""
 
     def index_map(*index: Expr) -> tuple[Expr, ...]:
-        return (index[dim] // lanes, *index[:dim], *index[dim + 1 :], index[dim] % lanes)
+        return (index[dim] // simd, *index[:dim], *index[dim + 1 :], index[dim] % simd)
 
     return tirx.IndexMap.from_func(index_map, ndim=ndim)
 
 
-def _split_inner(dim: int, lanes: int, ndim: int) -> tirx.IndexMap:
-    """Leave dimension `dim` in place as blocks of `lanes`; the place within a block comes last."""
+def _split_inner(dim: int, simd: int, ndim: int) -> tirx.IndexMap:
+    """Split dimension `dim` into vectors, which stay in its place, and their elements, which come last."""
 
     def index_map(*index: Expr) -> tuple[Expr, ...]:
-        return (*index[:dim], index[dim] // lanes, *index[dim + 1 :], index[dim] % lanes)
+        return (*index[:dim], index[dim] // simd, *index[dim + 1 :], index[dim] % simd)
 
     return tirx.IndexMap.from_func(index_map, ndim=ndim)

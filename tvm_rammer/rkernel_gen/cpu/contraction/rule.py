@@ -1,9 +1,9 @@
 """CPU tilings of convolutions and matrix products: output channels in vectors, pixels in registers.
 
-One rTask computes a block of channels and rows. Inside, a register tile holds `pixels x vectors`
-accumulators: each step of the reduction loads `vectors` vectors of weights and broadcasts `pixels`
-values. Constant weights are packed so that those loads are contiguous. This is the outer-product
-micro-kernel of Goto and van de Geijn (TOMS 2008) with the roles of A and B taken by pixels and weights.
+An rTask computes a block of channels and rows. Its register tile has `pixels x vectors` accumulators: each step of the
+reduction loads `vectors` vectors of weights and broadcasts `pixels` values. Constant weights are packed so that these
+loads are contiguous. This is the outer-product micro-kernel of Goto and van de Geijn (TOMS 2008), with pixels as A and
+weights as B.
 """
 
 import itertools
@@ -12,39 +12,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import tvm
-from tvm import s_tir, tirx
+from tvm import tirx
 from tvm.s_tir.schedule import ScheduleError
 
 from ....ir import ITEM_BYTES
 from ....kernel import ScheduledKernel
-from ...analysis.anchor import REDUCTION, find_anchor, one_result
-from ...tiling import Function, Tiling
+from ...analysis.anchor import find_anchor
+from ...analysis.blocks import REDUCTION, new_schedule, one_result
+from ...analysis.work import Work, shape_of
+from ...tiling import Function, Tiling, choices_of
 from .. import cost
-from ..space import MOST_RTASKS_PER_UNIT, choices_of, divisors, finish, pick, useful
-from .code import Tile, contraction_schedule, extent_of, outer_axes, pack_of, row_axis_of
+from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_kernel
+from .code import ContractionTile, contraction_schedule, extent_of, outer_axes, pack_of, row_axis_of
 
-REGISTERS = 24
-"""Vector registers that the accumulators may take, of 32 (AVX-512); half of that on AVX2, which has 16."""
-MOST_VECTORS = 8
+MAX_ACCUMULATORS = 24
+"""Vector registers of a register tile's accumulators, of 32 (AVX-512); half as many on AVX2, which has 16."""
+MAX_VECTORS = 8
+"""Vectors of a register tile."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
-    """What the tilings of a function depend on.
+class Contraction:
+    """A convolution or matrix product, as far as tilings depend on it.
 
     Parameters
     ----------
     weight : int
-        The parameter that is the weight.
+        Position of the weight among the function's parameters.
     vector_dim : int
-        Its dimension of channels.
+        The weight's dimension of channels.
     channels, pixels, rows, batch : int
-        Extents: of the vectors' axis, of the register tile's other axis, of the axis that is cut into
-        `row_parts` (0: the pixels are), and of all others, each of whose elements is at least one rTask.
+        Extents: of the vectors' axis, of the register tile's other axis, of the axis that is split into `row_parts`
+        (0 where the pixels are), and of all others together, each element of which is one rTask or several.
     weights : int
         Bytes of weights that are multiplied with a pixel.
-    item : int
+    itemsize : int
         Bytes of an element.
     results : int
         Elements of the output.
@@ -59,14 +61,14 @@ class _Form:
     rows: int
     batch: int
     weights: int
-    item: int
+    itemsize: int
     results: int
     scattered: bool
 
 
 @lru_cache(maxsize=64)
-def _form(func: tirx.PrimFunc) -> _Form | None:
-    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+def _find_contraction(func: tirx.PrimFunc) -> Contraction | None:
+    sch = new_schedule(func)
     anchor = find_anchor(sch)
     if anchor is None or not one_result(sch):
         return None
@@ -76,19 +78,19 @@ def _form(func: tirx.PrimFunc) -> _Form | None:
     if param is None:
         return None
     row = row_axis_of(block, anchor)
-    item = ITEM_BYTES[str(block.writes[0].source.dtype)]
+    itemsize = ITEM_BYTES[str(block.writes[0].source.dtype)]
     channels = extent_of(block, anchor.vector)
     reduced = (i for i, axis in enumerate(block.iter_vars) if axis.iter_type == REDUCTION)
-    return _Form(
+    return Contraction(
         weight=param,
         vector_dim=anchor.vector_dim,
         channels=channels,
         pixels=extent_of(block, anchor.row) if anchor.row >= 0 else 1,
         rows=extent_of(block, row) if row >= 0 else 0,
         batch=math.prod(extent_of(block, i) for i in outer_axes(block, anchor) if i != row),
-        weights=channels * math.prod(extent_of(block, i) for i in reduced) * item,
-        item=item,
-        results=math.prod(int(s) for s in block.writes[0].source.shape),
+        weights=channels * math.prod(extent_of(block, i) for i in reduced) * itemsize,
+        itemsize=itemsize,
+        results=math.prod(shape_of(block.writes[0].source)),
         scattered=not block.writes[0].region[-1].min.same_as(block.iter_vars[anchor.vector].var),
     )
 
@@ -100,61 +102,63 @@ class ContractionRule:
     name: str = "contraction"
 
     def tilings(self, function: Function) -> Sequence[Tiling]:
-        """All register tiles that fit the registers, with all cuts."""
-        form = _applicable(function)
-        if form is None:
+        """All register tiles that fit into the registers, with all splits into rTasks."""
+        problem = _applicable(function)
+        if problem is None:
             return ()
-        return useful([_tiling(form, function, tile) for tile in _tiles(form, function)])
+        return prune([_tiling(problem, function, tile) for tile in _tiles(problem, function)])
 
     def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
         """Schedule one of them."""
-        form = _applicable(function)
-        if form is None:
+        problem = _applicable(function)
+        if problem is None:
             return None
-        tile = pick(_tiles(form, function), choices)
+        tile = find_tile(_tiles(problem, function), choices)
         if tile is None:
             return None
-        pack = form.weight in function.constants
+        pack = problem.weight in function.constants
         try:
             sch = contraction_schedule(function.func, tile, pack=pack)
             stock = contraction_schedule(function.func, tile, pack=True, inside=True) if pack else sch
         except ScheduleError:
             return None
-        weight = function.func.params[form.weight]
-        packs = {form.weight: pack_of(weight.shape, form.vector_dim, tile.lanes)} if pack else {}
+        weight = function.func.params[problem.weight]
+        packs = {problem.weight: pack_of(shape_of(weight), problem.vector_dim, tile.simd)} if pack else {}
         trace = stock.trace.simplified(False)
-        return finish(function, _tiling(form, function, tile), sch.mod["main"], packs, trace)
+        return scheduled_kernel(function, _tiling(problem, function, tile), sch.mod["main"], packs, trace)
 
 
-def _applicable(function: Function) -> _Form | None:
-    """The form of a function whose weight can be read in vectors: packed, or as it lies."""
-    form = _form(function.func)
-    if form is None:
+def _applicable(function: Function) -> Contraction | None:
+    """The contraction of a function whose weight can be read in vectors: packed, or without packing."""
+    problem = _find_contraction(function.func)
+    if problem is None:
         return None
-    contiguous = form.vector_dim == len(function.func.params[form.weight].shape) - 1
-    return form if contiguous or form.weight in function.constants else None
+    contiguous = problem.vector_dim == len(function.func.params[problem.weight].shape) - 1
+    return problem if contiguous or problem.weight in function.constants else None
 
 
-def _tiling(form: _Form, function: Function, tile: Tile) -> Tiling:
-    rtasks = form.batch * tile.channel_parts * tile.row_parts
-    register = cost.Register(tile.vectors, tile.pixels, tile.lanes, form.results, form.scattered)
-    work = cost.Work.of(function.func)
-    time = cost.contraction_us(work, rtasks, register, function.device)
-    data = (work.nbytes - form.weights - form.results * form.item) / (form.batch * tile.row_parts)
-    late = cost.late_us(form.weights / tile.channel_parts, max(0.0, data), register, function.device)
-    return Tiling("contraction", choices_of(tile), rtasks, time, late)
+def _tiling(problem: Contraction, function: Function, tile: ContractionTile) -> Tiling:
+    rtasks = problem.batch * tile.channel_parts * tile.row_parts
+    register_tile = cost.RegisterTile(tile.vectors, tile.pixels, tile.simd, problem.results, problem.scattered)
+    work = Work.of(function.func)
+    rtask_us = cost.contraction_us(work, rtasks, register_tile, function.device)
+    data = (work.nbytes - problem.weights - problem.results * problem.itemsize) / (problem.batch * tile.row_parts)
+    refill_us = cost.refill_us(problem.weights / tile.channel_parts, max(0.0, data), register_tile, function.device)
+    return Tiling("contraction", choices_of(tile), rtasks, rtask_us, refill_us)
 
 
-def _tiles(form: _Form, function: Function) -> Iterator[Tile]:
+def _tiles(problem: Contraction, function: Function) -> Iterator[ContractionTile]:
     device = function.device
-    widest = max(1, device.vector_bytes // form.item)
-    lanes = max(w for w in divisors(form.channels) if w <= widest)
-    budget = REGISTERS if device.vector_bytes >= 64 else REGISTERS // 2
-    for vectors, pixels in itertools.product(divisors(form.channels // lanes), divisors(form.pixels)):
-        if vectors > MOST_VECTORS or vectors * pixels > budget:
+    widest = max(1, device.vector_bytes // problem.itemsize)
+    simd = max(w for w in divisors(problem.channels) if w <= widest)
+    max_accumulators = MAX_ACCUMULATORS if device.vector_bytes >= 64 else MAX_ACCUMULATORS // 2
+    for vectors, pixels in itertools.product(divisors(problem.channels // simd), divisors(problem.pixels)):
+        if vectors > MAX_VECTORS or vectors * pixels > max_accumulators:
             continue
-        rows = form.rows or form.pixels // pixels
-        for channel_parts, row_parts in itertools.product(divisors(form.channels // lanes // vectors), divisors(rows)):
+        rows = problem.rows or problem.pixels // pixels
+        for channel_parts, row_parts in itertools.product(
+            divisors(problem.channels // simd // vectors), divisors(rows)
+        ):
             parts = channel_parts * row_parts
-            if parts == 1 or form.batch * parts <= MOST_RTASKS_PER_UNIT * device.units:
-                yield Tile(lanes, vectors, pixels, channel_parts, row_parts)
+            if parts == 1 or problem.batch * parts <= MAX_RTASKS_PER_UNIT * device.units:
+                yield ContractionTile(simd, vectors, pixels, channel_parts, row_parts)

@@ -1,1 +1,1 @@
-"""Any function on a CPU: `read` looks at it, `rule` has the tilings, `cost` predicts them, `code` schedules one."""
+"""Any function on a CPU: `read` analyses it, `rule` lists its tilings, `cost` predicts them, `code` schedules one."""

@@ -1,4 +1,4 @@
-"""The schedule of any function on a CPU: its outputs are cut, and what they need is computed near by."""
+"""The schedule of any function on a CPU: outputs are split into rTasks, and producers move into their loops."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,59 +8,69 @@ from tvm import s_tir, tirx
 from tvm.ir import Expr, TensorLoad
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
-from ...analysis.anchor import REDUCTION, SPATIAL, blocks_of, calls, has_branch, is_reduction, outputs_of
-from .read import cuts_of, exact_axes, flat_axes, producers_of, reads_along, spatial_axes, start, vector_width
+from ...analysis.blocks import (
+    REDUCTION,
+    SPATIAL,
+    blocks_of,
+    calls,
+    has_branch,
+    is_reduction,
+    outputs_of,
+    producers_of,
+)
+from .read import exact_axes, flat_axes, inlined_schedule, reads_along, spatial_axes, splits_of, vector_width
 
-SHORTEST_VECTOR = 4
-MOST_COPIES = 4
-"""Elements of an output's row that may be copies of one element of the input, and are written together."""
+MIN_VECTOR = 4
+"""Elements of a vector, at least; shorter loops stay scalar."""
+MAX_COPIES = 4
+"""Copies of one input element in an output's row that are unrolled, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """A loop of an output, and the axes that it walks through."""
+    """A loop of an output, and the axes that it iterates over."""
 
     rv: LoopRV
     axes: frozenset[int]
 
 
-def generic_schedule(func: tirx.PrimFunc, parts: int, lanes: int) -> s_tir.Schedule:
+def generic_schedule(func: tirx.PrimFunc, parts: int, simd: int) -> s_tir.Schedule:
     """Schedule the function, as `main` of a module; its outermost loop is parallel.
 
     Parameters
     ----------
     parts : int
         Number of rTasks.
-    lanes : int
+    simd : int
         Elements of a vector.
 
     Raises
     ------
     ScheduleError
-        The function's blocks cannot be moved so, or an output cannot be cut so.
+        The function's blocks cannot be moved into the outputs' loops, or an output cannot be split into `parts`.
     """
-    sch = start(func)
+    sch = inlined_schedule(func)
     reductions = [b for b in blocks_of(sch) if is_reduction(sch, b)]
-    in_lanes = [b for b in (_lanes_apart(sch, r, lanes) for r in reductions) if b is not None]
+    partials = [b for b in (_partial_sums(sch, r, simd) for r in reductions) if b is not None]
     depths: dict[str, int] = {}
     for output in outputs_of(sch):
         exact = exact_axes(sch, output)
-        loops = _cut(sch, output, parts)
+        loops = _split_output(sch, output, parts)
         sch.parallel(loops[0].rv)
         depths |= _place_producers(sch, output, loops, exact)
-    for block in in_lanes:
-        lane, *others = sch.get_loops(block)[depths[_name(sch, block)] + 1 :]
+    for block in partials:
+        element, *others = sch.get_loops(block)[depths[_name(sch, block)] + 1 :]
         if others:
-            sch.reorder(*others, lane)
-        sch.vectorize(lane)
+            sch.reorder(*others, element)
+        sch.vectorize(element)
     for block in blocks_of(sch):
         loops = sch.get_loops(block)[depths.get(_name(sch, block), 0) + 1 :]
         if is_reduction(sch, block):
-            _vectorize_columns(sch, block, loops, lanes)
+            _vectorize_columns(sch, block, loops, simd)
         elif has_branch(sch, block):
             continue
         elif calls(sch, block) and flat_axes(sch.get(block)) == 1:
-            _vectorize(sch, loops, lanes)
+            _vectorize(sch, loops, simd)
         else:
             _unroll_copies(sch, block, loops)
     return sch
@@ -70,26 +80,26 @@ def _name(sch: s_tir.Schedule, block: SBlockRV) -> str:
     return str(sch.get(block).name_hint)
 
 
-def _lanes_apart(sch: s_tir.Schedule, block: SBlockRV, lanes: int) -> SBlockRV | None:
-    """Let a reduction run in vectors along its last axis, each lane for itself: return the block that does so."""
+def _partial_sums(sch: s_tir.Schedule, block: SBlockRV, simd: int) -> SBlockRV | None:
+    """Split a reduction along its last axis into a vector of partial sums; return the block that computes these."""
     axes, loops = list(sch.get(block).iter_vars), sch.get_loops(block)
     last = max(i for i, axis in enumerate(axes) if axis.iter_type == REDUCTION)
-    width = vector_width(int(axes[last].dom.extent), lanes)
-    if width < SHORTEST_VECTOR or len(loops) != len(axes) or not reads_along(sch.get(block), axes[last].var):
+    width = vector_width(int(axes[last].dom.extent), simd)
+    if width < MIN_VECTOR or len(loops) != len(axes) or not reads_along(sch.get(block), axes[last].var):
         return None
     try:
-        _, lane = sch.split(loops[last], [None, width])
-        return sch.rfactor(lane, factor_axis=len(sch.get(block).writes[0].region))
+        _, element = sch.split(loops[last], [None, width])
+        return sch.rfactor(element, factor_axis=len(sch.get(block).writes[0].region))
     except ScheduleError:
         return None
 
 
-def _cut(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> list[_Loop]:
-    """Cut the outer spatial loops of a block into rTasks; return the rTasks' loop, and those in it that count."""
+def _split_output(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> list[_Loop]:
+    """Split the outer spatial loops of a block into rTasks; return the loop over rTasks and those in it."""
     axes = sch.get(block).iter_vars
-    cuts = cuts_of([int(axis.dom.extent) for axis in spatial_axes(sch.get(block))], parts)
-    if cuts is None:
-        raise ScheduleError(f"an output cannot be cut into {parts} rTasks")
+    splits = splits_of([int(axis.dom.extent) for axis in spatial_axes(sch.get(block))], parts)
+    if splits is None:
+        raise ScheduleError(f"an output cannot be split into {parts} rTasks")
     by_axis = _loops_by_axis(sch, block)
     sums = [loop for loop, axis in zip(by_axis, axes, strict=True) if axis.iter_type == REDUCTION]
     results = [loop for loop, axis in zip(by_axis, axes, strict=True) if axis.iter_type == SPATIAL]
@@ -99,12 +109,12 @@ def _cut(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> list[_Loop]:
         sch.reorder(*results, *sums)
     outer, inner = [], []
     for n, loop in enumerate(results):
-        if n < len(cuts) and cuts[n] == int(sch.get(loop).extent):
+        if n < len(splits) and splits[n] == int(sch.get(loop).extent):
             outer.append(loop)
-        elif n >= len(cuts) or cuts[n] == 1:
+        elif n >= len(splits) or splits[n] == 1:
             inner.append(_Loop(loop, frozenset([n])))
         else:
-            part, rest = sch.split(loop, [cuts[n], None])
+            part, rest = sch.split(loop, [splits[n], None])
             outer.append(part)
             inner.append(_Loop(rest, frozenset([n])))
     if not outer:
@@ -112,21 +122,21 @@ def _cut(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> list[_Loop]:
     else:
         sch.reorder(*outer)
         rtask = sch.fuse(*outer) if len(outer) > 1 else outer[0]
-    inner = _join_flat(sch, inner, len(results) - flat_axes(sch.get(block)))
+    inner = _fuse_flat(sch, inner, len(results) - flat_axes(sch.get(block)))
     return [_Loop(rtask, frozenset()), *(loop for loop in inner if int(sch.get(loop.rv).extent) > 1)]
 
 
-def _join_flat(sch: s_tir.Schedule, loops: list[_Loop], first: int) -> list[_Loop]:
-    """Make one loop of those whose axes lie flat: the axis `first` and all after it."""
+def _fuse_flat(sch: s_tir.Schedule, loops: list[_Loop], first: int) -> list[_Loop]:
+    """Fuse the loops over contiguous axes: the axis `first` and all after it."""
     last = [loop for loop in loops if min(loop.axes) >= first]
     if len(last) < 2:
         return loops
-    joined = _Loop(sch.fuse(*(loop.rv for loop in last)), frozenset().union(*(loop.axes for loop in last)))
-    return [*loops[: len(loops) - len(last)], joined]
+    fused = _Loop(sch.fuse(*(loop.rv for loop in last)), frozenset().union(*(loop.axes for loop in last)))
+    return [*loops[: len(loops) - len(last)], fused]
 
 
 def _loops_by_axis(sch: s_tir.Schedule, block: SBlockRV) -> list[LoopRV]:
-    """The loop of each axis of a block that nobody has scheduled: not always in the same order."""
+    """The loop of each axis of an unscheduled block, which may be in another order."""
     values: list[Expr] = []
 
     def realize(node: s_tir.SBlockRealize) -> None:
@@ -143,9 +153,9 @@ def _loops_by_axis(sch: s_tir.Schedule, block: SBlockRV) -> list[LoopRV]:
 def _place_producers(
     sch: s_tir.Schedule, output: SBlockRV, loops: Sequence[_Loop], exact: Mapping[tirx.Buffer, frozenset[int]]
 ) -> dict[str, int]:
-    """Move each block that an output needs into the innermost loop in which nothing is computed twice.
+    """Move each producer of an output into the innermost loop in which it computes nothing twice.
 
-    The last loop is left to the output's vectors. Returns in how many loops below the rTasks' each block is.
+    The last loop is left to the output's vectors. Returns the depth of each block below the rTasks' loop.
     """
     depths: list[tuple[s_tir.SBlock, int]] = []
     for producer in reversed(producers_of(sch, output)):
@@ -160,18 +170,18 @@ def _place_producers(
     return {str(block.name_hint): depth for block, depth in depths}
 
 
-def _vectorize(sch: s_tir.Schedule, loops: Sequence[LoopRV], lanes: int) -> None:
-    """Compute vectors along the last loop."""
+def _vectorize(sch: s_tir.Schedule, loops: Sequence[LoopRV], simd: int) -> None:
+    """Vectorise the last loop."""
     if not loops:
         return
-    width = vector_width(int(sch.get(loops[-1]).extent), lanes)
-    if width >= SHORTEST_VECTOR:
-        _, lane = sch.split(loops[-1], [None, width])
-        sch.vectorize(lane)
+    width = vector_width(int(sch.get(loops[-1]).extent), simd)
+    if width >= MIN_VECTOR:
+        _, element = sch.split(loops[-1], [None, width])
+        sch.vectorize(element)
 
 
-def _vectorize_columns(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[LoopRV], lanes: int) -> None:
-    """Let a reduction that is not along what lies contiguous go on in vectors of results."""
+def _vectorize_columns(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[LoopRV], simd: int) -> None:
+    """Vectorise a reduction over its results, where it is not along the contiguous axis."""
     axes = list(sch.get(block).iter_vars)
     reduced = [axis for axis in axes if axis.iter_type == REDUCTION]
     count = sum(int(axis.dom.extent) > 1 for axis in reduced)
@@ -180,29 +190,29 @@ def _vectorize_columns(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[Loo
     if axes[len(axes) - len(reduced) :] != reduced or not results or not count or not columns:
         return
     column = columns[-1].var
-    width = vector_width(int(sch.get(results[-1]).extent), lanes)
-    if width < SHORTEST_VECTOR or not reads_along(sch.get(block), column):
+    width = vector_width(int(sch.get(results[-1]).extent), simd)
+    if width < MIN_VECTOR or not reads_along(sch.get(block), column):
         return
-    outer, lane = sch.split(results[-1], [None, width])
+    outer, element = sch.split(results[-1], [None, width])
     sums = loops[len(loops) - count :]
-    sch.reorder(outer, *sums, lane)
-    sch.vectorize(lane)
+    sch.reorder(outer, *sums, element)
+    sch.vectorize(element)
     sch.decompose_reduction(block, sums[0])
 
 
 def _unroll_copies(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[LoopRV]) -> None:
-    """Write the copies of one element together, where a row repeats each, as a resize does.
+    """Unroll the copies of one element, where a row repeats each, as a resize does.
 
-    LLVM makes of it a load, and shuffles before the stores, instead of a gather.
+    LLVM then makes loads and shuffles instead of a gather.
     """
     copies = _copies(sch.get(block))
-    if loops and 1 < copies <= MOST_COPIES and int(sch.get(loops[-1]).extent) % copies == 0:
+    if loops and 1 < copies <= MAX_COPIES and int(sch.get(loops[-1]).extent) % copies == 0:
         _, copy = sch.split(loops[-1], [None, copies])
         sch.unroll(copy)
 
 
 def _copies(block: s_tir.SBlock) -> int:
-    """By what the last axis is divided in an index; 1 where it is not."""
+    """The divisor of the last axis in an index; 1 where there is none."""
     axis, found = block.iter_vars[-1].var, [1]
 
     def divide(node: tirx.Div | tirx.FloorDiv) -> None:

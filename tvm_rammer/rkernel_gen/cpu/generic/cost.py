@@ -1,9 +1,10 @@
-"""What an rTask of the generic rule costs, as predicted: the points of its blocks, their functions, and the bytes."""
+"""The cost model of the generic rule: iterations of blocks, their intrinsics, and memory traffic."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import tvm_ffi
 from tvm import s_tir, tirx
@@ -11,42 +12,44 @@ from tvm.ir import Call, Expr, TensorLoad
 
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
-from ...analysis.anchor import blocks_of, is_reduction
+from ...analysis.blocks import blocks_of, is_reduction
+from ...analysis.work import shape_of
 from ..cost import RTASK_US, traffic_us
-from .read import cuts_of, reads_along, spatial_axes, start, vector_width
+from .read import inlined_schedule, reads_along, spatial_axes, splits_of, vector_width
 
 FUNCTION_CYCLES = {"exp": 8.0, "tanh": 7.0, "sigmoid": 11.0, "sqrt": 5.0, "rsqrt": 1.0, "pow": 12.0, "floor": 4.0}
-"""Cycles for a vector of results; `rsqrt` comes once a row."""
-LONGEST_VECTOR = 64
-CHEAP = frozenset({"if_then_else", "likely", "reinterpret"})
+"""Cycles for a vector of results; `rsqrt` is called once a row."""
+MAX_VECTOR = 64
+"""Longer vectors than any device has."""
+FREE_CALLS = frozenset({"if_then_else", "likely", "reinterpret"})
 CALL_CYCLES = 20.0
-"""Cycles for one result of a function of the C library."""
+"""Cycles for one call of a function of the C library."""
 NODE_CYCLES = 0.06
-"""Cycles for a vector of results of each operation, loads and indices included."""
+"""Cycles for a vector of results of each expression node, loads and indices included."""
 SUM_CYCLES = 1.6
 """Cycles from one addition of a sum to the next."""
 ROW_CYCLES = 20.0
-"""Cycles to begin a sum, and to add its lanes up."""
+"""Cycles to start a sum, and to add up its vector of partial sums."""
 GATHER_CYCLES = 1.0
-"""Cycles for each element that is read from where no vector lies."""
+"""Cycles for each element that is not read as part of a contiguous vector."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """One block, and what the rTasks of an output need of it.
+class BlockCost:
+    """The cost of one block, and how it is shared among rTasks.
 
     Parameters
     ----------
     points : int
-        All its iterations.
+        Iterations of the block.
     results : int
-        Elements that it writes of sums along rows; 0 for all else.
+        Elements that it writes, if they are sums along rows; 0 for others.
     width : int
-        Longest vector that its last axis can be cut into.
+        Longest vector that its last axis can be split into.
     vector_cycles, element_cycles : float
-        Cycles for a vector of points, and for each point besides.
+        Cycles for a vector of points, and further cycles for each point.
     axes : frozenset of int
-        Axes of the output that choose which of the block's elements are needed.
+        Axes of the output that determine which of the block's elements are needed.
     """
 
     points: int
@@ -56,62 +59,59 @@ class Share:
     element_cycles: float
     axes: frozenset[int]
 
-    def cycles(self, lanes: int) -> float:
-        """Of the whole block."""
+    def cycles(self, simd: int) -> float:
+        """Cycles of all its iterations."""
         return (
-            self.points * (self.vector_cycles / min(lanes, self.width) + self.element_cycles)
-            + self.results * ROW_CYCLES
+            self.points * (self.vector_cycles / min(simd, self.width) + self.element_cycles) + self.results * ROW_CYCLES
         )
 
 
-def generic_us(func: tirx.PrimFunc, parts: int, lanes: int, shape: tuple[int, ...], device: DeviceSpec) -> float:
+def generic_us(func: tirx.PrimFunc, parts: int, simd: int, shape: tuple[int, ...], device: DeviceSpec) -> float:
     """Time of one rTask, in microseconds.
 
     Parameters
     ----------
     parts : int
-        Number of rTasks, each of which computes for itself what it needs.
-    lanes : int
+        Number of rTasks; each computes all that it needs itself.
+    simd : int
         Elements of a vector.
     shape : tuple of int
-        Of the output that is cut.
+        Shape of the output that is split.
     """
-    shares, nbytes = _shares(func)
-    cuts = cuts_of(shape, parts) or (1,)
+    costs, nbytes = _block_costs(func)
+    splits = splits_of(shape, parts) or (1,)
     cycles = sum(
-        share.cycles(lanes) / math.prod(c for axis, c in enumerate(cuts) if axis in share.axes) for share in shares
+        cost.cycles(simd) / math.prod(c for axis, c in enumerate(splits) if axis in cost.axes) for cost in costs
     )
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic_us(nbytes, nbytes / parts, device))
 
 
 @lru_cache(maxsize=64)
-def _shares(func: tirx.PrimFunc) -> tuple[tuple[Share, ...], int]:
-    """What each block of a function costs; and the bytes that all touch together."""
-    sch = start(func)
-    chosen: dict[tirx.Buffer, list[frozenset[int]]] = {}
+def _block_costs(func: tirx.PrimFunc) -> tuple[tuple[BlockCost, ...], int]:
+    """The cost of each block of a function, and the bytes that all of them touch."""
+    sch = inlined_schedule(func)
+    axes_of: dict[tirx.Buffer, list[frozenset[int]]] = {}
     touched: dict[tirx.Buffer, int] = {}
-    shares = []
+    costs: list[BlockCost] = []
     for rv in reversed(blocks_of(sch)):
         block = sch.get(rv)
         axes = spatial_axes(block)
-        known = chosen.get(block.writes[0].source, [frozenset([i]) for i in range(len(axes))])
+        known = axes_of.get(block.writes[0].source, [frozenset([i]) for i in range(len(axes))])
         by_axis = {axis.var: by for axis, by in zip(axes, known, strict=False)}
-        shares.append(_share(block, frozenset().union(*by_axis.values()), reduces=is_reduction(sch, rv)))
+        costs.append(_block_cost(block, frozenset().union(*by_axis.values()), reduces=is_reduction(sch, rv)))
         for region in (*block.reads, *block.writes):
-            touched[region.source] = touched.get(region.source, 0) + shares[-1].points
+            touched[region.source] = touched.get(region.source, 0) + costs[-1].points
         for read in block.reads:
-            chosen.setdefault(read.source, [_used(r.min, by_axis) for r in read.region])
-    nbytes = [
-        min(touched.get(p, 0), math.prod(int(s) for s in p.shape)) * ITEM_BYTES[str(p.dtype)] for p in func.params
-    ]
-    return tuple(shares), sum(nbytes)
+            axes_of.setdefault(read.source, [_used(r.min, by_axis) for r in read.region])
+    nbytes = [min(touched.get(p, 0), math.prod(shape_of(p))) * ITEM_BYTES[str(p.dtype)] for p in func.params]
+    return tuple(costs), sum(nbytes)
 
 
-def _share(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> Share:
+def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> BlockCost:
     nodes: list[Expr] = []
     names: list[str] = []
     loads: list[TensorLoad] = []
-    visits = [
+    visits: list[tuple[Any, Callable[[Any], None]]] = [
         (Call, lambda c: names.append(c.op.name.split(".")[-1])),
         (TensorLoad, loads.append),
         (Expr, nodes.append),
@@ -121,19 +121,19 @@ def _share(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> Share
     points = math.prod(int(axis.dom.extent) for axis in block.iter_vars)
     results = math.prod(int(axis.dom.extent) for axis in spatial_axes(block))
     along = reduces and reads_along(block, block.iter_vars[-1].var)
-    scalar = [name for name in names if name not in FUNCTION_CYCLES and name not in CHEAP]
+    scalar = [name for name in names if name not in FUNCTION_CYCLES and name not in FREE_CALLS]
     vector = NODE_CYCLES * len(nodes) + sum(FUNCTION_CYCLES.get(name, 0.0) for name in names)
     gathers = sum(_is_gather(load, block.iter_vars[-1].var) for load in loads) if block.iter_vars else 0
-    return Share(
+    return BlockCost(
         points=points, results=results if along else 0, axes=axes,
-        width=vector_width(int(block.iter_vars[-1].dom.extent), LONGEST_VECTOR) if along else LONGEST_VECTOR,
+        width=vector_width(int(block.iter_vars[-1].dom.extent), MAX_VECTOR) if along else MAX_VECTOR,
         vector_cycles=max(vector, SUM_CYCLES) if reduces else vector,
         element_cycles=CALL_CYCLES * len(scalar) + GATHER_CYCLES * gathers,
     )  # fmt: skip
 
 
 def _is_gather(load: TensorLoad, axis: tirx.Var) -> bool:
-    """Whether neighbours along the innermost axis are read from places that are no neighbours."""
+    """Whether neighbours along the innermost axis are not read from neighbouring places."""
     if not load.indices:
         return False
     *outer, last = load.indices
@@ -141,7 +141,7 @@ def _is_gather(load: TensorLoad, axis: tirx.Var) -> bool:
 
 
 def _has_float(index: Expr) -> bool:
-    """Whether an index is computed from numbers that are no integers, as where an image is resized."""
+    """Whether an index is computed from floats, as in a resize."""
     found: list[bool] = []
     tvm_ffi.structural_walk(index, [(tirx.Cast, lambda c: found.append("float" in str(c.value.ty.dtype)))], order="pre")
     return any(found)

@@ -1,8 +1,8 @@
-"""The code of a sliding window on a CPU: pixels in vectors, filters in registers.
+"""The code of a sliding window on a CPU: vectors of pixels, registers of filters.
 
-The image's rows lie one behind the other in a scratch array, padded, and for a stride s cut into s x s phases:
-then every tap of the window reads contiguous pixels, whatever the width of a row. The results of the few
-pixels between two rows are computed too and never stored. A 1x1 window needs no scratch at all.
+The rows of the image are copied to a contiguous scratch array, with padding, and for a stride s in s x s phases. Then
+each tap of the window reads contiguous pixels, whatever the width of a row. The results of the few pixels between two
+rows are computed and not stored. A 1x1 window needs no scratch.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from tvm import tirx
 from tvm.ir import Expr
 
+from ...analysis.work import shape_of
 from ..loops import loop, number, sequence, vectors
-from .form import Window
-from .layout import Layout, Tile, pack_of
+from .layout import Layout, WindowTile, pack_of
+from .problem import Window
 
-MOST_UNROLLED = 500
-"""Multiply-adds of vectors that may be written out one after the other."""
+MAX_UNROLLED = 500
+"""Multiply-adds of vectors that are unrolled, at most."""
 
 
-def window_code(func: tirx.PrimFunc, window: Window, tile: Tile, writer: "type[Writer] | None" = None) -> tirx.PrimFunc:
-    """Write the function of a tiling; its outermost loop is parallel."""
+def window_code(
+    func: tirx.PrimFunc, window: Window, tile: WindowTile, writer: "type[Writer] | None" = None
+) -> tirx.PrimFunc:
+    """Generate the function of a tiling; its outermost loop is parallel."""
     layout = Layout.of(window, tile)
     weight = None
     if window.weight is not None:
@@ -32,21 +35,21 @@ def window_code(func: tirx.PrimFunc, window: Window, tile: Tile, writer: "type[W
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes the loops of one tiling."""
+    """Generates the loops of one tiling."""
 
     window: Window
-    tile: Tile
+    tile: WindowTile
     layout: Layout
     weight: tirx.Buffer | None
 
     def rtasks(self) -> tirx.Stmt:
-        """The parallel loop."""
+        """The parallel loop over rTasks."""
         window, tile, layout = self.window, self.tile, self.layout
-        acc = tirx.decl_buffer((tile.filters, tile.vectors, tile.lanes), "float32", "acc", scope="local")
+        acc = tirx.decl_buffer((tile.filters, tile.vectors, tile.simd), "float32", "acc", scope="local")
         image = tirx.decl_buffer((layout.scratch(window, tile),), "float32", "image", scope="local")
-        across = window.phases.stride[1] if window.phases else 1
+        column_phases = window.phases.stride[1] if window.phases else 1
         pixels = layout.steps * tile.pixels
-        result = tirx.decl_buffer((across, tile.filters, pixels), "float32", "result", scope="local")
+        result = tirx.decl_buffer((column_phases, tile.filters, pixels), "float32", "result", scope="local")
         arrays = [acc] if window.flat else [acc, image, result]
 
         def rtask(t: Expr) -> tirx.Stmt:
@@ -69,12 +72,12 @@ class Writer:
         return loop(count, rtask, "PARALLEL")
 
     def fill(self, image: tirx.Buffer, n: Expr, g: Expr, first_row: Expr) -> tirx.Stmt:
-        """Copy the rows of a group that an rTask needs, in phases."""
-        window, layout, lanes = self.window, self.layout, self.tile.lanes
-        shape = [int(s) for s in window.data.shape]
+        """Copy the rows of a group that an rTask needs to scratch, in phases."""
+        window, layout, simd = self.window, self.layout, self.tile.simd
+        shape = shape_of(window.data)
         height, width = shape[2] if window.rank == 2 else 1, shape[-1]
         (sy, sx), (top, left), (py_count, px_count) = window.stride, window.padding, layout.phases
-        blank = tirx.FloatImm("float32", window.fill)
+        padding = tirx.FloatImm("float32", window.fill)
 
         def row(c: Expr, py: int, px: int, h: Expr) -> tirx.Stmt:
             y = (first_row + h) * sy + (py - top)
@@ -87,22 +90,25 @@ class Writer:
                 return tirx.BufferStore(image, value, [at + low + w])
 
             def clear(start: int, end: int) -> list[tirx.Stmt]:
-                return vectors(end - start, lanes, lambda w: tirx.BufferStore(image, blank, [at + start + w]))
+                return vectors(end - start, simd, lambda w: tirx.BufferStore(image, padding, [at + start + w]))
 
-            copied = vectors(high - low, lanes, copy) if sx == 1 else [loop(high - low, copy)]
+            copied = vectors(high - low, simd, copy) if sx == 1 else [loop(high - low, copy)]
             if high == low:
                 copied = []
             inside = sequence([*clear(0, low), *copied, *clear(high, layout.width)])
             return tirx.IfThenElse(tirx.all(y >= 0, y < height), inside, sequence(clear(0, layout.width)))
 
+        def rows(c: Expr, py: int, px: int) -> tirx.Stmt:
+            return loop(layout.height, lambda h: row(c, py, px, h))
+
         def channel(c: Expr) -> tirx.Stmt:
             phases = [(py, px) for py in range(py_count) for px in range(px_count)]
-            return sequence([loop(layout.height, lambda h, p=p: row(c, *p, h)) for p in phases])
+            return sequence([rows(c, *p) for p in phases])
 
         return loop(window.channels, channel)
 
     def flat_tiles(self, acc: tirx.Buffer, n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
-        """All pixels of an rTask, for all its blocks of filters, where the image is read as it lies."""
+        """All pixels of an rTask, for all its blocks of filters, where the image is read in place."""
         window, tile, layout = self.window, self.tile, self.layout
         total, blocks = window.rows * window.columns, layout.blocks // tile.filter_parts
 
@@ -118,8 +124,8 @@ class Writer:
             done = sequence([*pixels, self.store_flat(acc, n, first, q)])
             return tirx.IfThenElse(start < total, done, None)
 
-        # The pixels of a tile stay in the first-level cache while all filters pass over them: a filter's weights
-        # are fewer than the pixels.
+        # Filters are the inner loop: the pixels of a tile stay in the first-level cache, and are more than a filter's
+        # weights.
         return loop(layout.steps, lambda i: loop(blocks, lambda b: one(first_block + b, i)))
 
     def block(
@@ -132,23 +138,26 @@ class Writer:
         def phase(py: int, px: int) -> tirx.Stmt:
             def step(i: Expr) -> tirx.Stmt:
                 pixels = self.reduce(
-                    acc, lambda c, ry, rx, p: image[self.place(c, ry, rx, py, px) + i * tile.pixels + p],
+                    acc, lambda c, ry, rx, p: image[self.offset_of(c, ry, rx, py, px) + i * tile.pixels + p],
                     g * layout.blocks + b, self.taps_of(py, px),
                 )  # fmt: skip
                 keep = self.tiles(
-                    lambda f, p, v, lane: tirx.BufferStore(result, acc[f, v, lane], [px, f, i * tile.pixels + p])
+                    lambda f, p, v, e: tirx.BufferStore(result, acc[f, v, e], [px, f, i * tile.pixels + p])
                 )
                 return sequence([*pixels, keep])
 
             return loop(layout.steps, step)
 
-        down, across = window.phases.stride if window.phases else (1, 1)
+        row_phases, column_phases = window.phases.stride if window.phases else (1, 1)
         first_row = row_part * layout.rows
         return sequence(
             [
                 part
-                for py in range(down)
-                for part in (*(phase(py, px) for px in range(across)), self.store_rows(result, n, first, first_row, py))
+                for py in range(row_phases)
+                for part in (
+                    *(phase(py, px) for px in range(column_phases)),
+                    self.store_rows(result, n, first, first_row, py),
+                )
             ]
         )
 
@@ -157,29 +166,29 @@ class Writer:
         return self.window.data[n, c, y, x] if self.window.rank == 2 else self.window.data[n, c, x]
 
     def taps_of(self, py: int, px: int) -> list[Expr]:
-        """Which taps a phase of a transposed convolution has: the first indices of its weights."""
+        """The taps of a phase of a transposed convolution: the first indices of its weights; empty for others."""
         phases = self.window.phases
         if phases is None:
             return []
         return [number(phases.first_tap(0, py)), number(phases.first_tap(1, px))][-self.window.rank :]
 
-    def place(self, c: Expr, ry: Expr, rx: Expr, py: int, px: int) -> Expr:
-        """Where in scratch the first pixel of a tap lies."""
+    def offset_of(self, c: Expr, ry: Expr, rx: Expr, py: int, px: int) -> Expr:
+        """Offset in scratch of a tap's first pixel."""
         window, layout = self.window, self.layout
         (sy, sx), (dy, dx) = window.stride, window.dilation
         if window.phases:
             kernel, phases = window.kernel, window.phases
-            # The taps of a transposed convolution go backwards.
+            # The taps of a transposed convolution are reversed.
             ry, rx = kernel[0] - 1 + phases.offset(0, py) - ry, kernel[1] - 1 + phases.offset(1, px) - rx
         plane = (c * layout.phases[0] + ry * dy % sy) * layout.phases[1] + rx * dx % sx
         return plane * layout.phase + ry * dy // sy * layout.width + rx * dx // sx
 
     def tiles(self, body: Callable[[Expr, Expr, Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
-        """Do `body(filter, pixel, vector, lane)` for the register tile."""
-        lanes = self.tile.lanes
+        """Do `body(filter, pixel, vector, element of the vector)` for the register tile."""
+        simd = self.tile.simd
 
         def vector(f: Expr, v: Expr) -> tirx.Stmt:
-            return loop(lanes, lambda lane: body(f, v * lanes + lane, v, lane), "VECTORIZED")
+            return loop(simd, lambda e: body(f, v * simd + e, v, e), "VECTORIZED")
 
         return loop(
             self.tile.filters, lambda f: loop(self.tile.vectors, lambda v: vector(f, v), "UNROLLED"), "UNROLLED"
@@ -188,85 +197,85 @@ class Writer:
     def reduce(
         self, acc: tirx.Buffer, pixel: Callable[[Expr, Expr, Expr, Expr], Expr], block: Expr, phase: Sequence[Expr] = ()
     ) -> list[tirx.Stmt]:
-        """Start the register tile, and go through all channels and taps."""
+        """Initialise the register tile, and accumulate all channels and taps."""
         window, layout = self.window, self.layout
-        start = tirx.FloatImm("float32", window.fill if window.maximum else 0.0)
+        initial = tirx.FloatImm("float32", window.fill if window.maximum else 0.0)
 
         def term(outer: Expr, ry: Expr, rx: Expr, c: Expr) -> tirx.Stmt:
-            def update(f: Expr, p: Expr, v: Expr, lane: Expr) -> tirx.Stmt:
+            def update(f: Expr, p: Expr, v: Expr, e: Expr) -> tirx.Stmt:
                 value = pixel(outer * layout.inner + c, ry, rx, p)
                 if self.weight is not None:
                     taps = (ry, rx)[-window.rank :]
                     value = value * self.weight[(*phase, block, outer, *taps, c, f)]
-                old = acc[f, v, lane]
-                return tirx.BufferStore(acc, tirx.max(old, value) if window.maximum else old + value, [f, v, lane])
+                old = acc[f, v, e]
+                return tirx.BufferStore(acc, tirx.max(old, value) if window.maximum else old + value, [f, v, e])
 
             return self.tiles(update)
 
         code = window.kernel[1] * self.tile.filters * self.tile.vectors
-        columns = "UNROLLED" if layout.inner == 1 and code <= MOST_UNROLLED else "SERIAL"
-        rows = "UNROLLED" if layout.inner == 1 and code * window.kernel[0] <= MOST_UNROLLED else "SERIAL"
+        columns = "UNROLLED" if layout.inner == 1 and code <= MAX_UNROLLED else "SERIAL"
+        rows = "UNROLLED" if layout.inner == 1 and code * window.kernel[0] <= MAX_UNROLLED else "SERIAL"
         return [
-            self.tiles(lambda f, p, v, lane: tirx.BufferStore(acc, start, [f, v, lane])),
+            self.tiles(lambda f, p, v, e: tirx.BufferStore(acc, initial, [f, v, e])),
             loop(window.channels // layout.inner, lambda outer: loop(window.kernel[0], lambda ry: loop(
                 window.kernel[1], lambda rx: loop(layout.inner, lambda c: term(outer, ry, rx, c)), columns,
             ), rows)),
         ]  # fmt: skip
 
     def store_flat(self, acc: tirx.Buffer, n: Expr, first: Expr, q: Expr) -> tirx.Stmt:
-        """Store the register tile, which is contiguous in the output too."""
+        """Store the register tile, which is contiguous in the output."""
 
-        def one(f: Expr, p: Expr, v: Expr, lane: Expr) -> tirx.Stmt:
-            return self.store((n, first + f, number(0), q + p), acc[f, v, lane])
+        def one(f: Expr, p: Expr, v: Expr, e: Expr) -> tirx.Stmt:
+            return self.store((n, first + f, number(0), q + p), acc[f, v, e])
 
         if self.window.filters % self.tile.filters == 0:
             return self.tiles(one)
         last = self.window.filters * self.window.groups
 
         def filt(f: int) -> tirx.Stmt:
-            lanes, vectors = self.tile.lanes, self.tile.vectors
+            simd, vectors = self.tile.simd, self.tile.vectors
             row = loop(vectors, lambda v: loop(
-                lanes, lambda lane: one(number(f), v * lanes + lane, v, lane), "VECTORIZED"), "UNROLLED")  # fmt: skip
+                simd, lambda e: one(number(f), v * simd + e, v, e), "VECTORIZED"), "UNROLLED")  # fmt: skip
             return tirx.IfThenElse(first + f < last, row, None)
 
         return sequence([filt(f) for f in range(self.tile.filters)])
 
     def store_rows(self, result: tirx.Buffer, n: Expr, first: Expr, first_row: Expr, py: int) -> tirx.Stmt:
-        """Store what lies within the rows."""
+        """Store the results that are within rows of the output."""
         window, tile, layout = self.window, self.tile, self.layout
-        down = window.phases.stride[0] if window.phases else 1
+        row_phases = window.phases.stride[0] if window.phases else 1
         rows = window.phases.rows if window.phases else window.rows
 
         def row(f: Expr, y: Expr) -> tirx.Stmt:
-            at = (n, first + f, (first_row + y) * down + py)
+            at = (n, first + f, (first_row + y) * row_phases + py)
             stored = self.one_row(at, lambda px, x: result[px, f, y * layout.width + x])
-            inside = []
-            if layout.rows * tile.row_parts * down != rows:
-                inside.append(at[2] < rows)
+            guards = []
+            if layout.rows * tile.row_parts * row_phases != rows:
+                guards.append(at[2] < rows)
             if window.filters % tile.filters:
-                inside.append(first + f < window.filters * window.groups)
-            return tirx.IfThenElse(tirx.all(*inside), sequence(stored), None) if inside else sequence(stored)
+                guards.append(first + f < window.filters * window.groups)
+            return tirx.IfThenElse(tirx.all(*guards), sequence(stored), None) if guards else sequence(stored)
 
         return loop(tile.filters, lambda f: loop(layout.rows, lambda y: row(f, y)))
 
     def one_row(self, at: tuple[Expr, Expr, Expr], value: Callable[[int, Expr], Expr]) -> list[tirx.Stmt]:
-        """Store a row of the output; its phases take turns."""
+        """Store a row of the output, in which phases are interleaved."""
         window = self.window
         if window.phases is None:
-            return vectors(window.columns, self.tile.lanes, lambda x: self.store((*at, x), value(0, x)))
-        across, columns = window.phases.stride[1], window.phases.columns
+            return vectors(window.columns, self.tile.simd, lambda x: self.store((*at, x), value(0, x)))
+        phases, columns = window.phases.stride[1], window.phases.columns
 
-        def turn(x: Expr, count: int) -> tirx.Stmt:
-            return sequence([self.store((*at, x * across + px), value(px, x)) for px in range(count)])
+        def interleaved(x: Expr, count: int) -> tirx.Stmt:
+            return sequence([self.store((*at, x * phases + px), value(px, x)) for px in range(count)])
 
-        whole, rest = divmod(columns, across)
-        stored = [loop(whole, lambda x: turn(x, across))] if whole else []
-        return [*stored, turn(number(whole), rest)] if rest else stored
+        full, rest = divmod(columns, phases)
+        stored = [loop(full, lambda x: interleaved(x, phases))] if full else []
+        return [*stored, interleaved(number(full), rest)] if rest else stored
 
     def store(self, index: tuple[Expr, Expr, Expr, Expr], value: Expr) -> tirx.Stmt:
         """Store one result, after the epilogue."""
         epilogue = self.window.epilogue
-        place = [number(i) if isinstance(i, int) else i for i in index]
+        indices = list(index)
         if self.window.rank == 1:
-            del place[2]
-        return tirx.BufferStore(self.window.out, epilogue.at(place, value) if epilogue else value, place)
+            del indices[2]
+        return tirx.BufferStore(self.window.out, epilogue.at(indices, value) if epilogue else value, indices)

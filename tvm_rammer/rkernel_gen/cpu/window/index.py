@@ -1,6 +1,6 @@
-"""Reading indices: with numbers for their axes, and what these say of strides, taps and groups."""
+"""Strides, dilations and groups of indices, found by evaluating them at several points."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import tvm
 import tvm_ffi
@@ -9,12 +9,12 @@ from tvm.ir import Expr
 
 
 def are(indices: list[Expr], axes: list[tirx.Var]) -> bool:
-    """Whether indices are just these axes."""
+    """Whether indices are exactly these axes."""
     return len(indices) == len(axes) and all(i.same_as(a) for i, a in zip(indices, axes, strict=True))
 
 
 def evaluate(expr: Expr, values: Mapping[tirx.Var, int]) -> int | None:
-    """An index with numbers for its axes; None where something is left."""
+    """The value of an index for values of its axes; None where it has other variables."""
     found = tvm.sym.Analyzer().simplify(
         tvm_ffi.structural_map(
             expr, [(tirx.Var, lambda v: tirx.IntImm(str(v.ty.dtype), values[v]) if v in values else v)], order="post"
@@ -24,8 +24,11 @@ def evaluate(expr: Expr, values: Mapping[tirx.Var, int]) -> int | None:
 
 
 def linear(expr: Expr, axis: tirx.Var, tap: tirx.Var) -> tuple[int, int, int] | None:
-    """Stride, dilation and offset of `axis * stride + tap * dilation + offset`, checked at several places."""
-    at: Callable[[int, int], int | None] = lambda a, t: evaluate(expr, {axis: a, tap: t})  # noqa: E731
+    """Stride, dilation and offset of `axis * stride + tap * dilation + offset`, checked at several points."""
+
+    def at(a: int, t: int) -> int | None:
+        return evaluate(expr, {axis: a, tap: t})
+
     offset, stride, dilation = at(0, 0), at(1, 0), at(0, 1)
     if offset is None or stride is None or dilation is None:
         return None
@@ -36,7 +39,7 @@ def linear(expr: Expr, axis: tirx.Var, tap: tirx.Var) -> tuple[int, int, int] | 
 
 
 def groups_of(expr: Expr, f: tirx.Var, c: tirx.Var | None, filters: int, channels: int) -> int | None:
-    """Into how many groups the channels are cut; None where the data's channel is anything else."""
+    """The number of groups, from the data's channel index; None where that is no channel of a group."""
     if c is None:
         return filters if expr.same_as(f) else None
     if expr.same_as(c):

@@ -1,27 +1,26 @@
-"""Reading a fused function as a sliding window."""
+"""Recognises a fused function as a sliding window."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Call, Expr, TensorLoad
 from tvm.s_tir.schedule import SBlockRV, ScheduleError
 
-from ...analysis.anchor import SPATIAL, blocks_of, has_branch, is_reduction, one_result, outputs_of
-from .form import Epilogue, Phases, Window
+from ...analysis.blocks import SPATIAL, blocks_of, has_branch, is_reduction, new_schedule, one_result, outputs_of
 from .index import are, evaluate, groups_of, linear
+from .problem import Epilogue, Phases, Window
 
 LOWEST = -3.4028234663852886e38
-"""What a maximum starts from."""
-MOST_UPSAMPLED = 8
-"""Stride of a transposed convolution."""
+"""Initial value of a maximum: the least float32."""
+MAX_UPSAMPLING = 8
+"""Stride of a transposed convolution, at most."""
 
 
 def find_window(func: tirx.PrimFunc) -> Window | None:
-    """Read a function as a window; None where it is something else, or not of float32."""
-    sch = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    """The window of a function; None where it has none, or is not float32."""
+    sch = new_schedule(func)
     reductions = [b for b in blocks_of(sch) if is_reduction(sch, b)]
     if len(reductions) != 1 or not one_result(sch) or {str(p.dtype) for p in func.params} != {"float32"}:
         return None
@@ -47,7 +46,7 @@ def find_window(func: tirx.PrimFunc) -> Window | None:
 
 
 def _only_padding(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
-    """The blocks that pad the image, or put zeros between its elements, if there are any; mere copies are inlined."""
+    """The blocks that pad or upsample the image, if there are any; copies are inlined."""
     found: list[SBlockRV] = []
     while True:
         for producer in list(sch.get_producers(block)):
@@ -57,14 +56,14 @@ def _only_padding(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
         if not producers:
             return found
         if len(producers) > 1 or len(found) == 2:
-            raise ScheduleError("the window reads something computed that is no padding")
+            raise ScheduleError("the window reads a computed value that is no padding")
         block = producers[0]
         found.insert(0, block)
 
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """What a window slides over: the image, zeros between its elements, and padding around both."""
+    """The input of a window: an image, upsampled with zeros between its elements, then padded."""
 
     data: tirx.Buffer
     upsampled: tuple[int, ...]
@@ -92,9 +91,10 @@ def _read(block: s_tir.SBlock, before: Sequence[s_tir.SBlock], last: s_tir.SBloc
     channel = axes[spatial] if weight is not None else None
     channels = extents[spatial] if weight is not None else 1
     groups = groups_of(data.indices[1], axes[1], channel, extents[1], channels)
-    lines = [linear(data.indices[2 + d], axes[2 + d], axes[d - rank]) for d in range(rank)]
+    found = [linear(data.indices[2 + d], axes[2 + d], axes[d - rank]) for d in range(rank)]
+    lines = [line for line in found if line is not None]
     image = _image(before, data.source, rank)
-    if groups is None or None in lines or image is None:
+    if groups is None or len(lines) < rank or image is None:
         return None
     epilogue = _epilogue(last, block, extents[:spatial]) if last is not None else None
     if last is not None and epilogue is None:
@@ -119,16 +119,16 @@ def _read(block: s_tir.SBlock, before: Sequence[s_tir.SBlock], last: s_tir.SBloc
 
 
 def _pair(values: Sequence[int], missing: int) -> tuple[int, int]:
-    """Vertical and horizontal, also of rows, which have no vertical value."""
+    """Vertical and horizontal value; a window over rows has no vertical one."""
     return (missing, values[0]) if len(values) == 1 else (values[0], values[1])
 
 
 def _transposed(window: Window, stride: tuple[int, int]) -> Window | None:
-    """The plain windows of a transposed convolution, which was read as one over the image with zeros in between."""
+    """The phases of a transposed convolution, which was read as a window over the upsampled image."""
     if window.stride != (1, 1) or window.dilation != (1, 1) or window.groups != 1:
         return None
     shift = tuple(k - 1 - p for k, p in zip(window.kernel, window.padding, strict=True))
-    phases = Phases(stride, window.kernel, (shift[0], shift[1]), window.rows, window.columns)
+    phases = Phases(stride, (shift[0], shift[1]), window.rows, window.columns)
     taps = [-(-k // s) for k, s in zip(window.kernel, stride, strict=True)]
     padding = [t - 1 - a // s for t, a, s in zip(taps, shift, stride, strict=True)]
     return replace(
@@ -151,14 +151,14 @@ def _is_flipped(weight: TensorLoad, f: tirx.Var, c: tirx.Var, taps: Sequence[tir
 def _epilogue(last: s_tir.SBlock, block: s_tir.SBlock, extents: Sequence[int]) -> Epilogue | None:
     if not are(last.body.indices, [axis.var for axis in last.iter_vars]):
         return None
-    if [int(axis.dom.extent) for axis in last.iter_vars] != extents:  # as where the result is padded
+    if [int(axis.dom.extent) for axis in last.iter_vars] != extents:  # the result is padded
         return None
     epilogue = Epilogue(tuple(axis.var for axis in last.iter_vars), last.body.value, block.writes[0].source)
     return epilogue if _reads_in_place(epilogue) else None
 
 
 def _image(before: Sequence[s_tir.SBlock], read: tirx.Buffer, rank: int) -> _Image | None:
-    """Read the blocks before the window, the first of which reads the image."""
+    """Read the blocks before the window; the first of them reads the image."""
     plain = _Image(read, (1,) * rank, (0,) * rank, LOWEST)
     if not before:
         return plain
@@ -181,18 +181,18 @@ def _image(before: Sequence[s_tir.SBlock], read: tirx.Buffer, rank: int) -> _Ima
 
 
 def _terms(store: tirx.Stmt) -> tuple[bool, TensorLoad, TensorLoad | None] | None:
-    """Whether a block takes a maximum; its data; its weight."""
+    """Whether a block computes a maximum; its load of data; its load of the weight, if any."""
     if not isinstance(store, tirx.BufferStore) or not isinstance(store.value, tirx.Add | tirx.Max):
         return None
     maximum, term = isinstance(store.value, tirx.Max), store.value.b
     if isinstance(term, tirx.Mul) and not maximum:
-        loads = (term.a, term.b)
-        return (False, *loads) if all(isinstance(load, TensorLoad) for load in loads) else None
+        is_product = isinstance(term.a, TensorLoad) and isinstance(term.b, TensorLoad)
+        return (False, term.a, term.b) if is_product else None
     return (maximum, term, None) if isinstance(term, TensorLoad) else None
 
 
-def _choice(block: s_tir.SBlock, rank: int) -> tuple[Expr, TensorLoad, float] | None:
-    """The condition, the element and the number of a block that chooses between an element and a number."""
+def _selection(block: s_tir.SBlock, rank: int) -> tuple[Expr, TensorLoad, float] | None:
+    """The condition, the element and the constant of a block `if_then_else(condition, element, constant)`."""
     value, axes = block.body.value, [axis.var for axis in block.iter_vars]
     if not (isinstance(value, Call) and value.op.name.endswith("if_then_else")):
         return None
@@ -203,11 +203,11 @@ def _choice(block: s_tir.SBlock, rank: int) -> tuple[Expr, TensorLoad, float] | 
 
 
 def _padding(pad: s_tir.SBlock, rank: int) -> tuple[tirx.Buffer, tuple[int, ...], float] | None:
-    """The image that a block pads, by how much at top and left, and the value."""
-    choice, axes = _choice(pad, rank), [axis.var for axis in pad.iter_vars]
-    if choice is None:
+    """The image that a block pads, its padding at top and left, and the value."""
+    selection, axes = _selection(pad, rank), [axis.var for axis in pad.iter_vars]
+    if selection is None:
         return None
-    _, inside, fill = choice
+    _, inside, fill = selection
     padding = []
     for axis, index in zip(axes[2:], inside.indices[2:], strict=True):
         shift = evaluate(index, {axis: 0})
@@ -218,19 +218,19 @@ def _padding(pad: s_tir.SBlock, rank: int) -> tuple[tirx.Buffer, tuple[int, ...]
 
 
 def _upsampled(block: s_tir.SBlock, rank: int) -> tuple[tirx.Buffer, tuple[int, ...]] | None:
-    """The image between whose elements a block puts zeros, and how many times larger it becomes."""
-    choice, axes = _choice(block, rank), [axis.var for axis in block.iter_vars][2:]
-    if choice is None or choice[2] != 0:
+    """The image that a block upsamples with zeros between its elements, and the factors."""
+    selection, axes = _selection(block, rank), [axis.var for axis in block.iter_vars][2:]
+    if selection is None or selection[2] != 0:
         return None
-    condition, inside, _ = choice
+    condition, inside, _ = selection
     factors = []
     for axis, index in zip(axes, inside.indices[2:], strict=True):
-        places = [evaluate(index, {axis: at}) for at in range(2 * MOST_UPSAMPLED)]
+        places = [evaluate(index, {axis: at}) for at in range(2 * MAX_UPSAMPLING)]
         factor = places.count(0)
         rest = dict.fromkeys(axes, 0)
-        taken = [evaluate(condition, {**rest, axis: at}) for at in range(2 * MOST_UPSAMPLED)]
+        selected = [evaluate(condition, {**rest, axis: at}) for at in range(2 * MAX_UPSAMPLING)]
         if not factor or any(
-            p != at // factor or t != (at % factor == 0) for at, (p, t) in enumerate(zip(places, taken, strict=True))
+            p != at // factor or t != (at % factor == 0) for at, (p, t) in enumerate(zip(places, selected, strict=True))
         ):
             return None
         factors.append(factor)
@@ -238,12 +238,12 @@ def _upsampled(block: s_tir.SBlock, rank: int) -> tuple[tirx.Buffer, tuple[int, 
 
 
 def _reads_in_place(epilogue: Epilogue) -> bool:
-    """Whether each result of the window is used only where it is stored."""
-    good: list[bool] = []
+    """Whether each result of the window is used only for the output element of the same index."""
+    in_place: list[bool] = []
 
     def load(node: TensorLoad) -> None:
         if node.source.same_as(epilogue.source):
-            good.append(are(node.indices, list(epilogue.axes)))
+            in_place.append(are(node.indices, list(epilogue.axes)))
 
     tvm_ffi.structural_walk(epilogue.value, [(TensorLoad, load)], order="pre")
-    return all(good)
+    return all(in_place)

@@ -1,4 +1,4 @@
-"""CPU tilings of sliding windows: which register tile, and into which rTasks."""
+"""CPU tilings of sliding windows: register tiles, and splits into rTasks."""
 
 import itertools
 import math
@@ -6,36 +6,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tvm import tirx
-
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ....kernel import ScheduledKernel
-from ...tiling import Function, Tiling
-from ..cost import RTASK_US, late_us, traffic_us
-from ..space import MOST_RTASKS_PER_UNIT, choices_of, divisors, finish, pick, useful
+from ...analysis.work import nbytes_of
+from ...tiling import Function, Tiling, choices_of
+from ..cost import RTASK_US, refill_us, traffic_us
+from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_kernel
 from .code import window_code
-from .form import Window
-from .layout import Layout, Tile, pack_of
+from .layout import Layout, WindowTile, pack_of
+from .problem import Window
 from .read import find_window
 
 FILTERS = (1, 2, 3, 4, 5, 6, 8, 12)
-"""Heights of the register tile."""
-MOST_ACCUMULATORS = {64: 24}
-"""Vectors of accumulators, by the bytes of a vector; of the 32 registers of AVX-512, and of 16 elsewhere:"""
-FEW_ACCUMULATORS = 12
-MOST_VECTORS = 8
-"""Length of the register tile."""
-FEWEST_ACCUMULATORS = 10
+"""Filters of the register tile."""
+MAX_ACCUMULATORS = {64: 24}
+"""Vectors of accumulators by the bytes of a vector: 24 of the 32 registers of AVX-512, and of 16 elsewhere:"""
+MAX_ACCUMULATORS_OF_16 = 12
+MAX_VECTORS = 8
+"""Vectors of pixels of the register tile, at most."""
+MIN_ACCUMULATORS = 10
+"""With fewer accumulators the multiply-add units stall."""
 ROW_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Numbers of rTasks that rows are split into."""
 EFFICIENCY = 0.97
 """Share of the multiply-add units' peak that the inner loop reaches."""
 UNALIGNED = 2.0
-"""Loads that a vector counts for which does not begin with a cache line."""
+"""Loads that a vector counts as which is not aligned to a cache line."""
 ROW_CYCLES = 2.0
-"""Cycles to begin a row: of scratch, of the output."""
+"""Cycles to start a row of scratch or of the output."""
 FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 1.0, 5.0
-"""Room for pixels in the first-level cache; and what a vector costs that comes from the others."""
+"""Capacity for pixels in the first-level cache; and cycles to load a vector from the other levels."""
 
 _window = lru_cache(maxsize=64)(find_window)
 
@@ -47,24 +48,24 @@ class WindowRule:
     name: str = "window"
 
     def tilings(self, function: Function) -> Sequence[Tiling]:
-        """All register tiles with all cuts."""
+        """All register tiles with all splits into rTasks."""
         window = _applicable(function)
         if window is None:
             return ()
-        return useful([_tiling(window, tile, function.device) for tile in _tiles(window, function.device)])
+        return prune([_tiling(window, tile, function.device) for tile in _tiles(window, function.device)])
 
     def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
-        """Write the loops of one of them."""
+        """Generate the loops of one of them."""
         window = _applicable(function)
         if window is None:
             return None
-        tile = pick(_tiles(window, function.device), choices)
+        tile = find_tile(_tiles(window, function.device), choices)
         if tile is None:
             return None
         param = _weight(function, window)
         packs = {param: pack_of(window, tile, Layout.of(window, tile))} if param is not None else {}
         code = window_code(function.func, window, tile)
-        return finish(function, _tiling(window, tile, function.device), code, packs)
+        return scheduled_kernel(function, _tiling(window, tile, function.device), code, packs)
 
 
 def _weight(function: Function, window: Window) -> int | None:
@@ -74,95 +75,92 @@ def _weight(function: Function, window: Window) -> int | None:
 
 
 def _applicable(function: Function) -> Window | None:
-    """The window of a function, if its weight is a constant, which can be packed."""
+    """The window of a function, if its weight is a constant, so that it can be packed."""
     window = _window(function.func)
     if window is None or (window.weight is not None and _weight(function, window) not in function.constants):
         return None
     return window
 
 
-def _tiling(window: Window, tile: Tile, device: DeviceSpec) -> Tiling:
-    choices = choices_of(tile)
+def _tiling(window: Window, tile: WindowTile, device: DeviceSpec) -> Tiling:
     weights = _weight_bytes(window, tile, Layout.of(window, tile)) / (tile.group_parts * tile.filter_parts)
-    data = _bytes(window.data) / (window.batch * tile.group_parts * tile.row_parts)
-    late = late_us(weights, data, None, device)
-    return Tiling("window", choices, _count(window, tile), rtask_us(window, tile, device), late)
+    data = nbytes_of(window.data) / (window.batch * tile.group_parts * tile.row_parts)
+    refill = refill_us(weights, data, None, device)
+    return Tiling("window", choices_of(tile), _num_rtasks(window, tile), rtask_us(window, tile, device), refill)
 
 
-def _count(window: Window, tile: Tile) -> int:
+def _num_rtasks(window: Window, tile: WindowTile) -> int:
     return window.batch * tile.group_parts * tile.filter_parts * tile.row_parts
 
 
-def _tiles(window: Window, device: DeviceSpec) -> Iterator[Tile]:
-    lanes = device.vector_bytes // ITEM_BYTES["float32"]
-    size, most_rtasks = window.rows * window.columns, MOST_RTASKS_PER_UNIT * device.units
-    for filters, vectors in _shapes(window, lanes):
-        if window.flat and lanes * vectors > size:
+def _tiles(window: Window, device: DeviceSpec) -> Iterator[WindowTile]:
+    simd = device.vector_bytes // ITEM_BYTES["float32"]
+    size, max_rtasks = window.rows * window.columns, MAX_RTASKS_PER_UNIT * device.units
+    for filters, vectors in _shapes(window, simd):
+        if window.flat and simd * vectors > size:
             continue
         blocks = -(-window.filters // filters)
-        cuts = [(g, 1) for g in divisors(window.groups)]
-        cuts += [(window.groups, f) for f in divisors(blocks) if f > 1]
-        most = -(-size // (lanes * vectors)) if window.flat else window.rows
-        row_parts = [r for r in ROW_PARTS if r <= most and -(-most // -(-most // r)) == r]  # no rTask without rows
-        for (groups, parts), rows in itertools.product(cuts, row_parts):
-            if groups * parts * rows == 1 or window.batch * groups * parts * rows <= most_rtasks:
-                yield Tile(lanes, filters, vectors, groups, parts, rows)
+        splits = [(g, 1) for g in divisors(window.groups)]
+        splits += [(window.groups, f) for f in divisors(blocks) if f > 1]
+        max_parts = -(-size // (simd * vectors)) if window.flat else window.rows
+        row_parts = [
+            r for r in ROW_PARTS if r <= max_parts and -(-max_parts // -(-max_parts // r)) == r
+        ]  # no empty rTasks
+        for (groups, parts), rows in itertools.product(splits, row_parts):
+            if groups * parts * rows == 1 or window.batch * groups * parts * rows <= max_rtasks:
+                yield WindowTile(simd, filters, vectors, groups, parts, rows)
 
 
-def _shapes(window: Window, lanes: int) -> Iterator[tuple[int, int]]:
-    """Register tiles, the large ones of each height."""
-    registers = MOST_ACCUMULATORS.get(lanes * 4, FEW_ACCUMULATORS)
+def _shapes(window: Window, simd: int) -> Iterator[tuple[int, int]]:
+    """Register tiles: for each number of filters those with most vectors."""
+    registers = MAX_ACCUMULATORS.get(simd * 4, MAX_ACCUMULATORS_OF_16)
     for filters in FILTERS:
         if filters > window.filters or (window.groups > 1 and window.filters % filters):
             continue
-        most = min(MOST_VECTORS, registers // filters)
-        for vectors in range(most, max(0, most - 4), -1):
+        most_vectors = min(MAX_VECTORS, registers // filters)
+        for vectors in range(most_vectors, max(0, most_vectors - 4), -1):
             yield filters, vectors
 
 
-def rtask_us(window: Window, tile: Tile, device: DeviceSpec) -> float:
+def rtask_us(window: Window, tile: WindowTile, device: DeviceSpec) -> float:
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, and of the copies around it."""
     layout = Layout.of(window, tile)
     parts = tile.group_parts * tile.filter_parts
-    aligned = 1 if window.flat and window.rows * window.columns % tile.lanes == 0 else UNALIGNED
-    # Two multiply-adds or two loads a cycle; too few accumulators wait for each other.
+    aligned = 1 if window.flat and window.rows * window.columns % tile.simd == 0 else UNALIGNED
+    # Two multiply-adds or two loads a cycle; with too few accumulators they stall.
     loads = tile.filters + aligned * tile.vectors
-    tap = max(tile.filters * tile.vectors, loads, FEWEST_ACCUMULATORS) / 2 / EFFICIENCY
+    tap = max(tile.filters * tile.vectors, loads, MIN_ACCUMULATORS) / 2 / EFFICIENCY
     tap += _line_cycles(window, tile, layout, device) * tile.vectors
     phases = math.prod(window.phases.stride) if window.phases else 1
     blocks = phases * window.groups * layout.blocks / parts
     cycles = blocks * layout.steps * window.taps * tap
     elements = blocks * tile.filters * layout.steps * tile.pixels
     if window.flat:
-        cycles += elements / tile.lanes * 2
+        cycles += elements / tile.simd * 2
     else:
-        cost = 2 / tile.lanes if window.stride[1] == 1 else 0.3
+        copy_cycles = 2 / tile.simd if window.stride[1] == 1 else 0.3
         rows = window.groups / tile.group_parts * window.channels * layout.height * layout.phases[0]
-        cycles += rows * (layout.width * layout.phases[1] * cost + ROW_CYCLES)
-        cycles += elements / tile.lanes * 2.5 + blocks * tile.filters * layout.rows * ROW_CYCLES
+        cycles += rows * (layout.width * layout.phases[1] * copy_cycles + ROW_CYCLES)
+        cycles += elements / tile.simd * 2.5 + blocks * tile.filters * layout.rows * ROW_CYCLES
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), _traffic_us(window, tile, layout, device))
 
 
-def _line_cycles(window: Window, tile: Tile, layout: Layout, device: DeviceSpec) -> float:
-    """Cycles that a tap waits for each vector of pixels: the first of the taps that share it fetches it."""
+def _line_cycles(window: Window, tile: WindowTile, layout: Layout, device: DeviceSpec) -> float:
+    """Cycles that a tap waits for each vector of pixels, on average: the first tap that uses a vector fetches it."""
     if window.channels * tile.pixels * 4 <= FIRST_LEVEL_BYTES:
         return 0.0
-    near = layout.scratch(window, tile) * 4 <= device.unit_bytes / 2
-    shared = math.prod(window.kernel) / math.prod(layout.phases)
-    return (SECOND_LEVEL_CYCLES if near else THIRD_LEVEL_CYCLES) / shared
+    in_second_level = layout.scratch(window, tile) * 4 <= device.unit_bytes / 2
+    uses = math.prod(window.kernel) / math.prod(layout.phases)
+    return (SECOND_LEVEL_CYCLES if in_second_level else THIRD_LEVEL_CYCLES) / uses
 
 
-def _traffic_us(window: Window, tile: Tile, layout: Layout, device: DeviceSpec) -> float:
-    """Weights are read once by each rTask that needs them; the image once by all together."""
-    weights, image = _weight_bytes(window, tile, layout), _bytes(window.data) + _bytes(window.out)
-    nbytes = weights / (tile.group_parts * tile.filter_parts) + image / _count(window, tile)
+def _traffic_us(window: Window, tile: WindowTile, layout: Layout, device: DeviceSpec) -> float:
+    """Time of the memory traffic: each rTask reads its weights, and all together read the image once."""
+    weights, image = _weight_bytes(window, tile, layout), nbytes_of(window.data) + nbytes_of(window.out)
+    nbytes = weights / (tile.group_parts * tile.filter_parts) + image / _num_rtasks(window, tile)
     return traffic_us(weights + image, nbytes, device)
 
 
-def _bytes(buffer: tirx.Buffer) -> int:
-    return math.prod(int(s) for s in buffer.shape) * ITEM_BYTES["float32"]
-
-
-def _weight_bytes(window: Window, tile: Tile, layout: Layout) -> int:
-    """Of all packed weights; a pool has none."""
+def _weight_bytes(window: Window, tile: WindowTile, layout: Layout) -> int:
+    """Bytes of all packed weights; 0 for a pool."""
     return 0 if window.weight is None else math.prod(pack_of(window, tile, layout).padded) * ITEM_BYTES["float32"]

@@ -1,6 +1,6 @@
 """Products and convolutions on a GPU.
 
-form  every one of them as C[S, I, J] += A[S, I, K] * B[S, J, K]
-gemm  tiles in shared memory and registers, for CUDA cores
-wmma  tiles of 16 x 16 x 16, for tensor cores
+problem  each of them as C[S, I, J] += A[S, I, K] * B[S, J, K]
+gemm     tiles in shared memory and registers, for CUDA cores
+wmma     tiles of 16 x 16 x 16, for tensor cores
 """

@@ -10,29 +10,31 @@ from tvm.s_tir.schedule import LoopRV, SBlockRV
 
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
+from ...analysis.blocks import new_schedule
 from ..cost import Cost
 from ..lowered import MAX_SHARED, MAX_THREADS
-from ..rule import CudaRule, start
-from .form import Gemm, find_gemm, guard_columns, normalise
+from ..rule import CudaRule
+from .problem import Gemm, find_gemm, guard_columns, normalise, padded
 
 SIDES = (8, 16, 32, 64, 128)
-"""Rows and columns of a tile: multiples of a memory transaction of 32 bytes."""
+"""Extents of a tile in I and J: multiples of a memory transaction of 32 bytes."""
 
 DEPTHS = (8, 16, 32, 64)
+"""Extents of a tile in K."""
 
-MICROS = ((1, 1), (2, 2), (2, 4), (4, 2), (4, 4), (4, 8), (8, 4), (8, 8))
-"""What one thread makes: its results stay in registers."""
+THREAD_TILES = ((1, 1), (2, 2), (2, 4), (4, 2), (4, 4), (4, 8), (8, 4), (8, 8))
+"""Extents in I and J of what one thread computes, in registers."""
 
-MOST_UNROLLED = 16
-"""Loads of a thread into shared memory that are under way together."""
+MAX_UNROLLED = 16
+"""Loads of a thread into shared memory that are unrolled, so that they overlap."""
 
-WASTE = 2.0
-"""Padded work over useful work, at most, wherever a smaller tile wastes less."""
+MAX_PADDED_WORK = 2.0
+"""Padded work at most, relative to that of the smallest tile."""
 
 
 @dataclass(frozen=True, slots=True)
 class GemmTile:
-    """A block makes `i` x `j` outputs, a thread `mi` x `mj`, in steps of `k`."""
+    """A block computes `i` x `j` outputs, a thread `mi` x `mj` of them, in steps of `k`."""
 
     i: int
     j: int
@@ -52,19 +54,20 @@ class GemmTile:
 
 
 def gemm_tiles(gemm: Gemm, device: DeviceSpec) -> Iterator[GemmTile]:
-    """All aligned tiles that fit an rTask and do not waste more than they make."""
-    for i, j, k, (mi, mj) in itertools.product(SIDES, SIDES, DEPTHS, MICROS):
+    """All aligned tiles that fit an rTask, without those that pad too much."""
+    for i, j, k, (mi, mj) in itertools.product(SIDES, SIDES, DEPTHS, THREAD_TILES):
         tile = GemmTile(i, j, k, mi, mj)
         if tile.threads % device.warp or not device.warp <= tile.threads <= MAX_THREADS:
             continue
-        wasted = _padded(gemm.i, i) * _padded(gemm.j, j) > WASTE * _padded(gemm.i, SIDES[0]) * _padded(gemm.j, SIDES[0])
-        if not wasted and tile.shared_bytes <= MAX_SHARED and (k <= 2 * gemm.k or k == DEPTHS[0]):
+        least_work = padded(gemm.i, SIDES[0]) * padded(gemm.j, SIDES[0])
+        too_padded = padded(gemm.i, i) * padded(gemm.j, j) > MAX_PADDED_WORK * least_work
+        if not too_padded and tile.shared_bytes <= MAX_SHARED and (k <= 2 * gemm.k or k == DEPTHS[0]):
             yield tile
 
 
 def gemm_cost(gemm: Gemm, tile: GemmTile) -> Cost:
-    """What an rTask of a product does."""
-    depth = _padded(gemm.k, tile.k)
+    """The work of an rTask of a product."""
+    depth = padded(gemm.k, tile.k)
     itemsize = ITEM_BYTES[gemm.dtypes[0]]
     loads = tile.threads * (tile.mi + tile.mj) * depth
     return Cost(
@@ -72,14 +75,10 @@ def gemm_cost(gemm: Gemm, tile: GemmTile) -> Cost:
         threads=tile.threads,
         flops=2.0 * tile.i * tile.j * depth,
         nbytes=itemsize * ((tile.i + tile.j) * depth + tile.i * tile.j),
-        shared_bytes=itemsize * loads / 2,  # of two operands a warp's threads share about one
+        shared_bytes=itemsize * loads / 2,  # a warp's threads share about one of two operands
         steps=depth // tile.k,
         outputs=tile.mi * tile.mj,
     )
-
-
-def _padded(extent: int, tile: int) -> int:
-    return -(-extent // tile) * tile
 
 
 def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: GemmTile) -> s_tir.Schedule | tirx.PrimFunc:
@@ -88,9 +87,9 @@ def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: GemmTile) -> s_tir.Sche
     Raises
     ------
     tvm.s_tir.schedule.ScheduleError
-        Something around the product cannot be inlined.
+        What surrounds the product cannot be inlined.
     """
-    sch = start(func)
+    sch = new_schedule(func)
     normal = normalise(sch, (tile.i, tile.j, tile.k))
     main = normal.block
     batch, i, j, k = sch.get_loops(main)
@@ -102,7 +101,7 @@ def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: GemmTile) -> s_tir.Sche
     sch.bind(sch.fuse(batch, bi, bj), "blockIdx.x")
     thread = sch.fuse(outer, inner)
     sch.bind(thread, "threadIdx.x")
-    # nvcc unrolls these loops; unrolled by TVM, they would be thousands of lines.
+    # nvcc unrolls these loops; TVM would write thousands of lines.
     sch.annotate(thread, "pragma_unroll_explicit", False)
     for loop in (ki, ii, jj):
         sch.unroll(loop)
@@ -115,7 +114,7 @@ def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: GemmTile) -> s_tir.Sche
         shared = sch.cache_read(main, index, "shared")
         sch.transform_layout(shared, ("write", 0), lambda s, x, k: (s, k, x))
         sch.compute_at(shared, ko, preserve_unit_loops=True)
-        _fetch(sch, shared, normal.spatial_fast[index], tile.threads)
+        _load_tile(sch, shared, normal.spatial_fast[index], tile.threads)
         sch.storage_align(shared, 0, axis=1, factor=8, offset=4)
         auto_inline_producers(sch, shared)
     auto_inline_consumer_chain(sch, write_back)
@@ -125,15 +124,15 @@ def schedule_gemm(func: tirx.PrimFunc, gemm: Gemm, tile: GemmTile) -> s_tir.Sche
     return guard_columns(sch, write_back, gemm, tile.j)
 
 
-def _fetch(sch: s_tir.Schedule, block: SBlockRV, spatial_fast: bool, threads: int) -> None:
-    """Copy a tile together: consecutive threads read what lies side by side in memory."""
+def _load_tile(sch: s_tir.Schedule, block: SBlockRV, spatial_fast: bool, threads: int) -> None:
+    """Copy a tile with all threads: consecutive threads read consecutive elements."""
     x, k = sch.get_loops(block)[-2:]
     loops: list[LoopRV] = [k, x] if spatial_fast else [x, k]
     sch.reorder(*loops)
-    many, thread = sch.split(sch.fuse(*loops), [None, threads])
+    serial, thread = sch.split(sch.fuse(*loops), [None, threads])
     sch.bind(thread, "threadIdx.x")
-    if int(sch.get(many).extent) <= MOST_UNROLLED:
-        sch.unroll(many)
+    if int(sch.get(serial).extent) <= MAX_UNROLLED:
+        sch.unroll(serial)
 
 
 GEMM_RULE = CudaRule("gemm", find_gemm, gemm_tiles, GemmTile, gemm_cost, schedule_gemm)

@@ -1,7 +1,8 @@
 """CUDA tilings of half-precision products on tensor cores, 16 x 16 x 16 at a time.
 
-Both operands come to shared memory; each warp loads fragments from there, multiplies them, and leaves its results in
-shared memory, from where they are written with all that comes after the product. The sum is as wide as the function's.
+Both operands are copied to shared memory. Each warp loads fragments from there, multiplies them, and stores its
+results to shared memory. The epilogue reads them there and writes the output. The accumulators have the type of the
+function's sum.
 """
 
 import itertools
@@ -14,31 +15,32 @@ from tvm.s_tir.schedule import LoopRV, SBlockRV
 
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
+from ...analysis.blocks import new_schedule
 from ...tiling import Function
 from ..cost import Cost
 from ..lowered import MAX_SHARED, MAX_THREADS
-from ..rule import CudaRule, start
+from ..rule import CudaRule
 from ..tensor_intrinsics import import_tensor_intrinsics
-from .form import Gemm, find_gemm, guard_columns, normalise
+from .problem import Gemm, find_gemm, guard_columns, normalise, padded
 
 FRAGMENT = 16
-"""Rows, columns and depth of what a tensor core multiplies at once."""
+"""Extents in I, J and K of one matrix instruction."""
 
 PAD = 8
-"""Elements after each row of shared memory, so that the rows of a fragment lie in different banks."""
+"""Padding elements after each row of shared memory, so that the rows of a fragment are in different banks."""
 
 WARP, VECTOR = 32, 4
 
 RESULT_SCOPE = "shared.dyn"
-"""Kept apart from the operands: TVM would reuse their memory for it, and then refuse the other element type."""
+"""Not the operands' scope: TVM would reuse their memory for the results, and then reject the other element type."""
 
-WASTE = 4.0
-"""Padded work over useful work, at most: tensor cores win eight times what they waste."""
+MAX_PADDED_WORK = 4.0
+"""Padded work at most, relative to useful work: tensor cores are eight times as fast."""
 
 
 @dataclass(frozen=True, slots=True)
 class WmmaTile:
-    """A block makes `i` x `j` outputs in steps of `k`, a warp `wi` x `wj` of them."""
+    """A block computes `i` x `j` outputs in steps of `k`, a warp `wi` x `wj` of them."""
 
     i: int
     j: int
@@ -58,7 +60,7 @@ class WmmaTile:
 
 
 def find_wmma(function: Function) -> Gemm | None:
-    """Return the product's extents where its operands are half precision and the device has tensor cores."""
+    """Describe a product whose operands are half precision, on a device with tensor cores; None for others."""
     gemm = find_gemm(function)
     wide = gemm is not None and gemm.dtypes[2] in ("float16", "float32")
     if gemm is None or gemm.dtypes[:2] != ("float16", "float16") or not wide or function.device.arch < "sm_70":
@@ -67,7 +69,7 @@ def find_wmma(function: Function) -> Gemm | None:
 
 
 def wmma_tiles(gemm: Gemm, device: DeviceSpec) -> Iterator[WmmaTile]:
-    """All tiles of whole fragments that fit an rTask."""
+    """All tiles of full fragments that fit an rTask, without those that pad too much."""
     sides, parts = (16, 32, 64, 128), (16, 32, 64)
     useful = gemm.i * gemm.j
     for i, j, k, wi, wj in itertools.product(sides, sides, (16, 32, 64), parts, parts):
@@ -75,14 +77,14 @@ def wmma_tiles(gemm: Gemm, device: DeviceSpec) -> Iterator[WmmaTile]:
             continue
         tile = WmmaTile(i, j, k, wi, wj)
         fits = tile.warps * WARP <= MAX_THREADS and tile.shared_bytes(gemm.dtypes[2]) <= MAX_SHARED
-        wasted = _padded(gemm.i, i) * _padded(gemm.j, j) > WASTE * useful and (i, j) != (FRAGMENT, FRAGMENT)
-        if fits and not wasted and (k == FRAGMENT or k < 2 * gemm.k):
+        too_padded = padded(gemm.i, i) * padded(gemm.j, j) > MAX_PADDED_WORK * useful and (i, j) != (FRAGMENT, FRAGMENT)
+        if fits and not too_padded and (k == FRAGMENT or k < 2 * gemm.k):
             yield tile
 
 
 def wmma_cost(gemm: Gemm, tile: WmmaTile) -> Cost:
-    """What an rTask of a product does."""
-    depth = _padded(gemm.k, tile.k)
+    """The work of an rTask of a product."""
+    depth = padded(gemm.k, tile.k)
     fragments = tile.warps * (tile.wi + tile.wj) * depth
     result = ITEM_BYTES[gemm.dtypes[2]] * tile.i * tile.j
     return Cost(
@@ -96,20 +98,16 @@ def wmma_cost(gemm: Gemm, tile: WmmaTile) -> Cost:
     )
 
 
-def _padded(extent: int, tile: int) -> int:
-    return -(-extent // tile) * tile
-
-
 def schedule_wmma(func: tirx.PrimFunc, gemm: Gemm, tile: WmmaTile) -> s_tir.Schedule | tirx.PrimFunc:
     """Schedule a half-precision product with one tile size.
 
     Raises
     ------
     tvm.s_tir.schedule.ScheduleError
-        Something around the product cannot be inlined.
+        What surrounds the product cannot be inlined.
     """
     intrinsics = _intrinsics(gemm.dtypes[2])
-    sch = start(func)
+    sch = new_schedule(func)
     normal = normalise(sch, (tile.i, tile.j, tile.k))
     inner = normal.block
     batch, i, j, k = sch.get_loops(inner)
@@ -121,7 +119,7 @@ def schedule_wmma(func: tirx.PrimFunc, gemm: Gemm, tile: WmmaTile) -> s_tir.Sche
     for index in (0, 1):
         shared = sch.cache_read(outer, index, "shared")
         sch.compute_at(shared, ko, preserve_unit_loops=True)
-        _fetch(sch, shared, normal.spatial_fast[index], tile)
+        _load_tile(sch, shared, normal.spatial_fast[index], tile)
         auto_inline_producers(sch, shared)
     fragments = [sch.cache_read(outer, index, f"wmma.matrix_{'ab'[index]}") for index in (0, 1)]
     for fragment in fragments:
@@ -143,23 +141,23 @@ def schedule_wmma(func: tirx.PrimFunc, gemm: Gemm, tile: WmmaTile) -> s_tir.Sche
     row, column = sch.get_loops(written)[-2:]
     nest = (column, row) if gemm.fast_i else (row, column)
     sch.reorder(*nest)
-    _, lane = sch.split(sch.fuse(*nest), [None, WARP])
-    sch.bind(lane, "threadIdx.x")
+    _, thread = sch.split(sch.fuse(*nest), [None, WARP])
+    sch.bind(thread, "threadIdx.x")
     return guard_columns(sch, written, gemm, tile.j)
 
 
 def _intrinsics(result: str) -> dict[str, str]:
-    """TVM's names for the instructions; B is read by columns."""
+    """TVM's names of the instructions; B is transposed."""
     import_tensor_intrinsics()
     from tvm.s_tir.tensor_intrin.cuda import get_wmma_intrin_group
 
-    return get_wmma_intrin_group("shared", RESULT_SCOPE, "float16", result, True)
+    return dict(get_wmma_intrin_group("shared", RESULT_SCOPE, "float16", result, True))
 
 
 def _tile_loops(
     sch: s_tir.Schedule, loops: tuple[LoopRV, LoopRV, LoopRV, LoopRV], tile: WmmaTile
 ) -> tuple[LoopRV, LoopRV, LoopRV]:
-    """Split and bind the loops over fragments; return those of warps, of steps of K, and within a step."""
+    """Split and bind the loops over fragments; return the loops over warps, over steps of K, and within a step."""
     batch, i, j, k = loops
     bi, ti, mi = sch.split(i, [None, tile.i // tile.wi, tile.wi // FRAGMENT])
     bj, tj, mj = sch.split(j, [None, tile.j // tile.wj, tile.wj // FRAGMENT])
@@ -173,22 +171,22 @@ def _tile_loops(
     return warp, ko, ki
 
 
-def _fetch(sch: s_tir.Schedule, block: SBlockRV, spatial_fast: bool, tile: WmmaTile) -> None:
-    """Copy a tile together: consecutive threads read what lies side by side in memory."""
+def _load_tile(sch: s_tir.Schedule, block: SBlockRV, spatial_fast: bool, tile: WmmaTile) -> None:
+    """Copy a tile with all threads: consecutive threads read consecutive elements."""
     sch.storage_align(block, 0, axis=-2, factor=FRAGMENT, offset=PAD)
     x, k = sch.get_loops(block)[-2:]
     if spatial_fast:
         sch.reorder(k, x)
-        _, warp, lane = sch.split(sch.fuse(k, x), [None, tile.warps, WARP])
+        _, warp, thread = sch.split(sch.fuse(k, x), [None, tile.warps, WARP])
     else:
-        _, warp, lane, vector = sch.split(sch.fuse(x, k), [None, tile.warps, WARP, VECTOR])
+        _, warp, thread, vector = sch.split(sch.fuse(x, k), [None, tile.warps, WARP, VECTOR])
         sch.vectorize(vector)
-    sch.bind(lane, "threadIdx.x")
+    sch.bind(thread, "threadIdx.x")
     sch.bind(warp, "threadIdx.y")
 
 
 def _fragments(sch: s_tir.Schedule, block: SBlockRV) -> LoopRV:
-    """Split a copy into fragments, unrolled; return the outer loop of one."""
+    """Split a copy into fragments, unrolled; return the outer loop of a fragment."""
     x, y = sch.get_loops(block)[-2:]
     x, xx = sch.split(x, [None, FRAGMENT])
     y, yy = sch.split(y, [None, FRAGMENT])

@@ -1,1 +1,1 @@
-"""Sliding windows on a GPU: `form` reads the axes of a reduction, `rule` tiles it."""
+"""Sliding windows on a GPU: `problem` describes a reduction over windows, `rule` tiles it."""

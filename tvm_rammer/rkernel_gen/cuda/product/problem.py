@@ -1,7 +1,7 @@
-"""Products on a GPU, brought to one form: C[S, I, J] += A[S, I, K] * B[S, J, K].
+"""Convolutions and matrix products as one problem: C[S, I, J] += A[S, I, K] * B[S, J, K].
 
-A convolution is the product of its unfolded image (I: pixels, K: input channels and window) and its weights
-(J: output channels; S: groups). The unfolding is an index map, inlined where A is copied to shared memory.
+A convolution is the product of its im2col matrix (I: pixels, K: input channels and window) and its weights (J: output
+channels; S: groups). The im2col matrix is an index map, inlined where A is copied to shared memory.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,12 @@ from tvm.ir import Range, TensorRegion
 from tvm.s_tir.dlight.gpu.matmul import get_index_map
 from tvm.s_tir.schedule import SBlockRV
 
-from ...analysis.anchor import REDUCTION, blocks_of, is_reduction, one_result
+from ...analysis.blocks import REDUCTION, blocks_of, is_reduction, new_schedule, one_result
 from ...tiling import Function
 from ..groups import separate_groups
-from ..rule import start
 
-LEAST_SIDE = 2
-"""A matrix times a vector reads its matrix once, whatever the tile."""
+MIN_SIDE = 2
+"""Least extent of I and J: a matrix times a vector has no reuse that a tile could exploit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +30,9 @@ class Gemm:
     batch, i, j, k : int
         Extents.
     grouped : bool
-        The batch is the groups of a convolution, a part of the output's channels.
+        Whether the batch is the groups of a convolution, a part of the output's channels.
     fast_i : bool
-        Consecutive outputs differ in I.
+        Whether consecutive outputs differ in I.
     dtypes : tuple of str
         Element types of A, B and C.
     """
@@ -48,8 +47,8 @@ class Gemm:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
-    """A product's block in a schedule, of the loops S, I, J, K; for A and B, whether neighbours differ in I or J."""
+class NormalForm:
+    """A product's block with loops S, I, J, K; for A and B, whether neighbours in memory differ in I or J (not K)."""
 
     block: SBlockRV
     spatial_fast: tuple[bool, ...]
@@ -57,7 +56,7 @@ class Normal:
 
 def find_gemm(function: Function) -> Gemm | None:
     """Return the product's extents, or None where the function is no convolution or matrix product."""
-    sch = start(function.func)
+    sch = new_schedule(function.func)
     found = _product(sch)
     if found is None:
         return None
@@ -71,14 +70,14 @@ def find_gemm(function: Function) -> Gemm | None:
         else:
             kind = "S" if axis.var in a and axis.var in b else "I" if axis.var in a else "J"
         extents[kind] *= int(axis.dom.extent)
-    if min(extents["I"], extents["J"]) < LEAST_SIDE:
+    if min(extents["I"], extents["J"]) < MIN_SIDE:
         return None
     fast_i = bool(fastest_axes(stmt, stmt.writes[0]) & a)
     dtypes = tuple(str(region.source.dtype) for region in (*stmt.reads, *stmt.writes))
     return Gemm(extents["S"], extents["I"], extents["J"], extents["K"], grouped, fast_i, dtypes)
 
 
-def normalise(sch: s_tir.Schedule, tile: Sequence[int]) -> Normal:
+def normalise(sch: s_tir.Schedule, tile: Sequence[int]) -> NormalForm:
     """Bring the product of a function that has one to the normal form, padded to multiples of a tile's (I, J, K)."""
     found = _product(sch)
     if found is None:
@@ -95,14 +94,14 @@ def normalise(sch: s_tir.Schedule, tile: Sequence[int]) -> Normal:
     sch.transform_layout(result, ("read", 0), result_map)
     sch.transform_block_layout(main, main_map)
     sch.pad_einsum(main, [1, *tile])
-    return Normal(main, spatial_fast)
+    return NormalForm(main, spatial_fast)
 
 
 def guard_columns(sch: s_tir.Schedule, store: SBlockRV, gemm: Gemm, tile_j: int) -> s_tir.Schedule | tirx.PrimFunc:
-    """Keep the padded columns of a group from the channels of the next, once the schedule is done.
+    """Guard the stores of a finished schedule: padded columns of a group must not be stored to the next group.
 
-    TVM's own guard for the padding sees channels, of which those of the next group are as good. A function that
-    needs this guard has no schedule that makes it.
+    TVM's own guard only checks that the channel exists, and the next group's channels do. No schedule step adds this
+    guard, so that the result is a function where it is needed.
     """
     func = sch.mod["main"]
     if not gemm.grouped or gemm.j % tile_j == 0:
@@ -120,7 +119,7 @@ def guard_columns(sch: s_tir.Schedule, store: SBlockRV, gemm: Gemm, tile_j: int)
 
 
 def _product(sch: s_tir.Schedule) -> tuple[SBlockRV, bool] | None:
-    """The only reduction of a function with one output, if it sums products of two tensors, and if it is in groups."""
+    """The reduction of a function with one output, if it sums products of two tensors; and whether it has groups."""
     found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
     if len(found) != 1 or not one_result(sch):
         return None
@@ -137,10 +136,15 @@ def _variables(region: Sequence[Range]) -> list[tirx.Var]:
 
 
 def fastest_axes(block: s_tir.SBlock, access: TensorRegion) -> set[tirx.Var]:
-    """The axes whose next value is the nearest in memory: those in the last index that is not constant."""
+    """The axes with the smallest stride: those in the last index that is not constant."""
     moving = {axis.var for axis in block.iter_vars if int(axis.dom.extent) > 1}
     for index in reversed(access.region):
         found = moving.intersection(_variables([index]))
         if found:
             return found
     return set()
+
+
+def padded(extent: int, tile: int) -> int:
+    """An extent rounded up to a multiple of a tile's."""
+    return -(-extent // tile) * tile

@@ -1,4 +1,4 @@
-"""What the rule of windows has to know of a reduction: which of its axes are channels, filters, rows and columns."""
+"""Sliding windows as a problem: which axes of a reduction are channels, filters, rows and columns."""
 
 import math
 from dataclasses import dataclass
@@ -9,31 +9,34 @@ from tvm.ir import Expr, TensorRegion
 from tvm.sym import Analyzer
 
 from ....ir import ITEM_BYTES
-from ...analysis.anchor import REDUCTION
+from ...analysis.blocks import REDUCTION
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowReduction:
     """Extents of a sum (or maximum) over windows, and the axes of its block: -1 where there is none.
 
     Parameters
     ----------
     others, channels, filters, rows, columns : int
-        Of the output. Channels choose the image, filters the weights only; `others` are the batch and further
-        dimensions of space.
+        Extents of the output. Channels index the image, filters the weights only; `others` are the batch and further
+        spatial dimensions.
     depth : int
         Channels of the image that one sum covers.
     terms : int
-        Of a sum.
+        Terms of a sum.
     stride_rows, stride_columns : int
-    reach_rows, reach_columns : int
-        Pixels under one window.
-    window_columns : int
-        Terms in a row of a window: fewer than its reach where it is dilated.
+    receptive_rows, receptive_columns : int
+        Extents of the receptive field of one output.
+    taps_per_row : int
+        Terms in a row of a window: fewer than `receptive_columns` where it is dilated.
     weighted : bool
+        Whether there are weights, which pools have not.
     itemsize : int
+        Bytes of an element of the image.
     other_axes : tuple of int
     channel_axis, filter_axis, row_axis, column_axis : int
+        Positions of the block's axes.
     """
 
     others: int
@@ -45,9 +48,9 @@ class Window:
     terms: int
     stride_rows: int
     stride_columns: int
-    reach_rows: int
-    reach_columns: int
-    window_columns: int
+    receptive_rows: int
+    receptive_columns: int
+    taps_per_row: int
     weighted: bool
     itemsize: int
     other_axes: tuple[int, ...]
@@ -57,16 +60,16 @@ class Window:
     column_axis: int
 
     def span_rows(self, rows: int) -> int:
-        """Rows of the image under so many rows of windows."""
-        return (rows - 1) * self.stride_rows + self.reach_rows
+        """Rows of the image that `rows` rows of outputs read."""
+        return (rows - 1) * self.stride_rows + self.receptive_rows
 
     def span_columns(self, columns: int) -> int:
-        """Columns of the image under so many columns of windows."""
-        return (columns - 1) * self.stride_columns + self.reach_columns
+        """Columns of the image that `columns` columns of outputs read."""
+        return (columns - 1) * self.stride_columns + self.receptive_columns
 
 
-def window_of(stmt: s_tir.SBlock) -> Window | None:
-    """Describe a reduction over windows; None for other blocks, and where neighbouring outputs share no row."""
+def describe_window(stmt: s_tir.SBlock) -> WindowReduction | None:
+    """Describe a reduction over windows; None for others, and where outputs of a row do not share rows of the image."""
     axes = {axis.var: i for i, axis in enumerate(stmt.iter_vars)}
     extents = [int(axis.dom.extent) for axis in stmt.iter_vars]
     reduced = {a for a, axis in enumerate(stmt.iter_vars) if axis.iter_type == REDUCTION}
@@ -85,26 +88,26 @@ def window_of(stmt: s_tir.SBlock) -> Window | None:
     column, row = max(slid), max((a for a in slid if a != max(slid)), default=-1)
     filter_axis = filters[0] if filters else -1
     chosen = {channel, column, row, filter_axis}
-    deep = math.prod(extents[a] for _, found in used for a in found if a in reduced and not found - reduced)
+    summed = math.prod(extents[a] for _, found in used for a in found if a in reduced and not found - reduced)
     others = [a for a in spatial if a not in chosen]
-    below = {a: _reach(index, found, axes, extents) for a, (index, found) in slid.items()}
+    below = {a: _receptive_extent(index, found, axes, extents) for a, (index, found) in slid.items()}
 
     def extent(axis: int) -> int:
         return extents[axis] if axis >= 0 else 1
 
-    return Window(
+    return WindowReduction(
         others=math.prod(extents[a] for a in others),
         channels=extent(channel),
         filters=extent(filter_axis),
         rows=extent(row),
         columns=extents[column],
-        depth=deep * math.prod(below[a] for a in slid if a in others),
+        depth=summed * math.prod(below[a] for a in slid if a in others),
         terms=math.prod(extents[a] for a in reduced),
         stride_rows=_stride(slid[row][0], row, axes) if row >= 0 else 1,
         stride_columns=_stride(slid[column][0], column, axes),
-        reach_rows=below.get(row, 1),
-        reach_columns=below[column],
-        window_columns=math.prod(extents[a] for a in slid[column][1]),
+        receptive_rows=below.get(row, 1),
+        receptive_columns=below[column],
+        taps_per_row=math.prod(extents[a] for a in slid[column][1]),
         weighted=len(stmt.reads) > 1,
         itemsize=ITEM_BYTES[str(image.source.dtype)],
         other_axes=tuple(others),
@@ -118,7 +121,7 @@ def window_of(stmt: s_tir.SBlock) -> Window | None:
 def _image_of(
     stmt: s_tir.SBlock, axes: dict[tirx.Var, int], extents: list[int], reduced: set[int]
 ) -> TensorRegion | None:
-    """The operand over which windows slide, if there is exactly one."""
+    """The operand over which windows slide, if it is exactly one."""
     found = [
         read
         for read in stmt.reads
@@ -128,7 +131,7 @@ def _image_of(
 
 
 def _slides(found: set[int], reduced: set[int]) -> bool:
-    """Whether an index with these axes adds an offset within a window to one position of it."""
+    """Whether an index with these axes is one position of a window plus an offset in it."""
     return len(found - reduced) == 1 and bool(found & reduced)
 
 
@@ -137,17 +140,17 @@ def _axes(index: Expr, axes: dict[tirx.Var, int]) -> set[int]:
 
 
 def _stride(index: Expr, axis: int, axes: dict[tirx.Var, int]) -> int:
-    """By how much an index grows with an axis."""
+    """How much an index grows with an axis."""
     return _value(index, axes, {axis: 1}) - _value(index, axes, {})
 
 
-def _reach(index: Expr, found: set[int], axes: dict[tirx.Var, int], extents: list[int]) -> int:
-    """Values that an index takes within one window."""
+def _receptive_extent(index: Expr, found: set[int], axes: dict[tirx.Var, int], extents: list[int]) -> int:
+    """Extent of an index within one window."""
     return _value(index, axes, {a: extents[a] - 1 for a in found}) - _value(index, axes, {}) + 1
 
 
 def _value(index: Expr, axes: dict[tirx.Var, int], at: dict[int, int]) -> int:
-    """An index with its axes at these values, the others at zero."""
+    """An index with its axes at these values, all others at zero."""
     zero = {var: tirx.IntImm(str(var.ty), at.get(a, 0)) for var, a in axes.items()}
     exact = tvm_ffi.structural_map(index, (tirx.Var, lambda v: zero.get(v, v)), order="post")
     return int(Analyzer().simplify(exact))

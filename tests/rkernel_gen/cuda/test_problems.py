@@ -1,4 +1,4 @@
-"""What the CUDA rules read off functions, and what their model says of tiles."""
+"""How the CUDA rules describe functions as problems, and what the cost model predicts for tiles."""
 
 import random
 from dataclasses import replace
@@ -9,20 +9,25 @@ from tests.emulation.programs import H200
 from tests.rkernel_gen.cuda.operators import function_of
 from tvm_rammer.device import preset
 from tvm_rammer.rkernel_gen.cuda.cost import Cost, rtask_us
-from tvm_rammer.rkernel_gen.cuda.elementwise import ELEMENTS_RULE, find_elements
-from tvm_rammer.rkernel_gen.cuda.product.form import find_gemm
+from tvm_rammer.rkernel_gen.cuda.elementwise import ELEMENTWISE_RULE, find_elementwise
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE, GemmTile
+from tvm_rammer.rkernel_gen.cuda.product.problem import find_gemm
 from tvm_rammer.rkernel_gen.cuda.product.wmma import find_wmma
-from tvm_rammer.rkernel_gen.cuda.reduction import find_sums
+from tvm_rammer.rkernel_gen.cuda.reduction import find_reduction
 from tvm_rammer.rkernel_gen.cuda.resources import _source
-from tvm_rammer.rkernel_gen.cuda.rowwise import find_rows
-from tvm_rammer.rkernel_gen.cuda.window.rule import WINDOW_RULE, WindowTile, find_window, window_cost
+from tvm_rammer.rkernel_gen.cuda.rowwise import find_rowwise
+from tvm_rammer.rkernel_gen.cuda.window.rule import (
+    WINDOW_RULE,
+    WindowReductionTile,
+    find_window_reduction,
+    window_cost,
+)
 from tvm_rammer.rkernel_gen.tiling import Function
 
 A_MICROSECOND = Cost(num_rtasks=132, threads=256, flops=4e5, nbytes=4e3, shared_bytes=1e4, outputs=16)
 
 
-def form(find, name, device=H200):
+def describe(find, name, device=H200):
     return find(Function(name, function_of(name), device))
 
 
@@ -37,50 +42,50 @@ def form(find, name, device=H200):
     ],
 )
 def test_products_are_found_in_convolutions(name, extents, grouped):
-    gemm = form(find_gemm, name)
+    gemm = describe(find_gemm, name)
     assert (gemm.batch, gemm.i, gemm.j, gemm.k) == extents and gemm.grouped == grouped
 
 
 @pytest.mark.parametrize("name", ["matmul_row", "conv_depthwise", "max_pool", "softmax", "split", "max_of_columns"])
 def test_other_functions_are_no_products(name):
-    assert form(find_gemm, name) is None
+    assert describe(find_gemm, name) is None
 
 
 def test_tensor_cores_need_half_precision_and_a_device_that_has_them():
-    assert form(find_wmma, "half_matmul").dtypes == ("float16",) * 3
-    assert form(find_wmma, "half_matmul_wide").dtypes == ("float16", "float16", "float32")
-    assert form(find_wmma, "matmul") is None
-    assert form(find_wmma, "half_matmul", replace(H200, arch="sm_60")) is None
+    assert describe(find_wmma, "half_matmul").dtypes == ("float16",) * 3
+    assert describe(find_wmma, "half_matmul_wide").dtypes == ("float16", "float16", "float32")
+    assert describe(find_wmma, "matmul") is None
+    assert describe(find_wmma, "half_matmul", replace(H200, arch="sm_60")) is None
 
 
-def test_windows_are_read():
-    window = form(find_window, "conv_depthwise_multiplier")
+def test_windows_are_described():
+    window = describe(find_window_reduction, "conv_depthwise_multiplier")
     assert (window.channels, window.filters, window.rows, window.columns) == (6, 2, 7, 7)
-    assert (window.terms, window.depth, window.stride_rows, window.reach_columns) == (25, 1, 2, 5)
+    assert (window.terms, window.depth, window.stride_rows, window.receptive_columns) == (25, 1, 2, 5)
     assert window.span_rows(3) == 9 and window.weighted
-    dilated = form(find_window, "conv_depthwise_dilated")
-    assert (dilated.reach_rows, dilated.window_columns, dilated.terms) == (5, 3, 9)
-    pool = form(find_window, "max_pool")
+    dilated = describe(find_window_reduction, "conv_depthwise_dilated")
+    assert (dilated.receptive_rows, dilated.taps_per_row, dilated.terms) == (5, 3, 9)
+    pool = describe(find_window_reduction, "max_pool")
     assert not pool.weighted and pool.filters == 1 and pool.span_columns(8) == 17
-    line = form(find_window, "conv1d_depthwise")
+    line = describe(find_window_reduction, "conv1d_depthwise")
     assert line.row_axis == -1 and (line.rows, line.columns, line.channels) == (1, 40, 16)
 
 
 @pytest.mark.parametrize("name", ["matmul", "softmax", "global_pool", "elementwise", "conv_grouped"])
 def test_other_functions_have_no_windows(name):
-    assert form(find_window, name) is None
+    assert describe(find_window_reduction, name) is None
 
 
-def test_sums_and_rows_are_read():
-    sums = form(find_sums, "global_pool")
-    assert (sums.results, sums.length, sums.result_fast) == (150, 49, False)
-    assert form(find_sums, "matmul_row").result_fast and form(find_sums, "max_of_columns").result_fast
-    assert form(find_sums, "matmul") is None and form(find_sums, "instance_norm") is None
-    rows = form(find_rows, "instance_norm")
+def test_reductions_and_rows_are_described():
+    reduction = describe(find_reduction, "global_pool")
+    assert (reduction.results, reduction.terms, reduction.result_fast) == (150, 49, False)
+    assert describe(find_reduction, "matmul_row").result_fast and describe(find_reduction, "max_of_columns").result_fast
+    assert describe(find_reduction, "matmul") is None and describe(find_reduction, "instance_norm") is None
+    rows = describe(find_rowwise, "instance_norm")
     assert (rows.rows, rows.columns) == (6, 81)
-    single = form(find_rows, "variance")
-    assert (single.rows, single.columns, single.sums, single.terms) == (12, 1, 2, 81)
-    assert form(find_rows, "elementwise") is None and form(find_rows, "max_pool") is None
+    single = describe(find_rowwise, "variance")
+    assert (single.rows, single.columns, single.reductions, single.terms) == (12, 1, 2, 81)
+    assert describe(find_rowwise, "elementwise") is None and describe(find_rowwise, "max_pool") is None
 
 
 @pytest.mark.parametrize(("rule", "name"), [(WINDOW_RULE, "conv_depthwise"), (GEMM_RULE, "conv")])
@@ -111,15 +116,15 @@ def test_few_rtasks_have_more_bandwidth_each_up_to_the_units_port():
     assert times[0] > times[1] > times[2] == times[3] == times[4]
 
 
-def test_neighbours_an_even_number_of_banks_apart_wait_for_one_another():
-    window = form(find_window, "conv_depthwise")
-    odd, even = (window_cost(window, WindowTile(8, 7, 14, 1, 1, pixels)).shared_bytes for pixels in (7, 2))
+def test_bank_conflicts_cost_shared_bandwidth():
+    window = describe(find_window_reduction, "conv_depthwise")
+    odd, even = (window_cost(window, WindowReductionTile(8, 7, 14, 1, 1, pixels)).shared_bytes for pixels in (7, 2))
     assert even > odd / 7 * 2
 
 
 def test_choices_that_do_not_fit_make_no_kernel():
     function = Function("conv_depthwise", function_of("conv_depthwise"), H200)
-    box = {"channels": 5, "rows": 7, "columns": 14, "filters": 1, "lines": 1, "pixels": 7}
+    box = {"channels": 5, "rows": 7, "columns": 14, "thread_filters": 1, "thread_rows": 1, "thread_columns": 7}
     assert WINDOW_RULE.build(function, box) is None
     assert WINDOW_RULE.build(function, box | {"channels": 8}) is not None
     assert WINDOW_RULE.build(function, {"i": 16, "j": 16}) is None  # from a log that another version wrote
@@ -127,15 +132,18 @@ def test_choices_that_do_not_fit_make_no_kernel():
 
 
 @pytest.mark.parametrize(
-    ("name", "whole"),
+    ("name", "vectorizable"),
     [("vectors", True), ("broadcast", True), ("elementwise", False), ("transpose", False), ("resize", False)],
 )
-def test_vectors_are_made_of_what_lies_side_by_side(name, whole):
-    assert form(find_elements, name).vectors is whole
+def test_only_contiguous_rows_are_vectorizable(name, vectorizable):
+    assert describe(find_elementwise, name).vectorizable is vectorizable
 
 
 def test_a_vector_is_one_load():
     function = Function("vectors", function_of("vectors"), H200)
-    kernels = [ELEMENTS_RULE.build(function, {"turns": 2, "threads": 32, "lanes": lanes}) for lanes in (1, 4)]
+    kernels = [
+        ELEMENTWISE_RULE.build(function, {"vectors_per_thread": 2, "threads": 32, "vector_width": width})
+        for width in (1, 4)
+    ]
     assert [("*(float4*)" in _source([kernel], H200)) for kernel in kernels] == [False, True]
     assert kernels[0].spec.num_rtasks > kernels[1].spec.num_rtasks

@@ -9,17 +9,19 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Expr, TensorLoad
 
+from ...analysis.work import shape_of
+
 
 @dataclass(frozen=True, slots=True)
 class Epilogue:
-    """What is done with each result of the window before it is stored.
+    """The operations on each result of the window before it is stored.
 
     Parameters
     ----------
     axes : tuple of tirx.Var
-        n, channel, y, x of the output; no y where it has rows only.
+        n, channel, y, x of the output; no y where it is one-dimensional.
     value : Expr
-        In these axes; loads of `source` stand for the window's result.
+        The stored value as an expression in these axes; loads of `source` stand for the window's result.
     source : tirx.Buffer
     """
 
@@ -28,7 +30,7 @@ class Epilogue:
     source: tirx.Buffer
 
     def at(self, index: Sequence[Expr], result: Expr) -> Expr:
-        """The value to store at an index of the output, of as many axes."""
+        """The value to store at an index of the output."""
         by_axis = dict(zip(self.axes, index, strict=True))
 
         def load(node: TensorLoad) -> Expr:
@@ -44,35 +46,34 @@ class Epilogue:
 class Phases:
     """A transposed convolution of stride s is s x s plain windows of stride 1 over the same image.
 
-    The phase (py, px) is the output at rows `s * j + py` and columns `s * i + px`. Of `whole` taps it needs those
-    that are the same modulo s; tap number k of them reads the row `j + (py + shift) // s - k`.
+    The phase (py, px) is the output at rows `s * j + py` and columns `s * i + px`. It needs the taps that are congruent
+    modulo s; the k-th of them reads the row `j + (py + shift) // s - k`.
 
     Parameters
     ----------
-    stride, whole, shift : pair of int
+    stride, shift : pair of int
     rows, columns : int
-        Of the whole output.
+        Extents of the complete output.
     """
 
     stride: tuple[int, int]
-    whole: tuple[int, int]
     shift: tuple[int, int]
     rows: int
     columns: int
 
     @property
     def extra(self) -> tuple[int, int]:
-        """How many rows and columns further the last phase reads than the first."""
+        """How many more rows and columns the last phase reads than the first, at the end."""
         (sy, sx), (ay, ax) = self.stride, self.shift
         return (ay + sy - 1) // sy - ay // sy, (ax + sx - 1) // sx - ax // sx
 
     def offset(self, axis: int, phase: int) -> int:
-        """Rows (axis 0) or columns (1) that a phase reads further than the first one."""
+        """By how many rows (axis 0) or columns (1) a phase reads further along than the first one."""
         stride, shift = self.stride[axis], self.shift[axis]
         return (phase + shift) // stride - shift // stride
 
     def first_tap(self, axis: int, phase: int) -> int:
-        """The first tap that a phase needs."""
+        """The first tap of a phase."""
         return (phase + self.shift[axis]) % self.stride[axis]
 
 
@@ -89,18 +90,18 @@ class Window:
     maximum : bool
         Whether the terms are combined by their maximum instead of their sum.
     batch, groups, filters, channels : int
-        Filters and channels of one group.
+        Extents; filters and channels are those of one group.
     rows, columns : int
-        Of the output; of one phase of it where it is transposed.
+        Extents of the output, or of one phase where it is transposed.
     kernel, stride, dilation, padding : pair of int
-        Vertical, horizontal; of the padding top and left.
+        Vertical and horizontal; the padding is that at top and left.
     fill : float
-        What the image is padded with; where the combination starts, for a maximum.
+        The value that the image is padded with, and the initial value of a maximum.
     epilogue : Epilogue or None
     rank : int
-        2 for images, 1 for rows: these are images of one row.
+        2 for images; 1 for rows, which are read as images of one row.
     phases : Phases or None
-        Of a transposed convolution.
+        None except for a transposed convolution.
     """
 
     data: tirx.Buffer
@@ -129,24 +130,26 @@ class Window:
 
     @cached_property
     def flat(self) -> bool:
-        """Whether the image can be read as it lies, as one long row: 1x1, stride 1, no padding."""
+        """Whether the image can be read in place, as one long row: 1x1, stride 1, no padding."""
         plain = self.kernel == (1, 1) == self.stride and self.padding == (0, 0) and self.phases is None
         return plain and self._epilogue_is_flat()
 
     def _epilogue_is_flat(self) -> bool:
-        """Whether the epilogue uses y and x only as the last two indices of arrays with images of the output's size."""
+        """Whether the epilogue uses y and x only as the last indices of arrays with images of the output's size."""
         if self.epilogue is None:
             return True
-        axes, counts = self.epilogue.axes[2:], {"all": 0, "good": 0}
+        axes, uses, flat_uses = self.epilogue.axes[2:], 0, 0
         size = (self.rows, self.columns)[-self.rank :]
 
         def var(node: tirx.Var) -> None:
-            counts["all"] += any(node.same_as(axis) for axis in axes)
+            nonlocal uses
+            uses += any(node.same_as(axis) for axis in axes)
 
         def load(node: TensorLoad) -> None:
-            index, shape = list(node.indices)[-self.rank :], tuple(int(s) for s in node.source.shape)
+            nonlocal flat_uses
+            index, shape = list(node.indices)[-self.rank :], shape_of(node.source)
             if len(index) == self.rank and shape[-self.rank :] == size:
-                counts["good"] += self.rank * all(i.same_as(a) for i, a in zip(index, axes, strict=True))
+                flat_uses += self.rank * all(i.same_as(a) for i, a in zip(index, axes, strict=True))
 
         tvm_ffi.structural_walk(self.epilogue.value, [(tirx.Var, var), (TensorLoad, load)], order="pre")
-        return counts["all"] == counts["good"]
+        return uses == flat_uses

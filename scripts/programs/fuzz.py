@@ -1,0 +1,57 @@
+"""Compile random and damaged models, and compare with others what they compute: see `scripts/fuzz`."""
+
+import argparse
+import datetime
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+
+from tests.fuzz.campaign import Campaign, Plan
+from tests.fuzz.kinds import KINDS
+
+
+def main() -> int:
+    """Fuzz, print what was found, and return 1 if anything was."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5, metavar="N")
+    parser.add_argument(
+        "--seed", type=int, default=int(f"{datetime.date.today():%Y%m%d}"), metavar="S", help="today's date"
+    )
+    parser.add_argument("--kinds", default=",".join(KINDS), metavar="A,B", help="of " + ", ".join(KINDS))
+    parser.add_argument(
+        "--out", type=pathlib.Path, default=pathlib.Path("out/fuzz"), metavar="DIR", help="for test files"
+    )
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="workers at a time")
+    parser.add_argument("--cases", type=int, metavar="N", help="stop after so many, too")
+    parser.add_argument("--case", metavar="KIND:SEED", help="run this one only, and say what came of it")
+    options = parser.parse_args()
+    if options.case:
+        return one(options.case)
+    kinds = options.kinds.split(",")
+    if unknown := set(kinds) - set(KINDS):
+        parser.error(f"no kind {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+    print(f"seed {options.seed}, {options.minutes:g} minutes, kinds {', '.join(kinds)}", flush=True)
+    plan = Plan(kinds, options.seed, options.minutes * 60, options.out, options.jobs, options.cases)
+    started = time.monotonic()
+    summary = Campaign(plan, lambda text: print(text, flush=True)).run()
+    print(f"\n{time.monotonic() - started:.0f} s, seed {options.seed}\n\n{summary.text()}")
+    return 1 if summary.failures else 0
+
+
+def one(name: str) -> int:
+    """Run one case by its name."""
+    import threading
+
+    from tests.fuzz.client import Client
+
+    kind, _, seed = name.partition(":")
+    with Client(threading.Event()) as client:
+        report = client.run((kind, int(seed)))
+    print(f"{report.outcome}: {report.detail} {report.where}")
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

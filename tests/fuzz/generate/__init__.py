@@ -1,0 +1,1 @@
+"""Cases from seeds: ONNX `graphs`, hostile `values`, damaged `files`, `scripts` of TVM."""

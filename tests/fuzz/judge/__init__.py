@@ -1,0 +1,1 @@
+"""What is right: two judges for ONNX (`onnx_judges`), TVM's plain pipeline for its own modules (`tvm_judge`)."""

@@ -1,0 +1,118 @@
+"""ONNX Runtime and onnx's reference evaluator: what they agree about is right."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from .compare import difference, largest_of, unit_of
+from .perturb import ELEMENTWISE, perturbed
+
+TRIALS = 4
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is right.
+
+    Attributes
+    ----------
+    results : list of arrays
+    unit, largest : float
+        As `compare.difference` takes them.
+    """
+
+    model: onnx.ModelProto
+    feeds: Mapping[str, np.ndarray]
+    values: Mapping[str, np.ndarray]
+    results: list[np.ndarray]
+    unit: float
+    largest: float
+
+    def fault(self, got: list[np.ndarray]) -> str | None:
+        """Say what is wrong with results, or None; "unstable" where roundings explain it."""
+        fault = difference(got, self.results, self.unit, self.largest)
+        if fault is None or not fault.startswith(("value", "inf", "NaN")):
+            return fault
+        slack = [8 * s for s in self._spread()]
+        return "unstable" if difference(got, self.results, self.unit, self.largest, slack) is None else fault
+
+    def _spread(self) -> list[np.ndarray]:
+        """How far each element moves under roundings."""
+        spread = [np.zeros(r.shape) for r in self.results]
+        for seed in range(TRIALS):
+            try:
+                moved = by_onnxruntime(perturbed(self.model, dict(self.values), seed), self.feeds)
+            except Exception:
+                continue
+            for i, (a, b) in enumerate(zip(moved, self.results, strict=True)):
+                if a.shape != b.shape or a.dtype == bool:
+                    spread[i][...] = np.maximum(spread[i], np.inf if a.shape != b.shape else 1.0 * (a != b))
+                    continue
+                with np.errstate(all="ignore"):
+                    x, y = a.astype("float64"), b.astype("float64")
+                    away = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
+                spread[i] = np.maximum(spread[i], np.where(np.isnan(away), np.inf, away))
+        return spread
+
+
+def by_onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """All outputs, by ONNX Runtime without its optimisations."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return [np.asarray(a) for a in session.run(None, dict(feeds))]
+
+
+def by_reference(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """All values of the main graph, by onnx's reference evaluator."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        values = ReferenceEvaluator(model).run(None, dict(feeds), intermediate=True)
+    assert isinstance(values, dict)
+    constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    return constants | {name: value for name, value in values.items() if name and value is not None}
+
+
+def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
+    """Whether ONNX leaves open what comes out: a float cast to an integer type in whose range it is not."""
+    for node in model.graph.node:
+        if node.op_type not in ("Cast", "CastLike") or not all(n in values for n in (node.input[0], node.output[0])):
+            continue
+        x, y = np.asarray(values[node.input[0]]), np.asarray(values[node.output[0]])
+        if x.dtype.kind in "iub" or y.dtype.kind not in "iu":
+            continue
+        ends, wide = np.iinfo(y.dtype), x.astype("float64")
+        if not ((wide > float(ends.min) - 1) & (wide < float(ends.max) + (ends.bits < 64))).all():
+            return True
+    return False
+
+
+def judge(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> Judgement | str:
+    """What is right, or why nobody knows."""
+    try:
+        ours = by_onnxruntime(model, feeds)
+    except Exception as error:
+        return f"onnxruntime: {error}"
+    try:
+        values = by_reference(model, feeds)
+        theirs = [np.asarray(values[o.name]) for o in model.graph.output]
+    except Exception as error:
+        return f"reference: {error}"
+    if undefined(model, values):
+        return "undefined: a number is cast to an integer type that cannot hold it"
+    arrays = [v for v in values.values() if isinstance(v, np.ndarray | np.generic)]
+    unit = unit_of(arrays) or 1e-9
+    elementwise = all(node.op_type in ELEMENTWISE for node in model.graph.node)
+    largest = 0.0 if elementwise else largest_of(arrays)
+    judgement = Judgement(model, feeds, values, ours, unit, largest)
+    fault = difference(theirs, ours, unit, largest)
+    return f"judges disagree: {fault}" if fault else judgement

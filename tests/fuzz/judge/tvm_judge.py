@@ -1,0 +1,56 @@
+"""TVM's plain pipeline, for modules of TVM."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from .compare import difference, largest_of, unit_of
+
+TRIALS = 3
+
+
+def parse(source: str) -> tvm.IRModule:
+    """A module from TVMScript."""
+    names = {"I": tvm.script.ir, "T": tvm.script.tirx, "R": tvm.script.relax}
+    return tvm.script.from_source(source, extra_vars=names)
+
+
+def arrays_of(result: Any) -> list[np.ndarray]:
+    """The results of a virtual machine."""
+    return [result.numpy()] if isinstance(result, tvm.runtime.Tensor) else [r.numpy() for r in result]
+
+
+class PlainTvm:
+    """A module as TVM compiles it."""
+
+    def __init__(self, source: str) -> None:
+        executable = tvm.compile(parse(source), tvm.target.Target("llvm"))
+        self._main = relax.VirtualMachine(executable, tvm.cpu())["main"]
+
+    def run(self, feeds: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return arrays_of(self._main(*[tvm.runtime.tensor(a) for a in feeds]))
+
+    def fault(self, feeds: Sequence[np.ndarray], want: Sequence[np.ndarray], got: Sequence[np.ndarray]) -> str | None:
+        """Say what is wrong with results, or None; "unstable" where inputs that are a little different explain it."""
+        arrays = [*feeds, *want]
+        unit, largest = unit_of(arrays) or 1e-9, largest_of(arrays)
+        fault = difference(got, want, unit, largest)
+        if fault is None or not fault.startswith(("value", "inf", "NaN")):
+            return fault
+        spread = [np.zeros(w.shape) for w in want]
+        for seed in range(TRIALS):
+            for s, a, b in zip(spread, self.run([_shaken(f, seed) for f in feeds]), want, strict=True):
+                away = np.abs(a.astype("float64") - b.astype("float64"))
+                np.maximum(s, np.where(np.isnan(away), np.inf, away), out=s)
+        slack = [8 * s for s in spread]
+        return "unstable" if difference(got, want, unit, largest, slack) is None else fault
+
+
+def _shaken(array: np.ndarray, seed: int) -> np.ndarray:
+    if array.dtype.kind != "f":
+        return array
+    eps = 2e-3 if array.dtype == np.float16 else 1e-6
+    return (array * (1 + eps * np.random.default_rng(seed).choice([-1, 1], array.shape))).astype(array.dtype)

@@ -1,0 +1,19 @@
+"""Kind of case -> the function that makes it of a seed."""
+
+from collections.abc import Callable
+
+from . import injected
+from .case import Case
+from .generate.files import damaged_case
+from .generate.graphs import graph_case
+from .generate.scripts import script_case
+from .generate.values import hostile_case
+
+KINDS: dict[str, Callable[[int], Case]] = {
+    "graphs": graph_case,
+    "files": damaged_case,
+    "primfuncs": script_case,
+    "values": hostile_case,
+}
+ALL = KINDS | {"injected": injected.injected_case}
+"""With the one that tests of the fuzzer use."""

@@ -1,0 +1,73 @@
+"""Loops of a known length, scans, branches, sequences."""
+
+import numpy as np
+from onnx import helper
+
+from ..generate.builder import Builder, Value, onnx_type
+
+_STEPS = ("Add", "Mul", "Sub", "Tanh", "Relu", "Sigmoid", "Abs", "Neg")
+
+
+def _body(b: Builder, prefix, dtype, shape, names, results):
+    """Nodes that make `results` tensors of a shape from the named ones, and these names."""
+    inner, nodes, made = list(names), [], []
+    for i in range(results + b.integer(0, 2)):
+        op = b.pick(_STEPS)
+        count = 2 if op in ("Add", "Mul", "Sub") else 1
+        name = f"{prefix}t{i}"
+        nodes.append(helper.make_node(op, [b.pick(inner) for _ in range(count)], [name]))
+        inner.append(name)
+        made.append(name)
+    return nodes, made[len(made) - results :]
+
+
+def _tensor(name, dtype, shape):
+    return helper.make_tensor_value_info(name, onnx_type(dtype), shape)
+
+
+def _prefix(b: Builder):
+    return f"{b.fresh()}_"
+
+
+def loop(b: Builder):
+    x = b.source(["float32", "float64"], high=3)
+    dtype, shape, prefix = b.values[x].dtype, b.of(x), _prefix(b)
+    names = [prefix + n for n in ("i", "go", "state")]
+    outer = [x] if b.chance(0.4) else []
+    nodes, results = _body(b, prefix, dtype, shape, [names[2], *outer], 2)
+    nodes.append(helper.make_node("Identity", [names[1]], [prefix + "on"]))
+    inputs = [helper.make_tensor_value_info(names[0], 7, []), helper.make_tensor_value_info(names[1], 9, [])]
+    scanned = b.chance(0.6)
+    results = results if scanned else results[-1:]
+    outputs = [helper.make_tensor_value_info(prefix + "on", 9, []), *(_tensor(r, dtype, shape) for r in results)]
+    body = helper.make_graph(nodes, prefix + "body", [*inputs, _tensor(names[2], dtype, shape)], outputs)
+    steps = b.integer(0, 5)
+    limits = [b.integers(steps), b.constant(np.array(True)) if b.chance(0.7) else ""]
+    scan = [Value(dtype, (steps, *shape))] if scanned else []
+    return b.add("Loop", [*limits, x], len(results), told=[b.values[x], *scan], body=body)
+
+
+def scan(b: Builder):
+    xs = b.source(["float32"], low=1, high=3, check=lambda s: min(s) > 0)
+    dtype, shape, prefix = "float32", b.of(xs)[1:], _prefix(b)
+    state = b.parameter(dtype, shape)
+    names = [prefix + "state", prefix + "x"]
+    nodes, results = _body(b, prefix, dtype, shape, names, 2)
+    ends = [_tensor(n, dtype, shape) for n in (*names, *results)]
+    body = helper.make_graph(nodes, prefix + "body", ends[:2], ends[2:])
+    back = {k: [1] for k in ("scan_input_directions", "scan_output_directions") if b.chance(0.3)}
+    return b.add("Scan", [state, xs], 2, body=body, num_scan_inputs=1, **back) if b.opset >= 9 else []
+
+
+def branch(b: Builder):
+    x = b.source(["float32"], high=4)
+    prefix, shape = _prefix(b), b.of(x)
+    sides = {}
+    for side in ("then", "else"):
+        nodes, (result,) = _body(b, prefix + side, "float32", shape, [x], 1)
+        sides[side + "_branch"] = helper.make_graph(nodes, prefix + side, [], [_tensor(result, "float32", shape)])
+    flag = np.array(b.chance(0.5))
+    return b.add("If", [b.constant(flag) if b.chance(0.7) else b.input(flag)], **sides)
+
+
+TABLE = {"Loop": loop, "Scan": scan, "If": branch}

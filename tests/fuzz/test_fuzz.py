@@ -1,0 +1,185 @@
+"""The fuzzer itself: cases follow from seeds, judges judge, workers may die, failures become small test files."""
+
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from .campaign import Campaign, Plan
+from .case import ModelCase, Report
+from .client import ROOT, Client
+from .failures.classes import failure_class, skeleton
+from .failures.print_model import python_of_model
+from .failures.reproduce import write_test
+from .failures.shrink_script import simpler
+from .generate.graphs import OPSETS, finish, graph_case, grow
+from .generate.recipe import bounds
+from .generate.scripts import script, script_case
+from .injected import MISDEEDS
+from .judge.compare import difference
+from .judge.onnx_judges import Judgement, judge
+from .kinds import KINDS
+from .operators import TABLE
+
+
+def model_of(op, shape=(3,), **attributes):
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "xy"]
+    graph = helper.make_graph([helper.make_node(op, ["x"], ["y"], **attributes)], "one", ends[:1], ends[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_case_follows_from_its_seed(kind):
+    code = (
+        "import hashlib, pickle; from tests.fuzz.kinds import KINDS\n"
+        f"print([hashlib.sha256(pickle.dumps(KINDS[{kind!r}](seed))).hexdigest() for seed in range(12)])"
+    )
+    found = set()
+    for hash_seed in "12":
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": hash_seed}, capture_output=True, check=True
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+def test_graphs_are_valid_and_of_several_nodes():
+    sizes = set()
+    for seed in range(40):
+        case = graph_case(seed)
+        model = onnx.load_from_string(case.data)
+        onnx.checker.check_model(model, full_check=True)
+        assert {i.name for i in model.graph.input} == set(case.feeds)
+        sizes.add(len(model.graph.node))
+    assert 1 in sizes and max(sizes) > 4
+
+
+@pytest.mark.parametrize("op", TABLE)
+def test_every_operator_of_the_table_is_made(op):
+    for seed in range(200):
+        rng = random.Random(seed)
+        builder = grow(rng, rng.choice(OPSETS), 1, [op])
+        if builder.nodes:
+            onnx.checker.check_model(finish(builder))
+            return
+    pytest.fail(f"no {op} in 200 attempts")
+
+
+def test_models_are_printed_as_python():
+    for seed in range(30):
+        assert python_of_model(onnx.load_from_string(graph_case(seed).data)) is not None
+
+
+def test_the_judge_tells_wrong_from_right():
+    verdict = judge(model_of("Exp"), {"x": np.float32([0, 1, 200])})
+    assert isinstance(verdict, Judgement)
+    right = np.exp(np.float32([0, 1])).tolist()
+    assert verdict.fault([np.float32([*right, np.inf])]) is None
+    assert verdict.fault([np.float32([*right, np.nan])]).startswith("NaN")
+    assert verdict.fault([np.float32([*right, 3e38])]).startswith("inf")
+    assert verdict.fault([np.float32([1, 2.719, np.inf])]).startswith("value")
+    assert verdict.fault([np.float64([*right, np.inf])]).startswith("dtype")
+    assert verdict.fault([np.float32([right])]).startswith("shape")
+    assert verdict.fault([]).startswith("count")
+
+
+def test_roundings_excuse_what_they_explain_only():
+    nodes = [helper.make_node("Sin", ["x"], ["s"]), helper.make_node("Floor", ["s"], ["y"])]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]
+    graph = helper.make_graph(nodes, "step", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    verdict = judge(model, {"x": np.float32([np.pi / 2, 0.5])})
+    assert verdict.fault([np.float32([verdict.results[0][0] - 1, 0])]) == "unstable"
+    assert verdict.fault([np.float32([verdict.results[0][0], 1])]).startswith("value")
+
+
+def test_the_judges_say_why_nobody_knows():
+    assert "onnxruntime" in judge(model_of("Gelu"), {"x": np.zeros(3, "float32")})
+    assert difference([np.array([1])], [np.array([2])], 1.0, 1e9) is not None, "integers are exact"
+
+
+def test_random_functions_stay_in_bounds():
+    index = ("add", ("mul", ("var", 0), -2), ("mod", ("var", 1), 3))
+    assert bounds(index, (4, 5)) == (-6, 2)
+    assert bounds(("max", ("min", index, 1), 0), (4, 5)) == (0, 1)
+
+
+def test_modules_can_be_made_smaller():
+    case = script_case(5)
+    smaller = [c for c in simpler(case) if len(script(c.recipe)) < len(script(case.recipe))]
+    assert smaller and all(set(c.feeds) == {p.name for p in c.recipe.params} for c in smaller)
+
+
+def test_workers_die_and_failures_are_shrunk(tmp_path):
+    said = []
+    plan = Plan(["injected"], 0, 300, tmp_path, 1, len(MISDEEDS), limits={"compile": 4})
+    summary = Campaign(plan, said.append).run()
+    assert {outcome: n for (_, outcome), n in summary.outcomes.items()} == dict.fromkeys(MISDEEDS, 1)
+    lines = sorted(summary.found)
+    assert [line.split(":")[0] for line in lines] == ["crash in compile", "foreign", "hang in compile", "wrong value"]
+    assert all(line.endswith(": Neg") for line in lines if not line.startswith("foreign"))
+    assert len(list(tmp_path.glob("test_*.py"))) == len(said) == 4
+    assert "| injected | 5 | 1 | 0 | 0 | 1 | 1 | 1 | 1 |" in summary.text()
+
+
+def run_file(path):
+    return subprocess.run([sys.executable, str(path)], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def test_a_written_model_runs(tmp_path):
+    x = np.float32([-1, 0, 2])
+    case = ModelCase("graphs", 7, model_of("Relu").SerializeToString(), {"x": x})
+    report = Report("wrong", "value: result 0 at (0,) is 1.0 instead of 0.0")
+    good = run_file(write_test(tmp_path / "good", case, report, [np.maximum(x, 0)]))
+    assert good.returncode == 0, good.stderr
+    bad = run_file(write_test(tmp_path / "bad", case, report, [x]))
+    assert bad.returncode == 1 and "Mismatch" in bad.stderr
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_written_module_of_tvm_runs(tmp_path, seed):
+    done = run_file(write_test(tmp_path, script_case(seed), Report("wrong", "value: 1 instead of 2"), None))
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unreadable_file_is_written_as_bytes(tmp_path):
+    path = write_test(tmp_path, ModelCase("files", 1, b"\xff\x00", {}), Report("foreign", 'OSError: "x"'), None)
+    done = run_file(path)
+    assert done.returncode == 0 and "refused" in done.stdout, done.stderr
+
+
+def test_a_real_case_is_right(tmp_path):
+    case = ModelCase("graphs", 1, model_of("Tanh").SerializeToString(), {"x": np.float32([-1, 0, 2])})
+    with Client(threading.Event()) as client:
+        assert client.run(case) == Report("right")
+
+
+def test_failures_of_one_class():
+    assert skeleton("KeyError: 'v12' at 0x7f") == skeleton("KeyError: 'v3' at 0x8a")
+    case = ModelCase("graphs", 1, model_of("Tanh").SerializeToString())
+    assert failure_class(case, Report("wrong", "NaN: result 0")) == "wrong NaN: Tanh"
+
+
+def children(pid):
+    return [int(c) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children") for c in path.read_text().split()]
+
+
+def test_ctrl_c_ends_with_the_summary_and_without_workers(tmp_path):
+    command = [sys.executable, str(ROOT / "scripts/programs/fuzz.py"), "--minutes", "5", "--out", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not (workers := children(process.pid)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        text, _ = process.communicate(timeout=60)
+    assert workers and "distinct failures" in text and "seed" in text
+    assert not [pid for pid in workers if pathlib.Path(f"/proc/{pid}").exists()]

@@ -1,0 +1,132 @@
+"""Cases in child processes that have limits of time and memory."""
+
+import contextlib
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait
+
+from .cases import CRASH, HANG, Verdict, judge, load_cases, operator_of
+
+LIMIT_S = 60.0
+"""A case that takes longer hangs."""
+
+LIMIT_BYTES = 6 << 30
+"""Of a child's address space; what LLVM and TVM map takes about two gigabytes."""
+
+CASES_EACH = 200
+"""A child is replaced after so many: compiled modules stay in memory."""
+
+
+def run_cases(names: Sequence[str], processes: int, told: Callable[[Verdict], None] = lambda _: None) -> list[Verdict]:
+    """Run cases in child processes.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of `load_cases`.
+    processes : int
+        At a time.
+    told : callable
+        Gets each verdict as it comes.
+
+    Returns
+    -------
+    list of Verdict
+        In the order of the names.
+    """
+    load_cases()  # once, before the children are forked
+    todo, verdicts = list(reversed(names)), {}
+    workers = [_Worker() for _ in range(processes)]
+    try:
+        for worker in workers:
+            worker.give(todo)
+        while any(worker.case for worker in workers):
+            ready = wait([worker.pipe for worker in workers if worker.case], timeout=1.0)
+            for number, worker in enumerate(workers):
+                verdict = worker.verdict(worker.pipe in ready) if worker.case else None
+                if verdict is None:
+                    continue
+                verdicts[verdict.name] = verdict
+                told(verdict)
+                if not worker.fit:
+                    worker.end()
+                    workers[number] = worker = _Worker()
+                worker.give(todo)
+    finally:
+        for worker in workers:
+            worker.end()
+    return [verdicts[name] for name in names]
+
+
+class _Worker:
+    """A child process, and the case that it works on."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("fork")  # no thread runs yet: the pool starts at the first launch
+        self.pipe, far = context.Pipe()
+        self._process = context.Process(target=_serve, args=(far,), daemon=True)
+        self._process.start()
+        far.close()
+        self.case, self.fit = "", True
+        self._began, self._done = 0.0, 0
+
+    def give(self, todo: list[str]) -> None:
+        """Hand over the next case, if there is one."""
+        if todo:
+            self.case, self._began = todo.pop(), time.monotonic()
+            self.pipe.send(self.case)
+
+    def verdict(self, ready: bool) -> Verdict | None:
+        """What became of the case; None while it runs. After a crash or a hang the worker is no longer fit."""
+        seconds = time.monotonic() - self._began
+        if not ready and seconds < LIMIT_S:
+            return None
+        case, self.case = self.case, ""
+        self._done += 1
+        self.fit = ready and self._done < CASES_EACH
+        operator = operator_of(case, load_cases()[case])
+        if not ready:
+            return Verdict(case, operator, HANG, f"no result after {LIMIT_S:.0f} s", seconds)
+        try:
+            return replace(self.pipe.recv(), seconds=seconds)
+        except (EOFError, OSError):
+            self.fit = False
+            self._process.join(5)
+            return Verdict(case, operator, CRASH, f"the process ended with {self._process.exitcode}", seconds)
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self.pipe.close()
+        self._process.kill()
+        self._process.join()
+
+
+def _serve(pipe: Connection) -> None:
+    """Judge the cases that come through a pipe until it is closed."""
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    silent = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):  # TVM and LLVM write there whatever Python says
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(silent, stream.fileno())
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    cases = load_cases()
+    while True:
+        try:
+            name = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(judge(name, cases[name]))
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os.kill(os.getpid(), signal.SIGKILL)

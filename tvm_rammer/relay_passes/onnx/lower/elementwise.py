@@ -1,0 +1,158 @@
+"""Operators that work element by element, where TVM's frontend has them for some types or values only."""
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from ..emit import Emitter, NodeView
+
+_INTEGERS = {
+    getattr(TensorProto, name)
+    for name in "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()  # noqa: SIM905
+}
+
+
+def element(node: NodeView, index: int) -> int:
+    """ONNX's element type of an input; 0 where it is not known."""
+    tensor = node.constants.get(node.input(index))
+    if tensor is not None:
+        return tensor.data_type
+    kind = node.types.get(node.input(index))
+    return kind.elem_type if kind is not None else 0
+
+
+def numpy_type(elem: int) -> np.dtype:
+    """NumPy's type for one of ONNX's."""
+    return np.dtype(helper.tensor_dtype_to_np_dtype(elem))
+
+
+def _mod(node: NodeView, emit: Emitter) -> Emitter | None:
+    """The remainder of floating-point numbers has the divisor's sign: C's fmod, corrected."""
+    elem = element(node, 0)
+    if node.attribute("fmod", 0) or elem in _INTEGERS or not elem:
+        return None
+    x, y = node.input(0), node.input(1)
+    zero = emit.constant(np.array(0, numpy_type(elem)))
+    rest = emit("Mod", x, y, fmod=1)
+    crosses = emit("Xor", emit("Less", rest, zero), emit("Less", y, zero))
+    crosses = emit("And", crosses, emit("Not", emit("Equal", rest, zero)))
+    emit.name(emit("Where", crosses, emit("Add", rest, y), rest), node.output)
+    return emit
+
+
+def _bit_shift(node: NodeView, emit: Emitter) -> Emitter | None:
+    """By more bits than there are, or by fewer than none: nothing remains but the sign."""
+    elem, known = element(node, 0), node.array(1)
+    if elem not in _INTEGERS:
+        return None
+    dtype = numpy_type(elem)
+    width = dtype.itemsize * 8
+    if known is not None and ((known >= 0) & (known < width)).all():
+        return None
+    if node.node.name.endswith("/within"):
+        return None
+    zero, bits = emit.constant(np.array(0, dtype)), emit.constant(np.array(width, dtype))
+    x, shift = node.input(0), node.input(1)
+    within = emit("Less", shift, bits)
+    if dtype.kind == "i":
+        within = emit("And", within, emit("Not", emit("Less", shift, zero)))
+    safe = emit("Where", within, shift, zero)
+    direction = node.attribute("direction", b"LEFT")
+    value = f"{emit.prefix}value"
+    emit.nodes.append(helper.make_node("BitShift", [x, safe], [value], f"{node.output}/within", direction=direction))
+    left = zero
+    if dtype.kind == "i" and direction == b"RIGHT":
+        left = emit("Where", emit("Less", x, zero), emit.constant(np.array(-1, dtype)), zero)
+    emit.name(emit("Where", within, value, left), node.output)
+    return emit
+
+
+def _pow(node: NodeView, emit: Emitter) -> Emitter | None:
+    """The result has the base's type; powers of integers are exact."""
+    base, exponent = element(node, 0), element(node, 1)
+    if not base or not exponent or (base == exponent and base not in _INTEGERS):
+        return None
+    if base not in _INTEGERS:
+        power = emit("Cast", node.input(1), to=base)
+        emit.last("Pow", node.input(0), power, outputs=node.node.output)
+    elif exponent not in _INTEGERS:
+        wide = [emit("Cast", node.input(i), to=TensorProto.DOUBLE) for i in (0, 1)]
+        emit.last("Cast", emit("Pow", *wide), outputs=node.node.output, to=base)
+    else:
+        _integer_power(node, emit, numpy_type(base), base)
+    return emit
+
+
+def _integer_power(node: NodeView, emit: Emitter, dtype: np.dtype, elem: int) -> None:
+    """By squaring; of what a negative power makes only ones are no fraction."""
+    one, two = (emit.constant(np.array(n, dtype)) for n in (1, 2))
+    zero = emit.constant(np.array(0, dtype))
+    square, rest = node.input(0), emit("Cast", node.input(1), to=elem)
+    power, negative = rest, dtype.kind == "i"
+    known = node.array(1)
+    bits = max(1, int(np.abs(known).max()).bit_length()) if known is not None and known.size else dtype.itemsize * 8
+    result = one
+    for bit in range(bits):
+        half = emit("Div", emit("Sub", rest, emit("Mod", rest, two)), two)
+        odd = emit("Not", emit("Equal", emit("Mod", rest, two), zero))
+        result = emit("Where", odd, emit("Mul", result, square), result)
+        rest = half
+        if bit < bits - 1:
+            square = emit("Mul", square, square)
+    if negative and (known is None or (known < 0).any()):
+        absolute = emit("Abs", node.input(0))
+        fraction = emit("And", emit("Less", power, zero), emit("Not", emit("Equal", absolute, one)))
+        result = emit("Where", fraction, zero, result)
+    emit.name(result, node.output)
+
+
+def _is_inf(node: NodeView, emit: Emitter) -> Emitter | None:
+    positive, negative = node.attribute("detect_positive", 1), node.attribute("detect_negative", 1)
+    elem = element(node, 0)
+    if (positive and negative) or not elem:
+        return None
+    if not positive and not negative:
+        dims = node.dims(0)
+        if dims is None:
+            return None
+        emit.name(emit.constant(np.zeros(dims, bool)), node.output)
+        return emit
+    limit = emit.constant(np.array(np.inf if positive else -np.inf, numpy_type(elem)))
+    emit.name(emit("Equal", node.input(0), limit), node.output)
+    return emit
+
+
+def _reduce_bool(node: NodeView, emit: Emitter) -> Emitter | None:
+    """The largest or smallest truth value, as a number."""
+    if element(node, 0) != TensorProto.BOOL:
+        return None
+    number = emit("Cast", node.input(0), to=TensorProto.UINT8)
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
+    reduced = emit(node.node.op_type, number, *list(node.node.input)[1:], **attributes)
+    emit.last("Cast", reduced, outputs=node.node.output, to=TensorProto.BOOL)
+    return emit
+
+
+def _bernoulli(node: NodeView, _emit: Emitter) -> Emitter | None:
+    node.refuse("draws random numbers", "draw them before, and make them an input")
+
+
+ELEMENTWISE = {
+    ("", "BitShift"): _bit_shift,
+    ("", "IsInf"): _is_inf,
+    ("", "Mod"): _mod,
+    ("", "Pow"): _pow,
+    ("", "ReduceMax"): _reduce_bool,
+    ("", "ReduceMin"): _reduce_bool,
+    **{
+        ("", kind): _bernoulli
+        for kind in (
+            "Bernoulli",
+            "Multinomial",
+            "RandomNormal",
+            "RandomNormalLike",
+            "RandomUniform",
+            "RandomUniformLike",
+        )
+    },
+}
+"""By domain and name."""

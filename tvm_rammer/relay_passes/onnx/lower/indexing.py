@@ -1,0 +1,215 @@
+"""Operators that choose, move or make elements, by constant indices and masks."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from ..emit import Emitter, NodeView
+from .elementwise import element, numpy_type
+
+
+def _one_hot(node: NodeView, emit: Emitter) -> Emitter | None:
+    """The on value where an index is the position on the new axis; out of range there is none."""
+    dims, depth = node.dims(0), node.array(1)
+    if dims is None or depth is None:
+        return None
+    count, rank = int(depth.item()), len(dims) + 1
+    axis = node.attribute("axis", -1)
+    node.require(count > 0 and -rank <= axis < rank, f"depth {count} and axis {axis} for the shape {dims}")
+    axis %= rank
+    index = emit("Cast", node.input(0), to=TensorProto.INT64)
+    index = emit.reshape(index, [*dims[:axis], 1, *dims[axis:]])
+    below = emit("Less", index, emit.constant(np.array(0, np.int64)))
+    index = emit("Where", below, emit("Add", index, emit.constant(np.array(count, np.int64))), index)
+    places = np.arange(count, dtype=np.int64).reshape([-1] + [1] * (rank - 1 - axis))
+    off, on = emit.part(node.input(2), 0, 0, 1), emit.part(node.input(2), 0, 1, 2)
+    emit.name(emit("Where", emit("Equal", index, emit.constant(places)), on, off), node.output)
+    return emit
+
+
+def _eye_like(node: NodeView, emit: Emitter) -> Emitter | None:
+    dims = node.dims(0)
+    elem = node.attribute("dtype", element(node, 0))
+    if dims is None or not elem:
+        return None
+    node.require(len(dims) == 2, f"the shape {dims}, which has not two axes")
+    emit.name(emit.constant(np.eye(*dims, k=node.attribute("k", 0)).astype(numpy_type(elem))), node.output)
+    return emit
+
+
+def _compress(node: NodeView, emit: Emitter) -> Emitter | None:
+    dims, chosen = node.dims(0), node.array(1)
+    if dims is None or chosen is None:
+        return None
+    axis, value = node.attribute("axis", None), node.input(0)
+    if axis is None:
+        value, axis = emit.reshape(value, [-1]), 0
+    index = np.flatnonzero(chosen).astype(np.int64)
+    emit.name(emit("Gather", value, emit.constant(index), axis=axis), node.output)
+    return emit
+
+
+def _center_crop_pad(node: NodeView, emit: Emitter) -> Emitter | None:
+    """To a size around the middle; where a cut or a pad is uneven, less lies before than after."""
+    dims, sizes = node.dims(0), node.array(1)
+    if dims is None or sizes is None:
+        return None
+    axes = [a % len(dims) for a in node.attribute("axes", range(len(dims)))]
+    node.require(len(axes) == sizes.size and (sizes > 0).all(), f"sizes {sizes.tolist()} for the axes {axes}")
+    value, pads = node.input(0), [0] * 2 * len(dims)
+    for axis, size in zip(axes, sizes.tolist(), strict=True):
+        if size < dims[axis]:
+            begin = (dims[axis] - size) // 2
+            value = emit.part(value, axis, begin, begin + size)
+        else:
+            pads[axis] = (size - dims[axis]) // 2
+            pads[axis + len(dims)] = size - dims[axis] - pads[axis]
+    if any(pads):
+        value = emit("Pad", value, emit.constant(np.array(pads, np.int64)))
+    emit.name(value, node.output)
+    return emit
+
+
+def _space_to_depth(node: NodeView, emit: Emitter) -> Emitter | None:
+    """With channels before the places within a block; TVM's frontend knows the other order only."""
+    dims, block = node.dims(0), node.attribute("blocksize", 1)
+    if dims is None or node.attribute("mode", b"DCR") != b"CRD":
+        return None
+    node.require(len(dims) == 4 and block > 0, f"blocksize {block} and the shape {dims}")
+    node.require(dims[2] % block == 0 and dims[3] % block == 0, f"blocksize {block} and the shape {dims}")
+    n, c, h, w = dims
+    value = emit.reshape(node.input(0), [n, c, h // block, block, w // block, block])
+    value = emit("Transpose", value, perm=[0, 1, 3, 5, 2, 4])
+    emit.name(emit.reshape(value, [n, c * block * block, h // block, w // block]), node.output)
+    return emit
+
+
+def _top_k(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Of uint64, by the order of the int64 numbers that have the other first bit."""
+    if element(node, 0) != TensorProto.UINT64:
+        return None
+    signed = emit("BitCast", node.input(0), to=TensorProto.INT64)
+    signed = emit("BitwiseXor", signed, emit.constant(np.array(np.iinfo(np.int64).min)))
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
+    index = node.node.output[1] or f"{emit.prefix}index"
+    emit.last("TopK", signed, node.input(1), outputs=[f"{emit.prefix}signed", index], **attributes)
+    if node.output:
+        emit.last("GatherElements", node.input(0), index, outputs=[node.output], axis=attributes.get("axis", -1))
+    return emit
+
+
+def _squeeze(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Axes that are one number without an axis of its own."""
+    axes = node.array(1)
+    if axes is None or axes.ndim:
+        return None
+    emit.last(node.node.op_type, node.input(0), emit.constant(axes.reshape(1)), outputs=node.node.output)
+    return emit
+
+
+def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
+    """With what it leaves out written down: TVM's frontend has other defaults, and keeps fewer on the boundary."""
+    if any(node.input(i) and node.array(i) is None for i in (2, 3, 4)):
+        node.refuse("has thresholds or a number of boxes that are computed", "make them constants (fix_inputs)")
+    if node.node.name.endswith("/complete"):
+        return None
+    most = int(node.array(2).item()) if node.input(2) else 0
+    overlap = np.float32(node.array(3).item() if node.input(3) else 0.0)
+    score = np.float32(node.array(4).item() if node.input(4) else np.finfo(np.float32).min)
+    inputs = [np.array([most], np.int64), np.nextafter(overlap, np.float32(2)).reshape(1), score.reshape(1)]
+    emit.nodes.append(
+        helper.make_node(
+            "NonMaxSuppression", [*list(node.node.input)[:2], *map(emit.constant, inputs)], list(node.node.output),
+            f"{node.output}/complete", center_point_box=node.attribute("center_point_box", 0),
+        )
+    )  # fmt: skip
+    return emit
+
+
+def _tensor_scatter(node: NodeView, emit: Emitter) -> Emitter | None:
+    """A cache in which some neighbouring elements of one axis are new, from an index on that each batch has."""
+    dims, new = node.dims(0), node.dims(1)
+    if dims is None or new is None:
+        return None
+    rank, axis = len(dims), node.attribute("axis", -2) % len(dims)
+    count, size = new[axis], dims[axis]
+    places = np.arange(size, dtype=np.int64).reshape([-1] + [1] * (rank - 1 - axis))
+    steps = emit.constant(places)
+    if node.input(2):
+        begin = emit.reshape(emit("Cast", node.input(2), to=TensorProto.INT64), [dims[0], *[1] * (rank - 1)])
+        steps = emit("Sub", steps, begin)
+    if node.attribute("mode", b"linear") == b"circular":
+        whole = emit.constant(np.array(size, np.int64))
+        steps = emit("Mod", emit("Add", steps, whole), whole)
+    zero, last = (emit.constant(np.array(n, np.int64)) for n in (0, count - 1))
+    fresh = emit("And", emit("Not", emit("Less", steps, zero)), emit("Not", emit("Less", last, steps)))
+    index = emit("Where", fresh, steps, zero)
+    shape = [*new[:axis], size, *new[axis + 1 :]]
+    index = emit("Expand", index, emit.constant(np.array(shape, np.int64)))
+    value = emit("GatherElements", node.input(1), index, axis=axis)
+    emit.name(emit("Where", fresh, value, node.input(0)), node.output)
+    return emit
+
+
+def _max_unpool(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Maxima back to where they were; with `output_shape` the positions are still those of the smaller image."""
+    dims, size = node.dims(0), node.array(2)
+    if dims is None or not node.input(2):
+        return None
+    if size is None:
+        node.refuse("has an output_shape that is computed", "make it a constant (fix_inputs)")
+    kernel = node.attribute("kernel_shape", [])
+    strides = node.attribute("strides", [1] * len(kernel))
+    pads = node.attribute("pads", [0] * 2 * len(kernel))
+    inner = [
+        (d - 1) * s - (a + b) + k
+        for d, s, a, b, k in zip(dims[2:], strides, pads, pads[len(kernel) :], kernel, strict=True)
+    ]
+    more = [int(n) - m for n, m in zip(size.tolist()[2:], inner, strict=True)]
+    node.require(min(more) >= 0, f"output_shape {size.tolist()}, smaller than {inner}")
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
+    value = emit("MaxUnpool", *list(node.node.input)[:2], **attributes)
+    if any(more):
+        ends = emit.constant(np.array([0] * (len(dims) + 2) + more, np.int64))
+        value = emit("Pad", value, ends)
+    emit.name(value, node.output)
+    return emit
+
+
+def windows(
+    dims: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    outs: Sequence[int],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Flat positions in an image that each window reads: [windows, elements], and which lie inside."""
+    grids, inside = np.zeros([1] * 2 * len(dims), np.int64), np.ones([1] * 2 * len(dims), bool)
+    for a, size in enumerate(dims):
+        at = np.arange(outs[a])[:, None] * strides[a] - pads[a] + np.arange(kernel[a])[None] * dilations[a]
+        shape = [1] * 2 * len(dims)
+        shape[a], shape[a + len(dims)] = at.shape
+        at = at.reshape(shape)
+        grids = grids * size + np.clip(at, 0, size - 1)
+        inside = inside & (at >= 0) & (at < size)
+    count = math.prod(outs)
+    return grids.reshape(count, -1), inside.reshape(count, -1)
+
+
+INDEXING = {
+    ("", "CenterCropPad"): _center_crop_pad,
+    ("", "Compress"): _compress,
+    ("", "EyeLike"): _eye_like,
+    ("", "MaxUnpool"): _max_unpool,
+    ("", "NonMaxSuppression"): _non_max_suppression,
+    ("", "OneHot"): _one_hot,
+    ("", "SpaceToDepth"): _space_to_depth,
+    ("", "Squeeze"): _squeeze,
+    ("", "TensorScatter"): _tensor_scatter,
+    ("", "TopK"): _top_k,
+    ("", "Unsqueeze"): _squeeze,
+}
+"""By domain and name."""

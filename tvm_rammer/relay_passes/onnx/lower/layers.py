@@ -1,0 +1,193 @@
+"""Layers in forms that TVM's frontend lacks: of training, with further results, with explicit output shapes."""
+
+import itertools
+import math
+
+import numpy as np
+from onnx import helper
+
+from ..emit import Emitter, NodeView
+from .elementwise import element, numpy_type
+from .indexing import windows
+
+_MOST_DET = 6
+"""Of larger matrices the determinant would be thousands of products."""
+
+
+def _batch_norm(node: NodeView, emit: Emitter) -> Emitter | None:
+    """As it trains: by the batch's own mean and variance, which go into the running ones."""
+    dims = node.dims(0)
+    if dims is None or not (node.attribute("training_mode", 0) or any(node.node.output[1:])):
+        return None
+    if not node.attribute("training_mode", 0):
+        node.refuse("has the results of training in a form before opset 14", "export it again with opset 14 or later")
+    axes = [a for a in range(len(dims)) if a != 1]
+    column = [-1] + [1] * (len(dims) - 2)
+    x, epsilon, momentum = node.input(0), node.attribute("epsilon", 1e-5), node.attribute("momentum", 0.9)
+    mean = _mean(emit, x, axes)
+    centred = emit("Sub", x, mean)
+    variance = _mean(emit, emit("Mul", centred, centred), axes)
+    value = emit("Div", centred, emit("Sqrt", emit("Add", variance, emit.number(epsilon))))
+    scale, bias = (emit.reshape(node.input(i), column) for i in (1, 2))
+    emit.name(emit("Add", emit("Mul", value, scale), bias), node.output)
+    for name, before, now in zip(node.node.output[1:3], (3, 4), (mean, variance), strict=False):
+        if name:
+            kept = emit("Mul", node.input(before), emit.number(momentum))
+            added = emit("Mul", emit.reshape(now, [-1]), emit.number(1 - momentum))
+            emit.name(emit("Add", kept, added), name)
+    return emit
+
+
+def _mean(emit: Emitter, value: str, axes: list[int]) -> str:
+    if emit.opset < 18:
+        return emit("ReduceMean", value, axes=axes)
+    return emit("ReduceMean", value, emit.constant(np.array(axes, np.int64)))
+
+
+def _dropout(node: NodeView, emit: Emitter) -> Emitter | None:
+    """What infers keeps all; what trains would need random numbers."""
+    dims, ratio, training = node.dims(0), node.array(1), node.array(2)
+    if dims is None:
+        return None
+    if node.input(2) and training is None:
+        node.refuse("may or may not train", "make its third input a constant (fix_inputs)")
+    trains = training is not None and bool(training.any())
+    if trains and (ratio is None or ratio.any()):
+        node.refuse("drops elements at random", "export the model for inference")
+    emit.name(node.input(0), node.output)
+    if len(node.node.output) > 1 and node.node.output[1]:
+        mask = np.ones(dims, numpy_type(element(node, 0)) if emit.opset < 10 else bool)
+        emit.name(emit.constant(mask), node.node.output[1])
+    return emit
+
+
+def _conv_transpose(node: NodeView, emit: Emitter) -> Emitter | None:
+    """An output shape as pads, and as padding of the output where it is larger."""
+    dims, weights, wanted = node.dims(0), node.dims(1), node.attribute("output_shape", None)
+    if dims is None or weights is None or not wanted:
+        return None
+    spatial = len(dims) - 2
+    wanted = list(wanted)[-spatial:]
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
+    strides = attributes.get("strides", [1] * spatial)
+    dilations = attributes.get("dilations", [1] * spatial)
+    more = list(attributes.get("output_padding", [0] * spatial))
+    begins, ends = [0] * spatial, [0] * spatial
+    upper = attributes.get("auto_pad", b"NOTSET") == b"SAME_UPPER"
+    for a in range(spatial):
+        reach = (weights[2 + a] - 1) * dilations[a] + 1
+        total = strides[a] * (dims[2 + a] - 1) + more[a] + reach - wanted[a]
+        if total < 0:
+            more[a] -= total
+            total = 0
+        small, large = total // 2, total - total // 2
+        begins[a], ends[a] = (small, large) if upper else (large, small)
+    kept = {n: v for n, v in attributes.items() if n not in ("output_shape", "auto_pad", "pads", "output_padding")}
+    emit.last(
+        "ConvTranspose", *node.node.input, outputs=node.node.output,
+        pads=begins + ends, output_padding=more, **kept,
+    )  # fmt: skip
+    return emit
+
+
+def _max_pool(node: NodeView, emit: Emitter) -> Emitter | None:
+    """With the positions of the maxima: elements are gathered by constant indices."""
+    dims = node.dims(0)
+    if dims is None or not any(node.node.output[1:]):
+        return None
+    image, kernel = dims[2:], list(node.attribute("kernel_shape", []))
+    strides = list(node.attribute("strides", [1] * len(kernel)))
+    dilations = list(node.attribute("dilations", [1] * len(kernel)))
+    pads = list(node.attribute("pads", [0] * 2 * len(kernel)))
+    reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
+    auto = node.attribute("auto_pad", b"NOTSET")
+    outs = []
+    for a, size in enumerate(image):
+        if auto in (b"SAME_UPPER", b"SAME_LOWER"):
+            out = -(-size // strides[a])
+            total = max(0, (out - 1) * strides[a] + reach[a] - size)
+            pads[a] = total // 2 if auto == b"SAME_UPPER" else total - total // 2
+        else:
+            room = size + pads[a] + pads[a + len(image)] - reach[a]
+            out = room // strides[a] + 1
+            if node.attribute("ceil_mode", 0):
+                out = -(-room // strides[a]) + 1
+                out -= (out - 1) * strides[a] >= size + pads[a]
+        outs.append(out)
+    index, inside = windows(image, kernel, strides, pads, dilations, outs)
+    flat = emit.reshape(node.input(0), [dims[0], dims[1], math.prod(image)])
+    dtype = numpy_type(element(node, 0))
+    values = emit("Gather", flat, emit.constant(index), axis=2)
+    lowest = np.array(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min, dtype)
+    values = emit("Where", emit.constant(inside), values, emit.constant(lowest))
+    shape = [*dims[:2], *outs]
+    which = emit("ArgMax", values, axis=3, keepdims=1)
+    if node.output:
+        emit.name(emit.reshape(emit("GatherElements", values, which, axis=3), shape), node.output)
+    _flat_positions(node, emit, which, index, image, shape)
+    return emit
+
+
+def _flat_positions(
+    node: NodeView, emit: Emitter, which: str, index: np.ndarray, image: list[int], shape: list[int]
+) -> None:
+    """Name the positions of the maxima in the whole tensor; `storage_order` 1 counts rows first."""
+    if node.attribute("storage_order", 0):
+        places = np.unravel_index(index, image)
+        index = np.ravel_multi_index(places[::-1], image[::-1])
+    planes = np.arange(shape[0] * shape[1]).reshape(shape[0], shape[1], 1, 1) * math.prod(image)
+    every = np.broadcast_to(index[None, None], (shape[0], shape[1], *index.shape)) + planes
+    positions = emit("GatherElements", emit.constant(np.ascontiguousarray(every).astype(np.int64)), which, axis=3)
+    emit.name(emit.reshape(positions, shape), node.node.output[1])
+
+
+def _det(node: NodeView, emit: Emitter) -> Emitter | None:
+    """The sum over all permutations, factor by factor along the rows."""
+    dims = node.dims(0)
+    if dims is None:
+        return None
+    node.require(len(dims) >= 2 and dims[-1] == dims[-2], f"the shape {dims}, whose last two sizes are to be equal")
+    size = dims[-1]
+    if size > _MOST_DET:
+        node.refuse(f"is of {size} x {size} matrices", f"up to {_MOST_DET} x {_MOST_DET} can be compiled")
+    flat = emit.reshape(node.input(0), [*dims[:-2], size * size])
+    last = len(dims) - 2
+    minors = {(): emit.constant(np.ones([*dims[:-2], 1], emit.dtype))}
+    for row in range(size):
+        minors = {
+            chosen: _expansion(emit, flat, last, row, size, chosen, minors)
+            for chosen in itertools.combinations(range(size), row + 1)
+        }
+    emit.name(emit.reshape(minors[tuple(range(size))], dims[:-2]), node.output)
+    return emit
+
+
+def _expansion(emit: Emitter, flat: str, axis: int, row: int, size: int, chosen, minors) -> str:
+    """The minor of the first rows and the chosen columns, by its last row."""
+    total = ""
+    for place, column in enumerate(chosen):
+        at = row * size + column
+        term = emit("Mul", emit.part(flat, axis, at, at + 1), minors[tuple(c for c in chosen if c != column)])
+        negative = (len(chosen) - 1 - place) % 2
+        if not total:
+            total = emit("Neg", term) if negative else term
+        else:
+            total = emit("Sub" if negative else "Add", total, term)
+    return total
+
+
+def _roi_align(node: NodeView, _emit: Emitter) -> Emitter | None:
+    if node.attribute("mode", b"avg") == b"max":
+        node.refuse("has the mode 'max'", "use 'avg'")
+    return None
+
+
+LAYERS = {
+    ("", "BatchNormalization"): _batch_norm,
+    ("", "ConvTranspose"): _conv_transpose,
+    ("", "Det"): _det,
+    ("", "Dropout"): _dropout,
+    ("", "MaxPool"): _max_pool,
+    ("", "RoiAlign"): _roi_align,
+}
+"""By domain and name."""

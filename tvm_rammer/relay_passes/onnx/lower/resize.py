@@ -1,0 +1,210 @@
+"""Resize as ONNX defines it: on each axis a product with a constant matrix, or a choice of elements.
+
+The forms that TVM's own resizing reads right stay: they cost less than a product.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..emit import Emitter, NodeView
+
+_NATIVE_LINEAR = ("align_corners", "asymmetric", "half_pixel")
+_ROUNDED = {
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """What happens to one axis.
+
+    Parameters
+    ----------
+    axis, size, out : int
+    scale : float
+        As it was given, or `out / size`.
+    begin, end : float
+        The part that is read, for "tf_crop_and_resize".
+    """
+
+    axis: int
+    size: int
+    out: int
+    scale: float
+    begin: float = 0.0
+    end: float = 1.0
+
+
+def _resize(node: NodeView, emit: Emitter) -> Emitter | None:
+    dims = node.dims(0)
+    if dims is None or any(node.input(i) and node.array(i) is None for i in (2, 3)):
+        return None
+    axes = _axes(node, dims)
+    mode, coordinates = _text(node, "mode", "nearest"), _text(node, "coordinate_transformation_mode", "half_pixel")
+    if _native(node, axes, len(dims), mode, coordinates):
+        return None
+    node.require(mode in ("nearest", "linear", "cubic"), f"the mode {mode!r}")
+    value, outside = node.input(0), []
+    for axis in axes:
+        x = _read_at(axis, coordinates)
+        node.require(x is not None, f"the coordinate_transformation_mode {coordinates!r}")
+        if coordinates == "tf_crop_and_resize":
+            outside.append((axis, (x < 0) | (x > axis.size - 1)))
+        if mode == "nearest":
+            value = _nearest(node, emit, value, axis, x)
+        else:
+            value = _product(emit, value, axis, _weights(node, axis, mode, x), len(dims))
+    for axis, mask in outside:
+        if mask.any():
+            shape = [-1] + [1] * (len(dims) - 1 - axis.axis)
+            instead = emit.number(node.attribute("extrapolation_value", 0.0))
+            value = emit("Where", emit.constant(mask.reshape(shape)), instead, value)
+    emit.name(value, node.output)
+    return emit
+
+
+def _upsample(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Upsample of opset 9: a Resize that reads at x / scale."""
+    scales = node.array(1)
+    if scales is None or emit.opset < 9:
+        return None
+    attributes = {"mode": _text(node, "mode", "nearest"), "coordinate_transformation_mode": "asymmetric"}
+    view = NodeView(
+        _as_resize(node, attributes), {**node.constants, node.input(1): node.constants[node.input(1)]}, node.types
+    )
+    return _resize(view, emit)
+
+
+def _as_resize(node: NodeView, attributes: dict[str, str]):
+    from onnx import helper
+
+    return helper.make_node(
+        "Resize", [node.input(0), "", node.input(1)], list(node.node.output), node.node.name,
+        nearest_mode="floor", **attributes,
+    )  # fmt: skip
+
+
+def _text(node: NodeView, name: str, default: str) -> str:
+    value = node.attribute(name, default)
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _axes(node: NodeView, dims: Sequence[int]) -> list[_Axis]:
+    """The axes that are resized, those that stay as they are left out."""
+    given = [a % len(dims) for a in node.attribute("axes", range(len(dims)))]
+    roi, scales, sizes = node.array(1), node.array(2), node.array(3)
+    count = len(given)
+    if scales is not None and scales.size:
+        node.require(scales.size == count and (scales > 0).all(), f"scales {scales.tolist()} for {count} axes")
+        factors = [float(s) for s in scales]
+        outs = [math.floor(dims[a] * s) for a, s in zip(given, factors, strict=True)]
+    else:
+        known = [] if sizes is None else sizes.tolist()
+        node.require(len(known) == count, f"sizes {known} for {count} axes")
+        outs, factors = _outs(node, [dims[a] for a in given], known)
+    node.require(all(0 < n < 2**31 for n in outs), f"sizes {outs}, which are from 1 to {2**31 - 1}")
+    ends = np.concatenate([np.zeros(count), np.ones(count)]) if roi is None or not roi.size else roi
+    crops = _text(node, "coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"
+    found = [
+        _Axis(a, dims[a], out, factor, float(ends[i]), float(ends[i + count]))
+        for i, (a, out, factor) in enumerate(zip(given, outs, factors, strict=True))
+    ]
+    return [a for a in found if a.out != a.size or a.scale != 1 or (crops and (a.begin, a.end) != (0, 1))]
+
+
+def _outs(node: NodeView, dims: Sequence[int], sizes: Sequence[int]) -> tuple[list[int], list[float]]:
+    """Sizes and scales where sizes are given, by the attribute `keep_aspect_ratio_policy`."""
+    factors = [n / d for n, d in zip(sizes, dims, strict=True)]
+    policy = _text(node, "keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return list(sizes), factors
+    factor = min(factors) if policy == "not_larger" else max(factors)
+    return [math.floor(factor * d + 0.5) for d in dims], [factor] * len(dims)
+
+
+def _native(node: NodeView, axes: Sequence[_Axis], rank: int, mode: str, coordinates: str) -> bool:
+    """Whether TVM's frontend reads a node right."""
+    plain = node.node.op_type == "Resize" and not node.attribute("antialias", 0) and not node.attribute("axes", None)
+    plain = plain and _text(node, "keep_aspect_ratio_policy", "stretch") == "stretch" and rank == 4
+    if not plain or any(a.axis < 2 or a.out != a.size * a.scale or a.out < 2 for a in axes):
+        return False
+    if mode == "nearest":
+        floors = _text(node, "nearest_mode", "round_prefer_floor") == "floor"
+        return coordinates == "asymmetric" and floors and all(a.scale == int(a.scale) for a in axes)
+    return mode == "linear" and coordinates in _NATIVE_LINEAR and node.float_dtype().itemsize == 4
+
+
+def _read_at(axis: _Axis, coordinates: str) -> np.ndarray | None:
+    """Where each result lies on the input's axis; None for a transformation that is not known."""
+    x, exact = np.arange(axis.out, dtype=np.float64), axis.size * axis.scale
+    half = (x + 0.5) / axis.scale - 0.5
+    if coordinates == "half_pixel" or (coordinates == "pytorch_half_pixel" and axis.out > 1):
+        return half
+    if coordinates == "half_pixel_symmetric":
+        return axis.size / 2 * (1 - axis.out / exact) + half
+    if coordinates == "asymmetric":
+        return x / axis.scale
+    if coordinates == "tf_half_pixel_for_nn":
+        return (x + 0.5) / axis.scale
+    if coordinates in ("pytorch_half_pixel", "align_corners"):
+        return x * (axis.size - 1) / (exact - 1) if axis.out > 1 else np.zeros(1)
+    if coordinates != "tf_crop_and_resize":
+        return None
+    last = axis.size - 1
+    if axis.out == 1:
+        return np.array([0.5 * (axis.begin + axis.end) * last])
+    return axis.begin * last + x * (axis.end - axis.begin) * last / (axis.out - 1)
+
+
+def _nearest(node: NodeView, emit: Emitter, value: str, axis: _Axis, x: np.ndarray) -> str:
+    rounded = _ROUNDED.get(_text(node, "nearest_mode", "round_prefer_floor"))
+    node.require(rounded is not None, f"the nearest_mode {_text(node, 'nearest_mode', '')!r}")
+    index = np.clip(rounded(x), 0, axis.size - 1).astype(np.int64)
+    return emit("Gather", value, emit.constant(index), axis=axis.axis)
+
+
+def _weights(node: NodeView, axis: _Axis, mode: str, x: np.ndarray) -> np.ndarray:
+    """What each element of the axis adds to each result: [out, size]."""
+    stretch = min(axis.scale, 1.0) if node.attribute("antialias", 0) else 1.0
+    reach = 2 if mode == "cubic" else 1
+    first = math.floor(-reach / stretch) + 1
+    left = np.ceil(x) - 1
+    places = np.arange(first, 2 - first)[None]
+    away = np.abs((places - (x - left)[:, None]) * stretch)
+    coefficients = _cubic(away, node.attribute("cubic_coeff_a", -0.75)) if mode == "cubic" else np.clip(1 - away, 0, 1)
+    where = left[:, None] + places
+    if node.attribute("exclude_outside", 0):
+        coefficients = coefficients * ((where >= 0) & (where < axis.size))
+    coefficients = coefficients / coefficients.sum(axis=1, keepdims=True)
+    matrix = np.zeros((axis.out, axis.size))
+    rows = np.broadcast_to(np.arange(axis.out)[:, None], where.shape)
+    np.add.at(matrix, (rows, np.clip(where, 0, axis.size - 1).astype(np.int64)), coefficients)
+    return matrix
+
+
+def _cubic(away: np.ndarray, a: float) -> np.ndarray:
+    """The weight of an element at a distance (Keys, 1981)."""
+    near = ((a + 2) * away - (a + 3)) * away**2 + 1
+    far = ((a * away - 5 * a) * away + 8 * a) * away - 4 * a
+    return np.where(away <= 1, near, np.where(away < 2, far, 0))
+
+
+def _product(emit: Emitter, value: str, axis: _Axis, weights: np.ndarray, rank: int) -> str:
+    if axis.axis == rank - 2:
+        return emit("MatMul", emit.constant(weights.astype(emit.dtype)), value)
+    matrix = emit.constant(np.ascontiguousarray(weights.T).astype(emit.dtype))
+    if axis.axis == rank - 1:
+        return emit("MatMul", value, matrix)
+    order = [*(a for a in range(rank) if a != axis.axis), axis.axis]
+    value = emit("MatMul", emit("Transpose", value, perm=order), matrix)
+    return emit("Transpose", value, perm=[int(i) for i in np.argsort(order)])
+
+
+RESIZES = {("", "Resize"): _resize, ("", "Upsample"): _upsample}
+"""By domain and name."""

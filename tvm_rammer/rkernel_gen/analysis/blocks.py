@@ -1,0 +1,71 @@
+"""The blocks of a function: a schedule to look at them, what kind they are, and how they depend on one another."""
+
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import Call
+from tvm.s_tir.schedule import SBlockRV
+
+SPATIAL, REDUCTION = 0, 2
+"""`iter_type` of a block's axes."""
+
+
+def new_schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
+    """A schedule of one function, as `main`. It does not print the function whenever a step fails."""
+    return s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+
+
+def blocks_of(sch: s_tir.Schedule) -> list[SBlockRV]:
+    """All blocks under the root, in the order of the program."""
+    return list(sch.get_child_blocks(sch.get_sblock("root")))
+
+
+def is_reduction(sch: s_tir.Schedule, block: SBlockRV) -> bool:
+    """Whether a block has a reduction axis."""
+    return any(axis.iter_type == REDUCTION for axis in sch.get(block).iter_vars)
+
+
+def outputs_of(sch: s_tir.Schedule) -> list[SBlockRV]:
+    """The blocks that no other block reads from: they write the function's outputs."""
+    return [b for b in blocks_of(sch) if not sch.get_consumers(b)]
+
+
+def producers_of(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
+    """All blocks that `block` depends on, in the order of the program."""
+    needed: list[s_tir.SBlock] = []
+    pending = [block]
+    while pending:
+        for producer in sch.get_producers(pending.pop()):
+            if not any(sch.get(producer).same_as(n) for n in needed):
+                needed.append(sch.get(producer))
+                pending.append(producer)
+    return [b for b in blocks_of(sch) if any(sch.get(b).same_as(n) for n in needed)]
+
+
+def one_result(sch: s_tir.Schedule) -> bool:
+    """Whether a function has one output, and each of its elements depends on a result of the reduction.
+
+    Padding after the reduction adds elements that do not. Computed under the reduction's loops, as TVM's
+    `reverse_compute_at` does it, they would never be written.
+    """
+    if len(outputs_of(sch)) != 1:
+        return False
+    after = [b for block in blocks_of(sch) if is_reduction(sch, block) for b in sch.get_consumers(block)]
+    while after:
+        block = after.pop()
+        if has_branch(sch, block):
+            return False
+        after += sch.get_consumers(block)
+    return True
+
+
+def calls(sch: s_tir.Schedule, block: SBlockRV) -> list[str]:
+    """Names of the intrinsics that a block calls."""
+    found: list[str] = []
+    tvm_ffi.structural_walk(sch.get(block).body, [(Call, lambda c: found.append(c.op.name))], order="pre")
+    return found
+
+
+def has_branch(sch: s_tir.Schedule, block: SBlockRV) -> bool:
+    """Whether a block calls `if_then_else`, as padding does: inlined, it would be in the inner loop."""
+    return any(name.endswith("if_then_else") for name in calls(sch, block))
