@@ -1,7 +1,5 @@
 """`python -m tvm_rammer`."""
 
-import sys
+from .cli import console
 
-from .cli import main
-
-sys.exit(main())
+console()

@@ -2,11 +2,11 @@
 
     options   the options that commands share
     compile, run, explain, bench, profile, fix, tune   the commands
-    main      puts them together; an error of ours becomes one line and status 1
+    main      puts them together; what goes wrong becomes one line and a status
 
 Nothing here imports TVM before a command runs.
 """
 
-from .main import main
+from .main import console, main
 
-__all__ = ["main"]
+__all__ = ["console", "main"]

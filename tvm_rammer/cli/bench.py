@@ -4,7 +4,8 @@ import argparse
 import json
 from typing import Any
 
-from .options import compile_arguments, model_options, progress, write
+from ..files import write_text
+from .options import compile_arguments, end_progress, model_options, progress
 
 
 def add_parser(commands: Any) -> None:
@@ -13,7 +14,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--against", default="stock", metavar="A,B", help="stock, stock-same-kernels, onnxruntime")
     parser.add_argument("--repeat", type=int, default=50, metavar="N", help="runs of each contender")
     parser.add_argument("--json", metavar="FILE", help="where to write all figures")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, writes=("json",))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -27,8 +28,9 @@ def run(arguments: argparse.Namespace) -> None:
         progress=progress,
         **compile_arguments(arguments),
     )
+    end_progress()
     if arguments.json:
-        write(arguments.json, json.dumps(found, indent=2) + "\n")
+        write_text(arguments.json, json.dumps(found, indent=2) + "\n")
     print(f"{'contender':<20}{'median ms':>12}{'p90 ms':>12}{'runs':>6}{'rel. error':>12}{'ratio':>8}")
     for name, r in found["results"].items():
         ratio = found["ratios"].get(name, 1.0)

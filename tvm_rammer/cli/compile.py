@@ -3,7 +3,8 @@
 import argparse
 from typing import Any
 
-from .options import compiled, draw, drawing_options, model_options, write
+from ..files import write_text
+from .options import compiled, draw, drawing_options, model_options
 
 
 def add_parser(commands: Any) -> None:
@@ -13,7 +14,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("-o", "--output", required=True, metavar="OUT.so", help="where to write the library")
     parser.add_argument("--cuda-source", metavar="FILE", help="also write the generated CUDA text")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, writes=("output", "cuda_source", "svg", "trace"))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -21,5 +22,5 @@ def run(arguments: argparse.Namespace) -> None:
     module = compiled(arguments)
     draw(arguments, module)
     if arguments.cuda_source:
-        write(arguments.cuda_source, module.cuda_source())
+        write_text(arguments.cuda_source, module.cuda_source())
     print(f"wrote {module.export_library(arguments.output)}")

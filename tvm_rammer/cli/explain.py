@@ -11,7 +11,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "explain", parents=[model_options(), drawing_options()], help="tell what each operator became, and why"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, writes=("svg", "trace"))
 
 
 def run(arguments: argparse.Namespace) -> None:

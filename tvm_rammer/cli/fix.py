@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from ..errors import RammerError
+from ..files import not_written, replacing
 
 
 def add_parser(commands: Any) -> None:
@@ -13,7 +14,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("model", metavar="MODEL", help="an ONNX file")
     parser.add_argument("values", nargs="+", metavar="NAME=NUMBER", help="an input and its value, or a .npy file of it")
     parser.add_argument("-o", "--output", required=True, metavar="OUT.onnx", help="where to write the model")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, writes=("output",))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -34,7 +35,8 @@ def run(arguments: argparse.Namespace) -> None:
             raise RammerError(f"{text!r}: {error}; give NAME=NUMBER or NAME=FILE.npy") from error
     proto = fix_inputs(arguments.model, values)
     try:
-        onnx.save(proto, arguments.output)
-    except (OSError, ValueError) as error:
-        raise RammerError(f"cannot write {arguments.output!r}: {error}") from error
+        with replacing(arguments.output) as new:
+            onnx.save(proto, new)
+    except ValueError as error:  # larger than a file of protocol buffers may be
+        raise not_written(arguments.output, error) from error
     print(f"wrote {arguments.output}; its inputs are {', '.join(value.name for value in proto.graph.input) or 'none'}")

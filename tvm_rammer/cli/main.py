@@ -1,13 +1,30 @@
 """The parser of the command line, and what an error becomes."""
 
 import argparse
+import contextlib
+import os
+import pathlib
+import signal
 import sys
+import threading
+import time
+import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
-from ..errors import RammerError
+from .. import debug
+from ..errors import RammerError, first_line
+from ..files import check_writable
 from . import bench, compile, explain, fix, profile, run, tune
+from .options import end_progress, tell
 
 COMMANDS = (compile, run, explain, bench, profile, fix, tune)
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+GRACE_S = 3.0
+"""Time that an interrupted command gets to end by itself: LLVM does not look at signals."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -16,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 where the command failed; what was wrong is on standard error.
+        0; 1 where the command failed, and 130 where it was interrupted: what was wrong is on standard error.
     """
     parser = argparse.ArgumentParser(prog="tvm-rammer", description="Compile models to persistent rPrograms (Rammer).")
     commands = parser.add_subparsers(title="commands", required=True)
@@ -24,8 +41,90 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_parser(commands)
     arguments = parser.parse_args(argv)
     try:
+        for name in arguments.writes:
+            if getattr(arguments, name):
+                check_writable(getattr(arguments, name))
         arguments.run(arguments)
+        end_progress()
+        sys.stdout.flush()
+    except KeyboardInterrupt as interrupt:
+        return _failed(str(interrupt) or "interrupted", INTERRUPTED)
     except RammerError as error:
-        print(f"tvm-rammer: {error}", file=sys.stderr)
-        return 1
+        return _failed(str(error))
+    except BrokenPipeError:
+        _give_up_stdout()
+        return _failed("what reads standard output has closed it: the rest is not written")
+    except OSError as error:
+        _give_up_stdout()
+        return _failed(f"cannot go on: {first_line(error)}; make room, or look at what the message names")
+    except Exception as error:
+        if debug.level():
+            traceback.print_exc()
+        return _failed(
+            f"a defect of this program: {type(error).__name__}: {first_line(error)}; RAMMER_DEBUG=1 shows where, "
+            "please report it"
+        )
     return 0
+
+
+def console() -> NoReturn:
+    """Run one command as a process: it ends soon after Ctrl-C, wherever it is, and leaves no process behind."""
+    _end_soon_after_interrupts()
+    status = main()
+    if status == INTERRUPTED:
+        _end_now()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and told
+    sys.exit(status)
+
+
+def _failed(message: str, status: int = 1) -> int:
+    end_progress()
+    tell(f"tvm-rammer: {message}")
+    return status
+
+
+def _give_up_stdout() -> None:
+    """Send what is still in the buffer of standard output nowhere, or Python would complain about it at its end."""
+    try:
+        number = sys.stdout.fileno()
+    except (OSError, ValueError, AttributeError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+def _end_soon_after_interrupts() -> None:
+    """Watch for Ctrl-C from a thread of its own, since the main thread may be in LLVM for minutes."""
+    receive, send = os.pipe()
+    os.set_blocking(send, False)
+    signal.set_wakeup_fd(send, warn_on_full_buffer=False)
+
+    def watch() -> None:
+        while (number := os.read(receive, 1)) and number[0] != signal.SIGINT:
+            pass
+        if number:
+            time.sleep(GRACE_S)
+            _failed("interrupted")
+            _end_now()
+
+    threading.Thread(target=watch, daemon=True, name="interrupts").start()
+
+
+def _end_now() -> NoReturn:
+    """End without waiting for threads that are in the middle of a compilation; child processes end, too."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    for child in _children():
+        with contextlib.suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+    os._exit(INTERRUPTED)
+
+
+def _children() -> list[int]:
+    """The processes that this one has started, as far as Linux tells."""
+    found: list[int] = []
+    for path in pathlib.Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, path.read_text(encoding="ascii").split())
+    return found

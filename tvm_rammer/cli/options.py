@@ -1,12 +1,13 @@
 """The options that commands share, and what they stand for."""
 
 import argparse
-import pathlib
+import contextlib
 import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ..errors import RammerError, ShapeError
+from ..errors import ShapeError
+from ..files import write_text
 
 
 class Drawable(Protocol):
@@ -76,34 +77,43 @@ def compiled(arguments: argparse.Namespace) -> Any:
     from ..driver import compile
 
     progress(f"compiling {arguments.model} for {arguments.target}")
-    return compile(arguments.model, **compile_arguments(arguments))
+    module = compile(arguments.model, **compile_arguments(arguments))
+    end_progress()
+    return module
 
 
 def draw(arguments: argparse.Namespace, drawable: Drawable) -> None:
     """Write the pictures that were asked for."""
     if arguments.svg:
-        write(arguments.svg, drawable.schedule_svg())
+        write_text(arguments.svg, drawable.schedule_svg())
     if arguments.trace:
-        write(arguments.trace, drawable.trace())
+        write_text(arguments.trace, drawable.trace())
 
 
-def write(path: str, text: str) -> None:
-    """Write a text file.
+def tell(message: str) -> None:
+    """Print a line to standard error, if anyone still reads it."""
+    with contextlib.suppress(OSError, ValueError):
+        print(message, file=sys.stderr, flush=True)
 
-    Raises
-    ------
-    RammerError
-        It cannot be written.
-    """
-    try:
-        pathlib.Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RammerError(f"cannot write {path!r}: {error.strerror}; give a file in a folder that exists") from error
+
+_under_way = False
+"""Whether a line of progress stands on the terminal, without an end."""
 
 
 def progress(message: str) -> None:
     """Tell on standard error what happens next: on a terminal in one line that changes."""
-    if sys.stderr.isatty():
+    global _under_way
+    if not sys.stderr.isatty():
+        tell(message)
+        return
+    with contextlib.suppress(OSError, ValueError):
         print(f"\r\033[K{message}", end="", file=sys.stderr, flush=True)
-    else:
-        print(message, file=sys.stderr, flush=True)
+    _under_way = True
+
+
+def end_progress() -> None:
+    """End the line of progress, so that what comes next has a line of its own."""
+    global _under_way
+    if _under_way:
+        _under_way = False
+        tell("")

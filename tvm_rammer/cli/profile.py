@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from .options import compile_arguments, draw, drawing_options, model_options, progress
+from .options import compile_arguments, draw, drawing_options, end_progress, model_options, progress
 
 
 def add_parser(commands: Any) -> None:
@@ -14,7 +14,7 @@ def add_parser(commands: Any) -> None:
         help="run a model, and tell what each kernel took in its rPrograms",
     )
     parser.add_argument("--runs", type=int, default=30, metavar="N", help="how often to run it")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, writes=("svg", "trace"))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -23,5 +23,6 @@ def run(arguments: argparse.Namespace) -> None:
 
     progress(f"compiling and running {arguments.model}")
     found = profile(arguments.model, runs=arguments.runs, **compile_arguments(arguments))
+    end_progress()
     draw(arguments, found)
     print(found.text())

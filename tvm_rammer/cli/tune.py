@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--key", metavar="K", help="the key of those servers")
     parser.add_argument("--export", metavar="BUNDLE", help="write a folder that measures on a machine with a GPU")
     parser.add_argument("--import", dest="times", metavar="TIMES", help="take what the folder measured into the log")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, writes=())
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -63,7 +63,8 @@ def _tune(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any
         try:
             done = tuner.tune(tasks, device, bench, arguments.logs, trials=arguments.trials, seed=arguments.seed)
         except KeyboardInterrupt as error:
-            raise RammerError("stopped; what was measured is in the log, and the same command continues") from error
+            text = "interrupted; what was measured is in the log, and the same command continues"
+            raise KeyboardInterrupt(text) from error
     return (
         f"{done.trials} trials of {done.functions} functions, {done.failed} failed; "
         f"{done.known} were in the log before: {done.folder}"

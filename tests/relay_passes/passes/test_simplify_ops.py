@@ -62,3 +62,14 @@ def test_truth_values_are_compared(negated, run):
     arrays = {"x": np.array([[0, 0, 1], [1, 1, 0]], bool), "y": np.array([0, 1, 1], bool)}
     got = run(SimplifyOps()(load_model(proto)), *arrays.values())
     np.testing.assert_array_equal(got, by_onnxruntime(proto, **arrays)[0])
+
+
+@pytest.mark.parametrize(("count", "expected"), [(16, 1), (17, 2), (40, 4), (300, 22)])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_long_concatenations_become_several(run, count, expected, axis):
+    nodes = [node("Concat", ["x", "y"] * (count // 2) + ["x"] * (count % 2), ["out"], axis=axis)]
+    proto = model(nodes, [value("x", [2, 3]), value("y", [2, 3])], ["out"])
+    mod = SimplifyOps()(load_model(proto))
+    assert op_names(mod) == ["concat"] * expected
+    x, y = random(2, 3), random(2, 3, seed=1)
+    np.testing.assert_array_equal(run(mod, x, y), by_onnxruntime(proto, x=x, y=y)[0])

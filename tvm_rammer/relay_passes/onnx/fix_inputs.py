@@ -59,6 +59,8 @@ def _array(declared: onnx.ValueInfoProto, value: Any) -> np.ndarray[Any, Any]:
     dtype = helper.tensor_dtype_to_np_dtype(kind.elem_type)
     try:
         given = np.asarray(value)
+        if given.dtype.kind in "OSU":  # NumPy would make NaN of None, and numbers of texts
+            raise ValueError(f"{value!r} is no number")
         array = given.astype(dtype)
         if not (np.issubdtype(dtype, np.floating) or np.array_equal(array, given)):
             raise ValueError(f"{value!r} is no {dtype}")

@@ -6,11 +6,14 @@ import tvm
 from tvm import relax
 from tvm.ir import Call, Op, Tuple
 
-from ..bindings import body_blocks, count_uses, dtype_of, rebuild, rewrite_functions, static_shape
+from ..bindings import body_blocks, count_uses, dtype_of, rebuild, rewrite_functions, static_shape, typed
 from ..module_pass import module_pass
 
 _PAIRWISE = {"relax.sum": "relax.add", "relax.max": "relax.maximum", "relax.min": "relax.minimum"}
 _EQUALITIES = ("relax.equal", "relax.not_equal")
+MOST_PIECES = 16
+"""Pieces that are concatenated at once: the code of a concatenation has a branch for each."""
+
 _SAME_SHAPE = ("relax.broadcast_to", "relax.reshape")
 
 
@@ -20,7 +23,8 @@ def SimplifyOps() -> tvm.transform.Pass:
     A sum, minimum or maximum over a stack of tensors, which is how the frontend writes ONNX's Sum of a residual
     block, becomes elementwise operators, which fuse into the convolution before. A reshape or broadcast to the
     shape that a tensor has already becomes another name of it, and so does a cast to its own type. Comparisons of truth
-    values, which TVM cannot compile for a CPU, become exclusive ors.
+    values, which TVM cannot compile for a CPU, become exclusive ors. A concatenation of many pieces becomes several, of
+    `MOST_PIECES` at most.
 
     Returns
     -------
@@ -67,6 +71,8 @@ def _simplify_binding(
         return [relax.VarBinding(binding.var, value.args[0])]
     if name in _EQUALITIES and dtype_of(value.args[0].ty) == "bool":
         return _exclusive_or(binding, dataflow)
+    if name == "relax.concat":
+        return _concatenate_some(binding, values, dataflow)
     if name in _PAIRWISE:
         return _pairwise(binding, values, uses, dataflow)
     return None
@@ -96,8 +102,8 @@ def _pairwise(
     axes = call.attrs.axis
     if axes is None or [int(a) for a in axes] != [int(stack.attrs.axis or 0)] or call.attrs.keepdims:
         return None
-    tensors = stack.args[0] if isinstance(stack.args[0], Tuple) else values.get(stack.args[0])
-    if not isinstance(tensors, Tuple) or uses[stacked] != 1 or len(tensors) < 2:
+    tensors = _tuple(stack.args[0], values)
+    if tensors is None or uses[stacked] != 1 or len(tensors) < 2:
         return None
     make = relax.DataflowVar if dataflow else relax.Var
     total, made = tensors[0], []
@@ -107,3 +113,41 @@ def _pairwise(
         made.append(relax.VarBinding(var, Call(Op.get(_PAIRWISE[call.op.name]), [total, tensor], ret_ty=var.ty)))
         total = var
     return made
+
+
+def _concatenate_some(
+    binding: relax.VarBinding, values: dict[relax.Var, relax.Expr], dataflow: bool
+) -> list[relax.Binding] | None:
+    """The bindings that concatenate neighbours, then what these became, and so on; None for few pieces."""
+    call = binding.value
+    tensors = _tuple(call.args[0], values)
+    if tensors is None or len(tensors) <= MOST_PIECES:
+        return None
+    make = relax.DataflowVar if dataflow else relax.Var
+    pieces, made = list(tensors.fields), []
+    while len(pieces) > MOST_PIECES:
+        joined: list[relax.Expr] = []
+        for first in range(0, len(pieces), MOST_PIECES):
+            some = pieces[first : first + MOST_PIECES]
+            if len(some) == 1:
+                joined += some
+                continue
+            part = relax.op.concat(some, axis=call.attrs.axis)
+            typed(part, _joined_type(some, binding.var.ty, int(call.attrs.axis)))
+            joined.append(make(f"{binding.var.name}_{len(made)}", part.ty))
+            made.append(relax.VarBinding(joined[-1], part))
+        pieces = joined
+    whole = typed(relax.op.concat(pieces, axis=call.attrs.axis), binding.var.ty)
+    return [*made, relax.VarBinding(binding.var, whole)]
+
+
+def _joined_type(pieces: list[relax.Expr], whole: relax.TensorType, axis: int) -> relax.TensorType:
+    shape = list(static_shape(whole) or ())
+    shape[axis] = sum((static_shape(piece.ty) or ())[axis] for piece in pieces)
+    return relax.TensorType(shape, dtype_of(whole))
+
+
+def _tuple(expr: relax.Expr, values: dict[relax.Var, relax.Expr]) -> Tuple | None:
+    """The tuple that an expression is, or that it names."""
+    found = expr if isinstance(expr, Tuple) else values.get(expr)
+    return found if isinstance(found, Tuple) else None

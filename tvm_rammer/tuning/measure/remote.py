@@ -81,6 +81,6 @@ def server_keys(host: str, port: int) -> list[str]:
     except (OSError, ValueError) as error:
         raise RammerError(
             f"no RPC tracker answers at {host}:{port} ({error}); start one: python -m tvm.exec.rpc_tracker "
-            f"--host {host} --port {port}"
+            f"--host {host} --port {port} --port-end {port + 1}"
         ) from error
     return [str(server["key"]).removeprefix("server:") for server in summary["server_info"]]

@@ -22,6 +22,10 @@ from .cells import CELLS, Activation, Cell, Gru, State, Weights, activation
 STEPS = 16
 """Steps of a layer below that are multiplied at once: enough for an efficient product, few enough to begin early."""
 
+MOST_SLICES = 64
+"""Steps whose share of a product is a slice, with a function of its own; in longer sequences it is picked by an index
+that is data, and all steps share their functions."""
+
 MOST_STEPS = 4096
 """In all layers together: so many take minutes to compile."""
 
@@ -234,6 +238,9 @@ class _Layer:
             total = emit("Add", total, bias)
         if last - first == 1:
             return total
+        if last - first > MOST_SLICES:
+            every = emit.reshape(total, [last - first, sizes.batch, -1])
+            return emit("Gather", every, emit.constant(np.array(t - first, np.int64)), axis=0)
         return emit.part(total, 0, (t - first) * sizes.batch, (t - first + 1) * sizes.batch)
 
     def _initial(self, states: str, d: int) -> str | None:

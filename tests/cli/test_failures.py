@@ -1,0 +1,157 @@
+"""What a shell sees of commands that fail: one line, a status, no file in pieces, no process that goes on."""
+
+import io
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tvm_rammer.cli import main
+from tvm_rammer.cli.options import end_progress, progress
+from tvm_rammer.errors import ModelError, RammerError
+from tvm_rammer.relay_passes.onnx.fix_inputs import fix_inputs
+from tvm_rammer.tuning.measure.remote import server_keys
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def relu() -> onnx.ModelProto:
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", values[:1], values[1:])
+    return helper.make_model(graph)
+
+
+@pytest.fixture
+def model(tmp_path):
+    onnx.save(relu(), tmp_path / "model.onnx")
+    return str(tmp_path / "model.onnx")
+
+
+def shell(command: str, model: str) -> subprocess.CompletedProcess:
+    """Run a line in a shell that knows `rammer` and `$MODEL`; what it fails by is the status of the first command."""
+    line = f'rammer() {{ "{sys.executable}" -m tvm_rammer "$@"; }}; {command}; exit ${{PIPESTATUS[0]}}'
+    return subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, timeout=300, check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "MODEL": model}, cwd=pathlib.Path(model).parent,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("rammer run $MODEL --output /dev/full", "cannot write '/dev/full': No space left on device"),
+        ("rammer explain $MODEL > /dev/full", "No space left on device"),
+        ("rammer explain $MODEL | true", "what reads standard output has closed it"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line(model, command, message):
+    done = shell(command, model)
+    assert done.returncode == 1
+    progress, last = done.stderr.splitlines()
+    assert progress.startswith("compiling")
+    assert last.startswith("tvm-rammer: ")
+    assert message in last
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "{model}", "--output", "nowhere/y.npz"], "cannot write 'nowhere/y.npz'"),
+        (["compile", "{model}", "-o", "nowhere/y.so"], "cannot write 'nowhere/y.so'"),
+        (["bench", "{model}", "--json", "nowhere/y.json"], "cannot write 'nowhere/y.json'"),
+        (["profile", "{model}", "--svg", "nowhere/y.svg"], "cannot write 'nowhere/y.svg'"),
+        (["fix", "{model}", "x=1", "-o", "nowhere/y.onnx"], "cannot write 'nowhere/y.onnx'"),
+        (["run", "{model}", "--input", "x=nowhere.npy"], "nowhere.npy"),
+        (["run", "{model}", "--input", "z={array}"], "the model has no input 'z'; its inputs are 'x'"),
+        (["run", "{model}", "--input", "x={array}"], "input 'x' is float64[2], but the model takes float32[3]"),
+        (["run", "{model}", "--input", "x={empty}"], "give NAME=FILE.npy"),
+    ],
+)
+def test_files_are_looked_at_before_anything_is_compiled(model, arguments, message, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("tvm_rammer.driver.compile", lambda *a, **k: pytest.fail("compiled"))
+    np.save(tmp_path / "array.npy", np.zeros(2))
+    (tmp_path / "empty.npy").touch()
+    names = {"{model}": model, "{array}": str(tmp_path / "array.npy"), "{empty}": str(tmp_path / "empty.npy")}
+    for pattern, name in names.items():
+        arguments = [a.replace(pattern, name) for a in arguments]
+    assert main(arguments) == 1
+    (error,) = capsys.readouterr().err.splitlines()
+    assert message in error
+
+
+def layers(count: int) -> onnx.ModelProto:
+    """Products of as many sizes, which take a while to compile."""
+    nodes = [helper.make_node("MatMul", [f"v{n}", f"w{n}"], [f"v{n + 1}"]) for n in range(count)]
+    weights = [numpy_helper.from_array(np.ones((9 + n, 10 + n), np.float32), f"w{n}") for n in range(count)]
+    ends = [(f"v{n}", [4, 9 + n]) for n in (0, count)]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in ends]
+    return helper.make_model(helper.make_graph(nodes, "g", values[:1], values[1:], weights))
+
+
+@pytest.mark.parametrize("command", ["compile long.onnx -o y.so", "bench long.onnx", "tune long.onnx --trials 500"])
+def test_an_interrupted_command_is_one_line_and_ends_with_all_its_processes(command, tmp_path):
+    onnx.save(layers(60), tmp_path / "long.onnx")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tvm_rammer", *command.split()],
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=tmp_path, start_new_session=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    time.sleep(5)
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, error
+    assert error.splitlines()[-1].startswith("tvm-rammer: interrupted")
+    assert "Traceback" not in error
+    deadline = time.monotonic() + 30  # a worker that is just starting ends when it finds its pipe closed
+    while left := subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True, check=False).stdout:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.2)
+    assert not list(tmp_path.glob(".*.so"))
+
+
+def test_a_defect_is_one_line(model, monkeypatch, capsys):
+    def broken(*arguments, **how):
+        raise TypeError("unexpected\nin two lines")
+
+    monkeypatch.setattr("tvm_rammer.driver.compile", broken)
+    assert main(["explain", model]) == 1
+    _, error = capsys.readouterr().err.splitlines()
+    assert "a defect of this program: TypeError: unexpected" in error
+
+
+def test_the_line_of_progress_is_ended(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sys.stderr", Terminal())
+    progress("working")
+    end_progress()
+    end_progress()
+    assert sys.stderr.getvalue().endswith("working\n")
+
+
+def test_run_tells_the_time_of_warm_calls(model, capsys):
+    assert main(["run", model]) == 0
+    assert "(median of 5; the first run took" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("value", [None, "3", [1.0, None, 2.0]])
+def test_what_is_no_number_fixes_no_input(value, model, tmp_path, capsys):
+    with pytest.raises(ModelError, match="is no number"):
+        fix_inputs(relu(), {"x": value})
+    assert main(["fix", model, f"x={json.dumps(value)}", "-o", str(tmp_path / "fixed.onnx")]) == 1
+    assert "is no number" in capsys.readouterr().err
+
+
+def test_a_tracker_can_be_started_at_any_port_as_the_message_says():
+    with pytest.raises(RammerError, match=r"--port 9399 --port-end 9400"):
+        server_keys("127.0.0.1", 9399)

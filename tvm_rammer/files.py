@@ -1,0 +1,87 @@
+"""Writing files that others read: each is there as a whole or not at all."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import uuid
+from collections.abc import Iterator
+
+from .errors import RammerError
+
+Path = str | os.PathLike[str]
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[pathlib.Path]:
+    """Write a file under another name beside it; it takes the place of `path` when the block ends without an error.
+
+    Parameters
+    ----------
+    path : path
+        A device or a pipe is written to itself.
+
+    Yields
+    ------
+    pathlib.Path
+        What to write; ends as `path` does.
+
+    Raises
+    ------
+    RammerError
+        The disk is full, there is no such folder, or it may not be written.
+    """
+    try:
+        target = pathlib.Path(os.path.realpath(path))
+    except ValueError as error:  # a null byte
+        raise not_written(path, error) from error
+    beside = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
+    try:
+        if target.exists() and not target.is_file():
+            yield target
+            return
+        try:
+            yield beside
+            if target.exists():
+                shutil.copymode(target, beside)
+            os.replace(beside, target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise not_written(path, error) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file as a whole; raises as `replacing` does."""
+    with replacing(path) as new:
+        new.write_text(text, encoding="utf-8")
+
+
+def check_writable(path: Path) -> None:
+    """Find out before long work whether a file can be written afterwards; nothing is changed.
+
+    Raises
+    ------
+    RammerError
+        There is no such folder, it may not be written, or `path` is a folder itself.
+    """
+    try:
+        target = pathlib.Path(os.path.realpath(path))
+        if target.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        if target.exists() and not target.is_file():
+            may = os.access(target, os.W_OK)
+        elif not target.parent.is_dir():
+            raise FileNotFoundError(0, f"there is no folder {str(target.parent)!r}")
+        else:
+            may = os.access(target.parent, os.W_OK) and (not target.exists() or os.access(target, os.W_OK))
+        if not may:
+            raise PermissionError(0, "it may not be written")
+    except (OSError, ValueError) as error:
+        raise not_written(path, error) from error
+
+
+def not_written(path: Path, error: OSError | ValueError) -> RammerError:
+    """The error that a file cannot be written."""
+    reason = getattr(error, "strerror", None) or error
+    return RammerError(f"cannot write {os.fspath(path)!r}: {reason}; give a file in a folder that exists and has room")
