@@ -17,7 +17,7 @@ from tvm import tirx
 from tvm.ir import Call, Expr
 
 LARGEST = 2.0**50
-"""Bounds are floating-point numbers, exact up to here; what is beyond is infinite, which means that there is no bound."""
+"""Bounds are floating-point numbers, exact up to here. What is beyond is infinite: then there is no bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +144,12 @@ class Bounds:
     def _limit(self, value: Sum, most: int) -> None:
         """Assume `value <= most`: an upper bound of its terms, and a lower bound of the negated ones."""
         self.reachable = self.reachable & (np.asarray(self._bounds(value).low) <= most)
-        most = _as_float(most - value.constant)
+        limit = _as_float(most - value.constant)
         old = self._limits.get(value.terms, _UNKNOWN)
-        self._limits[value.terms] = Interval(old.low, np.minimum(old.high, most))
+        self._limits[value.terms] = Interval(old.low, np.minimum(old.high, limit))
         negated = _ZERO.plus(value, -1).terms
         old = self._limits.get(negated, _UNKNOWN)
-        self._limits[negated] = Interval(np.maximum(old.low, -most), old.high)
+        self._limits[negated] = Interval(np.maximum(old.low, -limit), old.high)
 
     def _sum(self, expr: Expr) -> Sum:
         match expr:
@@ -246,7 +246,7 @@ def _as_float(value: int) -> float:
 
 
 def _bounded(low: Values, high: Values) -> Interval:
-    """An interval whose finite bounds are exact: large ones are moved outwards, to infinity or to the next exact one."""
+    """An interval whose finite bounds are exact: large ones are moved outwards, to infinity or to `LARGEST`."""
     return Interval(
         np.where(np.less(low, -LARGEST), -math.inf, np.minimum(low, LARGEST)),
         np.where(np.greater(high, LARGEST), math.inf, np.maximum(high, -LARGEST)),

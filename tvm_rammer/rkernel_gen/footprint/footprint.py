@@ -17,7 +17,6 @@ from .bounds import operation
 from .fit import Boxes, fit, volume
 from .walk import UnknownCodeError, Walk
 
-
 MAX_RTASKS = 1 << 20
 """rTasks of a kernel whose boxes are computed, at most: the arrays of bounds have an element for each."""
 

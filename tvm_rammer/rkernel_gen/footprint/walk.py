@@ -15,7 +15,6 @@ from ..analysis.work import shape_of
 from .bounds import Bounds, Interval, operation
 from .fit import Boxes
 
-
 LARGEST_INDEX = 1 << 40
 """Indices beyond it count as this one. A buffer of more elements is looked at dimension by dimension only."""
 
