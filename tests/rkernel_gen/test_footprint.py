@@ -254,3 +254,64 @@ def test_boxes_that_are_fewer_than_the_elements_leave_some_out():
     assert covers(rows, 4, (8, 9)) and covers(rows, 4, (7, 9)) and covers(None, 4, (9, 9))
     assert not covers(rows, 4, (9, 9)) and not covers(rows, 4, (8, 10))
     assert covers(Footprint((2,), (0,), ((36,),), (36,), view=(72,)), 2, (8, 9))
+
+
+WIDE = 1 << 23
+"""Extent of a row: a multiple of it of an unknown index leaves 64 bits where unknown is a large number."""
+
+
+def _read_of(func: tirx.PrimFunc) -> Footprint | None:
+    return footprints_of(func, 4)[0]
+
+
+def test_an_unknown_index_of_a_wide_row_may_touch_everything() -> None:
+    @T.prim_func(s_tir=True)
+    def positive(x: T.Buffer((4, WIDE), "float32"), n: T.Buffer((4,), "int32"), y: T.Buffer((4, 8), "float32")) -> None:
+        for r in T.parallel(4):
+            for i in range(8):
+                y[r, i] = x[T.max(0, n[r]), i]
+
+    @T.prim_func(s_tir=True)
+    def halved(x: T.Buffer((4, WIDE), "float32"), n: T.Buffer((4,), "int32"), y: T.Buffer((4, 8), "float32")) -> None:
+        for r in T.parallel(4):
+            for i in range(8):
+                y[r, i] = x[n[r] // 2, i]
+
+    @T.prim_func(s_tir=True)
+    def plain(x: T.Buffer((4, WIDE), "float32"), n: T.Buffer((4,), "int32"), y: T.Buffer((4, 8), "float32")) -> None:
+        for r in T.parallel(4):
+            for i in range(8):
+                y[r, i] = x[n[r], i]
+
+    for func in (positive, halved, plain):
+        assert _read_of(func) == Footprint((4,), (0, 0), ((0,), (0,)), (4, 8))
+
+
+def test_an_unknown_summand_is_not_bounded_by_a_large_one() -> None:
+    @T.prim_func(s_tir=True)
+    def func(x: T.Buffer((16,), "float32"), n: T.Buffer((4,), "int64"), y: T.Buffer((4,), "float32")) -> None:
+        for r in T.parallel(4):
+            y[r] = x[n[r] + T.int64(1 << 45) - T.int64(1 << 45) * T.max(T.int64(1), n[r])]
+
+    assert _read_of(func) == Footprint((4,), (0,), ((0,),), (16,))
+
+
+def test_huge_buffers_and_numbers() -> None:
+    @T.prim_func(s_tir=True)
+    def func(
+        x: T.Buffer((1 << 22, 1 << 22, 1 << 22), "float32"), n: T.Buffer((4,), "int64"), y: T.Buffer((4,), "float32")
+    ) -> None:
+        for r in T.parallel(4):
+            y[r] = x[n[r] * T.int64(1 << 62), n[r] // T.int64(1 << 62), n[r] % T.int64(1 << 62)]
+
+    size = 1 << 22
+    assert _read_of(func) == Footprint((4,), (0, 0, 0), ((0,), (0,), (0,)), (size, size, size))
+
+
+def test_kernels_of_millions_of_rtasks_have_no_footprints() -> None:
+    @T.prim_func(s_tir=True)
+    def func(y: T.Buffer((1 << 24,), "float32")) -> None:
+        for r in T.parallel(1 << 24):
+            y[r] = T.float32(1)
+
+    assert footprints_of(func, 1 << 24) == (None,)

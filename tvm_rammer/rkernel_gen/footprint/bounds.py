@@ -5,6 +5,7 @@ part of an index, the index is bounded too. So `1 <= y + ry` bounds the row in `
 """
 
 import itertools
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 from tvm import tirx
 from tvm.ir import Call, Expr
 
-UNBOUNDED = 1 << 40
-"""A bound that is larger than any index, and small enough that multiples of it do not overflow."""
+LARGEST = 2.0**50
+"""Bounds are floating-point numbers, exact up to here. What is beyond is infinite: then there is no bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +46,21 @@ class Sum:
         return Sum(frozenset((a, f) for a, f in terms.items() if f), self.constant + times * other.constant)
 
 
-Values: TypeAlias = NDArray[Any] | int
+Values: TypeAlias = NDArray[Any] | float
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The least and the greatest value: one for each rTask, or a single number where all are equal."""
+    """The least and the greatest value: one for each rTask, or a single number where all are equal.
+
+    The least value may be minus infinity but not infinity, and the greatest one the reverse.
+    """
 
     low: Values
     high: Values
 
 
-_UNKNOWN = Interval(-UNBOUNDED, UNBOUNDED)
+_UNKNOWN = Interval(-math.inf, math.inf)
 _ZERO = Sum(frozenset(), 0)
 
 
@@ -140,12 +144,12 @@ class Bounds:
     def _limit(self, value: Sum, most: int) -> None:
         """Assume `value <= most`: an upper bound of its terms, and a lower bound of the negated ones."""
         self.reachable = self.reachable & (np.asarray(self._bounds(value).low) <= most)
-        most -= value.constant
+        limit = _as_float(most - value.constant)
         old = self._limits.get(value.terms, _UNKNOWN)
-        self._limits[value.terms] = Interval(old.low, np.minimum(old.high, most))
+        self._limits[value.terms] = Interval(old.low, np.minimum(old.high, limit))
         negated = _ZERO.plus(value, -1).terms
         old = self._limits.get(negated, _UNKNOWN)
-        self._limits[negated] = Interval(np.maximum(old.low, -most), old.high)
+        self._limits[negated] = Interval(np.maximum(old.low, -limit), old.high)
 
     def _sum(self, expr: Expr) -> Sum:
         match expr:
@@ -193,16 +197,18 @@ class Bounds:
         return _atom_sum("remainder" if remainder else "quotient", dividend, by)
 
     def _bounds(self, value: Sum) -> Interval:
-        low: Values = 0
-        high: Values = 0
+        low: Values = 0.0
+        high: Values = 0.0
         for atom, factor in value.terms:
             part = self._atom(atom)
             first, last = (part.low, part.high) if factor > 0 else (part.high, part.low)
-            low, high = low + first * factor, high + last * factor
+            times = _as_float(factor)
+            low, high = low + first * times, high + last * times
         limit = self._limits.get(value.terms)
         if limit is not None:
             low, high = np.maximum(low, limit.low), np.minimum(high, limit.high)
-        return Interval(_clamped(low + value.constant), _clamped(high + value.constant))
+        constant = _as_float(value.constant)
+        return _bounded(low + constant, high + constant)
 
     def _atom(self, atom: Atom) -> Interval:
         found = self._unlimited(atom)
@@ -234,18 +240,32 @@ def _product(a: Sum, b: Sum) -> Sum:
     return _ZERO.plus(a, b.constant) if not b.terms else _atom_sum("product", a, b)
 
 
-def _clamped(value: Values) -> Values:
-    return np.minimum(np.maximum(value, -UNBOUNDED), UNBOUNDED)
+def _as_float(value: int) -> float:
+    """A number as a factor or summand of bounds; a large one is rounded, and so is what is computed with it."""
+    return float(max(-(1 << 100), min(1 << 100, value)))
+
+
+def _bounded(low: Values, high: Values) -> Interval:
+    """An interval whose finite bounds are exact: large ones are moved outwards, to infinity or to `LARGEST`."""
+    return Interval(
+        np.where(np.less(low, -LARGEST), -math.inf, np.minimum(low, LARGEST)),
+        np.where(np.greater(high, LARGEST), math.inf, np.maximum(high, -LARGEST)),
+    )
 
 
 def _quotient(a: Interval, by: int) -> Interval:
-    return Interval(a.low // by, a.high // by)
+    return Interval(np.floor(np.divide(a.low, _as_float(by))), np.floor(np.divide(a.high, _as_float(by))))
 
 
 def _remainder(a: Interval, by: int) -> Interval:
     """Exact where the interval lies within one period."""
-    one_period = a.low // by == a.high // by
-    return Interval(np.where(one_period, a.low % by, 0), np.where(one_period, a.high % by, by - 1))
+    quotient, period = _quotient(a, by), _as_float(by)
+    one_period = np.isfinite(quotient.low) & (quotient.low == quotient.high)
+    start = np.where(one_period, quotient.low, 0.0) * period
+    return _bounded(
+        np.where(one_period, a.low - start, 0.0),
+        np.where(one_period, a.high - start, period - 1.0),
+    )
 
 
 def _min(a: Interval, b: Interval) -> Interval:
@@ -261,8 +281,8 @@ def _union(a: Interval, b: Interval) -> Interval:
 
 
 def _multiplied(a: Interval, b: Interval) -> Interval:
-    """The product; unknown for large values, whose product might overflow."""
-    if max(np.max(np.abs(end)) for end in (a.low, a.high, b.low, b.high)) >= 1 << 30:
+    """The product; unknown for large values."""
+    if max(np.max(np.abs(end)) for end in (a.low, a.high, b.low, b.high)) >= 1 << 25:
         return _UNKNOWN
     ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     return Interval(np.minimum.reduce(np.broadcast_arrays(*ends)), np.maximum.reduce(np.broadcast_arrays(*ends)))

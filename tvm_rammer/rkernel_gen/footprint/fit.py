@@ -45,7 +45,11 @@ class Boxes:
 
     def mean_volume(self) -> float:
         """Mean number of elements of a box, over the rTasks that access the buffer."""
-        return float(np.prod(self.high - self.low, axis=0)[self.touched].mean()) if self.touched.any() else 0.0
+        return (
+            float(np.prod((self.high - self.low).astype(float), axis=0)[self.touched].mean())
+            if self.touched.any()
+            else 0.0
+        )
 
 
 def fit(boxes: Boxes, shape: tuple[int, ...]) -> Footprint:

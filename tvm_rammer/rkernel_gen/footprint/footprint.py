@@ -17,6 +17,9 @@ from .bounds import operation
 from .fit import Boxes, fit, volume
 from .walk import UnknownCodeError, Walk
 
+MAX_RTASKS = 1 << 20
+"""rTasks of a kernel whose boxes are computed, at most: the arrays of bounds have an element for each."""
+
 
 def footprints_of(func: tirx.PrimFunc, num_rtasks: int, skip: Collection[int] = ()) -> tuple[Footprint | None, ...]:
     """Compute the box of each buffer that an rTask reads or writes.
@@ -35,6 +38,8 @@ def footprints_of(func: tirx.PrimFunc, num_rtasks: int, skip: Collection[int] = 
         For each parameter; None where an rTask may access all of it. A box contains all elements that are
         accessed, and perhaps more.
     """
+    if num_rtasks > MAX_RTASKS:
+        return (None,) * len(func.params)
     wanted = [p for i, p in enumerate(func.params) if i not in skip]
     walk = Walk(func, num_rtasks, wanted)
     try:

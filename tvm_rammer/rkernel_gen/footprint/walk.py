@@ -15,6 +15,9 @@ from ..analysis.work import shape_of
 from .bounds import Bounds, Interval, operation
 from .fit import Boxes
 
+LARGEST_INDEX = 1 << 40
+"""Indices beyond it count as this one. A buffer of more elements is looked at dimension by dimension only."""
+
 
 class UnknownCodeError(Exception):
     """The function has a statement or expression that the walk does not support."""
@@ -41,7 +44,7 @@ class Walk:
         self.num_rtasks = num_rtasks
         self.shapes = {p: shape_of(p) for p in params}
         self.touched = {
-            p: [Boxes.nothing(len(s) - n, num_rtasks) for n in range(max(1, len(s)))] for p, s in self.shapes.items()
+            p: [Boxes.nothing(len(s) - n, num_rtasks) for n in range(_views(s))] for p, s in self.shapes.items()
         }
         self._bounds = Bounds(num_rtasks)
         self._values: dict[tirx.Var, Expr] = {}
@@ -176,7 +179,7 @@ class Walk:
         bounds = [self._bounds.interval(index) for index in indices]
         touched[0] = touched[0].joined(self._boxes(bounds, shape))
         linear: Expr | None = None
-        for merged in range(2, len(shape) + 1):
+        for merged in range(2, _views(shape) + 1):
             if linear is None:
                 linear = self._substituted(indices[-1])
             kept = len(shape) - merged
@@ -189,7 +192,7 @@ class Walk:
         """Boxes within a shape; an index past the end of a dimension is carried to the one before."""
         low, high = (np.zeros((len(shape), self.num_rtasks), np.int64) for _ in range(2))
         for d, interval in enumerate(bounds):
-            low[d], high[d] = interval.low, interval.high
+            low[d], high[d] = (np.clip(end, -LARGEST_INDEX, LARGEST_INDEX) for end in (interval.low, interval.high))
         for d in range(len(shape) - 1, 0, -1):
             first, last = low[d] // shape[d], high[d] // shape[d]
             low[d] = np.where(first == last, low[d] - first * shape[d], 0)
@@ -199,6 +202,11 @@ class Walk:
         if shape:
             low[0], high[0] = np.clip(low[0], 0, shape[0] - 1), np.clip(high[0], 0, shape[0] - 1)
         return Boxes(low, high + 1, self._bounds.reachable)
+
+
+def _views(shape: tuple[int, ...]) -> int:
+    """With how many of its last dimensions merged into one a buffer is looked at: 1, 2, ... of them."""
+    return max(1, len(shape)) if math.prod(shape) <= LARGEST_INDEX else 1
 
 
 def _block_indices(body: tirx.Stmt, num_rtasks: int) -> dict[str, NDArray[Any]]:
