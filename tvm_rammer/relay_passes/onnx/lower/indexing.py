@@ -119,11 +119,9 @@ def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
     overlap = np.float32(node.array(3).item() if node.input(3) else 0.0)
     score = np.float32(node.array(4).item() if node.input(4) else np.finfo(np.float32).min)
     inputs = [np.array([most], np.int64), np.nextafter(overlap, np.float32(2)).reshape(1), score.reshape(1)]
-    emit.nodes.append(
-        helper.make_node(
-            "NonMaxSuppression", [*list(node.node.input)[:2], *map(emit.constant, inputs)], list(node.node.output),
-            f"{node.output}/complete", center_point_box=node.attribute("center_point_box", 0),
-        )
+    emit.last(
+        "NonMaxSuppression", *list(node.node.input)[:2], *map(emit.constant, inputs), outputs=node.node.output,
+        name=f"{node.output}/complete", center_point_box=node.attribute("center_point_box", 0),
     )  # fmt: skip
     return emit
 
