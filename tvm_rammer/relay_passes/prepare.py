@@ -10,6 +10,7 @@ from ..ir import ITEM_BYTES
 from .bindings import body_blocks, is_call
 from .finish import backend
 from .passes.drop_dead_blocks import DropDeadBlocks
+from .passes.exact_legalization import exact_legalization
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.pad_columns import PadColumns
@@ -54,7 +55,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),
             *backend(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
-            relax.transform.LegalizeOps(),
+            relax.transform.LegalizeOps(exact_legalization(target)),
             relax.transform.AnnotateTIROpPattern(),
             _mark_patterns(),
             _fuse(),

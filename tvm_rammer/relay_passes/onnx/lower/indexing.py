@@ -51,6 +51,22 @@ def _compress(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _tile(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Copies along new axes before each, which then become one with it."""
+    dims, repeats = node.dims(0), node.array(1)
+    if dims is None:
+        return None
+    if repeats is None:
+        node.refuse("has repeats that are computed when the model runs", "make them constants (fix_inputs)")
+    counts = repeats.tolist()
+    node.require(len(counts) == len(dims) and min(counts, default=0) >= 0, f"repeats {counts} for the shape {dims}")
+    value = emit.reshape(node.input(0), [n for size in dims for n in (1, size)])
+    wanted = [n for pair in zip(counts, dims, strict=True) for n in pair]
+    value = emit("Expand", value, emit.constant(np.array(wanted, np.int64)))
+    emit.name(emit.reshape(value, [count * size for count, size in zip(counts, dims, strict=True)]), node.output)
+    return emit
+
+
 def _center_crop_pad(node: NodeView, emit: Emitter) -> Emitter | None:
     """To a size around the middle; where a cut or a pad is uneven, less lies before than after."""
     dims, sizes = node.dims(0), node.array(1)
@@ -163,7 +179,7 @@ def _max_unpool(node: NodeView, emit: Emitter) -> Emitter | None:
     pads = node.attribute("pads", [0] * 2 * len(kernel))
     inner = [
         (d - 1) * s - (a + b) + k
-        for d, s, a, b, k in zip(dims[2:], strides, pads, pads[len(kernel) :], kernel, strict=True)
+        for d, s, a, b, k in zip(dims[2:], strides, pads, pads[len(kernel) :], kernel, strict=False)
     ]
     more = [int(n) - m for n, m in zip(size.tolist()[2:], inner, strict=True)]
     node.require(min(more) >= 0, f"output_shape {size.tolist()}, smaller than {inner}")
@@ -201,6 +217,7 @@ INDEXING = {
     ("", "SpaceToDepth"): _space_to_depth,
     ("", "Squeeze"): _squeeze,
     ("", "TensorScatter"): _tensor_scatter,
+    ("", "Tile"): _tile,
     ("", "TopK"): _top_k,
     ("", "Unsqueeze"): _squeeze,
 }
