@@ -20,6 +20,9 @@ from .runtime.module import RammerModule
 from .runtime.tensors import TensorSpec, tensor_specs
 from .wavefront import PolicyOptions
 
+_MOST_NAMED = 8
+"""Operators that a message names."""
+
 
 def compile(
     model: Any,
@@ -126,7 +129,7 @@ def _compile(
     tuning_logs: str | os.PathLike[str] | None,
     explore: int,
 ) -> RammerModule:
-    with _guarded():
+    with _guarded(mod):
         return _stages(mod, inputs, record, tuning_logs, explore)
 
 
@@ -157,18 +160,26 @@ def _count_calls(mod: tvm.IRModule) -> int:
 
 
 @contextlib.contextmanager
-def _guarded() -> Iterator[None]:
+def _guarded(mod: tvm.IRModule) -> Iterator[None]:
     """Let no exception of TVM's out: it becomes ours, names the operator where that can be known, and keeps its cause."""
     try:
         yield
     except RammerError:
         raise
     except Exception as error:
-        where = _operator_at(error)
+        where = _operator_at(error) or f"one of the operators {', '.join(_operators(mod))}"
         raise CodegenError(
-            f"the compilation fails{f' at {where}' if where else ''}: {type(error).__name__}: {last_line(error)}; "
-            "export the model without this operator, or with another type or size"
+            f"the compilation fails at {where}: {type(error).__name__}: {last_line(error)}; "
+            "export the model without it, or with another type or size"
         ) from error
+
+
+def _operators(mod: tvm.IRModule) -> list[str]:
+    """The names of the operators of a loaded module, each once."""
+    values = (b.value for block in getattr(mod["main"].body, "blocks", ()) for b in block.bindings)
+    calls = (value for value in values if isinstance(value, tvm.ir.Call) and isinstance(value.op, tvm.ir.Op))
+    names = (c.args[0].name_hint if c.op.name == "relax.call_tir" else c.op.name.removeprefix("relax.") for c in calls)
+    return list(dict.fromkeys(names))[:_MOST_NAMED] or ["of the model"]
 
 
 def _operator_at(error: BaseException) -> str:
@@ -176,7 +187,11 @@ def _operator_at(error: BaseException) -> str:
     found, trace = "", error.__traceback__
     while trace is not None:
         for value in trace.tb_frame.f_locals.values():
-            if isinstance(value, tvm.ir.Call) and isinstance(value.op, tvm.ir.Op) and value.op.name.startswith("relax."):
+            if (
+                isinstance(value, tvm.ir.Call)
+                and isinstance(value.op, tvm.ir.Op)
+                and value.op.name.startswith("relax.")
+            ):
                 found = f"the operator {value.op.name.removeprefix('relax.')}"
             elif isinstance(value, tvm.tirx.PrimFunc) and value.attrs and "global_symbol" in value.attrs:
                 found = f"the function {value.attrs['global_symbol']}"

@@ -7,7 +7,8 @@ import onnx
 from .inline import all_nodes, subgraphs
 
 _AXES = tuple(
-    f"Reduce{kind}" for kind in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()  # noqa: SIM905
+    f"Reduce{kind}"
+    for kind in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()  # noqa: SIM905
 )
 
 COMPILE_TIME: dict[str, tuple[int, ...]] = {

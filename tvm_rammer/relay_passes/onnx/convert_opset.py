@@ -43,9 +43,15 @@ def modernise(model: onnx.ModelProto) -> onnx.ModelProto:
     if version < 7:
         _use_numpy_broadcasting(model)
     operators = {node.op_type for node in all_nodes(model.graph)}
+    if version < 9 and "Scan" in operators:
+        raise ModelError(
+            f"the model has a Scan of opset {version}, whose inputs have a batch axis; export it with opset 9"
+        )
     needed = _MISREAD_BEFORE | _UNROLLED_SINCE
     if version < 7 or any(op in operators and version < since for op, since in needed.items()):
-        asymmetric = {n.output[0] for n in all_nodes(model.graph) if n.op_type in ("Resize", "Upsample") and version < 11}
+        asymmetric = {
+            n.output[0] for n in all_nodes(model.graph) if n.op_type in ("Resize", "Upsample") and version < 11
+        }
         try:
             model = _on_skeleton(model, lambda bare: onnx.version_converter.convert_version(bare, OLDEST_OPSET))
         except Exception as error:

@@ -8,7 +8,7 @@ from tvm.ir import Call
 
 Legalization = Callable[[relax.BlockBuilder, Call], relax.Expr]
 
-_SUMS = ("relax.sum", "relax.mean", "relax.nn.softmax", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
+_SUMS = ("relax.sum", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
 _HALVES = ("float16", "bfloat16")
 
 
@@ -20,7 +20,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     """
     exact: dict[str, Legalization] = {"relax.max": _extreme("max"), "relax.min": _extreme("min")}
     if target.kind.name == "llvm":
-        exact |= {"relax.matmul": _matmul} | dict.fromkeys(_SUMS, _in_float32)
+        exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax} | dict.fromkeys(_SUMS, _in_float32)
     return exact
 
 
@@ -44,6 +44,21 @@ def _in_float32(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     wide = [bb.emit(_stock(bb, bb.normalize(relax.op.astype(arg, "float32")))) for arg in call.args]
     wide = bb.normalize(Call(call.op, wide, call.attrs))
     return _stock(bb, bb.normalize(relax.op.astype(bb.emit(_stock(bb, wide)), dtype)))
+
+
+def _softmax(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """Step by step, each rounded to the type, as ONNX's reference does it; the sum is exact."""
+    if str(call.ty.dtype) not in _HALVES:
+        return _stock(bb, call)
+    x, axis = call.args[0], [int(call.attrs.axis)]
+
+    def step(made: relax.Expr, legalize: Legalization = _stock) -> relax.Expr:
+        return bb.emit(legalize(bb, bb.normalize(made)))
+
+    most = step(relax.op.max(x, axis, keepdims=True), _extreme("max"))
+    powers = step(relax.op.exp(step(relax.op.subtract(x, most))))
+    total = step(relax.op.sum(powers, axis, keepdims=True), _in_float32)
+    return _stock(bb, bb.normalize(relax.op.divide(powers, total)))
 
 
 def _extreme(name: str) -> Legalization:

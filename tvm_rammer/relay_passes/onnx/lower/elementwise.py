@@ -6,7 +6,8 @@ from onnx import TensorProto, helper
 from ..emit import Emitter, NodeView
 
 _INTEGERS = {
-    getattr(TensorProto, name) for name in "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()  # noqa: SIM905
+    getattr(TensorProto, name)
+    for name in "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()  # noqa: SIM905
 }
 
 
@@ -144,7 +145,14 @@ ELEMENTWISE = {
     ("", "ReduceMin"): _reduce_bool,
     **{
         ("", kind): _bernoulli
-        for kind in ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+        for kind in (
+            "Bernoulli",
+            "Multinomial",
+            "RandomNormal",
+            "RandomNormalLike",
+            "RandomUniform",
+            "RandomUniformLike",
+        )
     },
 }
 """By domain and name."""

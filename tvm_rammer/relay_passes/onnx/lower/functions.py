@@ -28,8 +28,9 @@ def expand_functions(model: onnx.ModelProto) -> bool:
     bool
         Whether there were any.
     """
-    versions = {o.domain.removeprefix("ai.onnx") if o.domain == "ai.onnx" else o.domain: o.version
-                for o in model.opset_import}
+    versions = {
+        o.domain.removeprefix("ai.onnx") if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import
+    }
     versions.setdefault("", 1)
 
     def replacement(node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
@@ -56,9 +57,7 @@ def _schema(op: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
     return schema if schema.has_function or schema.has_context_dependent_function else None
 
 
-def _expanded(
-    view: NodeView, schema: onnx.defs.OpSchema, model: onnx.ModelProto, emit: Emitter
-) -> Emitter | None:
+def _expanded(view: NodeView, schema: onnx.defs.OpSchema, model: onnx.ModelProto, emit: Emitter) -> Emitter | None:
     """The nodes of the body; None where onnx's inliner cannot tell them for these types."""
     node = onnx.NodeProto()
     node.CopyFrom(view.node)
@@ -72,6 +71,8 @@ def _expanded(
         return None
     function.domain = node.domain = _LOCAL
     function.name = node.op_type
+    del function.opset_import[:]  # the inliner skips functions of other versions
+    function.opset_import.extend(model.opset_import)
     values = [onnx.ValueInfoProto(name=name, type=kind) for name, kind in kinds.items()]
     results = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
     graph = helper.make_graph([node], "alone", values, results)

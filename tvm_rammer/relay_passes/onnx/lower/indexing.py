@@ -192,8 +192,14 @@ def _max_unpool(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def windows(dims: Sequence[int], kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int],
-            dilations: Sequence[int], outs: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+def windows(
+    dims: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    outs: Sequence[int],
+) -> tuple[np.ndarray, np.ndarray]:
     """Flat positions in an image that each window reads: [windows, elements], and which lie inside."""
     grids, inside = np.zeros([1] * 2 * len(dims), np.int64), np.ones([1] * 2 * len(dims), bool)
     for a, size in enumerate(dims):

@@ -62,9 +62,7 @@ def _of_old(node: NodeView, emit: Emitter) -> Emitter | None:
     attributes = {"mode": _mode(node), "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     name = f"{emit.prefix}scales"
     constants = {name: numpy_helper.from_array(np.array(given, np.float32), name)}
-    as_new = helper.make_node(
-        "Resize", [node.input(0), "", name], list(node.node.output), node.node.name, **attributes
-    )
+    as_new = helper.make_node("Resize", [node.input(0), "", name], list(node.node.output), node.node.name, **attributes)
     view = NodeView(as_new, ChainMap(constants, dict(node.constants)), node.types)
     return _resized(view, emit, _axes(view, dims), dims)
 
