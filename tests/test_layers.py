@@ -21,6 +21,7 @@ TOP = {
     "compilation",
     "driver",
     "gpu_bundle",
+    "onnx_backend",
     "runtime",
     "startup",
     "tuning",

@@ -22,6 +22,7 @@ from .runtime.tensors import TensorSpec, tensor_specs
 from .wavefront import PolicyOptions
 
 
+
 def compile(
     model: Any,
     *,
@@ -135,7 +136,7 @@ def _compile(
 ) -> RammerModule:
     if explore < 0 or concurrency < 1:
         raise ModelError(f"explore is {explore} and concurrency {concurrency}; give at least 0 and at least 1")
-    with guarded():
+    with guarded(mod):
         return _stages(mod, inputs, record, tuning_logs, explore, concurrency)
 
 

@@ -6,21 +6,33 @@ from collections.abc import Iterator
 import tvm
 
 from ..errors import CodegenError, RammerError, last_line
+from ..relay_passes.bindings import body_blocks
+
+MAX_NAMED = 5
+"""Operators that a message lists where the one at fault is not known."""
 
 
 @contextlib.contextmanager
-def guarded() -> Iterator[None]:
+def guarded(mod: tvm.IRModule) -> Iterator[None]:
     """Let no exception of TVM's out: it becomes ours, with its cause, and the operator where that can be known."""
     try:
         yield
     except RammerError:
         raise
     except Exception as error:
-        where = _operator_at(error)
+        where = _operator_at(error) or f"one of the operators {', '.join(_operators(mod))}"
         raise CodegenError(
-            f"the compilation fails{f' at {where}' if where else ''}: {type(error).__name__}: {last_line(error)}; "
-            "export the model without this operator, or with another type or size"
+            f"the compilation fails at {where}: {type(error).__name__}: {last_line(error)}; "
+            "export the model without it, or with another type or size"
         ) from error
+
+
+def _operators(mod: tvm.IRModule) -> list[str]:
+    """The names of the operators of a loaded module, each once."""
+    values = (binding.value for block in body_blocks(mod["main"]) for binding in block.bindings)
+    calls = (value for value in values if isinstance(value, tvm.ir.Call) and isinstance(value.op, tvm.ir.Op))
+    names = (c.args[0].name_hint if c.op.name == "relax.call_tir" else c.op.name.removeprefix("relax.") for c in calls)
+    return list(dict.fromkeys(names))[:MAX_NAMED] or ["of the model"]
 
 
 def _operator_at(error: BaseException) -> str:

@@ -73,9 +73,14 @@ class Prepared(BackendRep):
             if len(values) > len(names):
                 raise ModelError(f"{len(values)} inputs given, but the model has {len(names)}: {', '.join(names)}")
             inputs = dict(zip(names, values, strict=False))
+        readers = {name: f" of {node.op_type}" for node in self._model.graph.node for name in node.input}
         for name, value in inputs.items():
             if value is None or isinstance(value, list | tuple) or np.asarray(value).dtype.kind in "OSU":
-                raise ModelError(f"input {name!r} is no tensor of numbers but {type(value).__name__}; give an array")
+                kind = "strings" if isinstance(value, np.ndarray) else "a sequence or an optional value"
+                raise ModelError(
+                    f"input {name!r}{readers.get(name, '')} is no tensor of numbers but {kind}; "
+                    f"give an array of numbers, or export the model without it"
+                )
         return {name: np.asarray(value) for name, value in inputs.items()}
 
 

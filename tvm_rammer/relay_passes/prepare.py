@@ -12,6 +12,7 @@ from .finish import pipeline_of
 from .module_pass import module_pass
 from .passes.check_indices import CheckIndices
 from .passes.drop_dead_blocks import DropDeadBlocks
+from .passes.exact_legalization import exact_legalization
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.pad_columns import PadColumns
@@ -57,7 +58,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             relax.transform.DeadCodeElimination(),
             CheckIndices(),
             *pipeline_of(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
-            relax.transform.LegalizeOps(),
+            relax.transform.LegalizeOps(exact_legalization(target)),
             relax.transform.AnnotateTIROpPattern(),
             _mark_patterns(),
             _fuse(),

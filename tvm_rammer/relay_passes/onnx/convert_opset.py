@@ -13,7 +13,7 @@ from .read import default_opset, skeleton
 OLDEST_OPSET = 13
 """What a model is converted to where TVM's frontend would misread it."""
 
-_MISREAD_BEFORE = {"Slice": 10, "Resize": 11, "Upsample": 9}
+_MISREAD_BEFORE = {"Slice": 10}
 _UNROLLED_SINCE = {"LSTM": 10, "GRU": 10, "RNN": 10, "Scan": 10}
 _BROADCAST = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "PRelu", "Sub", "Xor"])
 
@@ -43,8 +43,15 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
     if version < 7:
         _use_numpy_broadcasting(model)
     operators = {node.op_type for node in all_nodes(model.graph)}
+    if version < 9 and "Scan" in operators:
+        raise ModelError(
+            f"the model has a Scan of opset {version}, whose inputs have a batch axis; export it with opset 9"
+        )
     needed = _MISREAD_BEFORE | _UNROLLED_SINCE
     if version < 7 or any(op in operators and version < since for op, since in needed.items()):
+        asymmetric = {
+            n.output[0] for n in all_nodes(model.graph) if n.op_type in ("Resize", "Upsample") and version < 11
+        }
         try:
             model = _on_skeleton(model, lambda bare: onnx.version_converter.convert_version(bare, OLDEST_OPSET))
         except Exception as error:
@@ -52,7 +59,19 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
                 f"the model has opset {version}, and onnx cannot convert it to {OLDEST_OPSET}: {first_line(error)}; "
                 f"export it again with opset {OLDEST_OPSET} or later"
             ) from error
+        for node in all_nodes(model.graph):
+            if node.op_type == "Resize" and node.output[0] in asymmetric:
+                _read_asymmetrically(node)
     return model
+
+
+def _read_asymmetrically(node: onnx.NodeProto) -> None:
+    """Resizes before opset 11 read at x / scale; onnx's version converter does not say so."""
+    as_before = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    kept = [a for a in node.attribute if a.name not in as_before]
+    del node.attribute[:]
+    node.attribute.extend(kept)
+    node.attribute.extend(onnx.helper.make_attribute(name, value) for name, value in as_before.items())
 
 
 def _use_numpy_broadcasting(model: onnx.ModelProto) -> None:

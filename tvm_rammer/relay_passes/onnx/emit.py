@@ -121,7 +121,9 @@ class Emitter:
         self.nodes: list[onnx.NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
         self.reals: dict[str, str] = {}
-        self.prefix = f"{next(name for name in node.output if name)}/{how}/"
+        # A node that took the place of another has the same results: count, or the names within would be the same, too.
+        self._depth = int(node.doc_string) if node.doc_string.isdecimal() else 0
+        self.prefix = f"{next(name for name in node.output if name)}/{how}{self._depth or ''}/"
         self.opset, self.dtype = opset, dtype
         self._made: dict[object, str] = {}
 
@@ -171,7 +173,8 @@ class Emitter:
 
     def last(self, kind: str, *inputs: str, outputs: Sequence[str], **attributes: Any) -> None:
         """Add a node whose results have names already."""
-        self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), **attributes))
+        again = str(self._depth + 1)
+        self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), doc_string=again, **attributes))
 
     def name(self, value: str, name: str) -> None:
         """Give a value one more name."""

@@ -55,7 +55,6 @@ class _Rounds:
         self.model = model
         self.types: dict[str, onnx.TypeProto.Tensor] = {}
         self.used: set[str] = set()
-        self.inlined = 0
         self.refused: set[str] = set()
 
     def once(self) -> bool:
@@ -76,8 +75,8 @@ class _Rounds:
             rename_inputs(node, alias)
             branch = _decided_branch(node, constants)
             if branch is not None:
-                self.inlined += 1
-                nodes, tensors = inline_branch(node, branch, f"inlined{self.inlined}/")
+                # By its result: other calls of this function inline, too, and a value's name is defined once.
+                nodes, tensors = inline_branch(node, branch, f"{next(filter(None, node.output), 'none')}/inlined/")
                 todo.extend(reversed(nodes))
                 _add(graph, constants, tensors)
             elif self._is_identity(node, constants) and node.output[0] not in outputs:

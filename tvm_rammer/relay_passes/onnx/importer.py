@@ -9,17 +9,28 @@ from typing import Any
 
 import onnx
 import tvm
-from onnx import helper
+from onnx import TensorProto, helper
 from tvm import relax
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
 from ...errors import ModelError, RammerError, UnsupportedOperatorError, last_line
 from ..bindings import dtype_of, static_shape
+from .converters import CONVERTERS, has_own
 from .fold import infer_types, static_dims
 from .inline import all_nodes
-from .read import default_opset
+from .read import default_opset, elements
 
 Types = Mapping[str, onnx.TypeProto.Tensor]
+
+MOST_ELEMENTS = 2**31
+"""Of one tensor: indices are int32."""
+
+_NO_TYPES = frozenset(
+    number
+    for name, number in TensorProto.DataType.items()
+    if name.startswith(("FLOAT8", "FLOAT4", "INT4", "INT2", "UINT4", "UINT2", "STRING", "COMPLEX"))
+)
+"""Types in which this compiler does not compute."""
 
 _DIRECT = frozenset({"If", "Constant"})
 _LISTS = {
@@ -62,6 +73,7 @@ def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
     """
     check_supported(model)
     types = infer_types(model)
+    check_types(model, types)
     nodes = {}
     for number, node in enumerate(all_nodes(model.graph)):
         _drop_empty_attributes(node)
@@ -99,10 +111,16 @@ class _Importer(ONNXGraphImporter):
         super().__init__({}, "float32", sanitize=False)
         self._described, self._types = nodes, types
 
+    def _check_for_unsupported_ops(self, graph: onnx.GraphProto) -> None:
+        """All operators were looked for before."""
+
     def _convert_operator(self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int) -> Any:
         node, described = self._described[attrs["tvm_custom"]["name"]]
         try:
-            result = super()._convert_operator(op_name, inputs, attrs, opset)
+            if has_own(node):
+                result = self.bb.normalize(CONVERTERS[op_name](self.bb, inputs, attrs))
+            else:
+                result = super()._convert_operator(op_name, inputs, attrs, opset)
         except Exception as error:
             raise UnsupportedOperatorError(
                 f"TVM's ONNX frontend cannot import {described}: {last_line(error)}; "
@@ -149,14 +167,47 @@ def _check_results(mod: tvm.IRModule, model: onnx.ModelProto, types: Types) -> N
     makers = {name: node for node in model.graph.node for name in node.output}
     for value, ty in zip(model.graph.output, fields, strict=True):
         maker = f", made by {makers[value.name].op_type}," if value.name in makers else ""
-        problem = mismatch(ty, types.get(value.name))
-        if not problem and static_shape(ty) is None:
-            problem = "has a shape that depends on values which are known only when the model runs"
+        problem, shape = mismatch(ty, types.get(value.name)), static_shape(ty)
+        if not isinstance(ty, relax.TensorType):
+            problem = f"is no tensor but {type(ty).__name__.removesuffix('Type').lower()}"
+        elif not problem and shape is None and static_dims(types.get(value.name)) is not None:
+            problem = "has lost its shape in TVM's ONNX frontend"
+        elif not problem and shape is not None and 0 in shape:
+            problem = f"has no elements: its shape is {list(shape)}"
         if problem:
             raise UnsupportedOperatorError(
                 f"the output {value.name!r}{maker} {problem}; fix the inputs that it depends on "
                 f"(tvm_rammer.fix_inputs), or leave it out of the model"
             )
+
+
+def check_types(model: onnx.ModelProto, types: Types) -> None:
+    """Check that TVM computes in all element types of a model, and that all sizes can be addressed.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        Names an operator that reads or makes another type.
+    ModelError
+        A tensor is too large, or has a negative size.
+    """
+    kinds = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
+    kinds |= {name: kind.elem_type for name, kind in types.items()}
+    for node in all_nodes(model.graph):
+        for name in (*node.input, *node.output):
+            kind = kinds.get(name, 0)
+            if kind in _NO_TYPES:
+                raise UnsupportedOperatorError(
+                    f"{describe(node)} has {TensorProto.DataType.Name(kind)} values in {name!r}, for which TVM has no "
+                    f"arithmetic on this device; export the model with 8-bit integers, or with numbers of 16 bits or more"
+                )
+        for name in node.output:
+            dims = static_dims(types.get(name)) or []
+            if elements(dims) >= MOST_ELEMENTS:
+                raise ModelError(
+                    f"{describe(node)} makes {name!r} of the shape {dims}: {elements(dims)} elements, of which less "
+                    f"than {MOST_ELEMENTS} can be addressed; give smaller sizes"
+                )
 
 
 def check_supported(model: onnx.ModelProto) -> None:
@@ -184,6 +235,8 @@ def check_supported(model: onnx.ModelProto) -> None:
 
 def has_converter(node: onnx.NodeProto) -> bool:
     """Whether TVM's frontend has the operator of a node."""
+    if has_own(node):
+        return True
     if node.domain in ("", "ai.onnx"):
         own = node.op_type != "Attention"  # TVM's converter of that name is Microsoft's, another operator
         return node.op_type in _DIRECT or (own and node.op_type in _get_convert_map())

@@ -95,7 +95,8 @@ def skeleton(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def default_opset(model: onnx.ModelProto) -> int:
     """Version of ONNX's own operators in a model."""
-    return next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+    own = (o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    return next(own, onnx.defs.onnx_opset_version() if model.opset_import else 1)
 
 
 def _complete(graph: onnx.GraphProto) -> None:

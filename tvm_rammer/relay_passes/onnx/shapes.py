@@ -35,13 +35,27 @@ def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> No
     given = check_given(shapes, [value.name for value in graph.input])
     symbols: dict[str, tuple[int, str]] = {}
     for value in graph.input:
-        _check_tensor(value)
+        _check_tensor(value, _maker(graph, value.name))
         if value.name in given:
             _apply(value, given[value.name], symbols)
     for value in graph.input:
         if value.name not in given:
             _bind_symbols(value, symbols)
+    for value in graph.output:
+        kind = value.type.WhichOneof("value")
+        if kind not in (None, "tensor_type"):
+            raise ModelError(
+                f"output {value.name!r}{_maker(graph, value.name)} is of ONNX type {kind}; only tensors can be outputs: "
+                f"leave it out, or return its elements"
+            )
     _forget_shapes(graph)
+
+
+def _maker(graph: onnx.GraphProto, name: str) -> str:
+    """By which operator a value is made, or which reads it, for messages."""
+    maker = next((n.op_type for n in graph.node if name in n.output), None)
+    reader = next((n.op_type for n in graph.node if name in n.input), None)
+    return f" of {maker or reader}" if maker or reader else ""
 
 
 def check_given(shapes: Shapes | None, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -73,12 +87,15 @@ def remedy(name: str, shape: Sequence[int | str]) -> str:
     return f"give it one, as in shapes={{{name!r}: ({text})}} or --shape {name}={','.join(map(str, sizes))}"
 
 
-def _check_tensor(value: onnx.ValueInfoProto) -> None:
+def _check_tensor(value: onnx.ValueInfoProto, of: str) -> None:
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
-        raise ModelError(f"input {value.name!r} is of ONNX type {kind}; only tensors can be inputs")
+        raise ModelError(
+            f"input {value.name!r}{of} is of ONNX type {kind}; only tensors can be inputs: "
+            f"export the model with its elements as inputs"
+        )
     if value.type.tensor_type.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
-        raise ModelError(f"input {value.name!r} holds strings or has no element type; use a numeric type")
+        raise ModelError(f"input {value.name!r}{of} holds strings or has no element type; use a numeric type")
 
 
 def _dims(value: onnx.ValueInfoProto) -> list[int | str] | None:

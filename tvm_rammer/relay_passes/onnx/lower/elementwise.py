@@ -58,7 +58,7 @@ def _bit_shift(node: NodeView, emit: Emitter) -> Emitter | None:
     safe = emit("Where", within, shift, zero)
     direction = node.attribute("direction", b"LEFT")
     value = f"{emit.prefix}value"
-    emit.nodes.append(helper.make_node("BitShift", [x, safe], [value], f"{node.output}/within", direction=direction))
+    emit.last("BitShift", x, safe, outputs=[value], name=f"{node.output}/within", direction=direction)
     left = zero
     if dtype.kind == "i" and direction == b"RIGHT":
         left = emit("Where", emit("Less", x, zero), emit.constant(np.array(-1, dtype)), zero)

@@ -11,6 +11,7 @@ from ..importer import has_converter
 from ..inline import copy_nodes
 from ..read import default_opset
 
+_LOCAL = "tvm_rammer.expanded"
 _NARROW = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
@@ -61,32 +62,50 @@ def _expanded(view: NodeView, schema: onnx.defs.OpSchema, model: onnx.ModelProto
     node = onnx.NodeProto()
     node.CopyFrom(view.node)
     given = {a.name for a in node.attribute}
-    # onnx's inliner takes defaults for missing.
+    # Neither the definitions nor onnx's inliner know of defaults.
     defaults = (a.default_value for name, a in schema.attributes.items() if name not in given)
     node.attribute.extend(a for a in defaults if a.type != onnx.AttributeProto.UNDEFINED)
-    values = [
-        onnx.ValueInfoProto(name=name, type=onnx.TypeProto(tensor_type=view.types[name]))
-        for name in dict.fromkeys(node.input)
-        if name
-    ]
+    kinds = {name: onnx.TypeProto(tensor_type=view.types[name]) for name in node.input if name}
+    function = _definition(schema, node, [kinds.get(name, onnx.TypeProto()) for name in node.input], emit.opset)
+    if function is None or any(n.op_type == node.op_type and n.domain == node.domain for n in function.node):
+        return None
+    function.domain = node.domain = _LOCAL
+    function.name = node.op_type
+    del function.opset_import[:]  # the inliner skips functions of other versions
+    function.opset_import.extend(model.opset_import)
+    values = [onnx.ValueInfoProto(name=name, type=kind) for name, kind in kinds.items()]
     results = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
-    alone = helper.make_model(
-        helper.make_graph([node], "alone", values, results), opset_imports=model.opset_import, ir_version=10
-    )
+    graph = helper.make_graph([node], "alone", values, results)
+    imports = [*model.opset_import, helper.make_opsetid(_LOCAL, 1)]
+    alone = helper.make_model(graph, opset_imports=imports, functions=[function], ir_version=10)
     try:
-        body = onnx.inliner.inline_selected_functions(
-            alone, [(node.domain, node.op_type)], inline_schema_functions=True
-        ).graph
+        body = onnx.inliner.inline_local_functions(alone).graph
     except Exception:  # what cannot be expanded is reported as unsupported
         return None
-    if any(n.op_type == node.op_type and n.domain == node.domain for n in body.node):
-        return None
-    names = {name: name for name in node.input}
+    names = {name: name for name in node.input if name}
     nodes, made = copy_nodes(body, emit.prefix, names)
     emit.nodes += nodes
     for name, result in zip((value.name for value in results), made, strict=True):
         emit.name(result, name)
     return emit
+
+
+def _definition(
+    schema: onnx.defs.OpSchema, node: onnx.NodeProto, kinds: list[onnx.TypeProto], opset: int
+) -> onnx.FunctionProto | None:
+    """The function of an operator for the types of its inputs."""
+    if schema.has_context_dependent_function:
+        known = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
+        if not known:
+            return None
+        texts = [kind.SerializeToString() for kind in kinds]
+        text = schema.get_context_dependent_function_with_opset_version(max(known), node.SerializeToString(), texts)
+    else:
+        known = [v for v in schema.function_opset_versions if v <= opset]
+        if not known:
+            return None
+        text = schema.get_function_with_opset_version(max(known))
+    return onnx.FunctionProto.FromString(text) if text else None
 
 
 def _expands(node: NodeView) -> bool:
@@ -102,6 +121,12 @@ def _more_results(node: NodeView) -> bool:
     return any(node.node.output[1:])
 
 
+def _whole(node: NodeView) -> bool:
+    """Whether all axes are normalised together."""
+    dims = node.dims(0)
+    return dims is None or node.attribute("axis", -1) in (0, -len(dims))
+
+
 def _narrow(node: NodeView) -> bool:
     kind = node.types.get(node.input(0))
     return kind is not None and kind.elem_type in _NARROW
@@ -111,9 +136,7 @@ _MISREAD: dict[str, Callable[[NodeView], bool]] = {
     "Attention": _always,  # TVM's converter of that name is Microsoft's, another operator
     "DynamicQuantizeLinear": _always,
     "Elu": _narrow,
-    "GroupNormalization": _always,
     "LayerNormalization": _more_results,
-    "RMSNormalization": _always,
-    "Swish": _always,
+    "RMSNormalization": _whole,
 }
 """Forms of operators that TVM's frontend has, and misreads."""

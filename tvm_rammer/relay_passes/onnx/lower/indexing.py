@@ -51,6 +51,22 @@ def _compress(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _tile(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Copies along new axes before each, which then become one with it."""
+    dims, repeats = node.dims(0), node.array(1)
+    if dims is None:
+        return None
+    if repeats is None:
+        node.refuse("has repeats that are computed when the model runs", "make them constants (fix_inputs)")
+    counts = repeats.tolist()
+    node.require(len(counts) == len(dims) and min(counts, default=0) >= 0, f"repeats {counts} for the shape {dims}")
+    value = emit.reshape(node.input(0), [n for size in dims for n in (1, size)])
+    wanted = [n for pair in zip(counts, dims, strict=True) for n in pair]
+    value = emit("Expand", value, emit.constant(np.array(wanted, np.int64)))
+    emit.name(emit.reshape(value, [count * size for count, size in zip(counts, dims, strict=True)]), node.output)
+    return emit
+
+
 def _center_crop_pad(node: NodeView, emit: Emitter) -> Emitter | None:
     """To a size around the middle; where a cut or a pad is uneven, less lies before than after."""
     dims, sizes = node.dims(0), node.array(1)
@@ -119,11 +135,9 @@ def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
     overlap = np.float32(node.array(3).item() if node.input(3) else 0.0)
     score = np.float32(node.array(4).item() if node.input(4) else np.finfo(np.float32).min)
     inputs = [np.array([most], np.int64), np.nextafter(overlap, np.float32(2)).reshape(1), score.reshape(1)]
-    emit.nodes.append(
-        helper.make_node(
-            "NonMaxSuppression", [*list(node.node.input)[:2], *map(emit.constant, inputs)], list(node.node.output),
-            f"{node.output}/complete", center_point_box=node.attribute("center_point_box", 0),
-        )
+    emit.last(
+        "NonMaxSuppression", *list(node.node.input)[:2], *map(emit.constant, inputs), outputs=node.node.output,
+        name=f"{node.output}/complete", center_point_box=node.attribute("center_point_box", 0),
     )  # fmt: skip
     return emit
 
@@ -165,7 +179,7 @@ def _max_unpool(node: NodeView, emit: Emitter) -> Emitter | None:
     pads = node.attribute("pads", [0] * 2 * len(kernel))
     inner = [
         (d - 1) * s - (a + b) + k
-        for d, s, a, b, k in zip(dims[2:], strides, pads, pads[len(kernel) :], kernel, strict=True)
+        for d, s, a, b, k in zip(dims[2:], strides, pads, pads[len(kernel) :], kernel, strict=False)
     ]
     more = [int(n) - m for n, m in zip(size.tolist()[2:], inner, strict=True)]
     node.require(min(more) >= 0, f"output_shape {size.tolist()}, smaller than {inner}")
@@ -209,6 +223,7 @@ INDEXING = {
     ("", "SpaceToDepth"): _space_to_depth,
     ("", "Squeeze"): _squeeze,
     ("", "TensorScatter"): _tensor_scatter,
+    ("", "Tile"): _tile,
     ("", "TopK"): _top_k,
     ("", "Unsqueeze"): _squeeze,
 }

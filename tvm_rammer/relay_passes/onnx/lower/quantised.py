@@ -16,6 +16,7 @@ from onnx import TensorProto
 from ..emit import Emitter, NodeView
 
 _EXACT = 2**24
+_HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _MOST = 255
 """The largest difference of an 8-bit number and its zero point."""
 _PART = 16
@@ -48,17 +49,23 @@ class _Quantised:
 
     def real(self, first: int) -> str:
         """What a value stands for that is followed by its scale and its zero point."""
-        return self._emit("Mul", self.number(first, first + 2), self.parameter(first + 1, (-1,)))
+        return self._emit("Mul", self.number(first, first + 2), self._single(self.parameter(first + 1, (-1,))))
 
     def scaled(self, value: str, *scales: str) -> str:
         """A product times the scales of its factors."""
         factor = scales[0] if len(scales) == 1 else self._emit("Mul", *scales)
-        return self._emit("Mul", value, factor)
+        return self._emit("Mul", value, self._single(factor))
+
+    def _single(self, scale: str) -> str:
+        """A scale in float32, in which all is computed: half precision has no room for products of integers."""
+        kinds = [self._node.types.get(name) for name in self._node.node.input]
+        narrow = any(k is not None and k.elem_type in _HALVES for k in kinds)
+        return self._emit("Cast", scale, to=TensorProto.FLOAT) if narrow else scale
 
     def quantise(self, value: str, scale: int) -> Emitter:
         """Make a value the node's result, by a scale and the zero point after it."""
         zero = [self.parameter(scale + 1, ())] if self._node.input(scale + 1) else []
-        return self.give(self._emit("QuantizeLinear", value, self.parameter(scale, ()), *zero))
+        return self.give(self._emit("QuantizeLinear", value, self._single(self.parameter(scale, ())), *zero))
 
     def give(self, value: str, real: str = "") -> Emitter:
         """Make a value the node's result; `real`: the same in floating point."""

@@ -4,10 +4,12 @@ The forms that TVM's own resizing reads right stay: they cost less than a produc
 """
 
 import math
+from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from onnx import helper, numpy_helper
 
 from ..emit import Emitter, NodeView
 
@@ -42,13 +44,36 @@ class _Axis:
 
 
 def _resize(node: NodeView, emit: Emitter) -> Emitter | None:
+    if emit.opset < 11:
+        return _of_old(node, emit)
     dims = node.dims(0)
     if dims is None or any(node.input(i) and node.array(i) is None for i in (2, 3)):
         return None
     axes = _axes(node, dims)
-    mode, coordinates = _text(node, "mode", "nearest"), _text(node, "coordinate_transformation_mode", "half_pixel")
-    if _native(node, axes, len(dims), mode, coordinates):
+    return None if _native(node, axes, len(dims)) else _resized(node, emit, axes, dims)
+
+
+def _of_old(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Resize of opset 10 and Upsample, which read at x / scale."""
+    dims, scales = node.dims(0), node.array(1)
+    given = list(node.attribute("scales", [])) if scales is None else scales.tolist()
+    if dims is None or not given:
         return None
+    attributes = {"mode": _mode(node), "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    name = f"{emit.prefix}scales"
+    constants = {name: numpy_helper.from_array(np.array(given, np.float32), name)}
+    as_new = helper.make_node("Resize", [node.input(0), "", name], list(node.node.output), node.node.name, **attributes)
+    view = NodeView(as_new, ChainMap(constants, dict(node.constants)), node.types)
+    return _resized(view, emit, _axes(view, dims), dims)
+
+
+def _mode(node: NodeView) -> str:
+    mode = _text(node, "mode", "nearest")
+    return "linear" if mode == "bilinear" else mode
+
+
+def _resized(node: NodeView, emit: Emitter, axes: Sequence[_Axis], dims: Sequence[int]) -> Emitter:
+    mode, coordinates = _text(node, "mode", "nearest"), _text(node, "coordinate_transformation_mode", "half_pixel")
     node.require(mode in ("nearest", "linear", "cubic"), f"the mode {mode!r}")
     value, outside = node.input(0), []
     for axis in axes:
@@ -67,27 +92,6 @@ def _resize(node: NodeView, emit: Emitter) -> Emitter | None:
             value = emit("Where", emit.constant(mask.reshape(shape)), instead, value)
     emit.name(value, node.output)
     return emit
-
-
-def _upsample(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Upsample of opset 9: a Resize that reads at x / scale."""
-    scales = node.array(1)
-    if scales is None or emit.opset < 9:
-        return None
-    attributes = {"mode": _text(node, "mode", "nearest"), "coordinate_transformation_mode": "asymmetric"}
-    view = NodeView(
-        _as_resize(node, attributes), {**node.constants, node.input(1): node.constants[node.input(1)]}, node.types
-    )
-    return _resize(view, emit)
-
-
-def _as_resize(node: NodeView, attributes: dict[str, str]):
-    from onnx import helper
-
-    return helper.make_node(
-        "Resize", [node.input(0), "", node.input(1)], list(node.node.output), node.node.name,
-        nearest_mode="floor", **attributes,
-    )  # fmt: skip
 
 
 def _text(node: NodeView, name: str, default: str) -> str:
@@ -128,9 +132,10 @@ def _outs(node: NodeView, dims: Sequence[int], sizes: Sequence[int]) -> tuple[li
     return [math.floor(factor * d + 0.5) for d in dims], [factor] * len(dims)
 
 
-def _native(node: NodeView, axes: Sequence[_Axis], rank: int, mode: str, coordinates: str) -> bool:
+def _native(node: NodeView, axes: Sequence[_Axis], rank: int) -> bool:
     """Whether TVM's frontend reads a node right."""
-    plain = node.node.op_type == "Resize" and not node.attribute("antialias", 0) and not node.attribute("axes", None)
+    mode, coordinates = _text(node, "mode", "nearest"), _text(node, "coordinate_transformation_mode", "half_pixel")
+    plain = not node.attribute("antialias", 0) and not node.attribute("axes", None)
     plain = plain and _text(node, "keep_aspect_ratio_policy", "stretch") == "stretch" and rank == 4
     if not plain or any(a.axis < 2 or a.out != a.size * a.scale or a.out < 2 for a in axes):
         return False
@@ -206,5 +211,5 @@ def _product(emit: Emitter, value: str, axis: _Axis, weights: np.ndarray, rank: 
     return emit("Transpose", value, perm=[int(i) for i in np.argsort(order)])
 
 
-RESIZES = {("", "Resize"): _resize, ("", "Upsample"): _upsample}
+RESIZES = {("", "Resize"): _resize, ("", "Upsample"): _of_old}
 """By domain and name."""

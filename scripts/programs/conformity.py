@@ -1,0 +1,54 @@
+"""Run ONNX's own backend tests, count what is right, and write or check docs/conformity.md."""
+
+import argparse
+import os
+import pathlib
+import re
+import sys
+import time
+from collections import Counter
+
+import tvm_rammer.onnx_backend  # TVM, once for all children
+from tvm_rammer.onnx_backend.conformity.cases import OUTCOMES, REFUSED, RIGHT, Verdict, load_cases
+from tvm_rammer.onnx_backend.conformity.report import committed, markdown
+from tvm_rammer.onnx_backend.conformity.workers import run_cases
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "conformity.md"
+assert tvm_rammer.onnx_backend
+
+
+def main() -> int:
+    """Run the cases; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail where anything is worse than the page says"
+    )
+    parser.add_argument(
+        "--only", default="", metavar="PATTERN", help="cases whose names match; the page stays as it is"
+    )
+    parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    args = parser.parse_args()
+    names = [name for name in load_cases() if re.search(args.only, name)]
+    started = time.monotonic()
+    verdicts = run_cases(names, args.processes, _tell)
+    counts = Counter(verdict.outcome for verdict in verdicts)
+    print(", ".join(f"{counts[o]} {o}" for o in OUTCOMES), f"in {time.monotonic() - started:.0f} s")
+    if not args.only and not args.check:
+        PAGE.write_text(markdown(verdicts), encoding="utf-8")
+        print(f"written: {PAGE}")
+    if not args.check:
+        return 0
+    bad = sum(counts[outcome] for outcome in OUTCOMES if outcome not in (RIGHT, REFUSED))
+    wanted = 0 if args.only else committed(PAGE.read_text(encoding="utf-8"))
+    if counts[RIGHT] < wanted:
+        print(f"{counts[RIGHT]} are right, {wanted} were", file=sys.stderr)
+    return int(bad > 0 or counts[RIGHT] < wanted)
+
+
+def _tell(verdict: Verdict) -> None:
+    if verdict.outcome not in (RIGHT, REFUSED):
+        print(f"{verdict.outcome:8} {verdict.name}: {verdict.message}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

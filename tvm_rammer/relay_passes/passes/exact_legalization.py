@@ -1,0 +1,88 @@
+"""Legalizations in the place of TVM's own, where those are less exact than the model asks for."""
+
+from collections.abc import Callable
+
+import tvm
+from tvm import relax, te, tirx
+from tvm.ir import Call
+
+Legalization = Callable[[relax.BlockBuilder, Call], relax.Expr]
+
+_SUMS = ("relax.sum", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
+_HALVES = ("float16", "bfloat16")
+
+
+def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
+    """Legalizations by the operator's name, for `relax.transform.LegalizeOps`.
+
+    The largest and smallest of numbers that are all infinite is infinite: TVM begins with the largest finite number. On
+    a CPU, sums and products of half precision are computed in float32, as NumPy and ONNX Runtime do.
+    """
+    exact: dict[str, Legalization] = {"relax.max": _extreme("max"), "relax.min": _extreme("min")}
+    if target.kind.name == "llvm":
+        exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax} | dict.fromkeys(_SUMS, _in_float32)
+    return exact
+
+
+def _stock(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    return call.op.get_attr("FLegalize")(bb, call)
+
+
+def _matmul(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    dtype = str(call.ty.dtype)
+    if dtype not in _HALVES:
+        return _stock(bb, call)
+    wide = bb.normalize(relax.op.matmul(*call.args, out_dtype="float32"))
+    wide = bb.emit(_stock(bb, wide))
+    return _stock(bb, bb.normalize(relax.op.astype(wide, dtype)))
+
+
+def _in_float32(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    dtype = str(call.ty.dtype)
+    if dtype not in _HALVES:
+        return _stock(bb, call)
+    wide = [bb.emit(_stock(bb, bb.normalize(relax.op.astype(arg, "float32")))) for arg in call.args]
+    wide = bb.normalize(Call(call.op, wide, call.attrs))
+    return _stock(bb, bb.normalize(relax.op.astype(bb.emit(_stock(bb, wide)), dtype)))
+
+
+def _softmax(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """Step by step, each rounded to the type, as ONNX's reference does it; the sum is exact."""
+    if str(call.ty.dtype) not in _HALVES:
+        return _stock(bb, call)
+    x, axis = call.args[0], [int(call.attrs.axis)]
+
+    def step(made: relax.Expr, legalize: Legalization = _stock) -> relax.Expr:
+        return bb.emit(legalize(bb, bb.normalize(made)))
+
+    most = step(relax.op.max(x, axis, keepdims=True), _extreme("max"))
+    powers = step(relax.op.exp(step(relax.op.subtract(x, most))))
+    total = step(relax.op.sum(powers, axis, keepdims=True), _in_float32)
+    return _stock(bb, bb.normalize(relax.op.divide(powers, total)))
+
+
+def _extreme(name: str) -> Legalization:
+    neutral = float("-inf") if name == "max" else float("inf")
+    choose = getattr(tirx, name)
+    reducer = te.comm_reducer(lambda a, b: choose(a, b), lambda dtype: tirx.const(neutral, dtype), name=name)
+
+    def legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+        if not str(call.args[0].ty.dtype).startswith("float"):
+            return _stock(bb, call)
+        rank, keeps = call.args[0].ty.ndim, bool(call.attrs.keepdims)
+        given = range(rank) if call.attrs.axis is None else call.attrs.axis
+        axes = sorted({int(axis) % rank for axis in given})
+
+        def compute(x: te.Tensor) -> te.Tensor:
+            along = {axis: te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes}
+            outer = [axis for axis in range(rank) if keeps or axis not in along]
+
+            def element(*index: tirx.Var) -> object:
+                place = dict(zip(outer, index, strict=True)) | along
+                return reducer(x(*(place[axis] for axis in range(rank))), axis=list(along.values()))
+
+            return te.compute([1 if axis in along else x.shape[axis] for axis in outer], element, name=f"x_red_{name}")
+
+        return bb.call_te(compute, call.args[0], primfunc_name_hint=name)
+
+    return legalize
