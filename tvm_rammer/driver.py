@@ -22,7 +22,6 @@ from .runtime.tensors import TensorSpec, tensor_specs
 from .wavefront import PolicyOptions
 
 
-
 def compile(
     model: Any,
     *,

@@ -125,12 +125,12 @@ def test_relative_error(got, want, error):
 
 
 def test_an_unsupported_operator_is_named(tmp_path, capsys):
-    node = helper.make_node("Det", ["x"], ["y"], name="volume")
+    node = helper.make_node("Multinomial", ["x"], ["y"], name="dice")
     inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 3])]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])]
-    onnx.save(helper.make_model(helper.make_graph([node], "g", inputs, outputs)), tmp_path / "det.onnx")
-    assert main(["explain", str(tmp_path / "det.onnx")]) == 1
-    assert "Det" in capsys.readouterr().err
+    outputs = [helper.make_tensor_value_info("y", TensorProto.INT32, [3, 1])]
+    onnx.save(helper.make_model(helper.make_graph([node], "g", inputs, outputs)), tmp_path / "dice.onnx")
+    assert main(["explain", str(tmp_path / "dice.onnx")]) == 1
+    assert "Multinomial 'dice'" in capsys.readouterr().err
 
 
 def test_fix_makes_constants_of_inputs(tmp_path, capsys):

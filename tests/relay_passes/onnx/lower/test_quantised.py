@@ -51,7 +51,9 @@ def test_integer_products_are_exact(terms, kind, run):
 def test_integer_products_take_no_second_product_where_one_is_exact():
     def products(b):
         only = [node("MatMulInteger", ["a", "b"], ["y"])]
-        return op_names(load_model(model(only, [value("a", [3, 600], UINT8)], ["y"], [tensor("b", b)]))).count("matmul")
+        results = [value("y", [3, 7], INT32)]
+        proto = model(only, [value("a", [3, 600], UINT8)], results, [tensor("b", b)])
+        return op_names(load_model(proto)).count("matmul")
 
     assert products(np.full((600, 7), 100, "int8")) == 1
     assert products(np.full((600, 7), 120, "int8")) == 2

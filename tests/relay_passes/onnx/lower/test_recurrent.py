@@ -208,7 +208,8 @@ def test_half_precision(run):
     half = [tensor(t.name, onnx.numpy_helper.to_array(t).astype("float16")) for t in proto.graph.initializer]
     del proto.graph.initializer[:]
     proto.graph.initializer.extend(half)
-    proto.graph.input[0].type.tensor_type.elem_type = TensorProto.FLOAT16
+    for given in (*proto.graph.input, *proto.graph.output):
+        given.type.tensor_type.elem_type = TensorProto.FLOAT16
     for left, right in zip(run(load_model(proto), x.astype("float16")), want, strict=True):
         assert left.dtype == "float16"
         np.testing.assert_allclose(left, right, atol=2e-2)
