@@ -25,13 +25,28 @@ def make_empty(folder: pathlib.Path, kind: str) -> None:
     Raises
     ------
     ToolError
-        The folder holds something else.
+        The folder holds something else, or something that was added to it.
     """
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MANIFEST).is_file():
             raise ToolError(f"{str(folder)!r} holds something that is no {kind}; name a new folder")
+        if results := _added_since(folder):
+            raise ToolError(
+                f"{str(folder)!r} is a {kind} that holds {', '.join(results[:5])}, which would be lost; "
+                "take them out, or name a new folder"
+            )
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
+
+
+def _added_since(folder: pathlib.Path) -> list[str]:
+    """What is in a folder that its manifest does not list, such as times that were measured there."""
+    try:
+        listed = json.loads((folder / MANIFEST).read_text(encoding="utf-8")).keys() | {MANIFEST}
+    except (OSError, ValueError, AttributeError):
+        listed = {MANIFEST}
+    found = (path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file())
+    return [str(path) for path in found if str(path) not in listed and "__pycache__" not in path.parts]
 
 
 class Files:

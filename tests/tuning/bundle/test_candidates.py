@@ -218,6 +218,15 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
         import_times(tmp_path / "times.jsonl", [], GPU, tmp_path / "logs")
 
 
+def test_times_in_a_folder_are_not_deleted(tmp_path):
+    make_candidates(tmp_path / "folder", [], GPU)
+    make_candidates(tmp_path / "folder", [], GPU)
+    (tmp_path / "folder" / "times.jsonl").write_text("{}\n")
+    with pytest.raises(ToolError, match=r"holds times\.jsonl, which would be lost; take them out, or name a new"):
+        make_candidates(tmp_path / "folder", [], GPU)
+    assert (tmp_path / "folder" / "times.jsonl").exists()
+
+
 @pytest.mark.slow
 def test_the_command_exports_and_imports(tmp_path, capsys):
     model, folder, logs = str(tmp_path / "small.onnx"), tmp_path / "made", str(tmp_path / "logs")
