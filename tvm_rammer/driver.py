@@ -149,7 +149,7 @@ def _stages(
 ) -> RammerModule:
     record.operators = _count_calls(mod)
     module = find_kernels(mod, record, tuning_logs)
-    plan_regions(module, record)
+    module = plan_regions(module, record)
     if not explore:
         return RammerModule(Exploration([Alternative("", record, build(module, record))], 0), inputs, concurrency)
     plans, key = plan_alternatives(module, record), model_key(record)

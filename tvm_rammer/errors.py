@@ -11,6 +11,7 @@
     │   └── ResidencyError    the vEUs of a plan cannot all be resident at once
     ├── TuningLogError        a tuning log is missing or broken
     └── ToolError             a program that is needed (nvcc) is missing or failed
+        └── MissingToolError  it is missing, or does not know the device
 
 Each message says what is wrong, shows the value, and names the way out.
 """
@@ -58,6 +59,10 @@ class TuningLogError(RammerError):
 
 class ToolError(RammerError):
     """A program that this step needs is missing, or it failed."""
+
+
+class MissingToolError(ToolError):
+    """A program that this step needs is not installed, or does not know the device."""
 
 
 def all_subclasses(error: type[RammerError]) -> list[type[RammerError]]:

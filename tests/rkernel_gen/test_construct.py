@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tvm import relax
+from tvm.error import InternalError
 
 from tests.functions import fused
 from tvm_rammer.device import PRESETS, host_cpu
@@ -86,6 +87,32 @@ def test_a_tier_from_which_nothing_can_be_built_is_skipped(monkeypatch):
     assert dropped["no single kernel within an rTask's limits"] == 3
 
 
+class OddRule:
+    """A rule whose schedules TVM refuses: of some functions in the middle of its own assertions."""
+
+    name = "odd"
+
+    def __init__(self, step):
+        self.step = step
+
+    def tilings(self, function):
+        if self.step == "tilings":
+            raise InternalError("Check failed: rfactor")
+        return [Tiling("odd", (("parts", n),), n, 0.001) for n in (1, 2, 4)]
+
+    def build(self, function, choices):
+        raise InternalError("Check failed: rfactor")
+
+
+@pytest.mark.parametrize(("step", "tried"), [("tilings", 1), ("build", 3)])
+def test_a_rule_that_tvm_refuses_is_dropped_for_the_function(monkeypatch, step, tried):
+    subject, dropped = function("matmul", "cpu"), Counter()
+    monkeypatch.setattr(construct, "rules", lambda device: ((OddRule(step),), (GenericRule(),)))
+    kernels = choose(subject, dropped=dropped)
+    assert kernels and all("generic" in k.spec.name for k in kernels)
+    assert dropped["TVM refuses the schedule of the rule odd"] == tried
+
+
 @pytest.mark.parametrize("kind", DEVICES)
 def test_a_function_without_names_has_the_same_key(kind):
     subject = function("conv", kind)
@@ -116,6 +143,18 @@ def test_the_time_of_other_code_is_ignored():
     assert not any(k.spec.measured for k in made)
     (same,) = [k for k in made if k.spec.name == f"op_{tiling.label}"]
     assert same.spec.rtask_us == tiling.rtask_us
+
+
+def test_a_tiling_whose_logged_result_was_wrong_is_never_chosen():
+    subject, dropped = function("matmul", "cpu"), Counter()
+    (first, *_) = choose(subject)
+    tiling = next(t for t in space(subject) if first.spec.name == f"op_{t.label}")
+    wrong = {tiling: MeasuredTime(0.0, 0.0, code_hash(first), wrong=True)}
+    made = choose(subject, wrong, dropped)
+    assert made and first.spec.name not in {k.spec.name for k in made}
+    assert dropped["logged with a wrong result"] == 1
+    other_code = {tiling: MeasuredTime(0.0, 0.0, "other", wrong=True)}
+    assert first.spec.name in {k.spec.name for k in choose(subject, other_code)}
 
 
 def test_the_time_of_the_operator_counts_where_rtasks_compete_for_bandwidth():

@@ -109,7 +109,7 @@ def _contender(
         return tvm_runner(tvm.compile(mod, tvm_target(ours.device)), module.runtime_device())
     record = Compilation(ours.device, ours.policy, ours.sync)
     kernelized = find_kernels(mod, record, tuning_logs)
-    plan_regions(kernelized, record)
+    kernelized = plan_regions(kernelized, record)
     return tvm_runner(build(kernelized, record, single_calls=True), module.runtime_device())
 
 

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -14,7 +14,7 @@ from tvm import tirx
 from .. import debug, relay_passes, rkernel_gen, wavefront
 from .. import persistent_codegen as codegen
 from ..device import DeviceSpec
-from ..errors import CodegenError, ToolError
+from ..errors import CodegenError, MissingToolError, last_line
 from ..ir import RProgram
 from ..kernel import ScheduledKernel
 from ..tuning.log.reader import TuningLog
@@ -60,8 +60,7 @@ def schedule_regions(
     single_calls : bool
         Whether to launch the chosen kernels one by one instead: what rPrograms are compared with.
     """
-    module = find_regions(mod, record, tuning_logs)
-    plan_regions(module, record)
+    module = plan_regions(find_regions(mod, record, tuning_logs), record)
     return launch_regions(module, record, single_calls=single_calls)
 
 
@@ -74,29 +73,54 @@ def find_regions(
     graphs = [region.graph for region in partition.regions]
     log = TuningLog(tuning_logs) if tuning_logs is not None else None
     made = rkernel_gen.make_kernels(graphs, functions, record.device, log)
-    if without := [name for name, kernels in made.kernels.items() if not kernels]:
-        mod = mod.clone()
-        for name in without:
-            mod.update_func(mod.get_global_var(name), functions[name].with_attr(relay_passes.LEAVE, _NO_RULE))
-        partition = relay_passes.partition(mod)
-    record.stock_calls += partition.stock_calls
-    record.graphs += [region.graph for region in partition.regions]
     record.kernels |= {name: tuple(k.spec for k in kernels) for name, kernels in made.kernels.items()}
     record.dropped += Counter(made.dropped)
-    return KernelizedModule(mod, partition, made.kernels, codegen.rtask_library(record.device))
+    module = KernelizedModule(mod, partition, made.kernels, codegen.rtask_library(record.device))
+    without = [name for name, kernels in made.kernels.items() if not kernels]
+    return _leave(module, record, dict.fromkeys(without, "no rule makes a single kernel of it on this device"))
 
 
-_NO_RULE = "no rule makes a single kernel of it on this device"
+def _leave(module: KernelizedModule, record: Compilation, reasons: Mapping[str, str]) -> KernelizedModule:
+    """Leave functions to stock TVM, each for a reason, and tell the record what there is to plan now."""
+    if reasons:
+        mod = module.mod.clone()
+        for name, reason in reasons.items():
+            mod.update_func(mod.get_global_var(name), mod[name].with_attr(relay_passes.LEAVE, reason))
+        module = replace(module, mod=mod, partition=relay_passes.partition(mod))
+    record.stock_calls = list(module.partition.stock_calls)
+    record.graphs = [region.graph for region in module.partition.regions]
+    return module
 
 
-def plan_regions(module: KernelizedModule, record: Compilation) -> None:
-    """Plan every region; add the programs to the record, and those who must do without a kernel, too."""
-    for region in module.partition.regions:
-        programs = _plan(region, module, record)
+class _NoneLowersError(CodegenError):
+    """No kernel of a function can become an rTask function."""
+
+    def __init__(self, function: str, error: Exception) -> None:
+        super().__init__(f"no kernel of it can become an rTask function: {last_line(error)}")
+        self.function = function
+
+
+def plan_regions(module: KernelizedModule, record: Compilation) -> KernelizedModule:
+    """Plan every region; add the programs to the record, and what must do without a kernel, too.
+
+    Returns
+    -------
+    KernelizedModule
+        The same, or one in which functions that no kernel of theirs can be lowered for are stock calls.
+    """
+    while True:
+        try:
+            planned = [_plan(region, module, record) for region in module.partition.regions]
+            break
+        except _NoneLowersError as error:
+            debug.say(1, f"{error.function} is left to stock TVM: {error}")
+            module = _leave(module, record, {error.function: str(error)})
+    for programs in planned:
         record.programs += programs
         record.programs_per_region.append(len(programs))
         for program in programs:
             debug.say(1, f"{program.name}: {len(program.graph.operators)} rOperators, {program.waits()} waits")
+    return module
 
 
 def _plan(region: relay_passes.Region, module: KernelizedModule, record: Compilation) -> tuple[RProgram, ...]:
@@ -114,10 +138,10 @@ def _plan(region: relay_passes.Region, module: KernelizedModule, record: Compila
         for spec in dict.fromkeys(k for program in programs for k in program.kernels):
             try:
                 module.library.function(by_name[spec.name])
-            except CodegenError as error:
+            except (CodegenError, RuntimeError) as error:  # ours, or TVM's InternalError
                 others = tuple(k for k in record.kernels[spec.function] if k != spec)
                 if not others:
-                    raise
+                    raise _NoneLowersError(spec.function, error) from error
                 debug.say(1, f"planning again without {spec.name}: {error}")
                 record.dropped["refused by the code generator"] += 1
                 record.kernels[spec.function] = others
@@ -155,11 +179,14 @@ def launch_regions(
 
 
 def _resources(program: RProgram, built: codegen.AssembledProgram, device: DeviceSpec) -> dict[str, Any]:
-    """Compile the kernel of a program with nvcc, where there is one, and make sure that all its vEUs fit."""
+    """Compile the kernel of a program with nvcc, where there is one for this GPU, and make sure that all its vEUs fit.
+
+    A text that nvcc rejects, or takes too long for, is an error: nothing is known of whether its vEUs fit.
+    """
     found: dict[str, Any] = {"threads": built.threads, "dynamic_shared_bytes": built.shared_bytes}
     try:
         needs = codegen.measure_resources(codegen.cuda_source(built, device), device.arch)
-    except ToolError as error:
+    except MissingToolError as error:
         return found | {"unknown": str(error)}
     lanes = len(program.lanes)
     resident = codegen.check_residency(device, built.threads, needs, lanes, built.shared_bytes)

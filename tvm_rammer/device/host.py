@@ -30,7 +30,7 @@ def host_cpu() -> DeviceSpec:
     return DeviceSpec(
         name="cpu", kind="cpu", arch=arch, units=units, clock_ghz=4.0, flops_per_cycle=flops,
         vector_bytes=vector, memory_gbps=40, cache_gbps=100 * units, cache_bytes=32 << 20, unit_bytes=1 << 20,
-        launch_us=2.0, signal_us=0.1, barrier_us=0.1, unit_gbps=200,
+        launch_us=2.0, signal_us=0.1, barrier_us=0.1, unit_gbps=200, processor=_processor(),
     )  # fmt: skip
 
 
@@ -43,11 +43,29 @@ def _cores() -> int:
 
 
 def _cpu_flags() -> set[str]:
+    return set(_cpu_info().get("flags", "").split())
+
+
+def _processor() -> str:
+    """Model and family, such as "AMD EPYC, family 26": virtual machines leave the number out of the model's name."""
+    info = _cpu_info()
+    parts = [info.get("model name") or platform.processor()]
+    parts += [f"{name} {info[key]}" for key, name in _PROCESSOR_DETAILS.items() if key in info]
+    return ", ".join(part for part in parts if part)
+
+
+_PROCESSOR_DETAILS = {"cpu family": "family", "CPU implementer": "implementer", "CPU part": "part"}
+"""Fields of /proc/cpuinfo, the last two on ARM, and what they are called here."""
+
+
+def _cpu_info() -> dict[str, str]:
+    """What Linux says of the first core."""
     try:
         text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        return set()
-    return {flag for line in text.splitlines() if line.startswith("flags") for flag in line.split(":")[1].split()}
+        return {}
+    pairs = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def why_not_here(device: DeviceSpec) -> str:

@@ -37,6 +37,8 @@ class DeviceSpec:
         over all vEUs.
     threads_per_unit, threads_per_block, registers_per_unit, blocks_per_unit, shared_per_block, warp : int
         Limits of a GPU; a CPU has one thread a unit.
+    processor : str
+        What a CPU is called: times that were measured on one do not hold on another. Empty where that is unknown.
     target : str
         The TVM target that the device was made of, as JSON; empty where it was made of its figures.
     """
@@ -62,6 +64,7 @@ class DeviceSpec:
     shared_per_block: int = 0
     warp: int = 1
     unit_gbps: float = 0.0
+    processor: str = ""
     target: str = ""
 
     def target_config(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import pathlib
 import shutil
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..errors import ToolError
 MANIFEST = "manifest.json"
 
 
-def make_empty(folder: pathlib.Path, kind: str) -> None:
+def make_empty(folder: pathlib.Path, kind: str, keep: Collection[str] = ()) -> None:
     """Make a folder, or empty it where it was made by this package, which its manifest shows.
 
     Parameters
@@ -21,15 +22,22 @@ def make_empty(folder: pathlib.Path, kind: str) -> None:
     folder : pathlib.Path
     kind : str
         What the folder is to hold, for the message.
+    keep : collection of str
+        Files that work on another machine has written: a folder that holds one is not emptied.
 
     Raises
     ------
     ToolError
-        The folder holds something else.
+        The folder holds something else, or one of the files of `keep`.
     """
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MANIFEST).is_file():
             raise ToolError(f"{str(folder)!r} holds something that is no {kind}; name a new folder")
+        if results := [name for name in keep if (folder / name).exists()]:
+            raise ToolError(
+                f"{str(folder)!r} is a {kind} that holds {', '.join(results)}, which would be lost; "
+                "take it out, or name a new folder"
+            )
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
 

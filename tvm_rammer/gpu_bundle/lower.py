@@ -37,7 +37,7 @@ def lower_rammer(
     """
     record = Compilation(device, sync=sync)
     module = find_kernels(relay_passes.load_model(model), record)
-    plan_regions(module, record)
+    module = plan_regions(module, record)
     return lower(module, record, single_calls=single_calls)
 
 

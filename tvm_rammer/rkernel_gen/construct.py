@@ -5,7 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tvm.error import InternalError
+from tvm.s_tir.schedule import ScheduleError
+
+from .. import debug
 from ..device import DeviceSpec
+from ..errors import last_line
 from ..kernel import ScheduledKernel
 from .measured import MeasuredTime, code_hash
 from .registered import registered_rules
@@ -56,18 +61,42 @@ def space(function: Function) -> tuple[Tiling, ...]:
     return next(_spaces(function), ())
 
 
-def _spaces(function: Function) -> Iterator[tuple[Tiling, ...]]:
+def _spaces(function: Function, dropped: Counter[str] | None = None) -> Iterator[tuple[Tiling, ...]]:
     """The ranked tilings of each tier that has any."""
     units = function.device.units
     for tier in rules(function.device):
-        if found := [t for rule in tier for t in rule.tilings(function)]:
+        if found := [t for rule in tier for t in _tilings(rule, function, dropped)]:
             yield tuple(sorted(found, key=lambda t: (t.rank_us(units), t.num_rtasks)))
 
 
-def build(function: Function, tiling: Tiling) -> ScheduledKernel | None:
-    """The code of a tiling; None where no rule can build it for this function."""
+def build(function: Function, tiling: Tiling, dropped: Counter[str] | None = None) -> ScheduledKernel | None:
+    """The code of a tiling; None where no rule can build it for this function, which is counted where TVM refuses."""
     rule = next((r for tier in rules(function.device) for r in tier if r.name == tiling.rule), None)
-    return rule.build(function, dict(tiling.choices)) if rule else None
+    if rule is None:
+        return None
+    try:
+        return rule.build(function, dict(tiling.choices))
+    except _REFUSALS as error:
+        _count_refusal(rule, function, error, dropped)
+        return None
+
+
+_REFUSALS = (InternalError, ScheduleError)
+"""How TVM refuses a step of a schedule; some functions are so odd that the step breaks an assertion of TVM's own."""
+
+
+def _tilings(rule: Rule, function: Function, dropped: Counter[str] | None) -> Sequence[Tiling]:
+    try:
+        return rule.tilings(function)
+    except _REFUSALS as error:
+        _count_refusal(rule, function, error, dropped)
+        return ()
+
+
+def _count_refusal(rule: Rule, function: Function, error: Exception, dropped: Counter[str] | None) -> None:
+    debug.say(1, f"the rule {rule.name!r} cannot be used for {function.name}: {last_line(error)}")
+    if dropped is not None:
+        dropped[f"TVM refuses the schedule of the rule {rule.name}"] += 1
 
 
 def choose(
@@ -96,7 +125,7 @@ def choose(
         In order of their numbers of rTasks; with measured times where there are any.
     """
     counter = Counter[str]() if dropped is None else dropped
-    tiers = (_choose_in_tier(tilings, function, measured or {}, counter) for tilings in _spaces(function))
+    tiers = (_choose_in_tier(tilings, function, measured or {}, counter) for tilings in _spaces(function, counter))
     return next((kernels for kernels in tiers if kernels), ())
 
 
@@ -104,7 +133,9 @@ def _choose_in_tier(
     tilings: Sequence[Tiling], function: Function, measured: Mapping[Tiling, MeasuredTime], dropped: Counter[str]
 ) -> tuple[ScheduledKernel, ...]:
     units = function.device.units
-    times = {t: replace(t, rtask_us=time.alone_us(t, function.device)) for t, time in measured.items()}
+    times = {
+        t: replace(t, rtask_us=time.alone_us(t, function.device)) for t, time in measured.items() if not time.wrong
+    }
     classes = [
         _SizeClass(sorted((times[t] for t in members if t in times), key=lambda t: t.rank_us(units)), members)
         for members in _by_size(tilings)
@@ -113,7 +144,7 @@ def _choose_in_tier(
     kernels = []
     for candidates in _fastest_and_most_efficient(classes, MAX_KERNELS[function.device.kind]):
         kernel = _first_measured(function, candidates.measured, measured, dropped)
-        kernel = kernel or _first_predicted(function, candidates.predicted, dropped)
+        kernel = kernel or _first_predicted(function, candidates.predicted, measured, dropped)
         if kernel is not None:
             kernels.append(kernel)
     return tuple(sorted(kernels, key=lambda k: k.spec.num_rtasks))
@@ -123,20 +154,29 @@ def _first_measured(
     function: Function, tilings: Sequence[Tiling], measured: Mapping[Tiling, MeasuredTime], dropped: Counter[str]
 ) -> ScheduledKernel | None:
     for tiling in tilings[:MAX_ATTEMPTS]:
-        kernel = build(function, tiling)
+        kernel = build(function, tiling, dropped)
         if kernel is not None and code_hash(kernel) == measured[tiling].code:
             return replace(kernel, spec=replace(kernel.spec, rtask_us=tiling.rtask_us, measured=True))
         dropped["measured with other code"] += 1
     return None
 
 
-def _first_predicted(function: Function, tilings: Sequence[Tiling], dropped: Counter[str]) -> ScheduledKernel | None:
+def _first_predicted(
+    function: Function, tilings: Sequence[Tiling], measured: Mapping[Tiling, MeasuredTime], dropped: Counter[str]
+) -> ScheduledKernel | None:
     for tiling in tilings[:MAX_ATTEMPTS]:
-        kernel = build(function, tiling)
-        if kernel is not None:
+        kernel = build(function, tiling, dropped)
+        if kernel is None:
+            dropped["no single kernel within an rTask's limits"] += 1
+        elif _is_wrong(kernel, measured.get(tiling)):
+            dropped["logged with a wrong result"] += 1
+        else:
             return kernel
-        dropped["no single kernel within an rTask's limits"] += 1
     return None
+
+
+def _is_wrong(kernel: ScheduledKernel, known: MeasuredTime | None) -> bool:
+    return known is not None and known.wrong and code_hash(kernel) == known.code
 
 
 def _by_size(tilings: Sequence[Tiling]) -> list[list[Tiling]]:

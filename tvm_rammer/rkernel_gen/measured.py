@@ -24,11 +24,14 @@ class MeasuredTime:
         Time of one rTask alone, and of the operator on all units, in microseconds.
     code : str
         `code_hash` of the kernel that was measured: the times hold only while the rule makes the same code.
+    wrong : bool
+        Whether its result was wrong: the times mean nothing, and such code is never chosen.
     """
 
     rtask_us: float
     operator_us: float
     code: str
+    wrong: bool = False
 
     def alone_us(self, tiling: Tiling, device: DeviceSpec) -> float:
         """Time of one rTask while others of its operator keep all units busy, in microseconds.

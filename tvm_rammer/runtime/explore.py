@@ -146,7 +146,8 @@ def plan_alternatives(module: KernelizedModule, record: Compilation) -> list[tup
         for label, kernels in _kernel_sets(record):
             other = record.for_policy(policy, kernels)
             try:
-                plan_regions(module, other)
+                if plan_regions(module, other) is not module:  # of this kernel set nothing is left for some function
+                    continue
             except ScheduleError:  # a policy may have limits of its own; there are others
                 continue
             found.setdefault(_plan_of(other), (_label(other, label), other))

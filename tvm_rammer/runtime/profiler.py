@@ -127,7 +127,7 @@ def profile(
     _check_device(record)
     loaded = relay_passes.load_model(model, shapes)
     specs, module = tensor_specs(loaded), find_kernels(loaded, record, tuning_logs)
-    plan_regions(module, record)
+    module = plan_regions(module, record)
     executable = build(module, record, stamped=True)
     return profile_runs(executable, record, specs, random_inputs(specs, 0) if inputs is None else inputs, runs)
 

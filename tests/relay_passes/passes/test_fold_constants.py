@@ -1,5 +1,7 @@
 """What depends on constants only is computed at compile time, in one compilation."""
 
+import math
+
 import numpy as np
 import tvm
 from tvm import relax
@@ -129,3 +131,46 @@ def test_what_cannot_be_compiled_stays(monkeypatch):
         return b.emit(relax.op.add(x, b.emit(relax.op.exp(relax.const(random(4))))))
 
     assert op_names(folded(build((4,), body))) == ["exp", "add"]
+
+
+def test_a_constant_that_does_not_compile_disables_no_other(run, monkeypatch):
+    original = tvm.compile
+
+    def compile_all_but_erf(module, *args, **kwargs):
+        if any(name.name_hint.startswith("erf") or "erf" in str(f) for name, f in module.functions_items()):
+            raise RuntimeError("no erf on this machine")
+        return original(module, *args, **kwargs)
+
+    def body(b, x):
+        total = x
+        for n, make in enumerate((relax.op.exp, relax.op.erf, relax.op.tanh, relax.op.sqrt)):
+            total = b.emit(
+                relax.op.add(total, b.emit(relax.op.nn.relu(b.emit(make(relax.const(abs(random(4, seed=n))))))))
+            )
+        return total
+
+    monkeypatch.setattr(tvm, "compile", compile_all_but_erf)
+    mod = folded(build((4,), body))
+    monkeypatch.undo()
+    assert op_names(mod) == ["add", "erf", "nn.relu", "add", "add", "add"]
+    x = random(4, seed=9)
+    arrays = [abs(random(4, seed=n)).astype("float64") for n in range(4)]
+    erf = np.array([math.erf(v) for v in arrays[1]])
+    want = x + np.exp(arrays[0]) + erf + np.tanh(arrays[2]) + np.sqrt(arrays[3])
+    np.testing.assert_allclose(run(mod, x), want, rtol=1e-5)
+
+
+def test_arithmetic_of_indices_needs_no_compiler(monkeypatch):
+    monkeypatch.setattr(fold_constants_module(), "_module_of", None)  # would fail
+
+    def body(b, x):
+        index = relax.const(np.array(-1, "int64"))
+        size = b.emit(relax.op.take(relax.const(np.array([3, 2], "int64")), relax.const(np.array(0, "int64")), axis=0))
+        below = b.emit(relax.op.less(index, relax.const(np.array(0, "int64"))))
+        index = b.emit(relax.op.where(below, b.emit(relax.op.add(index, size)), index))
+        return b.emit(relax.op.take(x, index, axis=0))
+
+    mod = folded(build((3, 2), body))
+    assert op_names(mod) == ["take"]
+    (call,) = [b.value for b in mod["main"].body.blocks[0].bindings if isinstance(b.value, tvm.ir.Call)]
+    assert call.args[1].value.numpy() == 2

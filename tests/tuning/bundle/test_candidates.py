@@ -187,7 +187,9 @@ def test_times_are_taken_into_the_log_once(tmp_path):
     (tmp_path / "times.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     counts = import_times(tmp_path / "times.jsonl", tasks, GPU, tmp_path / "logs")
     assert counts == {"taken": 2, "of other code": 1, "of other models": 1, "known": 1}
-    ((tiling, time),) = TuningLog(tmp_path / "logs").measured(trials[0].task.function).items()
+    measured = TuningLog(tmp_path / "logs").measured(trials[0].task.function)
+    assert measured.pop(trials[1].tiling).wrong
+    ((tiling, time),) = measured.items()
     assert tiling == trials[0].tiling
     assert (time.operator_us, time.rtask_us) == (4.0, 3.0 / -(-trials[0].kernel.spec.num_rtasks // 4))
 
@@ -216,6 +218,15 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
         make_candidates(tmp_path, [], GPU)
     with pytest.raises(TuningLogError, match="there is no file"):
         import_times(tmp_path / "times.jsonl", [], GPU, tmp_path / "logs")
+
+
+def test_times_in_a_folder_are_not_deleted(tmp_path):
+    make_candidates(tmp_path / "folder", [], GPU)
+    make_candidates(tmp_path / "folder", [], GPU)
+    (tmp_path / "folder" / "times.jsonl").write_text("{}\n")
+    with pytest.raises(ToolError, match=r"holds times\.jsonl, which would be lost; take it out, or name a new"):
+        make_candidates(tmp_path / "folder", [], GPU)
+    assert (tmp_path / "folder" / "times.jsonl").exists()
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 
 import pytest
 import tvm
@@ -119,6 +120,52 @@ def test_json_that_is_no_record_is_left_out(tmp_path, function):
     write_lines(tmp_path, 1, {"function": function.key}, a_line(function))
     with pytest.warns(TuningLogWarning, match="is no record; it is left out"):
         assert len(TuningLog(tmp_path).measured(function)) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"device": "cpu"},
+        {"device": {"name": "cpu"}},
+        {"choices": [1]},
+        {"choices": {"parts": "two"}},
+        {"num_rtasks": None},
+        {"rtask_us": "fast"},
+        {"run_us": 4.0},
+        {"function": None},
+        {"code": 3},
+    ],
+    ids=str,
+)
+def test_a_record_of_another_form_is_left_out(tmp_path, function, changes):
+    write_lines(tmp_path, a_line(function) | changes, a_line(function))
+    with pytest.warns(TuningLogWarning, match="is no record; it is left out"):
+        assert len(TuningLog(tmp_path).measured(function)) == 1
+
+
+def test_what_computed_something_wrong_is_known(tmp_path, function):
+    write_lines(tmp_path, a_line(function, operator_us=None, rtask_us=None, error="wrong result: output 0: off by 1"))
+    (time,) = TuningLog(tmp_path).measured(function).values()
+    assert time.wrong and time.code == "c"
+
+
+def test_times_of_another_processor_are_not_used(tmp_path, function):
+    write_database(tmp_path, function.func, [(6, 3e-5)])
+    assert TuningLog(tmp_path).kernels(function)
+    for other in (identity(CPU) | {"processor": "Another, family 6"}, identity(CPU)):
+        other = {k: v for k, v in other.items() if k != "processor" or v != CPU.processor}
+        write_lines(tmp_path, a_line(function, device=other))
+        log = TuningLog(tmp_path)
+        with pytest.warns(TuningLogWarning, match="are not used on cpu"):
+            assert log.measured(function) == {}
+        assert log.kernels(function) == ()
+
+
+def test_the_committed_log_is_of_its_processor_only():
+    device = dataclasses.replace(CPU, arch="x86-64-v4", units=2)
+    path = pathlib.Path(__file__).parents[3] / "tuning_logs" / folder_name(device) / RKERNELS
+    here = {json.loads(line)["device"]["processor"] for line in path.read_text().splitlines()}
+    assert here == {"AMD EPYC, family 26"}
 
 
 def test_records_of_another_device_are_reported_once_and_not_used(tmp_path, function):

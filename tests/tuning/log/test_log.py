@@ -37,7 +37,7 @@ def test_what_is_added_is_measured(tmp_path):
 def test_a_failure_is_remembered_but_not_measured(tmp_path):
     trial = trial_of(relu_task())
     with LogWriter(tmp_path, CPU) as log:
-        log.add(trial, Outcome(error="wrong result"))
+        log.add(trial, Outcome(error="crashed"))
         assert log.claim([trial]) == []
     assert TuningLog(tmp_path).measured(trial.task.function) == {}
 

@@ -17,8 +17,10 @@ def measure_resources(source: str, arch: str, *, time_limit_s: float = TIME_LIMI
 
     Raises
     ------
+    MissingToolError
+        nvcc is not on the PATH, or does not know `arch`.
     ToolError
-        nvcc is not on the PATH, does not know `arch`, takes too long, or rejects the text.
+        It takes too long, or rejects the text.
     """
     return parse_report(compile_cuda(source, arch, time_limit_s=time_limit_s).report)
 

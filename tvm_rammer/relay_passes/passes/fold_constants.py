@@ -5,6 +5,7 @@ TVM's own FoldConstant compiles and runs each folded operator by itself, some 60
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import tvm
@@ -12,6 +13,7 @@ from tvm import relax, tirx
 from tvm.ir import Call, Constant, GlobalVar, Op, Tuple, TupleGetItem
 
 from ... import debug
+from ...errors import last_line
 from ...ir import ITEM_BYTES
 from ..bindings import body_blocks, dtype_of, is_const, leaves, rebuild, static_shape, substitute, tensor_fields
 from ..finish import finish
@@ -32,13 +34,26 @@ _BY_NUMPY: dict[str, Callable[[np.ndarray, Call], np.ndarray]] = {
     "relax.astype": lambda array, call: array.astype(dtype_of(call.ty)),
 }
 
+_INTEGERS_BY_NUMPY: dict[str, Callable[..., Any]] = {
+    f"relax.{name}": getattr(np, name)
+    for name in ("add", "subtract", "multiply", "maximum", "minimum", "less", "less_equal", "greater", "greater_equal",
+                 "equal", "not_equal", "where")
+}  # fmt: skip
+"""Arithmetic of shapes and indices, which NumPy does as TVM would; loops that are unrolled have it in every step."""
+
+_MAX_INTEGERS = 1 << 16
+"""Elements of a result that NumPy computes: LLVM's code is faster for long ones."""
+
+_MAX_COMPILATIONS = 32
+"""How often bindings are compiled at most to find those that do not compile."""
+
 
 def FoldConstants() -> tvm.transform.Pass:
     """Make the pass that evaluates the bindings of Relax functions that depend on constants only.
 
-    Reshapes, transposes and casts are done by NumPy; the rest, calls of PrimFuncs included, in ONE module for
-    this machine's CPU. What has side effects, is random, has no static shape, or would grow a small constant
-    into one of more than `LIMIT_BYTES` stays, and so does everything that this machine cannot compile.
+    Reshapes, transposes, casts and the arithmetic of indices are done by NumPy; the rest, calls of PrimFuncs included,
+    in ONE module for this machine's CPU. What has side effects, is random, has no static shape, or would grow a small
+    constant into one of more than `LIMIT_BYTES` stays, and so does everything that this machine cannot compile.
 
     Returns
     -------
@@ -90,7 +105,9 @@ class _Plan:
                 self._compile(binding, value)
         elif isinstance(value, Call) and self._is_foldable(value):
             by_numpy = _BY_NUMPY.get(value.op.name) if isinstance(value.op, Op) else None
-            if by_numpy is None or not is_const(value.args[0]):
+            if (integers := _integers_by_numpy(value)) is not None:
+                self.numpy[binding.var] = relax.const(integers, dtype_of(value.ty))
+            elif by_numpy is None or not is_const(value.args[0]):
                 self._compile(binding, value)
             else:
                 self.numpy[binding.var] = relax.const(by_numpy(value.args[0].value.numpy(), value), dtype_of(value.ty))
@@ -125,6 +142,30 @@ class _Plan:
         return rebuild(self.func, blocks)
 
 
+def _integers_by_numpy(call: Call) -> np.ndarray | None:
+    """The value of arithmetic on a few constant integers or truth values; None for all else."""
+    name, shape = call.op.name if isinstance(call.op, Op) else "", static_shape(call.ty)
+    if name not in (*_INTEGERS_BY_NUMPY, "relax.take") or not all(map(is_const, call.args)):
+        return None
+    if shape is None or math.prod(shape) > _MAX_INTEGERS:
+        return None
+    arrays = [arg.value.numpy() for arg in call.args]
+    if any(array.dtype.kind not in "iub" for array in arrays):
+        return None
+    if name == "relax.take":
+        return _taken(call, *arrays)
+    with np.errstate(over="ignore"):  # wraps around, as in LLVM's code
+        return np.asarray(_INTEGERS_BY_NUMPY[name](*arrays), dtype_of(call.ty)).reshape(shape)
+
+
+def _taken(call: Call, data: np.ndarray, indices: np.ndarray) -> np.ndarray | None:
+    """What `relax.take` picks; None where an index is outside, which is for others to report."""
+    axis = None if call.attrs.axis is None else int(call.attrs.axis)
+    size = data.size if axis is None else data.shape[axis]
+    inside = indices.size == 0 or (indices.min() >= 0 and indices.max() < size)
+    return np.asarray(np.take(data, indices.astype(np.int64), axis)).reshape(static_shape(call.ty)) if inside else None
+
+
 def _static_shape_tensor(value: relax.Expr) -> np.ndarray | None:
     """The value of `shape_to_tensor` where the shape is static, whatever tensor it is the shape of."""
     if not (isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.shape_to_tensor"):
@@ -156,7 +197,35 @@ def _total_bytes(exprs: Iterable[relax.Expr]) -> int:
 
 
 def _evaluate(mod: tvm.IRModule, bindings: list[relax.VarBinding]) -> dict[relax.Var, relax.Expr]:
-    """Compile and run all bindings as one function; map each Var of a tensor to its value."""
+    """Compile and run all bindings as one function; map each Var of a tensor to its value.
+
+    Where that fails the halves are evaluated, so that only what does not compile remains, and what depends on it.
+    """
+    results: dict[relax.Var, relax.Expr] = {}
+    lost: set[relax.Var] = set()
+    left = [bindings]
+    for _ in range(_MAX_COMPILATIONS):
+        if not left:
+            break
+        some = []
+        for binding in left.pop():
+            if any(leaf in lost for leaf in leaves(binding.value)):
+                lost.add(binding.var)
+            else:
+                some.append(relax.VarBinding(binding.var, substitute(binding.value, results)))
+        found = _evaluate_together(mod, some)
+        if found is not None:
+            results |= found
+            lost |= {b.var for b in some if b.var not in found}  # tuples: another half cannot read them
+        elif len(some) == 1:
+            lost.add(some[0].var)
+        else:
+            left += [some[len(some) // 2 :], some[: len(some) // 2]]
+    return results
+
+
+def _evaluate_together(mod: tvm.IRModule, bindings: list[relax.VarBinding]) -> dict[relax.Var, relax.Expr] | None:
+    """Evaluate all bindings as one function; None where that fails."""
     if not bindings:
         return {}
     try:
@@ -167,8 +236,9 @@ def _evaluate(mod: tvm.IRModule, bindings: list[relax.VarBinding]) -> dict[relax
         arrays = relax.VirtualMachine(executable, tvm.cpu())["main"]()
         return {var: relax.const(arrays[i], str(arrays[i].dtype)) for i, var in enumerate(wanted)}
     except Exception as error:  # a schedule or an intrinsic of another device: these bindings stay as they are
-        debug.say(1, f"constants are not folded: {type(error).__name__}: {str(error).strip()[:200]}")
-        return {}
+        what = bindings[0].var.name if len(bindings) == 1 else f"{len(bindings)} constants together"
+        debug.say(1, f"not folded: {what}: {type(error).__name__}: {last_line(error)}")
+        return None
 
 
 def _module_of(mod: tvm.IRModule, bindings: list[relax.VarBinding]) -> tuple[tvm.IRModule, list[relax.Var]]:

@@ -124,7 +124,8 @@ def _concatenate_some(
     if tensors is None or len(tensors) <= MOST_PIECES:
         return None
     make = relax.DataflowVar if dataflow else relax.Var
-    pieces, made = list(tensors.fields), []
+    pieces: list[relax.Expr] = list(tensors.fields)
+    made: list[relax.Binding] = []
     while len(pieces) > MOST_PIECES:
         joined: list[relax.Expr] = []
         for first in range(0, len(pieces), MOST_PIECES):

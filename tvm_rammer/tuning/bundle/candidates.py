@@ -60,9 +60,9 @@ def make_candidates(folder: pathlib.Path, trials: Sequence[Trial], device: Devic
     Raises
     ------
     ToolError
-        The folder holds something else.
+        The folder holds something else, or times that were measured in it.
     """
-    make_empty(folder, "folder of candidates")
+    make_empty(folder, "folder of candidates", keep=("times.jsonl",))
     files = Files(folder)
     tasks = {t.task.function.key: t.task for t in trials}
     functions = {key: _function(files, task) for key, task in tasks.items()}

@@ -20,6 +20,9 @@ from .lines import TuningLogWarning, read
 
 RKERNELS = "rkernels.jsonl"
 
+WRONG_RESULT = "wrong result"
+"""How the error of a trial begins whose kernel ran and computed something else."""
+
 
 def folder_name(device: DeviceSpec) -> str:
     """The folder of a device in a log, such as `cpu-x86-64-v4-2` or `cuda-h200-sm_90`."""
@@ -36,7 +39,8 @@ def folder_of(root: str | os.PathLike[str], device: DeviceSpec) -> pathlib.Path:
 
 def identity(device: DeviceSpec) -> dict[str, Any]:
     """What of a device decides whether times that were measured on it hold."""
-    return {"name": device.name, "arch": device.arch, "units": device.units}
+    named = {"name": device.name, "arch": device.arch, "units": device.units}
+    return named | {"processor": device.processor} if device.kind == "cpu" else named
 
 
 class TuningLog:
@@ -67,6 +71,7 @@ class TuningLog:
             )
         self._records: dict[str, dict[str, dict[Tiling, MeasuredTime]]] = {}
         self._databases: dict[str, DatabaseReader | None] = {}
+        self._mixed: set[str] = set()
 
     def measured(self, function: Function) -> dict[Tiling, MeasuredTime]:
         """The tilings of a function that were measured on its device; of several records the last one holds.
@@ -85,7 +90,7 @@ class TuningLog:
         device = folder_name(function.device)
         if device not in self._databases:
             folder = folder_of(self.root, function.device)
-            self._databases[device] = DatabaseReader.open(folder)
+            self._databases[device] = None if device in self._mixed else DatabaseReader.open(folder)
         database = self._databases[device]
         return database.kernels(function) if database else ()
 
@@ -99,11 +104,11 @@ class TuningLog:
         folder = folder_of(self.root, device)
         for record in valid_records(read(folder / RKERNELS), folder / RKERNELS):
             if record["device"] != identity(device):
-                others.add("{name} ({arch}, {units} units)".format(**record["device"]))
-            elif record.get("operator_us") is not None:
-                tiling = tiling_of(record)
-                time = MeasuredTime(record["rtask_us"], record["operator_us"], record["code"])
-                found.setdefault(record["function"], {})[tiling] = time
+                others.add(_described(record["device"]))
+            elif (time := _time_of(record)) is not None:
+                found.setdefault(record["function"], {})[tiling_of(record)] = time
+        if others:  # a record of MetaSchedule does not say which of the devices it is of
+            self._mixed.add(folder_name(device))
         if not folder.is_dir():
             others |= {path.parent.name for path in self.root.glob(f"*/{RKERNELS}")}
         if others:
@@ -116,16 +121,44 @@ class TuningLog:
         return found
 
 
+def _described(device: Mapping[str, Any]) -> str:
+    text = "{name} ({arch}, {units} units)".format(**device)
+    return f"{text} of {device['processor']}" if device.get("processor") else text
+
+
+def _time_of(record: Mapping[str, Any]) -> MeasuredTime | None:
+    """What is known of a tiling; None where a trial ended before there was a result."""
+    if record["operator_us"] is not None:
+        return MeasuredTime(record["rtask_us"], record["operator_us"], record["code"])
+    if str(record.get("error", "")).startswith(WRONG_RESULT):
+        return MeasuredTime(0.0, 0.0, record["code"], wrong=True)
+    return None
+
+
 _FIELDS = {"function", "rule", "choices", "num_rtasks", "rtask_us", "operator_us", "run_us", "code", "device"}
 
 
 def valid_records(values: Iterable[Any], path: pathlib.Path) -> Iterator[Mapping[str, Any]]:
     """The lines of `rkernels.jsonl` that have what a record must have; a `TuningLogWarning` for each other one."""
     for value in values:
-        if isinstance(value, dict) and value.keys() >= _FIELDS:
+        if isinstance(value, dict) and value.keys() >= _FIELDS and _is_well_formed(value):
             yield value
         else:
             warnings.warn(f"{path}: {str(value)[:80]} is no record; it is left out", TuningLogWarning, stacklevel=2)
+
+
+def _is_well_formed(record: Mapping[str, Any]) -> bool:
+    device, choices = record["device"], record["choices"]
+    times = (record["rtask_us"], record["operator_us"])
+    return (
+        isinstance(device, dict)
+        and device.keys() >= {"name", "arch", "units"}
+        and isinstance(choices, dict)
+        and all(isinstance(value, int) for value in (*choices.values(), record["num_rtasks"]))
+        and all(time is None or isinstance(time, int | float) for time in times)
+        and isinstance(record["run_us"], list)
+        and all(isinstance(record[name], str) for name in ("function", "rule", "code"))
+    )
 
 
 def tiling_of(record: Mapping[str, Any]) -> Tiling:
