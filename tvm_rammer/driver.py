@@ -161,7 +161,7 @@ def _count_calls(mod: tvm.IRModule) -> int:
 
 @contextlib.contextmanager
 def _guarded(mod: tvm.IRModule) -> Iterator[None]:
-    """Let no exception of TVM's out: it becomes ours, names the operator where that can be known, and keeps its cause."""
+    """Let no exception of TVM's out: it becomes ours, names the operator where it is known, and keeps its cause."""
     try:
         yield
     except RammerError:
