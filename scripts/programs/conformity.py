@@ -20,12 +20,8 @@ assert tvm_rammer.onnx_backend
 def main() -> int:
     """Run the cases; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail where anything is worse than the page says"
-    )
-    parser.add_argument(
-        "--only", default="", metavar="PATTERN", help="cases whose names match; the page stays as it is"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where the page says better")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="of the cases' names; writes nothing")
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     args = parser.parse_args()
     names = [name for name in load_cases() if re.search(args.only, name)]

@@ -3,7 +3,7 @@
     import tvm_rammer.onnx_backend as backend
     outputs = backend.run_model(model, inputs)
 
-Inputs that are really attributes (axes, sizes, scales, a loop's trip count: `COMPILE_TIME` in `relay_passes.onnx`) become
+Inputs that are really attributes (axes, sizes, scales, a loop's trip count: `relay_passes.onnx.compile_time`) become
 constants at the first call with their values; each set of values is compiled once.
 """
 

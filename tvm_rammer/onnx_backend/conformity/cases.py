@@ -25,7 +25,7 @@ ROUNDING = dict.fromkeys(
     ("node/test_dft_inverse", "node/test_dft_inverse_opset19"),
     (1e-6, "NumPy's transform in float32 leaves 2e-7 where the exact result is 0"),
 )
-"""Cases whose expected values are rounded by more than their tolerance, with the absolute one that they are judged by."""
+"""Cases whose expected values are rounded by more than their tolerance; by what absolute one they are judged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,9 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
     Two branches of an If may give one name to values of two types: such a name is left out.
     """
     bare = skeleton(model)
+    for value in bare.graph.output:  # what is declared may be wrong: nobody checks it
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.Clear()
     try:
         bare = onnx.shape_inference.infer_shapes(bare, data_prop=True)
     except Exception:  # an inference that fails knows nothing: TVM's frontend will say what is wrong

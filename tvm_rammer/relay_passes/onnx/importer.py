@@ -199,7 +199,7 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
             if kind in _NO_TYPES:
                 raise UnsupportedOperatorError(
                     f"{describe(node)} has {TensorProto.DataType.Name(kind)} values in {name!r}, for which TVM has no "
-                    f"arithmetic on this device; export the model with 8-bit integers, or with numbers of 16 bits or more"
+                    f"arithmetic here; export the model with 8-bit integers, or with floating point of 16 bits or more"
                 )
         for name in node.output:
             dims = static_dims(types.get(name)) or []

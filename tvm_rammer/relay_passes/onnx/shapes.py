@@ -45,8 +45,8 @@ def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> No
         kind = value.type.WhichOneof("value")
         if kind not in (None, "tensor_type"):
             raise ModelError(
-                f"output {value.name!r}{_maker(graph, value.name)} is of ONNX type {kind}; only tensors can be outputs: "
-                f"leave it out, or return its elements"
+                f"output {value.name!r}{_maker(graph, value.name)} is of ONNX type {kind}; only tensors can be "
+                f"outputs: leave it out, or return its elements"
             )
     _forget_shapes(graph)
 

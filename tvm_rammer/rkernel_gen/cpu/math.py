@@ -61,7 +61,7 @@ def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
 def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """Multiply by the reciprocal of a divisor that is constant along a row, instead of dividing each element.
 
-    The result may differ in its last bit; so a function that rounds divides, or a quantised number would be another one.
+    The result may differ in its last bit; a function that rounds divides, or a quantised number would be another one.
     """
     if _rounds(func):
         return func

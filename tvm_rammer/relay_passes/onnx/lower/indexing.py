@@ -52,7 +52,7 @@ def _compress(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _tile(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Copies along new axes before each, which then become one with it."""
+    """By tables of indices: LLVM's vectors of several remainders are wrong on a processor with AVX-512."""
     dims, repeats = node.dims(0), node.array(1)
     if dims is None:
         return None
@@ -60,10 +60,11 @@ def _tile(node: NodeView, emit: Emitter) -> Emitter | None:
         node.refuse("has repeats that are computed when the model runs", "make them constants (fix_inputs)")
     counts = repeats.tolist()
     node.require(len(counts) == len(dims) and min(counts, default=0) >= 0, f"repeats {counts} for the shape {dims}")
-    value = emit.reshape(node.input(0), [n for size in dims for n in (1, size)])
-    wanted = [n for pair in zip(counts, dims, strict=True) for n in pair]
-    value = emit("Expand", value, emit.constant(np.array(wanted, np.int64)))
-    emit.name(emit.reshape(value, [count * size for count, size in zip(counts, dims, strict=True)]), node.output)
+    value = node.input(0)
+    for axis, (count, size) in enumerate(zip(counts, dims, strict=True)):
+        if count != 1:
+            value = emit("Gather", value, emit.constant(np.tile(np.arange(size), count)), axis=axis)
+    emit.name(value, node.output)
     return emit
 
 
