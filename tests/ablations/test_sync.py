@@ -68,6 +68,7 @@ def test_one_operator_has_nothing_to_wait_for():
     assert not gain.irregular
 
 
+@pytest.mark.slow
 def test_waits_are_predicted_to_gain_on_a_gpu():
     gains = [g for g in predict_gains(range(12), preset("cuda:h200"), **SMALL) if g.operators > 1]
     assert gains

@@ -8,23 +8,18 @@ from onnx import numpy_helper
 
 import tvm_rammer
 from tests.end_to_end.models import by_onnxruntime, image, is_flat
+from tests.marks import slow_but
 from tests.zoo.light_models import narrow_light
 from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.device import host_cpu
 from tvm_rammer.zoo.light import NAMES, expected_output_path, light, light_path
-
-QUICK = {"squeezenet", "shufflenet"}
-
-
-def marked(names):
-    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 def test_there_are_nine_light_models():
     assert len(NAMES) == 9
 
 
-@pytest.mark.parametrize("name", marked(NAMES))
+@pytest.mark.parametrize("name", slow_but(["squeezenet", "shufflenet"], NAMES))
 def test_random_weights_agree_with_onnxruntime_before_the_softmax(name):
     model = narrow_light(name)
     module = tvm_rammer.compile(model)
@@ -39,7 +34,7 @@ def test_random_weights_agree_with_onnxruntime_before_the_softmax(name):
         assert len({k.num_rtasks for k in kernels}) >= 2
 
 
-@pytest.mark.parametrize("name", marked(NAMES))
+@pytest.mark.parametrize("name", slow_but(["squeezenet"], NAMES))
 def test_the_expected_output_of_the_package(name):
     expected = onnx.TensorProto()
     expected.ParseFromString(expected_output_path(name).read_bytes())
@@ -56,7 +51,7 @@ def test_squeezenet_is_one_launch_where_stock_makes_41():
     assert facts["waves"] < 41
 
 
-@pytest.mark.parametrize("mcpu", ["x86-64-v3", "x86-64"])
+@pytest.mark.parametrize("mcpu", slow_but(["x86-64"], ["x86-64-v3", "x86-64"]))
 @pytest.mark.skipif(host_cpu().vector_bytes < 32, reason="this processor does not run AVX2")
 def test_narrower_vectors(mcpu):
     model = light("squeezenet")

@@ -6,6 +6,7 @@ import pytest
 import tvm_rammer
 from tests.end_to_end.models import by_onnxruntime, image
 from tests.end_to_end.random_graphs import random_graph
+from tests.marks import slow_but
 
 
 def check(seed, **how):
@@ -21,7 +22,7 @@ def check(seed, **how):
     return module
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", slow_but(range(4), range(12)))
 def test_a_random_graph_runs_as_rprograms(seed):
     module = check(seed)
     assert module.report()["left_to_stock"] == 0

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import hashlib
-import itertools
 import re
 import shutil
 
@@ -59,7 +58,13 @@ def emulate(plan, source, memory, seed):
         run_emulated(source, launch.kernel, launch.grid, launch.block, launch.shared_bytes, arguments, seed)
 
 
-@pytest.mark.parametrize(("model", "variant"), list(itertools.product(MODELS, VARIANTS)))
+CASES = pytest.mark.parametrize(
+    ("model", "variant"),
+    [pytest.param(m, v, marks=[pytest.mark.slow] * (m == "inception")) for m in MODELS for v in VARIANTS],
+)
+
+
+@CASES
 def test_emulated_runs_with_the_packed_buffers_are_right(pack, model, variant):
     folder, plan, source, reference = pack(model, variant)
     memory = [
@@ -77,7 +82,7 @@ def test_emulated_runs_with_the_packed_buffers_are_right(pack, model, variant):
             assert np.abs(got - want).max() <= 1e-5 * np.abs(want).max()
 
 
-@pytest.mark.parametrize(("model", "variant"), list(itertools.product(MODELS, VARIANTS)))
+@CASES
 def test_launches_fit_the_text(pack, model, variant):
     _, plan, source, _ = pack(model, variant)
     for launch in plan.launches:

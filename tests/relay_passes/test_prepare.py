@@ -10,6 +10,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
+from tests.marks import slow_but
 from tests.zoo.light_models import narrow
 from tvm_rammer.relay_passes import Launch, finish, load_model, partition, prepare, replace_region
 from tvm_rammer.zoo.light import NAMES, light, light_path
@@ -25,10 +26,9 @@ OPERATORS = {
     "inception_v2": 90,
     "densenet121": 242,
 }
-LARGE = {"bvlc_alexnet", "vgg19", "zfnet512"}
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGE)) for n in NAMES])
+@pytest.mark.parametrize("name", slow_but(["squeezenet", "shufflenet"], NAMES))
 def test_light_models_become_one_region(name, target):
     found = partition(prepare(target)(load_model(narrow(onnx.load(light_path(name))))))
     assert found.stock_calls == () and len(found.regions) == 1

@@ -8,6 +8,7 @@ from tvm import s_tir
 
 from tests.emulation.programs import H200
 from tests.functions import chosen
+from tests.marks import slow_but
 from tests.rkernel_gen.cuda.operators import HALF, OPERATORS, check, function_of
 from tvm_rammer.rkernel_gen.cuda.rule import name_for_c
 from tvm_rammer.rkernel_gen.cuda.rules import CUDA_RULES
@@ -44,12 +45,12 @@ def some_kernels(name, func, count=3):
     return made
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", slow_but(RULES, OPERATORS))
 def test_every_tiling_of_an_operator_computes_it(name):
     check(*kernels_of(name))
 
 
-@pytest.mark.parametrize("name", HALF)
+@pytest.mark.parametrize("name", slow_but(["half_conv_groups", "half_max_pool"], HALF))
 def test_every_tiling_of_an_operator_computes_it_in_half_precision(name):
     # The sums of fp16 functions are fp16 too, and are added up in another order.
     check(*kernels_of(name), rtol=2e-2, atol=1e-1)

@@ -1,0 +1,19 @@
+"""Which cases of a parametrised test `./scripts/test --quick` runs."""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import pytest
+
+
+def slow_but(quick: Iterable[Hashable] | Callable[[Any], bool], cases: Iterable[Any]) -> list[Any]:
+    """All cases, for `pytest.mark.parametrize`: those that are not among `quick` are marked as slow.
+
+    Parameters
+    ----------
+    quick : iterable of hashable, or callable
+        The cases that come in each way the code goes, or what is true of them.
+    cases : iterable
+    """
+    chosen = quick if callable(quick) else set(quick).__contains__
+    return [case if chosen(case) else pytest.param(case, marks=pytest.mark.slow) for case in cases]
