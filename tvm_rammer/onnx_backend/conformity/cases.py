@@ -112,7 +112,7 @@ def _data_sets(case: TestCase) -> Iterator[tuple[list[Any], list[Any]]]:
 
 
 def _read(folder: pathlib.Path, side: str, values: Sequence[onnx.ValueInfoProto]) -> list[Any]:
-    found = []
+    found: list[Any] = []
     for number in range(len(list(folder.glob(f"{side}_*.pb")))):
         content = (folder / f"{side}_{number}.pb").read_bytes()
         kind = values[number].type.WhichOneof("value")

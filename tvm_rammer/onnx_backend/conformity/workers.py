@@ -95,7 +95,8 @@ class _Worker:
         if not ready:
             return Verdict(case, operator, HANG, f"no result after {LIMIT_S:.0f} s", seconds)
         try:
-            return replace(self.pipe.recv(), seconds=seconds)
+            told: Verdict = self.pipe.recv()
+            return replace(told, seconds=seconds)
         except (EOFError, OSError):
             self.fit = False
             self._process.join(5)

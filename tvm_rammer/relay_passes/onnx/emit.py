@@ -72,9 +72,11 @@ class NodeView:
         ModelError
         """
         if not holds:
-            raise ModelError(
-                f"{self.node.op_type} {self.node.name or self.output!r} has {what}; export the model again"
-            )
+            self.deny(what)
+
+    def deny(self, what: str) -> NoReturn:
+        """Refuse a node that says something impossible, as `require` does where it does not hold."""
+        raise ModelError(f"{self.node.op_type} {self.node.name or self.output!r} has {what}; export the model again")
 
     def refuse(self, what: str, remedy: str) -> NoReturn:
         """Refuse a node that is legal, and that cannot be compiled.

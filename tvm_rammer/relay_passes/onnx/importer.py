@@ -96,7 +96,7 @@ def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
     return mod
 
 
-class _Importer(ONNXGraphImporter):
+class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
     """TVM's importer, which is told of each operator's type, and says which operator it fails at.
 
     Parameters

@@ -1,6 +1,7 @@
 """Operators that ONNX itself defines by others, where TVM's frontend lacks them or has them only in a simpler form."""
 
 from collections.abc import Callable
+from typing import Any
 
 import onnx
 import onnx.inliner
@@ -54,7 +55,9 @@ def _schema(op: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
         schema = onnx.defs.get_schema(op, version, domain)
     except onnx.defs.SchemaError:
         return None
-    return schema if schema.has_function or schema.has_context_dependent_function else None
+    # onnx's stubs leave out what definitions say of functions.
+    known: Any = schema
+    return schema if known.has_function or known.has_context_dependent_function else None
 
 
 def _expanded(view: NodeView, schema: onnx.defs.OpSchema, model: onnx.ModelProto, emit: Emitter) -> Emitter | None:
@@ -91,7 +94,7 @@ def _expanded(view: NodeView, schema: onnx.defs.OpSchema, model: onnx.ModelProto
 
 
 def _definition(
-    schema: onnx.defs.OpSchema, node: onnx.NodeProto, kinds: list[onnx.TypeProto], opset: int
+    schema: Any, node: onnx.NodeProto, kinds: list[onnx.TypeProto], opset: int
 ) -> onnx.FunctionProto | None:
     """The function of an operator for the types of its inputs."""
     if schema.has_context_dependent_function:

@@ -35,7 +35,7 @@ def _eye_like(node: NodeView, emit: Emitter) -> Emitter | None:
     if dims is None or not elem:
         return None
     node.require(len(dims) == 2, f"the shape {dims}, which has not two axes")
-    emit.name(emit.constant(np.eye(*dims, k=node.attribute("k", 0)).astype(numpy_type(elem))), node.output)
+    emit.name(emit.constant(np.eye(dims[0], dims[1], k=node.attribute("k", 0)).astype(numpy_type(elem))), node.output)
     return emit
 
 
@@ -74,7 +74,7 @@ def _center_crop_pad(node: NodeView, emit: Emitter) -> Emitter | None:
     if dims is None or sizes is None:
         return None
     axes = [a % len(dims) for a in node.attribute("axes", range(len(dims)))]
-    node.require(len(axes) == sizes.size and (sizes > 0).all(), f"sizes {sizes.tolist()} for the axes {axes}")
+    node.require(len(axes) == sizes.size and bool((sizes > 0).all()), f"sizes {sizes.tolist()} for the axes {axes}")
     value, pads = node.input(0), [0] * 2 * len(dims)
     for axis, size in zip(axes, sizes.tolist(), strict=True):
         if size < dims[axis]:
@@ -128,13 +128,15 @@ def _squeeze(node: NodeView, emit: Emitter) -> Emitter | None:
 
 def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
     """With what it leaves out written down: TVM's frontend has other defaults, and keeps fewer on the boundary."""
-    if any(node.input(i) and node.array(i) is None for i in (2, 3, 4)):
+    given = [node.array(i) for i in (2, 3, 4)]
+    if any(node.input(i) and array is None for i, array in zip((2, 3, 4), given, strict=True)):
         node.refuse("has thresholds or a number of boxes that are computed", "make them constants (fix_inputs)")
     if node.node.name.endswith("/complete"):
         return None
-    most = int(node.array(2).item()) if node.input(2) else 0
-    overlap = np.float32(node.array(3).item() if node.input(3) else 0.0)
-    score = np.float32(node.array(4).item() if node.input(4) else np.finfo(np.float32).min)
+    boxes, threshold, least = given
+    most = int(boxes.item()) if boxes is not None else 0
+    overlap = np.float32(threshold.item() if threshold is not None else 0.0)
+    score = np.float32(least.item() if least is not None else np.finfo(np.float32).min)
     inputs = [np.array([most], np.int64), np.nextafter(overlap, np.float32(2)).reshape(1), score.reshape(1)]
     emit.last(
         "NonMaxSuppression", *list(node.node.input)[:2], *map(emit.constant, inputs), outputs=node.node.output,

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from onnx import helper
@@ -152,7 +153,7 @@ def _det(node: NodeView, emit: Emitter) -> Emitter | None:
         node.refuse(f"is of {size} x {size} matrices", f"up to {_MOST_DET} x {_MOST_DET} can be compiled")
     flat = emit.reshape(node.input(0), [*dims[:-2], size * size])
     last = len(dims) - 2
-    minors = {(): emit.constant(np.ones([*dims[:-2], 1], emit.dtype))}
+    minors: dict[tuple[int, ...], str] = {(): emit.constant(np.ones([*dims[:-2], 1], emit.dtype))}
     for row in range(size):
         minors = {
             chosen: _expansion(emit, flat, last, row, size, chosen, minors)
@@ -162,7 +163,15 @@ def _det(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _expansion(emit: Emitter, flat: str, axis: int, row: int, size: int, chosen, minors) -> str:
+def _expansion(
+    emit: Emitter,
+    flat: str,
+    axis: int,
+    row: int,
+    size: int,
+    chosen: tuple[int, ...],
+    minors: Mapping[tuple[int, ...], str],
+) -> str:
     """The minor of the first rows and the chosen columns, by its last row."""
     total = ""
     for place, column in enumerate(chosen):

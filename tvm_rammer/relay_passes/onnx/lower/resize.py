@@ -5,7 +5,7 @@ The forms that TVM's own resizing reads right stay: they cost less than a produc
 
 import math
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from onnx import helper, numpy_helper
 from ..emit import Emitter, NodeView
 
 _NATIVE_LINEAR = ("align_corners", "asymmetric", "half_pixel")
-_ROUNDED = {
+_ROUNDED: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
     "floor": np.floor,
@@ -75,12 +75,14 @@ def _mode(node: NodeView) -> str:
 def _resized(node: NodeView, emit: Emitter, axes: Sequence[_Axis], dims: Sequence[int]) -> Emitter:
     mode, coordinates = _text(node, "mode", "nearest"), _text(node, "coordinate_transformation_mode", "half_pixel")
     node.require(mode in ("nearest", "linear", "cubic"), f"the mode {mode!r}")
-    value, outside = node.input(0), []
+    value = node.input(0)
+    outside: list[tuple[_Axis, np.ndarray]] = []
     for axis in axes:
         x = _read_at(axis, coordinates)
-        node.require(x is not None, f"the coordinate_transformation_mode {coordinates!r}")
+        if x is None:
+            node.deny(f"the coordinate_transformation_mode {coordinates!r}")
         if coordinates == "tf_crop_and_resize":
-            outside.append((axis, (x < 0) | (x > axis.size - 1)))
+            outside.append((axis, np.asarray((x < 0) | (x > axis.size - 1))))
         if mode == "nearest":
             value = _nearest(node, emit, value, axis, x)
         else:
@@ -105,7 +107,7 @@ def _axes(node: NodeView, dims: Sequence[int]) -> list[_Axis]:
     roi, scales, sizes = node.array(1), node.array(2), node.array(3)
     count = len(given)
     if scales is not None and scales.size:
-        node.require(scales.size == count and (scales > 0).all(), f"scales {scales.tolist()} for {count} axes")
+        node.require(scales.size == count and bool((scales > 0).all()), f"scales {scales.tolist()} for {count} axes")
         factors = [float(s) for s in scales]
         outs = [math.floor(dims[a] * s) for a, s in zip(given, factors, strict=True)]
     else:
@@ -169,7 +171,8 @@ def _read_at(axis: _Axis, coordinates: str) -> np.ndarray | None:
 
 def _nearest(node: NodeView, emit: Emitter, value: str, axis: _Axis, x: np.ndarray) -> str:
     rounded = _ROUNDED.get(_text(node, "nearest_mode", "round_prefer_floor"))
-    node.require(rounded is not None, f"the nearest_mode {_text(node, 'nearest_mode', '')!r}")
+    if rounded is None:
+        node.deny(f"the nearest_mode {_text(node, 'nearest_mode', '')!r}")
     index = np.clip(rounded(x), 0, axis.size - 1).astype(np.int64)
     return emit("Gather", value, emit.constant(index), axis=axis.axis)
 
