@@ -117,6 +117,10 @@ def test_results_that_differ_are_not_timed(model, monkeypatch):
         ([1.0, 2.0], [1.0, 2.0], 0.0),
         ([1.0, 2.2], [1.0, 2.0], 0.1),
         ([1.0, np.nan], [1.0, 2.0], np.inf),
+        ([1.0, 2.0], [1.0, np.nan], np.inf),
+        ([1.0, np.inf], [1.0, np.nan], np.inf),
+        ([1.0, np.inf], [1.0, -np.inf], np.inf),
+        ([1.0, np.inf, np.nan], [1.0, np.inf, np.nan], 0.0),
         ([1.0], [1.0, 2.0], np.inf),
     ],
 )

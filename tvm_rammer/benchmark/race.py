@@ -115,13 +115,16 @@ def _numpy(tensor: Any) -> np.ndarray:
 
 
 def relative_error(got: np.ndarray, want: np.ndarray) -> float:
-    """Largest difference over the largest magnitude; infinite where one side is not finite or has another shape."""
+    """Largest difference over the largest magnitude; infinite where other elements are infinite or NaN, or the shapes
+    differ.
+    """
     if got.shape != want.shape:
         return float("inf")
     a, b = got.astype(np.float64), want.astype(np.float64)
-    if not np.array_equal(np.isfinite(a), np.isfinite(b)):
+    finite = np.isfinite(b)
+    if not (np.isfinite(a[finite]).all() and np.array_equal(a[~finite], b[~finite], equal_nan=True)):
         return float("inf")
-    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
+    a, b = a[finite], b[finite]
     if a.size == 0:
         return 0.0
     return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30))

@@ -130,6 +130,31 @@ def test_tuples_of_results(run, whole_tuple):
         np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize("names", ["two fields", "a tuple", "two tuples"])
+def test_a_field_of_two_names_whose_sibling_is_unread(run, names):
+    def body(b, x):
+        parts = split(b, x)
+        other = b.emit(relax.TupleGetItem(parts, 1))
+        if names == "a tuple":
+            pair = b.emit(relax.Tuple([relax.TupleGetItem(parts, 1), other]))
+            again = b.emit(relax.TupleGetItem(pair, 0))
+        else:
+            again = b.emit(relax.TupleGetItem(b.emit(parts) if names == "two tuples" else parts, 1))
+        read = b.emit(relax.op.call_dps_packed("rammer.test.twice", (again,), out_ty=again.ty))
+        return b.emit(relax.Tuple([other, read, again]))
+
+    mod = legal((4,), body)
+    (region,) = partition(mod).regions
+    (operator,) = region.graph.operators
+    launch = Launch(both_halves, "halves", (0,), operator.inputs, (operator.outputs[1],), (((2,), "float32"),))
+    after = replace_region(mod, region, [launch])
+    assert relax.analysis.check_well_formed(after)
+    tvm.register_global_func("rammer.test.twice", lambda a, b: b.copyfrom(2 * a.numpy()), override=True)
+    x = random(4)
+    for got, expected in zip(run(after, x), (x[:2], 2 * x[:2], x[:2]), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
 def nested():
     @I.ir_module
     class Mod:

@@ -9,7 +9,7 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import GlobalVar
+from tvm.ir import Call, GlobalVar, Tuple, TupleGetItem
 
 from ...errors import CodegenError
 from ..bindings import body_blocks, is_alias, leaves, rebuild, typed
@@ -126,6 +126,7 @@ class _Block:
         self.mod, self.region, self.dataflow = mod, region, dataflow
         self.make = relax.DataflowVar if dataflow else relax.Var
         self.made: dict[int, relax.Var] = {}
+        self.partial: dict[relax.Expr, dict[int, relax.Var]] = {}
 
     def items(self, bindings: list[relax.Binding], removed: set[relax.Var], programs: Sequence[Launch]) -> list[_Item]:
         positions = {binding.var: i for i, binding in enumerate(bindings)}
@@ -134,14 +135,18 @@ class _Block:
             items.append(self._launch(launch, number))
             items[-1].after = {positions[self.region.bindings[o]] for o in launch.operators}
         defined = {binding.var for item in items for binding in item.bindings}
+        self._find_partial(removed - defined)
         first = len(items)
         dead = set(removed)
         for i, binding in enumerate(bindings):
             if binding.var in removed or binding.var in defined:
                 continue
+            binding = self._with_made_fields(binding)
             reads = {leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.Var)}
             if (reads & dead) - defined:  # an alias of a value that is no longer computed
                 dead.add(binding.var)
+                if isinstance(binding.value, relax.Var) and binding.value in self.partial:
+                    self.partial[binding.var] = self.partial[binding.value]
                 continue
             barrier = not is_alias(binding) and is_barrier(self.mod, binding.value, self.dataflow)
             items.append(_Item([binding], reads, (1, i), {i}, barrier))
@@ -178,6 +183,32 @@ class _Block:
         own = {binding.var for binding in bindings}
         reads = {leaf for b in bindings for leaf in leaves(b.value) if isinstance(leaf, relax.Var)} - own
         return _Item(bindings, reads, (0, number))
+
+    def _find_partial(self, lost: set[relax.Var]) -> None:
+        """Note which fields there are of tuples that are not bound again, since nobody writes the others."""
+        for operator, var in zip(self.region.graph.operators, self.region.bindings, strict=True):
+            if var in lost and isinstance(var.ty, relax.TupleType):
+                self.partial[var] = {i: self.made[b] for i, b in enumerate(operator.outputs) if b in self.made}
+
+    def _with_made_fields(self, binding: relax.Binding) -> relax.Binding:
+        """A binding that reads the results of launches where it read fields of such tuples."""
+        if not self.partial or not isinstance(binding, relax.VarBinding):
+            return binding
+        value = self._through_fields(binding.value)
+        return binding if value.same_as(binding.value) else relax.VarBinding(binding.var, value)
+
+    def _through_fields(self, expr: relax.Expr) -> relax.Expr:
+        if isinstance(expr, TupleGetItem):
+            return self.partial.get(expr.tuple_value, {}).get(expr.index, expr)
+        if isinstance(expr, Tuple):
+            fields = [self._through_fields(field) for field in expr.fields]
+            changed = any(not a.same_as(b) for a, b in zip(fields, expr.fields, strict=True))
+            return typed(relax.Tuple(fields), expr.ty) if changed else expr
+        if isinstance(expr, Call):
+            args = [self._through_fields(arg) for arg in expr.args]
+            changed = any(not a.same_as(b) for a, b in zip(args, expr.args, strict=True))
+            return Call(expr.op, args, expr.attrs, expr.ty_args, ret_ty=expr.ty) if changed else expr
+        return expr
 
     def _result(self, buffer: int) -> relax.Var:
         expr = self.region.buffer_exprs[buffer]
