@@ -10,6 +10,7 @@ from ..ir import ITEM_BYTES
 from .bindings import body_blocks, is_call
 from .finish import pipeline_of
 from .module_pass import module_pass
+from .passes.bound_chains import BoundChains
 from .passes.check_indices import CheckIndices
 from .passes.drop_dead_blocks import DropDeadBlocks
 from .passes.exact_legalization import exact_legalization
@@ -61,6 +62,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             relax.transform.LegalizeOps(exact_legalization(target)),
             relax.transform.AnnotateTIROpPattern(),
             _mark_patterns(),
+            BoundChains(),
             _fuse(),
             relax.transform.FuseTIR(),
             relax.transform.DeadCodeElimination(),

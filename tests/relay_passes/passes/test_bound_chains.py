@@ -1,0 +1,67 @@
+"""Chains of transcendental functions compile in a time that grows as they do, and are right."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+import tvm_rammer
+from tests.functions import relax_module
+from tvm_rammer.device import host_cpu
+from tvm_rammer.relay_passes import partition, prepare
+from tvm_rammer.relay_passes.passes.bound_chains import MAX_NESTED
+
+TARGET = tvm.target.Target(host_cpu().target_config())
+OPERATORS = {
+    "exp": (relax.op.exp, lambda x: np.exp(x)),
+    "tanh": (relax.op.tanh, lambda x: np.tanh(x)),
+    "sigmoid": (relax.op.sigmoid, lambda x: 1 / (1 + np.exp(-x))),
+    "erf": (relax.op.erf, None),
+}
+
+
+def chain(op, length):
+    def body(x):
+        for _ in range(length):
+            x = op(x)
+        return x
+
+    return relax_module([(3, 20)], body)
+
+
+def operators(length):
+    (region,) = partition(prepare(TARGET)(chain(relax.op.tanh, length))).regions
+    return len(region.graph.operators)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 6, 32])
+def test_chains_are_cut_into_kernels_of_few(length):
+    assert length / MAX_NESTED <= operators(length) <= -(-2 * length // (MAX_NESTED + 1))
+
+
+@pytest.mark.parametrize("length", [6, 32])
+@pytest.mark.parametrize("name", ["tanh", "sigmoid"])
+def test_long_chains_are_right(name, length):
+    op, reference = OPERATORS[name]
+    x = np.random.default_rng(0).standard_normal((3, 20)).astype("float32")
+    expected = x.astype("float64")
+    for _ in range(length):
+        expected = reference(expected)
+    np.testing.assert_allclose(tvm_rammer.compile(chain(op, length))(x), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["exp", "erf"])
+def test_others_compile_too(name):
+    x = np.full((3, 20), -1.0, "float32")
+    assert np.isfinite(tvm_rammer.compile(chain(OPERATORS[name][0], 4))(np.minimum(x, -1))).any()
+
+
+def test_the_cell_of_an_lstm_stays_one_kernel():
+    def cell(i, f, g, c):
+        new = relax.op.add(
+            relax.op.multiply(relax.op.sigmoid(f), c), relax.op.multiply(relax.op.sigmoid(i), relax.op.tanh(g))
+        )
+        return relax.op.tanh(new)
+
+    (region,) = partition(prepare(TARGET)(relax_module([(1, 64)] * 4, cell))).regions
+    assert len(region.graph.operators) == 1
