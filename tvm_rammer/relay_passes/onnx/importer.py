@@ -18,12 +18,9 @@ from ..bindings import dtype_of, static_shape
 from .converters import CONVERTERS, has_own
 from .fold import infer_types, static_dims
 from .inline import all_nodes
-from .read import default_opset, elements
+from .read import MOST_ELEMENTS, default_opset, elements
 
 Types = Mapping[str, onnx.TypeProto.Tensor]
-
-MOST_ELEMENTS = 2**31
-"""Of one tensor: indices are int32."""
 
 _NO_TYPES = frozenset(
     number

@@ -8,7 +8,10 @@ import onnx.inliner
 from google.protobuf.message import DecodeError
 
 from ...errors import ModelError, first_line
-from .inline import subgraphs
+from .inline import all_nodes, subgraphs
+
+MOST_ELEMENTS = 2**31
+"""Of one tensor: indices are int32."""
 
 SMALL_ELEMENTS = 1024
 """Constants of at most so many elements may be a shape: onnx's tools see their values. Weights they do not see."""
@@ -51,11 +54,43 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
         bare = skeleton(proto)
         _complete(bare.graph)
         onnx.checker.check_model(bare)
+        _check_inputs(bare)
+        _check_ranges(bare)
         if proto.functions:
             proto = onnx.inliner.inline_local_functions(proto)
     except Exception as error:
         raise ModelError(f"{what} is not a valid ONNX model: {first_line(error)}; export it again") from error
     return proto
+
+
+def _check_inputs(model: onnx.ModelProto) -> None:
+    """Refuse nodes that leave out an input which they need: onnx's checker lets them pass, TVM's frontend crashes."""
+    versions = {o.domain.removeprefix("ai.onnx"): o.version for o in model.opset_import if o.domain in ("", "ai.onnx")}
+    for node in all_nodes(model.graph):
+        left_out = [i for i, name in enumerate(node.input) if not name]
+        if not left_out or node.domain not in ("", "ai.onnx"):
+            continue
+        formal = onnx.defs.get_schema(node.op_type, versions.get("", 1)).inputs
+        for index in left_out:
+            given = formal[min(index, len(formal) - 1)]
+            if given.option != onnx.defs.OpSchema.FormalParameterOption.Optional:
+                raise ValueError(f"{node.op_type} {node.name or node.output[0]!r} leaves out its input {index}")
+
+
+def _check_ranges(model: onnx.ModelProto) -> None:
+    """Refuse ranges that nobody can hold: onnx's shape inference would write all their values down."""
+    known = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in all_nodes(model.graph):
+        if node.op_type == "Constant":
+            known |= {node.output[0]: a.t for a in node.attribute if a.name == "value"}
+        if node.op_type == "Range" and all(name in known for name in node.input):
+            begin, end, step = (float(onnx.numpy_helper.to_array(known[name]).item()) for name in node.input)
+            count = (end - begin) / step if step else 0.0
+            if count >= MOST_ELEMENTS:
+                raise ValueError(
+                    f"Range {node.name or node.output[0]!r} has {count:.0f} elements, of which less than {MOST_ELEMENTS} "
+                    f"can be addressed"
+                )
 
 
 def _load(path: str) -> onnx.ModelProto:
@@ -100,7 +135,10 @@ def default_opset(model: onnx.ModelProto) -> int:
 
 
 def _complete(graph: onnx.GraphProto) -> None:
-    """Add the shapes of inputs and outputs that onnx's checker wants, although ONNX Runtime does without them."""
+    """Add what onnx's checker wants of inputs and outputs, although others do without: shapes, types of outputs."""
+    for value in graph.output:
+        if value.type.WhichOneof("value") is None:
+            value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
     for value in (*graph.input, *graph.output):
         kind = value.type.tensor_type
         if value.type.WhichOneof("value") == "tensor_type" and not kind.HasField("shape"):

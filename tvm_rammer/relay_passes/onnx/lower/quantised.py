@@ -1,12 +1,14 @@
 """Integer products and quantised operators in floating point: ONNX's own, and those of ONNX Runtime's quantiser.
 
 Sums of products of 8-bit numbers are exact in float32 up to 2**24. Where weights may lead beyond and the result is an
-integer, they are cut into two parts, whose sums stay below with any 4,096 terms. Quantised results are rounded anyway.
+integer, they are cut into two parts, whose sums stay below with any 4,096 terms; longer sums are made in float64.
+Quantised results are rounded anyway.
 
 Operators that would quantise what they read while they run (DynamicQuantizeLSTM) do not: here nothing becomes faster by
 it, and results only less precise.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +21,8 @@ _EXACT = 2**24
 _HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _MOST = 255
 """The largest difference of an 8-bit number and its zero point."""
+_MOST_TERMS = 4096
+"""Of a sum whose weights are cut into parts; longer sums are made in float64."""
 _PART = 16
 """Weights are cut into multiples of this, and the rest."""
 
@@ -74,15 +78,30 @@ class _Quantised:
             self._emit.reals[self._node.output] = real
         return self._emit
 
-    def whole(self, product: Callable[[str], str], weights: str, worst: float) -> tuple[str, str]:
-        """A product of integers with weights, as int32 and as float32; `worst`: the largest sum there may be."""
+    def whole(
+        self, product: Callable[[str, str], str], data: str, weights: str, worst: float, terms: int
+    ) -> tuple[str, str]:
+        """A product of integers with weights, as int32 and as float32.
+
+        Parameters
+        ----------
+        product : callable
+            Of data and weights.
+        worst : float
+            The largest sum there may be.
+        terms : int
+            How many are summed up.
+        """
         emit = self._emit
         if worst <= _EXACT:
-            value = product(weights)
+            value = product(data, weights)
             return emit("Cast", value, to=TensorProto.INT32), value
+        if terms > _MOST_TERMS:
+            value = product(*(emit("Cast", part, to=TensorProto.DOUBLE) for part in (data, weights)))
+            return emit("Cast", value, to=TensorProto.INT32), emit("Cast", value, to=TensorProto.FLOAT)
         high = emit("Floor", emit("Mul", weights, emit.number(1 / _PART)))
         low = emit("Sub", weights, emit("Mul", high, emit.number(_PART)))
-        high, low = product(high), product(low)
+        high, low = product(data, high), product(data, low)
         value = emit("Add", emit("Mul", high, emit.number(_PART)), low)
         high, low = (emit("Cast", part, to=TensorProto.INT32) for part in (high, low))
         return emit("Add", emit("Mul", high, emit.constant(np.array(_PART, np.int32))), low), value
@@ -108,7 +127,8 @@ def _conv_integer(node: NodeView, emit: Emitter) -> Emitter | None:
         return None
     data, weights = q.number(0, 2), q.number(1, 3, [-1] + [1] * (len(dims) - 1))
     worst = _worst(node, 1, 3, lambda rank: range(1, rank))
-    return q.give(*q.whole(lambda w: emit("Conv", data, w, **given), weights, worst))
+    terms = math.prod(dims[1:])
+    return q.give(*q.whole(lambda d, w: emit("Conv", d, w, **given), data, weights, worst, terms))
 
 
 def _integer_matmul(node: NodeView, emit: Emitter, zero: int) -> tuple[str, str]:
@@ -116,7 +136,8 @@ def _integer_matmul(node: NodeView, emit: Emitter, zero: int) -> tuple[str, str]
     q = _Quantised(node, emit)
     data, weights = q.number(0, zero, (-1, 1)), q.number(1, zero + 1)
     worst = _worst(node, 1, zero + 1, lambda rank: [max(0, rank - 2)])
-    return q.whole(lambda w: emit("MatMul", data, w), weights, worst)
+    terms = (node.dims(1) or [_MOST_TERMS + 1])[-2:][0]
+    return q.whole(lambda d, w: emit("MatMul", d, w), data, weights, worst, terms)
 
 
 def _matmul_integer(node: NodeView, emit: Emitter) -> Emitter | None:

@@ -1,0 +1,201 @@
+"""What TVM's frontend computes wrong for some values, types or forms, against ONNX's reference."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from tvm_rammer.errors import ModelError, UnsupportedOperatorError
+from tvm_rammer.relay_passes import load_model
+
+from ...models import model, node, random, tensor, value
+from .judge import by_reference
+
+
+def check(run, op, arrays, constants=(), outputs=1, opset=21, **attributes):
+    """One operator; a constant is an array after the inputs."""
+    names = [f"i{n}" for n in range(len(arrays))]
+    fixed = [f"c{n}" if c is not None else "" for n, c in enumerate(constants)]
+    inputs = [value(n, a.shape, TensorProto.DataType.Value(kind_of(a))) for n, a in zip(names, arrays, strict=True)]
+    results = [f"y{n}" for n in range(outputs)]
+    tensors = [tensor(n, c) for n, c in zip(fixed, constants, strict=True) if c is not None]
+    proto = model([node(op, [*names, *fixed], results, **attributes)], inputs, results, tensors, opset=opset, ir=10)
+    return by_reference(run, proto, **dict(zip(names, arrays, strict=True)))
+
+
+def kind_of(array):
+    return {"float32": "FLOAT", "float64": "DOUBLE"}.get(str(array.dtype), str(array.dtype).upper())
+
+
+INF = np.array([1, np.inf, -np.inf, np.nan, 0], "float32")
+
+
+@pytest.mark.parametrize(("positive", "negative"), [(0, 1), (1, 0), (1, 1)])
+def test_one_sided_isinf(positive, negative, run):
+    check(run, "IsInf", [INF], detect_positive=positive, detect_negative=negative)
+
+
+def test_the_remainder_has_the_divisors_sign(run):
+    x = np.array([5.3, -5.3, 5.3, -5.3, 3, -3, 0], "float32")
+    check(run, "Mod", [x, np.array([2, 2, -2, -2, np.inf, np.inf, 2], "float32")], fmod=1)
+
+
+@pytest.mark.parametrize("exponent", ["int32", "int64", "float32"])
+@pytest.mark.parametrize("base", ["int32", "int64", "float32"])
+def test_powers_have_the_type_of_the_base(base, exponent, run):
+    check(run, "Pow", [np.array([1, 2, -3, 7], base), np.array([0, 5, 3, 2], exponent)])
+
+
+def test_shifts_by_more_bits_than_there_are(run):
+    check(run, "BitShift", [np.array([1, 3, 255], "uint8"), np.array([1, 7, 7], "uint8")], direction="LEFT")
+
+
+def test_extremes_of_truth_values(run):
+    check(run, "ReduceMax", [np.array([[True, False], [False, False]])], [np.array([1])])
+    check(run, "ReduceMin", [np.array([[True, True], [True, False]])], [np.array([1])])
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("kind", ["int64", "int32", "float32"])
+def test_one_hot_has_the_type_of_its_values(axis, kind, run):
+    index = np.array([[0, 3, -1], [7, 2, 1]])
+    check(run, "OneHot", [index], [np.array(5), np.array([2, 9], kind)], axis=axis)
+
+
+def test_compress_by_a_constant_mask(run):
+    check(run, "Compress", [random(3, 4)], [np.array([True, False, True])], axis=0)
+    check(run, "Compress", [random(3, 4)], [np.array([False, True, True, False, True])])
+
+
+def test_identity_matrix_of_another_type(run):
+    check(run, "EyeLike", [random(3, 4)], dtype=int(TensorProto.INT32), k=1)
+
+
+def test_the_middle_of_an_image(run):
+    check(run, "CenterCropPad", [random(7, 4, 3)], [np.array([4, 7])], axes=[0, 1])
+
+
+@pytest.mark.parametrize("repeats", [(7, 6, 4, 2), (1, 3, 1, 2)])
+def test_tile(repeats, run):
+    check(run, "Tile", [random(2, 3, 4, 5)], [np.array(repeats)])
+
+
+def test_dropout_that_infers_returns_a_mask(run):
+    check(run, "Dropout", [random(3, 4)], outputs=2)
+
+
+def test_dropout_that_trains_is_refused():
+    proto = model(
+        [node("Dropout", ["x", "r", "t"], ["y"])], [value("x", [3])], ["y"],
+        [tensor("r", np.float32(0.5)), tensor("t", np.array(True))],
+    )  # fmt: skip
+    with pytest.raises(UnsupportedOperatorError, match="Dropout 'y' drops elements at random"):
+        load_model(proto)
+
+
+def test_batch_normalization_that_trains(run):
+    constants = [np.abs(random(3, seed=n)) + 0.5 for n in range(4)]
+    check(run, "BatchNormalization", [random(2, 3, 4, 5)], constants, outputs=3, training_mode=1)
+
+
+@pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_UPPER"])
+def test_transposed_convolution_of_an_output_shape(auto_pad, run):
+    weights = random(2, 3, 3, 3)
+    given = {} if auto_pad == "NOTSET" else {"auto_pad": auto_pad}
+    check(run, "ConvTranspose", [random(1, 2, 3, 3)], [weights], output_shape=[10, 8], strides=[3, 2], **given)
+
+
+def test_the_positions_of_maxima(run):
+    check(run, "MaxPool", [random(1, 2, 6, 6)], outputs=2, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_determinant(size, run):
+    check(run, "Det", [random(2, size, size)])
+
+
+def test_determinant_of_large_matrices_is_refused():
+    with pytest.raises(UnsupportedOperatorError, match="Det 'y' is of 9 x 9 matrices"):
+        load_model(model([node("Det", ["x"], ["y"])], [value("x", [9, 9])], ["y"]))
+
+
+@pytest.mark.parametrize("to", ["INT32", "UINT32", "FLOAT"])
+def test_the_same_bits_as_another_type(to, run):
+    check(run, "BitCast", [random(3, 4)], opset=26, to=TensorProto.DataType.Value(to))
+
+
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("exclusive", [0, 1])
+def test_running_products(reverse, exclusive, run):
+    check(run, "CumProd", [random(3, 4)], [np.array(1)], opset=26, reverse=reverse, exclusive=exclusive)
+
+
+def test_boxes_whose_overlap_is_the_threshold_stay(run):
+    boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 2], [0, 5, 1, 6], [0, 0, 1, 1]]], "float32")
+    scores = np.array([[[0.9, 0.8, -0.5, 0.7]]], "float32")
+    fixed = [np.array([3]), np.array([0.5], "float32")]
+    check(run, "NonMaxSuppression", [boxes, scores], fixed)
+
+
+def test_a_position_in_a_sequence_counts_from_the_back(run):
+    nodes = [
+        node("SequenceConstruct", ["x", "z"], ["s"]),
+        node("SequenceInsert", ["s", "w", "last"], ["t"]),
+        node("SequenceAt", ["t", "last"], ["y"]),
+    ]
+    inputs = [value(n, [2]) for n in ("x", "z", "w")]
+    proto = model(nodes, inputs, ["y"], [tensor("last", np.int64(-1))])
+    by_reference(run, proto, x=random(2), z=random(2, seed=1), w=random(2, seed=2))
+
+
+@pytest.mark.parametrize("kind", ["FLOAT8E4M3FN", "INT4", "FLOAT4E2M1"])
+def test_types_without_arithmetic_are_refused(kind):
+    to = TensorProto.DataType.Value(kind)
+    nodes = [node("Cast", ["x"], ["h"], to=to), node("Cast", ["h"], ["y"], to=1)]
+    with pytest.raises(UnsupportedOperatorError, match=f"Cast 'h' has {kind} values"):
+        load_model(model(nodes, [value("x", [3])], ["y"], opset=25, ir=11))
+
+
+@pytest.mark.parametrize("op", ["Range", "ConstantOfShape", "Expand"])
+def test_what_cannot_be_addressed_is_refused(op):
+    shape, number = np.array([10**6, 10**5]), [np.int64(0), np.int64(10**11), np.int64(1)]
+    constants = [tensor(f"c{i}", n) for i, n in enumerate(number)] if op == "Range" else [tensor("c0", shape)]
+    inputs = ["x", "c0"] if op == "Expand" else [c.name for c in constants]
+    nodes = [node(op, inputs, ["h"]), node("Cast", ["h"], ["f"], to=1), node("Add", ["f", "x"], ["y"])]
+    with pytest.raises(ModelError, match=r"elements, of which less than 2147483648 can be addressed"):
+        load_model(model(nodes, [value("x", [1])], ["y"], constants))
+
+
+def test_an_input_that_is_needed_cannot_be_left_out():
+    with pytest.raises(ModelError, match="Concat 'y' leaves out its input 1"):
+        load_model(model([node("Concat", ["x", "", "x"], ["y"], axis=0)], [value("x", [2])], ["y"]))
+
+
+def test_integer_products_of_many_terms_are_exact(run):
+    """More than 2**24 in each of two parts: float32 would be off by hundreds."""
+    weights = np.full((4608, 4), 255, "uint8")
+    weights[::3] = 254
+    check(run, "MatMulInteger", [np.full((2, 4608), 255, "uint8")], [weights])
+
+
+def test_what_replaces_what_replaced_a_node_has_names_of_its_own(run):
+    """A power of integers becomes a cast, which becomes others: all are made for the same result."""
+    x, exponent = np.array([3, -2], "int32"), np.array([2, 3], "float32")
+    mod = check(run, "Pow", [x, exponent])
+    assert len(mod["main"].params) == 2
+
+
+def test_values_of_two_inlined_branches_have_two_names(run):
+    """Branches that are inlined one after the other, each with a value of the same name."""
+
+    def branch(op):
+        return helper.make_graph([node(op, ["x"], ["inner"])], op, [], [value("inner", None)])
+
+    nodes = [
+        node("If", ["c"], ["a"], then_branch=branch("Relu"), else_branch=branch("Neg")),
+        node("ReverseSequence", ["a", "n"], ["r"], time_axis=0, batch_axis=1),
+        node("If", ["c"], ["b"], then_branch=branch("Neg"), else_branch=branch("Relu")),
+        node("Sub", ["r", "b"], ["y"]),
+    ]
+    constants = [tensor("c", np.array(True)), tensor("n", np.array([3, 3]))]
+    proto = model(nodes, [value("x", [3, 2])], ["y"], constants)
+    by_reference(run, proto, x=random(3, 2))
