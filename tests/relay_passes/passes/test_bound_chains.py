@@ -50,6 +50,22 @@ def test_long_chains_are_right(name, length):
     np.testing.assert_allclose(tvm_rammer.compile(chain(op, length))(x), expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("length", [12, 40])
+def test_what_is_read_twice_is_not_there_any_number_of_times(length):
+    def body(x):
+        for _ in range(length):
+            x = relax.op.multiply(x, x)
+        return x
+
+    x = np.full((3, 20), 1.0 + 2.0**-12, "float32")
+    got = tvm_rammer.compile(relax_module([(3, 20)], body))(x)
+    expected = x
+    with np.errstate(over="ignore"):
+        for _ in range(length):
+            expected = expected * expected
+    np.testing.assert_array_equal(got, expected)
+
+
 @pytest.mark.parametrize("name", ["exp", "erf"])
 def test_others_compile_too(name):
     x = np.full((3, 20), -1.0, "float32")

@@ -1,7 +1,8 @@
-"""Bound how many transcendental functions fusion puts into one another.
+"""Bound how much fusion puts into one function.
 
-A kernel has exp, tanh, sigmoid and erf as arithmetic that reads its argument several times. TVM's passes visit what is
-within a bound variable twice, so a chain of n such functions in one kernel takes 2^n as long to compile.
+What is fused is inlined where it is read, so a value that is read twice is there twice, and a chain of n squares is 2^n
+products. And a kernel has exp, tanh, sigmoid and erf as arithmetic within a bound variable; TVM's passes visit what is
+in one twice, so that a chain of n such functions in one kernel takes 2^n as long to compile.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,9 @@ from ..module_pass import module_pass
 
 MAX_NESTED = 2
 """Functions within one another: as in the cell of an LSTM, tanh of a sum of sigmoids."""
+
+MAX_SIZE = 64
+"""Operators in one function, counted as often as they are read."""
 
 OPAQUE = 8
 """TVM's `op_pattern` of what is never fused."""
@@ -41,8 +45,6 @@ def _bound_chains(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRM
         for var, func in mod.functions_items()
         if isinstance(func, tirx.PrimFunc)
     }
-    if not any(nested.values()):
-        return mod
     made = mod.clone()
     for var, func in mod.functions_items():
         if isinstance(func, relax.Function) and isinstance(func.body, relax.SeqExpr):
@@ -63,6 +65,7 @@ def _is_transcendental(func: tirx.PrimFunc) -> bool:
 def _bounded(mod: tvm.IRModule, func: relax.Function, nested: Mapping[GlobalVar, bool]) -> relax.Function | None:
     """The function with calls of what is not fused where a chain gets too long; None where none does."""
     depth: dict[relax.Var, int] = {}
+    size: dict[relax.Var, int] = {}
     apart: dict[GlobalVar, GlobalVar] = {}
     blocks = []
     for block in body_blocks(func):
@@ -70,11 +73,12 @@ def _bounded(mod: tvm.IRModule, func: relax.Function, nested: Mapping[GlobalVar,
         for binding in block.bindings:
             callee = binding.value.args[0] if is_call(binding.value, ("relax.call_tir",)) else None
             pattern = int(mod[callee].attrs.get("op_pattern", OPAQUE)) if callee in nested else OPAQUE
-            read = (leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.Var))
+            read = [leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.Var)]
             if pattern in _FUSES_WITH_PRODUCERS:
                 depth[binding.var] = max((depth.get(var, 0) for var in read), default=0) + nested[callee]
-            if depth.get(binding.var, 0) > MAX_NESTED:
-                depth[binding.var] = 0
+                size[binding.var] = 1 + sum(size.get(var, 0) for var in read)
+            if depth.get(binding.var, 0) > MAX_NESTED or size.get(binding.var, 0) > MAX_SIZE:
+                depth[binding.var] = size[binding.var] = 0
                 if callee not in apart:
                     apart[callee] = _never_fused(mod, callee)
                 call = binding.value
