@@ -81,14 +81,14 @@ def _check_ranges(model: onnx.ModelProto) -> None:
     known = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in all_nodes(model.graph):
         if node.op_type == "Constant":
-            known |= {node.output[0]: a.t for a in node.attribute if a.name == "value"}
+            known.update((node.output[0], a.t) for a in node.attribute if a.name == "value")
         if node.op_type == "Range" and all(name in known for name in node.input):
             begin, end, step = (float(onnx.numpy_helper.to_array(known[name]).item()) for name in node.input)
             count = (end - begin) / step if step else 0.0
             if count >= MOST_ELEMENTS:
                 raise ValueError(
-                    f"Range {node.name or node.output[0]!r} has {count:.0f} elements, of which less than {MOST_ELEMENTS} "
-                    f"can be addressed"
+                    f"Range {node.name or node.output[0]!r} has {count:.0f} elements, of which less than "
+                    f"{MOST_ELEMENTS} can be addressed"
                 )
 
 
