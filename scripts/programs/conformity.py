@@ -8,6 +8,8 @@ import sys
 import time
 from collections import Counter
 
+os.environ.setdefault("TVM_NUM_THREADS", "1")  # a child for each core: with more threads they would wait for cores
+
 import tvm_rammer.onnx_backend  # TVM, once for all children
 from tvm_rammer.onnx_backend.conformity.cases import OUTCOMES, REFUSED, RIGHT, Verdict, load_cases
 from tvm_rammer.onnx_backend.conformity.report import committed, markdown
@@ -15,6 +17,7 @@ from tvm_rammer.onnx_backend.conformity.workers import run_cases
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "conformity.md"
 assert tvm_rammer.onnx_backend
+_done: list[str] = []
 
 
 def main() -> int:
@@ -42,6 +45,9 @@ def main() -> int:
 
 
 def _tell(verdict: Verdict) -> None:
+    _done.append(verdict.outcome)
+    if len(_done) % 100 == 0:
+        print(f"{len(_done)} cases", file=sys.stderr, flush=True)
     if verdict.outcome not in (RIGHT, REFUSED):
         print(f"{verdict.outcome:8} {verdict.name}: {verdict.message}", flush=True)
 

@@ -6,7 +6,9 @@
     convert_opset  operators of old opsets, or that TVM's frontend would misread, become others
     lower/         operators that the frontend lacks become some that it has; recurrence and loops are unrolled
     fold           what depends on constants and static shapes is computed
-    importer       what is left goes through TVM's frontend
+    importer       what is left goes through TVM's frontend, and is compared with onnx's shape inference
+    converters     operators that go to Relax by a converter of ours
+    compile_time   which inputs are really attributes
     inline, emit   tools: subgraphs in the place of their nodes, nodes in the place of one
 
 A model file goes in, a Relax module of static shapes comes out (`load_model` calls these in their order).

@@ -81,16 +81,15 @@ def _check_ranges(model: onnx.ModelProto) -> None:
     """Refuse ranges that nobody can hold: onnx's shape inference would write all their values down."""
     known = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in all_nodes(model.graph):
-        value = next((a.t for a in node.attribute if a.name == "value"), None)
-        if node.op_type == "Constant" and value is not None:
-            known[node.output[0]] = value
+        if node.op_type == "Constant":
+            known.update((node.output[0], a.t) for a in node.attribute if a.name == "value")
         if node.op_type == "Range" and all(name in known for name in node.input):
             begin, end, step = (float(onnx.numpy_helper.to_array(known[name]).item()) for name in node.input)
             count = (end - begin) / step if step else 0.0
             if count >= MOST_ELEMENTS:
                 raise ValueError(
-                    f"Range {node.name or node.output[0]!r} has {count:.0f} elements; fewer than {MOST_ELEMENTS} "
-                    f"can be addressed"
+                    f"Range {node.name or node.output[0]!r} has {count:.0f} elements, of which less than "
+                    f"{MOST_ELEMENTS} can be addressed"
                 )
 
 

@@ -97,11 +97,11 @@ def test_batch_normalization_that_trains(run):
     check(run, "BatchNormalization", [random(2, 3, 4, 5)], constants, outputs=3, training_mode=1)
 
 
-@pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_UPPER"])
-def test_transposed_convolution_of_an_output_shape(auto_pad, run):
+@pytest.mark.parametrize(("auto_pad", "shape"), [("NOTSET", [10, 8]), ("SAME_UPPER", [8, 6])])
+def test_transposed_convolution_of_an_output_shape(auto_pad, shape, run):
     weights = random(2, 3, 3, 3)
     given = {} if auto_pad == "NOTSET" else {"auto_pad": auto_pad}
-    check(run, "ConvTranspose", [random(1, 2, 3, 3)], [weights], output_shape=[10, 8], strides=[3, 2], **given)
+    check(run, "ConvTranspose", [random(1, 2, 3, 3)], [weights], output_shape=shape, strides=[3, 2], **given)
 
 
 def test_the_positions_of_maxima(run):

@@ -1,6 +1,11 @@
 """ONNX operators that TVM's frontend lacks, in terms of those that it has. A new operator goes into `operators`.
 
     operators         single operators: a table says which function lowers which
+    elementwise       element by element: powers, remainders, shifts
+    indexing          by constant indices and masks: OneHot, Tile, Compress
+    layers            forms of layers: of training, with further results
+    resize            Resize and Upsample, by constant matrices
+    functions         what ONNX itself defines by others
     quantised         integer products and quantised operators, in floating point
     spectra           Fourier transforms of a known length, as products
     recurrent, cells  LSTM, GRU and RNN layers, step by step

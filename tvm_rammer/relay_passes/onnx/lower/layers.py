@@ -74,15 +74,19 @@ def _conv_transpose(node: NodeView, emit: Emitter) -> Emitter | None:
     dilations = attributes.get("dilations", [1] * spatial)
     more = list(attributes.get("output_padding", [0] * spatial))
     begins, ends = [0] * spatial, [0] * spatial
-    upper = attributes.get("auto_pad", b"NOTSET") == b"SAME_UPPER"
+    auto = attributes.get("auto_pad", b"NOTSET")
     for a in range(spatial):
         reach = (weights[2 + a] - 1) * dilations[a] + 1
         total = strides[a] * (dims[2 + a] - 1) + more[a] + reach - wanted[a]
+        if total < 0 and auto != b"NOTSET":
+            node.refuse(
+                "has an output_shape larger than all that it makes, and auto_pad", "give pads and output_padding"
+            )
         if total < 0:
             more[a] -= total
             total = 0
         small, large = total // 2, total - total // 2
-        begins[a], ends[a] = (small, large) if upper else (large, small)
+        begins[a], ends[a] = (small, large) if auto == b"SAME_UPPER" else (large, small)
     kept = {n: v for n, v in attributes.items() if n not in ("output_shape", "auto_pad", "pads", "output_padding")}
     emit.last(
         "ConvTranspose", *node.node.input, outputs=node.node.output,
