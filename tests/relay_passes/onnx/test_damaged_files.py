@@ -66,8 +66,8 @@ def test_damaged_files(tmp_path, seed):
 @pytest.mark.slow
 def test_many_damaged_files_do_not_crash_the_process(tmp_path):
     code = (
-        f"import pathlib, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parents[1])!r})\n"
-        "from relay_passes.test_fuzz import load_all\n"
+        f"import pathlib, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parents[3])!r})\n"
+        "from tests.relay_passes.onnx.test_damaged_files import load_all\n"
         f"for seed in range(100, 120): load_all(pathlib.Path({str(tmp_path)!r}), seed, 100)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=500)
