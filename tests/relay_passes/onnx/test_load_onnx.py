@@ -188,7 +188,6 @@ def test_external_data(tmp_path, run):
 
 def test_all_unsupported_operators_are_listed_with_counts():
     nodes = [
-<<<<<<< HEAD
         node("Odd", ["x"], ["d"], name="volume", domain="mine"),
         node("Odd", ["x"], ["d2"], domain="mine"),
         node("Strange", ["x"], ["z"], domain="mine"),
@@ -199,18 +198,6 @@ def test_all_unsupported_operators_are_listed_with_counts():
         load_model(proto)
     text = str(caught.value)
     assert "mine.Odd (2 x, e.g. 'volume')" in text and "mine.Strange (1 x" in text
-=======
-        node("Strange", ["x"], ["d"], name="volume", domain="mine"),
-        node("Strange", ["x"], ["d2"], domain="mine"),
-        node("Binarizer", ["x"], ["z"], domain="ai.onnx.ml"),
-    ]
-    proto = model(nodes, [value("x", [3, 1, 1])], ["d", "d2", "z"])
-    proto.opset_import.extend([helper.make_opsetid("mine", 1), helper.make_opsetid("ai.onnx.ml", 3)])
-    with pytest.raises(UnsupportedOperatorError) as caught:
-        load_model(proto)
-    text = str(caught.value)
-    assert "mine.Strange (2 x, e.g. 'volume')" in text and "ai.onnx.ml.Binarizer (1 x, e.g. 'z')" in text
->>>>>>> onnx
 
 
 def test_a_custom_domain_is_not_mistaken_for_onnx():
