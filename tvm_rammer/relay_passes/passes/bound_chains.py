@@ -18,8 +18,8 @@ from ..module_pass import module_pass
 MAX_NESTED = 2
 """Functions within one another: as in the cell of an LSTM, tanh of a sum of sigmoids."""
 
-MAX_SIZE = 64
-"""Operators in one function, counted as often as they are read."""
+MAX_COPIES = 64
+"""So often is a value in a function that only one of its operators reads from outside."""
 
 OPAQUE = 8
 """TVM's `op_pattern` of what is never fused."""
@@ -65,7 +65,7 @@ def _is_transcendental(func: tirx.PrimFunc) -> bool:
 def _bounded(mod: tvm.IRModule, func: relax.Function, nested: Mapping[GlobalVar, bool]) -> relax.Function | None:
     """The function with calls of what is not fused where a chain gets too long; None where none does."""
     depth: dict[relax.Var, int] = {}
-    size: dict[relax.Var, int] = {}
+    copies: dict[relax.Var, int] = {}
     apart: dict[GlobalVar, GlobalVar] = {}
     blocks = []
     for block in body_blocks(func):
@@ -76,9 +76,9 @@ def _bounded(mod: tvm.IRModule, func: relax.Function, nested: Mapping[GlobalVar,
             read = [leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.Var)]
             if pattern in _FUSES_WITH_PRODUCERS:
                 depth[binding.var] = max((depth.get(var, 0) for var in read), default=0) + nested[callee]
-                size[binding.var] = 1 + sum(size.get(var, 0) for var in read)
-            if depth.get(binding.var, 0) > MAX_NESTED or size.get(binding.var, 0) > MAX_SIZE:
-                depth[binding.var] = size[binding.var] = 0
+                copies[binding.var] = max(1, sum(copies.get(var, 0) for var in read))
+            if depth.get(binding.var, 0) > MAX_NESTED or copies.get(binding.var, 0) > MAX_COPIES:
+                depth[binding.var] = copies[binding.var] = 0
                 if callee not in apart:
                     apart[callee] = _never_fused(mod, callee)
                 call = binding.value
