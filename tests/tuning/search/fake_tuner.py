@@ -43,5 +43,5 @@ class FakeModel:
 
 
 bench.KernelBench = FakeBench
-search.CostModel = FakeModel
+search.LearnedCostModel = FakeModel
 sys.exit(cli.main(sys.argv[2:]))
