@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -20,9 +20,13 @@ ALIGNMENT = 256
 
 _ENTRY = """
 extern "C" const char* emu_run(
-    const int* shape, unsigned long long shared_bytes, unsigned long long seed, void** args) {{
+    const int* shape, unsigned long long shared_bytes, unsigned long long seed, void** args, char* memory,
+    unsigned long long bytes) {{
   emu::Dim3 grid{{shape[0], shape[1], shape[2]}}, block{{shape[3], shape[4], shape[5]}};
-  emu::run(grid, block, shared_bytes, seed, [=] {{ {kernel}({arguments}); }});
+  emu::run(grid, block, shared_bytes, seed, memory, bytes, [=] {{
+    emu::View& view = emu::now->block->view;
+    {kernel}({arguments});
+  }});
   return emu::failure.empty() ? nullptr : emu::failure.c_str();
 }}
 """
@@ -40,6 +44,7 @@ def run_emulated(
     shared_bytes: int,
     args: dict[str, np.ndarray],
     seed: int,
+    read_only: Collection[str] = (),
 ) -> None:
     """Run a kernel; what it writes is in `args` afterwards.
 
@@ -56,7 +61,10 @@ def run_emulated(
     args : dict of str to numpy.ndarray
         Arrays by the kernel's parameter names, `_ptr` left off. TVM orders parameters by name.
     seed : int
-        Decides the order in which threads run.
+        Decides the order in which threads run, and how weak memory is: every third seed has one memory for all
+        blocks, every third one in which nothing moves but by release and acquire.
+    read_only : collection of str
+        Those that the kernel must not write.
 
     Raises
     ------
@@ -65,18 +73,28 @@ def run_emulated(
     """
     library = _library(source, kernel)
     names = [name.removesuffix("_ptr") for name, _ in kernel_parameters(source, kernel)]
-    guarded = {name: _guarded(args[name]) for name in names}
-    pointers = (ctypes.c_void_p * len(names))(*(guarded[n][GUARD:].ctypes.data for n in names))
+    memory, starts = _global_memory({n: args[n] for n in names}, [n for n in names if n not in read_only])
+    pointers = (ctypes.c_void_p * len(names))(*(memory[starts[n] :].ctypes.data for n in names))
     shape = (ctypes.c_int * 6)(*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
-    failure = library.emu_run(shape, shared_bytes, seed, pointers)
+    written = max((starts[n] + args[n].nbytes for n in names if n not in read_only), default=0)
+    nbytes = -(-(written + GUARD) // ALIGNMENT) * ALIGNMENT if written else 0
+    failure = library.emu_run(shape, shared_bytes, seed, pointers, memory.ctypes.data, nbytes)
     if failure:
         raise EmulationError(failure.decode())
-    for name in names:
-        memory, array = guarded[name], args[name]
-        if not ((memory[:GUARD] == 0xFF).all() and (memory[GUARD + array.nbytes :] == 0xFF).all()):
-            raise EmulationError(f"{name}: a write before its start or after its end")
-        if array.flags.writeable:
-            array[...] = memory[GUARD : GUARD + array.nbytes].view(array.dtype).reshape(array.shape)
+    before, end = "all arrays", 0
+    for name in sorted(names, key=starts.__getitem__):
+        array, start = args[name], starts[name]
+        if not (memory[end:start] == 0xFF).all():
+            raise EmulationError(f"a write out of bounds, between {before} and {name}")
+        before, end = name, start + array.nbytes
+        found = memory[start:end].view(array.dtype).reshape(array.shape)
+        if name in read_only:
+            if not np.array_equal(memory[start:end], np.ascontiguousarray(array).reshape(-1).view(np.uint8)):
+                raise EmulationError(f"{name}: a write to what the kernel should only read")
+        elif array.flags.writeable:
+            array[...] = found
+    if not (memory[end:] == 0xFF).all():
+        raise EmulationError(f"a write out of bounds, after {before}")
 
 
 def kernel_parameters(source: str, kernel: str) -> list[tuple[str, str]]:
@@ -88,11 +106,19 @@ def kernel_parameters(source: str, kernel: str) -> list[tuple[str, str]]:
     return [(name, kind.strip()) for kind, name in listed]
 
 
-def _guarded(array: np.ndarray) -> np.ndarray:
-    room = np.full(array.nbytes + 2 * GUARD + ALIGNMENT, 0xFF, np.uint8)
-    memory = room[-room.ctypes.data % ALIGNMENT :][: array.nbytes + 2 * GUARD]
-    memory[GUARD : GUARD + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return memory
+def _global_memory(arrays: dict[str, np.ndarray], written: Sequence[str]) -> tuple[np.ndarray, dict[str, int]]:
+    """One memory with all arrays, written ones first, and guards before and after each; and where each begins."""
+    starts: dict[str, int] = {}
+    end = 0
+    for name in [*written, *(n for n in arrays if n not in written)]:
+        starts[name] = -(-(end + GUARD) // ALIGNMENT) * ALIGNMENT
+        end = starts[name] + arrays[name].nbytes
+    room = np.full(end + GUARD + 2 * ALIGNMENT, 0xFF, np.uint8)
+    memory = room[-room.ctypes.data % ALIGNMENT :]
+    for name, array in arrays.items():
+        start = starts[name]
+        memory[start : start + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return memory, starts
 
 
 def as_host_text(source: str) -> str:
@@ -112,7 +138,9 @@ def as_host_text(source: str) -> str:
 def _library(source: str, kernel: str) -> ctypes.CDLL:
     if shutil.which("g++") is None:
         raise EmulationError("g++ is needed to run CUDA text on the CPU; install it")
-    arguments = ", ".join(f"({kind})args[{i}]" for i, (_, kind) in enumerate(kernel_parameters(source, kernel)))
+    arguments = ", ".join(
+        f"({kind})view.seen_from_here(args[{i}])" for i, (_, kind) in enumerate(kernel_parameters(source, kernel))
+    )
     text = '#include "cuda_host.h"\n' + as_host_text(source) + _ENTRY.format(kernel=kernel, arguments=arguments)
     with tempfile.TemporaryDirectory() as folder:
         path, binary = pathlib.Path(folder, "kernel.cpp"), pathlib.Path(folder, "kernel.so")
@@ -123,5 +151,7 @@ def _library(source: str, kernel: str) -> ctypes.CDLL:
             raise EmulationError(f"g++ does not accept the text:\n{done.stderr[:4000]}")
         library = ctypes.CDLL(str(binary))
     library.emu_run.restype = ctypes.c_char_p
-    library.emu_run.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]
+    library.emu_run.argtypes = [
+        ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64
+    ]  # fmt: skip
     return library

@@ -36,15 +36,17 @@ class Built:
         buffers = self.program.graph.buffers
         args = dict(zip(CONSTANT_NAMES, self.cuda.constants, strict=True)) | {"state": self.state}
         args["workspace"] = np.full(self.cuda.workspace_bytes, 0xFF, np.uint8)
-        outputs = {}
+        outputs, written = {}, set()
         for i, b in enumerate(self.cuda.inputs):
             args[f"segment{i}"] = np.ascontiguousarray(inputs[buffers[b].name])
         for i, b in enumerate(self.cuda.outputs, len(self.cuda.inputs)):
             buffer = buffers[b]
             outputs[buffer.name] = args[f"segment{i}"] = np.full(buffer.shape, 0x7F, buffer.dtype)
+            written.add(f"segment{i}")
         grid, block = (len(self.program.lanes),), (self.cuda.threads,)
         name = f"{self.program.name}_kernel"
-        run_emulated(source or self.source, name, grid, block, self.cuda.shared_bytes, args, seed)
+        read_only = args.keys() - {"state", "workspace"} - written
+        run_emulated(source or self.source, name, grid, block, self.cuda.shared_bytes, args, seed, read_only)
         return outputs
 
 
