@@ -18,7 +18,11 @@ GUARD = 4096
 ALIGNMENT = 256
 """Of arrays in a GPU's memory."""
 
+_PATTERN = np.frombuffer(np.uint32(0x7FA1B2C3).tobytes(), np.uint8)
+"""What guards hold: as a float32 not a number, and another one after each operation on it."""
+
 _ENTRY = """
+extern "C" {{ unsigned char emu_mutant[1024]; }}
 extern "C" const char* emu_run(
     const int* shape, unsigned long long shared_bytes, unsigned long long seed, void** args, char* memory,
     unsigned long long bytes) {{
@@ -45,6 +49,7 @@ def run_emulated(
     args: dict[str, np.ndarray],
     seed: int,
     read_only: Collection[str] = (),
+    mutants: Collection[int] = (),
 ) -> None:
     """Run a kernel; what it writes is in `args` afterwards.
 
@@ -65,6 +70,8 @@ def run_emulated(
         blocks, every third one in which nothing moves but by release and acquire.
     read_only : collection of str
         Those that the kernel must not write.
+    mutants : collection of int
+        For which numbers `emu_mutant[number]` in the text is true.
 
     Raises
     ------
@@ -78,13 +85,15 @@ def run_emulated(
     shape = (ctypes.c_int * 6)(*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
     written = max((starts[n] + args[n].nbytes for n in names if n not in read_only), default=0)
     nbytes = -(-(written + GUARD) // ALIGNMENT) * ALIGNMENT if written else 0
+    flags = (ctypes.c_ubyte * 1024).in_dll(library, "emu_mutant")
+    flags[:] = [n in mutants for n in range(1024)]
     failure = library.emu_run(shape, shared_bytes, seed, pointers, memory.ctypes.data, nbytes)
     if failure:
         raise EmulationError(failure.decode())
     before, end = "all arrays", 0
     for name in sorted(names, key=starts.__getitem__):
         array, start = args[name], starts[name]
-        if not (memory[end:start] == 0xFF).all():
+        if not _untouched(memory, end, start):
             raise EmulationError(f"a write out of bounds, between {before} and {name}")
         before, end = name, start + array.nbytes
         found = memory[start:end].view(array.dtype).reshape(array.shape)
@@ -93,7 +102,7 @@ def run_emulated(
                 raise EmulationError(f"{name}: a write to what the kernel should only read")
         elif array.flags.writeable:
             array[...] = found
-    if not (memory[end:] == 0xFF).all():
+    if not _untouched(memory, end, len(memory)):
         raise EmulationError(f"a write out of bounds, after {before}")
 
 
@@ -113,12 +122,19 @@ def _global_memory(arrays: dict[str, np.ndarray], written: Sequence[str]) -> tup
     for name in [*written, *(n for n in arrays if n not in written)]:
         starts[name] = -(-(end + GUARD) // ALIGNMENT) * ALIGNMENT
         end = starts[name] + arrays[name].nbytes
-    room = np.full(end + GUARD + 2 * ALIGNMENT, 0xFF, np.uint8)
-    memory = room[-room.ctypes.data % ALIGNMENT :]
+    size = -(-(end + GUARD) // ALIGNMENT) * ALIGNMENT
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    memory = room[-room.ctypes.data % ALIGNMENT :][:size]
+    memory.reshape(-1, len(_PATTERN))[:] = _PATTERN
     for name, array in arrays.items():
         start = starts[name]
         memory[start : start + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return memory, starts
+
+
+def _untouched(memory: np.ndarray, start: int, end: int) -> bool:
+    """Whether a guard, which need not begin at a word, is as it was."""
+    return bool((memory[start:end] == np.resize(np.roll(_PATTERN, -(start % len(_PATTERN))), end - start)).all())
 
 
 def as_host_text(source: str) -> str:
@@ -141,7 +157,11 @@ def _library(source: str, kernel: str) -> ctypes.CDLL:
     arguments = ", ".join(
         f"({kind})view.seen_from_here(args[{i}])" for i, (_, kind) in enumerate(kernel_parameters(source, kernel))
     )
-    text = '#include "cuda_host.h"\n' + as_host_text(source) + _ENTRY.format(kernel=kernel, arguments=arguments)
+    text = (
+        '#include "cuda_host.h"\nextern "C" unsigned char emu_mutant[];\n'
+        + as_host_text(source)
+        + _ENTRY.format(kernel=kernel, arguments=arguments)
+    )
     with tempfile.TemporaryDirectory() as folder:
         path, binary = pathlib.Path(folder, "kernel.cpp"), pathlib.Path(folder, "kernel.so")
         path.write_text(text, encoding="utf-8")

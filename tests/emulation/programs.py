@@ -1,6 +1,6 @@
 """From a small Relax module to its rPrograms on a GPU, their CUDA text, and an emulated run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,9 @@ class Built:
     source: str
     state: np.ndarray
 
-    def run(self, inputs: Mapping[str, np.ndarray], seed: int = 0, source: str | None = None) -> dict[str, np.ndarray]:
+    def run(
+        self, inputs: Mapping[str, np.ndarray], seed: int = 0, source: str | None = None, mutants: Collection[int] = ()
+    ) -> dict[str, np.ndarray]:
         """Run it emulated; inputs and outputs are by the names of the graph's buffers."""
         buffers = self.program.graph.buffers
         args = dict(zip(CONSTANT_NAMES, self.cuda.constants, strict=True)) | {"state": self.state}
@@ -46,7 +48,7 @@ class Built:
         grid, block = (len(self.program.lanes),), (self.cuda.threads,)
         name = f"{self.program.name}_kernel"
         read_only = args.keys() - {"state", "workspace"} - written
-        run_emulated(source or self.source, name, grid, block, self.cuda.shared_bytes, args, seed, read_only)
+        run_emulated(source or self.source, name, grid, block, self.cuda.shared_bytes, args, seed, read_only, mutants)
         return outputs
 
 
