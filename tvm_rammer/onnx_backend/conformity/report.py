@@ -76,7 +76,7 @@ def _row(name: str, verdicts: Sequence[Verdict]) -> str:
 def _general(message: str) -> str:
     """A message without what differs from case to case: names, addresses."""
     text = re.sub(r"\(0x[0-9a-f]+ vs\. 0x[0-9a-f]+\)", "", message)
-    text = re.sub(r"'[^']*'", "...", text)
+    text = re.sub(r"(?<!\w)'[^']*'(?!\w)", "...", text)
     return text.replace("|", "/").replace("\n", " ")
 
 
