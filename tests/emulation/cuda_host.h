@@ -2,9 +2,10 @@
 //
 // One OS thread runs all fibers of all blocks. A fiber runs until it has to wait (barrier, shuffle, __nanosleep),
 // then a random other one of its block goes on; after a number of such steps, drawn from 1 to 2^21, a random other
-// block does, so that some blocks run far ahead. The seed decides all, so a run can be repeated. A program that lacks a barrier or a
-// wait reads what another thread has not written yet, in some order. What a real GPU would turn into a hang is an
-// error here: a barrier that differing numbers of threads expect, and a state in which nobody can go on.
+// block does, so that some blocks run far ahead. Memory is weak between blocks (weak_memory.h). The seed decides all, so
+// a run can be repeated. A program that lacks a barrier, a wait or a memory order reads what another thread has not
+// written yet, in some run. What a real GPU would turn into a hang is an error here: a barrier that differing numbers of
+// threads expect, and a state in which nobody can go on.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,84 +19,12 @@
 #include <string>
 #include <vector>
 #include <sys/mman.h>
-#if !defined(__x86_64__) && !defined(__aarch64__)
-#include <ucontext.h>
-#endif
+#include "fibers.h"
+#include "weak_memory.h"
 
 namespace emu {
 
 struct Dim3 { int x = 1, y = 1, z = 1; };
-
-// ---- fibers -------------------------------------------------------------------------------------------------------
-// Switching saves the registers that a callee must keep, and the stack pointer: ucontext would make a system call.
-#if defined(__x86_64__)
-asm(R"(
-.text
-.globl emu_switch
-.type emu_switch,@function
-emu_switch:
-  pushq %rbp; pushq %rbx; pushq %r12; pushq %r13; pushq %r14; pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rsp
-  popq %r15; popq %r14; popq %r13; popq %r12; popq %rbx; popq %rbp
-  ret
-)");
-constexpr int kSaved = 6;
-#elif defined(__aarch64__)
-asm(R"(
-.text
-.globl emu_switch
-.type emu_switch,%function
-emu_switch:
-  sub sp, sp, #160
-  stp x19, x20, [sp, #0]; stp x21, x22, [sp, #16]; stp x23, x24, [sp, #32]; stp x25, x26, [sp, #48]
-  stp x27, x28, [sp, #64]; stp x29, x30, [sp, #80]; stp d8, d9, [sp, #96]; stp d10, d11, [sp, #112]
-  stp d12, d13, [sp, #128]; stp d14, d15, [sp, #144]
-  mov x9, sp
-  str x9, [x0]
-  mov sp, x1
-  ldp x19, x20, [sp, #0]; ldp x21, x22, [sp, #16]; ldp x23, x24, [sp, #32]; ldp x25, x26, [sp, #48]
-  ldp x27, x28, [sp, #64]; ldp x29, x30, [sp, #80]; ldp d8, d9, [sp, #96]; ldp d10, d11, [sp, #112]
-  ldp d12, d13, [sp, #128]; ldp d14, d15, [sp, #144]
-  add sp, sp, #160
-  ret
-)");
-#endif
-
-struct Context {
-#if defined(__x86_64__) || defined(__aarch64__)
-  void* sp = nullptr;
-#else
-  ucontext_t context;
-#endif
-};
-#if defined(__x86_64__) || defined(__aarch64__)
-extern "C" void emu_switch(void** save, void* load);
-inline void switch_to(Context& from, Context& to) { emu_switch(&from.sp, to.sp); }
-inline void prepare(Context& c, char* stack, size_t bytes, void (*entry)()) {
-  auto top = reinterpret_cast<void**>((reinterpret_cast<uintptr_t>(stack) + bytes) & ~uintptr_t(15));
-#if defined(__x86_64__)
-  *--top = nullptr;  // after the `ret` into entry the stack is aligned as after a call
-  *--top = reinterpret_cast<void*>(entry);
-  top -= kSaved;
-  std::memset(top, 0, kSaved * sizeof(void*));
-#else
-  top -= 20;
-  std::memset(top, 0, 160);
-  top[11] = reinterpret_cast<void*>(entry);
-#endif
-  c.sp = top;
-}
-#else
-inline void switch_to(Context& from, Context& to) { swapcontext(&from.context, &to.context); }
-inline void prepare(Context& c, char* stack, size_t bytes, void (*entry)()) {
-  getcontext(&c.context);
-  c.context.uc_stack.ss_sp = stack;
-  c.context.uc_stack.ss_size = bytes;
-  c.context.uc_link = nullptr;
-  makecontext(&c.context, entry, 0);
-}
-#endif
 
 // ---- the machine --------------------------------------------------------------------------------------------------
 struct Fiber;
@@ -111,6 +40,7 @@ struct Block {
   std::map<int, Barrier> barriers;
   std::vector<Warp> warps;
   std::vector<Fiber*> ready;
+  View view;
 };
 
 struct Fiber {
@@ -132,12 +62,6 @@ inline Dim3 grid_size, block_size;
 inline std::vector<Fiber*> asleep;
 inline std::vector<Block*> active;  // the blocks in which some fiber is ready
 inline std::string failure;
-inline uint64_t random_state = 1;
-
-inline uint32_t random_below(uint32_t n) {
-  random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-  return uint32_t(((random_state >> 33) * uint64_t(n)) >> 31);
-}
 inline std::string where() {
   return "block " + std::to_string(now->block->index.x) + ", thread " + std::to_string(now->linear);
 }
@@ -196,9 +120,15 @@ inline void entry() {
   for (;;) pause();
 }
 
-inline void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, std::function<void()> f) {
+// Two blocks race for a word if one of them uses it within the scope of its block: what they see is undefined.
+struct Users { const Block* one; bool several, narrow; };
+inline std::map<const void*, Users> users;
+
+inline void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory, size_t bytes, std::function<void()> f) {
   grid_size = grid, block_size = block, body = std::move(f), failure.clear(), active.clear(), asleep.clear();
   random_state = seed * 2654435761u + 12345;
+  device.start(memory, bytes, Weakness(seed % 3));
+  users.clear();
   int threads = threads_per_block(), count = grid.x * grid.y * grid.z;
   std::vector<Block> blocks(count);
   std::vector<Fiber> fibers(size_t(count) * threads);
@@ -208,6 +138,7 @@ inline void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, std::
   for (int b = 0; b < count; b++) {
     Block& k = blocks[b];
     k.index = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
+    k.view.start();
     k.shared.assign(shared_bytes + 2 * kGuard + 128, char(kPoison));
     k.warps.resize((threads + 31) / 32);
     for (int t = 0; t < threads; t++) {
@@ -225,14 +156,17 @@ inline void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, std::
     Block* k = active.back();
     active.pop_back();
     running = k;
+    k->view.drift_in();
     for (uint32_t steps = 1u << random_below(22); steps && !k->ready.empty() && failure.empty(); steps--) {
       std::swap(k->ready[random_below(k->ready.size())], k->ready.back());
       now = k->ready.back();
       k->ready.pop_back();
       switch_to(scheduler, now->context);
     }
+    k->view.drift_out();
     if (!k->ready.empty()) active.push_back(k);
   }
+  for (Block& k : blocks) k.view.publish();  // the end of a launch is a release, and its start an acquire
   size_t unfinished = std::count_if(fibers.begin(), fibers.end(), [](const Fiber& f) { return !f.done; });
   if (failure.empty() && unfinished)
     failure = "deadlock: " + std::to_string(unfinished) + " threads wait, " + std::to_string(asleep.size()) + " of them for a counter";
@@ -279,7 +213,8 @@ inline void __syncthreads() { emu::block_barrier(0, emu::threads_per_block()); }
 inline void __barrier_sync_count(int id, int threads) { emu::block_barrier(id, threads); }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) { emu::warp_barrier(mask); }
 inline unsigned __activemask() { return 0xFFFFFFFFu; }
-inline void __threadfence() {}
+inline void __threadfence() { emu::now->block->view.publish(), emu::now->block->view.refresh(); }
+inline void __threadfence_block() {}
 inline void __nanosleep(unsigned) {
   emu::asleep.push_back(emu::now);
   emu::pause();
@@ -301,19 +236,46 @@ template <class T> T __shfl_xor_sync(unsigned mask, T v, int bits, int width = 3
   return emu::exchange(mask, v, (from & ~(width - 1)) <= (me & ~(width - 1)) ? from : me);
 }
 
-// Fibers are never interrupted between two statements, so plain memory is atomic; a write wakes who sleeps.
-enum { __NV_ATOMIC_RELAXED, __NV_ATOMIC_ACQUIRE, __NV_ATOMIC_RELEASE, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_SEQ_CST };
-enum { __NV_THREAD_SCOPE_THREAD, __NV_THREAD_SCOPE_BLOCK, __NV_THREAD_SCOPE_DEVICE, __NV_THREAD_SCOPE_SYSTEM };
-template <class T> T __nv_atomic_load_n(const T* p, int, int) { return *p; }
-template <class T> void __nv_atomic_store_n(T* p, T v, int, int) { *p = v, emu::wake_sleepers(); }
-template <class T> T __nv_atomic_fetch_add(T* p, T v, int, int) {
-  T old = *p;
-  *p += v;
-  emu::wake_sleepers();
+// Fibers are never interrupted between two statements, so a word is atomic; a write wakes who sleeps. An operation of
+// the block's scope stays in the view of its block, any other acts on the device's memory.
+enum { __NV_ATOMIC_RELAXED, __NV_ATOMIC_CONSUME, __NV_ATOMIC_ACQUIRE, __NV_ATOMIC_RELEASE, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_SEQ_CST };
+enum { __NV_THREAD_SCOPE_THREAD, __NV_THREAD_SCOPE_BLOCK, __NV_THREAD_SCOPE_CLUSTER, __NV_THREAD_SCOPE_DEVICE, __NV_THREAD_SCOPE_SYSTEM };
+namespace emu {
+inline bool acquires(int order) { return order == __NV_ATOMIC_ACQUIRE || order == __NV_ATOMIC_CONSUME || order >= __NV_ATOMIC_ACQ_REL; }
+inline bool releases(int order) { return order >= __NV_ATOMIC_RELEASE; }
+inline void check_scope(const void* word, int scope) {
+  Users& found = users.try_emplace(word, Users{now->block, false, false}).first->second;
+  found.several |= found.one != now->block;
+  found.narrow |= scope < __NV_THREAD_SCOPE_DEVICE;
+  if (found.several && found.narrow) fail("atomic operation of a block's scope on a word that several blocks use");
+}
+// Before the operation what was written is released; after it what was released is acquired.
+template <class T, class F> T atomic_operation(const T* p, int order, int scope, bool writes, F change) {
+  View& view = now->block->view;
+  bool wide = scope >= __NV_THREAD_SCOPE_DEVICE;
+  if (view.offset(p) < device.bytes) check_scope(view.on_device(p), scope);
+  if (wide && releases(order)) view.publish();
+  T* word = wide ? view.on_device(const_cast<T*>(p)) : const_cast<T*>(p);
+  T old = *word;
+  if (writes) *word = change(old), wake_sleepers();
+  if (wide) view.note(const_cast<T*>(p));
+  if (wide && acquires(order)) view.refresh();
   return old;
 }
+}  // namespace emu
+template <class T> T __nv_atomic_load_n(const T* p, int order, int scope) {
+  if (order == __NV_ATOMIC_RELEASE || order == __NV_ATOMIC_ACQ_REL) emu::fail("load that releases");
+  return emu::atomic_operation(p, order, scope, false, [](T old) { return old; });
+}
+template <class T> void __nv_atomic_store_n(T* p, T v, int order, int scope) {
+  if (order == __NV_ATOMIC_ACQUIRE || order == __NV_ATOMIC_ACQ_REL) emu::fail("store that acquires");
+  emu::atomic_operation(p, order, scope, true, [v](T) { return v; });
+}
+template <class T> T __nv_atomic_fetch_add(T* p, T v, int order, int scope) {
+  return emu::atomic_operation(p, order, scope, true, [v](T old) { return T(old + v); });
+}
 template <class T> void __nv_atomic_add(T* p, T v, int order, int scope) { __nv_atomic_fetch_add(p, v, order, scope); }
-template <class T> T atomicAdd(T* p, T v) { return __nv_atomic_fetch_add(p, v, 0, 0); }
+template <class T> T atomicAdd(T* p, T v) { return __nv_atomic_fetch_add(p, v, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE); }
 
 using std::max;
 using std::min;
@@ -325,72 +287,6 @@ inline float __sinf(float x) { return sinf(x); }
 inline float __cosf(float x) { return cosf(x); }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 inline float __fdividef(float x, float y) { return x / y; }
-template <class T> T __ldg(const T* p) { return *p; }
+template <class T> T __ldg(const T* p) { return *emu::now->block->view.non_coherent(p); }
 #define CUDART_INF_F INFINITY
-
-// ---- half precision: each operation rounded, as the host's compiler does it ----------------------------------------
-using half = _Float16;
-using half2 = emu::Vec2<half>;
-using half4 = emu::Vec4<half>;
-inline half2 make_half2(half x, half y) { return {x, y}; }
-inline half4 make_half4(half x, half y, half z, half w) { return {x, y, z, w}; }
-inline half __float2half_rn(float x) { return half(x); }
-inline float __half2float(half x) { return float(x); }
-inline half __hmax(half x, half y) { return x < y ? y : x; }
-inline half __hmin(half x, half y) { return x < y ? x : y; }
-inline half hexp(half x) { return half(expf(float(x))); }
-inline half hlog(half x) { return half(logf(float(x))); }
-inline half hsqrt(half x) { return half(sqrtf(float(x))); }
-inline half hrsqrt(half x) { return half(1.0f / sqrtf(float(x))); }
-inline half htanh(half x) { return half(tanhf(float(x))); }
-inline half hcos(half x) { return half(cosf(float(x))); }
-inline half hsin(half x) { return half(sinf(float(x))); }
-inline half hpow(half x, half y) { return half(powf(float(x), float(y))); }
-inline half __habs(half x) { return x < half(0) ? -x : x; }
-#define CUDART_INF_FP16 half(INFINITY)
-
-// ---- tensor cores: every thread of a warp has the whole fragment, and all must take part ---------------------------
-namespace nvcuda::wmma {
-struct matrix_a; struct matrix_b; struct accumulator; struct row_major; struct col_major;
-enum layout_t { mem_row_major, mem_col_major };
-template <class Use, int M, int N, int K, class T, class Layout = void> struct fragment {
-  static_assert(M == 16 && N == 16 && K == 16);
-  T at[16][16];
-};
-template <class T> void check_alignment(const T* p, unsigned stride) {
-  if (reinterpret_cast<uintptr_t>(p) % 32) emu::fail("fragment that is not aligned to 32 bytes");
-  if (stride * sizeof(T) % 16) emu::fail("fragment whose rows are not aligned to 16 bytes");
-}
-template <class F, class T> void fill_fragment(F& f, T value) {
-  for (auto& row : f.at) for (auto& x : row) x = value;
-}
-template <class Use, class T, class Layout>
-void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout>& f, const T* p, unsigned stride) {
-  check_alignment(p, stride);
-  __syncwarp();
-  bool by_rows = std::is_same_v<Layout, row_major>;
-  for (int i = 0; i < 16; i++) for (int j = 0; j < 16; j++) f.at[i][j] = by_rows ? p[i * stride + j] : p[j * stride + i];
-  __syncwarp();
-}
-template <class T>
-void store_matrix_sync(T* p, const fragment<accumulator, 16, 16, 16, T>& f, unsigned stride, layout_t layout) {
-  check_alignment(p, stride);
-  __syncwarp();
-  for (int n = emu::now->linear % 32; n < 256; n += 32) {
-    int i = n / 16, j = n % 16;
-    p[layout == mem_row_major ? i * stride + j : j * stride + i] = f.at[i][j];
-  }
-  __syncwarp();
-}
-template <class A, class B, class C>
-void mma_sync(C& d, const A& a, const B& b, const C& c) {
-  C sum;
-  for (int i = 0; i < 16; i++) for (int j = 0; j < 16; j++) {
-    float s = c.at[i][j];
-    for (int k = 0; k < 16; k++) s += float(a.at[i][k]) * float(b.at[k][j]);
-    sum.at[i][j] = s;
-  }
-  __syncwarp();
-  d = sum;
-}
-}  // namespace nvcuda::wmma
+#include "cuda_half.h"

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -18,11 +18,18 @@ GUARD = 4096
 ALIGNMENT = 256
 """Of arrays in a GPU's memory."""
 
+_PATTERN = np.frombuffer(np.uint32(0x7FA1B2C3).tobytes(), np.uint8)
+"""What guards hold: as a float32 not a number, and another one after each operation on it."""
+
 _ENTRY = """
 extern "C" const char* emu_run_{kernel}(
-    const int* shape, unsigned long long shared_bytes, unsigned long long seed, void** args) {{
+    const int* shape, unsigned long long shared_bytes, unsigned long long seed, void** args, char* memory,
+    unsigned long long bytes) {{
   emu::Dim3 grid{{shape[0], shape[1], shape[2]}}, block{{shape[3], shape[4], shape[5]}};
-  emu::run(grid, block, shared_bytes, seed, [=] {{ {kernel}({arguments}); }});
+  emu::run(grid, block, shared_bytes, seed, memory, bytes, [=] {{
+    emu::View& view = emu::now->block->view;
+    {kernel}({arguments});
+  }});
   return emu::failure.empty() ? nullptr : emu::failure.c_str();
 }}
 """
@@ -42,6 +49,8 @@ def run_emulated(
     shared_bytes: int,
     args: dict[str, np.ndarray],
     seed: int,
+    read_only: Collection[str] = (),
+    mutants: Collection[int] = (),
 ) -> None:
     """Run a kernel; what it writes is in `args` afterwards.
 
@@ -58,29 +67,49 @@ def run_emulated(
     args : dict of str to numpy.ndarray
         Arrays by the kernel's parameter names, `_ptr` left off. TVM orders parameters by name.
     seed : int
-        Decides the order in which threads run.
+        Decides the order in which threads run, and how weak memory is: every third seed has one memory for all
+        blocks, every third one in which nothing moves but by release and acquire.
+    read_only : collection of str
+        Those that the kernel must not write.
+    mutants : collection of int
+        For which numbers `emu_mutant[number]` in the text is true.
 
     Raises
     ------
     EmulationError
         Diverging barriers, a deadlock, or a write out of bounds.
     """
-    launch = _library(source)[f"emu_run_{kernel}"]
+    library = _library(source)
+    launch = library[f"emu_run_{kernel}"]
     launch.restype = ctypes.c_char_p
-    launch.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]
+    launch.argtypes = [
+        ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64
+    ]  # fmt: skip
     names = [name.removesuffix("_ptr") for name, _ in kernel_parameters(source, kernel)]
-    guarded = {name: _guarded(args[name]) for name in names}
-    pointers = (ctypes.c_void_p * len(names))(*(guarded[n][GUARD:].ctypes.data for n in names))
+    memory, starts = _global_memory({n: args[n] for n in names}, [n for n in names if n not in read_only])
+    pointers = (ctypes.c_void_p * len(names))(*(memory[starts[n] :].ctypes.data for n in names))
     shape = (ctypes.c_int * 6)(*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
-    failure = launch(shape, shared_bytes, seed, pointers)
+    written = max((starts[n] + args[n].nbytes for n in names if n not in read_only), default=0)
+    nbytes = -(-(written + GUARD) // ALIGNMENT) * ALIGNMENT if written else 0
+    flags = (ctypes.c_ubyte * 1024).in_dll(library, "emu_mutant")
+    flags[:] = [n in mutants for n in range(1024)]
+    failure = launch(shape, shared_bytes, seed, pointers, memory.ctypes.data, nbytes)
     if failure:
         raise EmulationError(failure.decode())
-    for name in names:
-        memory, array = guarded[name], args[name]
-        if not ((memory[:GUARD] == 0xFF).all() and (memory[GUARD + array.nbytes :] == 0xFF).all()):
-            raise EmulationError(f"{name}: a write before its start or after its end")
-        if array.flags.writeable:
-            array[...] = memory[GUARD : GUARD + array.nbytes].view(array.dtype).reshape(array.shape)
+    before, end = "all arrays", 0
+    for name in sorted(names, key=starts.__getitem__):
+        array, start = args[name], starts[name]
+        if not _untouched(memory, end, start):
+            raise EmulationError(f"a write out of bounds, between {before} and {name}")
+        before, end = name, start + array.nbytes
+        found = memory[start:end].view(array.dtype).reshape(array.shape)
+        if name in read_only:
+            if not np.array_equal(memory[start:end], np.ascontiguousarray(array).reshape(-1).view(np.uint8)):
+                raise EmulationError(f"{name}: a write to what the kernel should only read")
+        elif array.flags.writeable:
+            array[...] = found
+    if not _untouched(memory, end, len(memory)):
+        raise EmulationError(f"a write out of bounds, after {before}")
 
 
 def kernel_parameters(source: str, kernel: str) -> list[tuple[str, str]]:
@@ -92,11 +121,26 @@ def kernel_parameters(source: str, kernel: str) -> list[tuple[str, str]]:
     return [(name, kind.strip()) for kind, name in listed]
 
 
-def _guarded(array: np.ndarray) -> np.ndarray:
-    room = np.full(array.nbytes + 2 * GUARD + ALIGNMENT, 0xFF, np.uint8)
-    memory = room[-room.ctypes.data % ALIGNMENT :][: array.nbytes + 2 * GUARD]
-    memory[GUARD : GUARD + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return memory
+def _global_memory(arrays: dict[str, np.ndarray], written: Sequence[str]) -> tuple[np.ndarray, dict[str, int]]:
+    """One memory with all arrays, written ones first, and guards before and after each; and where each begins."""
+    starts: dict[str, int] = {}
+    end = 0
+    for name in [*written, *(n for n in arrays if n not in written)]:
+        starts[name] = -(-(end + GUARD) // ALIGNMENT) * ALIGNMENT
+        end = starts[name] + arrays[name].nbytes
+    size = -(-(end + GUARD) // ALIGNMENT) * ALIGNMENT
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    memory = room[-room.ctypes.data % ALIGNMENT :][:size]
+    memory.reshape(-1, len(_PATTERN))[:] = _PATTERN
+    for name, array in arrays.items():
+        start = starts[name]
+        memory[start : start + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return memory, starts
+
+
+def _untouched(memory: np.ndarray, start: int, end: int) -> bool:
+    """Whether a guard, which need not begin at a word, is as it was."""
+    return bool((memory[start:end] == np.resize(np.roll(_PATTERN, -(start % len(_PATTERN))), end - start)).all())
 
 
 def as_host_text(source: str) -> str:
@@ -119,7 +163,9 @@ COMPILE = ("g++", "-O1", "-std=c++20", "-w", "-fPIC", "-fno-strict-aliasing")
 def _headers() -> tempfile.TemporaryDirectory:
     """A folder with cuda_host.h as g++ reads it fastest: parsed once, it is half of what a kernel takes."""
     folder = tempfile.TemporaryDirectory(prefix="cuda_host_")
-    header = shutil.copy(HERE / "cuda_host.h", folder.name)
+    for path in HERE.glob("*.h"):
+        shutil.copy(path, folder.name)
+    header = pathlib.Path(folder.name, "cuda_host.h")
     subprocess.run([*COMPILE, "-x", "c++-header", header, "-o", f"{header}.gch"], check=True, timeout=300)
     return folder
 
@@ -129,10 +175,10 @@ def _library(source: str) -> ctypes.CDLL:
     """All kernels of a text, compiled at once."""
     if shutil.which("g++") is None:
         raise EmulationError("g++ is needed to run CUDA text on the CPU; install it")
-    text = '#include "cuda_host.h"\n' + as_host_text(source)
+    text = '#include "cuda_host.h"\nextern "C" { unsigned char emu_mutant[1024]; }\n' + as_host_text(source)
     for kernel in dict.fromkeys(re.findall(_KERNEL.format(r"(\w+)"), source)):
         kinds = [kind for _, kind in kernel_parameters(source, kernel)]
-        arguments = ", ".join(f"({kind})args[{i}]" for i, kind in enumerate(kinds))
+        arguments = ", ".join(f"({kind})view.seen_from_here(args[{i}])" for i, kind in enumerate(kinds))
         text += _ENTRY.format(kernel=kernel, arguments=arguments)
     with tempfile.TemporaryDirectory() as folder:
         path, binary = pathlib.Path(folder, "kernel.cpp"), pathlib.Path(folder, "kernel.so")

@@ -1,7 +1,7 @@
 """From a small Relax module to its rPrograms on a GPU, their CUDA text, and an emulated run."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,20 +32,24 @@ class Built:
     source: str
     state: np.ndarray
 
-    def run(self, inputs: Mapping[str, np.ndarray], seed: int = 0, source: str | None = None) -> dict[str, np.ndarray]:
+    def run(
+        self, inputs: Mapping[str, np.ndarray], seed: int = 0, source: str | None = None, mutants: Collection[int] = ()
+    ) -> dict[str, np.ndarray]:
         """Run it emulated; inputs and outputs are by the names of the graph's buffers."""
         buffers = self.program.graph.buffers
         args = dict(zip(CONSTANT_NAMES, self.cuda.constants, strict=True)) | {"state": self.state}
         args["workspace"] = np.full(self.cuda.workspace_bytes, 0xFF, np.uint8)
-        outputs = {}
+        outputs, written = {}, set()
         for i, b in enumerate(self.cuda.inputs):
             args[f"segment{i}"] = np.ascontiguousarray(inputs[buffers[b].name])
         for i, b in enumerate(self.cuda.outputs, len(self.cuda.inputs)):
             buffer = buffers[b]
             outputs[buffer.name] = args[f"segment{i}"] = np.full(buffer.shape, 0x7F, buffer.dtype)
+            written.add(f"segment{i}")
         grid, block = (len(self.program.lanes),), (self.cuda.threads,)
         name = f"{self.program.name}_kernel"
-        run_emulated(source or self.source, name, grid, block, self.cuda.shared_bytes, args, seed)
+        read_only = args.keys() - {"state", "workspace"} - written
+        run_emulated(source or self.source, name, grid, block, self.cuda.shared_bytes, args, seed, read_only, mutants)
         return outputs
 
 

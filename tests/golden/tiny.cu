@@ -13,7 +13,7 @@ extern "C" __device__ void double_exp_elementwise_vectors_per_thread1_threads32_
 }
 
 extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr, int* begin_ptr, int* code_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr) {
-  int run = rammer_run_number((&(state_ptr[32])));
+  int run = rammer_run_number((&(state_ptr[32])), 2);
   int first = begin_ptr[((int)blockIdx.x)];
   int last = begin_ptr[(((int)blockIdx.x) + 1)];
   for (int v = 0; v < (last - first); ++v) {
@@ -26,13 +26,13 @@ extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr,
     int cse_v5 = (((v * 8) + (first * 8)) + 2);
     if (what == 0) {
       if (((int)threadIdx.x) == 0) {
-        rammer_wait((&(state_ptr[((code_ptr[(((v * 8) + (first * 8)) + 1)] * 32) + 96)])), code_ptr[(((v * 8) + (first * 8)) + 2)], run);
+        rammer_wait((&(state_ptr[((code_ptr[(((v * 8) + (first * 8)) + 1)] * 32) + 64)])), code_ptr[(((v * 8) + (first * 8)) + 2)], run);
       }
     } else {
       if (what == 1) {
         rammer_block_barrier();
         if (((int)threadIdx.x) == 0) {
-          rammer_signal((&(state_ptr[((code_ptr[(((v * 8) + (first * 8)) + 1)] * 32) + 96)])));
+          rammer_signal((&(state_ptr[((code_ptr[(((v * 8) + (first * 8)) + 1)] * 32) + 64)])));
         }
       } else {
         rammer_block_barrier();
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(32) tiny_kernel(int* arguments_ptr,
     }
   }
   if (((int)threadIdx.x) == 0) {
-    rammer_finish((&(state_ptr[32])), (&(state_ptr[64])), 2, run);
+    rammer_finish((&(state_ptr[32])));
   }
 }
 

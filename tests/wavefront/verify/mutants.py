@@ -42,6 +42,32 @@ def lower_arrivals(program: RProgram, rng: random.Random) -> RProgram | None:
     return _with_lanes(program, {v: [*program.lanes[v][:n], less, *program.lanes[v][n + 1 :]]})
 
 
+def raise_arrivals(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Let a wait be for one signal more than there are."""
+    found = _pick(program, rng, Wait)
+    if found is None:
+        return None
+    v, n, wait = found
+    more = replace(wait, arrivals=wait.arrivals + 1)
+    return _with_lanes(program, {v: [*program.lanes[v][:n], more, *program.lanes[v][n + 1 :]]})
+
+
+def repeat_a_signal(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Let some lane signal an event once more: its waits are then for a part of its arrivals."""
+    found = _pick(program, rng, Signal)
+    return None if found is None else _inserted(program, rng, found[2])
+
+
+def signal_another(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Let a signal be for another event."""
+    found = _pick(program, rng, Signal)
+    if found is None or program.num_events < 2:
+        return None
+    v, n, signal = found
+    other = Signal(rng.choice([e for e in range(program.num_events) if e != signal.event]))
+    return _with_lanes(program, {v: [*program.lanes[v][:n], other, *program.lanes[v][n + 1 :]]})
+
+
 def wait_for_another(program: RProgram, rng: random.Random) -> RProgram | None:
     """Let a wait be for another event."""
     found = _pick(program, rng, Wait)
@@ -99,8 +125,8 @@ def add_an_edge(program: RProgram, rng: random.Random) -> RProgram | None:
 
 
 MUTATIONS: tuple[Mutation, ...] = (
-    drop_a_wait, drop_a_signal, drop_an_rtask, repeat_an_rtask, lower_arrivals, wait_for_another, swap_instructions,
-    move_a_run, overlap_buffers, add_an_edge,
+    drop_a_wait, drop_a_signal, drop_an_rtask, repeat_an_rtask, lower_arrivals, raise_arrivals, repeat_a_signal,
+    signal_another, wait_for_another, swap_instructions, move_a_run, overlap_buffers, add_an_edge,
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout
 from ..tables import ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
 from . import sync
 from .rtask import RTASK_BARRIER
-from .state import FINISHED, FIRST_EVENT, LINE, RUNS
+from .state import FINISHED, FIRST_EVENT, LINE
 
 CONSTANT_NAMES = ("weights", "begin", "code", "arguments", "state")
 
@@ -159,8 +159,8 @@ def _arena(signatures: Sequence[CallSignature], shared_bytes: int) -> dict[str, 
 
 
 def _walk(body: _Body, signatures: Sequence[CallSignature], blocks: int) -> None:
-    runs = T.address_of(body.state[RUNS])
-    run = _bind("run", sync.run_number(runs))
+    finished = T.address_of(body.state[FINISHED])
+    run = _bind("run", sync.run_number(finished, blocks))
     first, last = _bind("first", body.begin[body.veu]), _bind("last", body.begin[body.veu + 1])
     with T.serial(0, last - first) as row:
         at = _bind("at", (first + row) * ROW)
@@ -177,7 +177,7 @@ def _walk(body: _Body, signatures: Sequence[CallSignature], blocks: int) -> None
                     T.evaluate(sync.block_barrier())
                     _choose(body, signatures, 0, what, at)
     with T.If(body.tid == 0), T.Then():
-        T.evaluate(sync.finish(runs, T.address_of(body.state[FINISHED]), blocks, run))
+        T.evaluate(sync.finish(finished))
 
 
 def _bind(name: str, value: Expr) -> tirx.Var:

@@ -3,9 +3,8 @@
 `state` is int32, zeros but for the tag, and divided into cache lines so that two counters never share one:
 
     line 0        a tag that differs from program to program: equal Relax constants might become one
-    line 1        number of finished runs
-    line 2        number of blocks that have finished, over all runs
-    line 3 + e    counter of event e: number of its arrivals, over all runs
+    line 1        number of blocks that have finished, over all runs: 64 bits, which never wrap around
+    line 2 + e    counter of event e: number of its arrivals, over all runs
 """
 
 import zlib
@@ -15,7 +14,7 @@ import numpy as np
 from ...ir import ITEM_BYTES, RProgram
 
 LINE = 128 // ITEM_BYTES["int32"]
-RUNS, FINISHED, FIRST_EVENT = LINE, 2 * LINE, 3 * LINE
+FINISHED, FIRST_EVENT = LINE, 2 * LINE
 
 
 def make_state(program: RProgram) -> np.ndarray:

@@ -7,9 +7,12 @@
 #ifndef RAMMER_SYNC
 #define RAMMER_SYNC
 
-// Number of this run, from 1; `runs` counts the finished ones.
-__device__ __forceinline__ int rammer_run_number(int* runs) {
-  return __nv_atomic_load_n(runs, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE) + 1;
+// Number of this run, from 1. `finished` counts blocks that have finished, over all runs. Those of the runs before have,
+// since a launch begins when the one before it has ended; this block has not. So the quotient is the same for every block,
+// whatever the others have done by now, and needs no memory order: one counter is read and written coherently.
+__device__ __forceinline__ int rammer_run_number(int* finished, int blocks) {
+  auto counter = reinterpret_cast<unsigned long long*>(finished);
+  return (int)(__nv_atomic_load_n(counter, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE) / (unsigned)blocks) + 1;
 }
 
 // One thread waits. It sleeps ever longer between two looks, so as not to take bandwidth from those who work.
@@ -26,12 +29,10 @@ __device__ __forceinline__ void rammer_signal(int* counter) {
   __nv_atomic_add(counter, 1, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
 }
 
-// One thread of each block says that it is done; the last one counts the run as finished. By then every block has
-// read its run number, so the next launch, and no one earlier, sees the new one.
-__device__ __forceinline__ void rammer_finish(int* runs, int* finished, int blocks, int run) {
-  unsigned before = (unsigned)__nv_atomic_fetch_add(finished, 1, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE);
-  if (before + 1u == (unsigned)blocks * (unsigned)run)
-    __nv_atomic_store_n(runs, run, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+// One thread of each block says that it is done. What the block wrote is visible to the next launch in any case.
+__device__ __forceinline__ void rammer_finish(int* finished) {
+  __nv_atomic_add(
+      reinterpret_cast<unsigned long long*>(finished), 1ull, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
 
 // All threads of the block.

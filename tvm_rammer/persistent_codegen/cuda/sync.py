@@ -17,9 +17,9 @@ def source() -> str:
     return (pathlib.Path(__file__).parent / "sync.cuh").read_text(encoding="utf-8") + "\n"
 
 
-def run_number(runs: Expr) -> Expr:
-    """Number of this run, from 1; `runs` points to the number of finished ones."""
-    return cuda_func_call("rammer_run_number", runs, source_code=source(), return_type="int32")
+def run_number(finished: Expr, blocks: int) -> Expr:
+    """Number of this run, from 1, for the thread that will say that its block, one of so many, has finished."""
+    return cuda_func_call("rammer_run_number", finished, blocks, source_code=source(), return_type="int32")
 
 
 def wait(counter: Expr, arrivals: Expr, run: Expr) -> Expr:
@@ -32,9 +32,9 @@ def signal(counter: Expr) -> Expr:
     return cuda_func_call("rammer_signal", counter, source_code=source())
 
 
-def finish(runs: Expr, finished: Expr, blocks: int, run: Expr) -> Expr:
-    """One thread of each of `blocks` blocks says that its block has done its part of the run."""
-    return cuda_func_call("rammer_finish", runs, finished, blocks, run, source_code=source())
+def finish(finished: Expr) -> Expr:
+    """One thread says that its block has done its part of the run."""
+    return cuda_func_call("rammer_finish", finished, source_code=source())
 
 
 def block_barrier() -> Expr:

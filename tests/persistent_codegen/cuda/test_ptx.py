@@ -1,0 +1,111 @@
+"""What nvcc makes of memory orders, scopes and barriers, and of loads from memory that other blocks write."""
+
+import re
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from tests.persistent_codegen.cuda.programs import GRAPHS, planned, tiny
+from tests.persistent_codegen.cuda.ptx import compile_ptx
+
+pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+
+QUICK = [("tiny", "sm_80"), ("tiny", "sm_90"), ("two_matmuls", "sm_90")]
+SLOW = [
+    ("two_matmuls", "sm_80"),
+    *((name, arch) for name in GRAPHS if name != "two_matmuls" for arch in ("sm_80", "sm_90")),
+]
+CASES = [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)]
+
+
+def programs_of(name):
+    return [tiny()] if name == "tiny" else planned(name, 3)
+
+
+def compiled(built, arch, source=None):
+    return compile_ptx(source or built.source, f"{built.program.name}_kernel", arch)
+
+
+def written_by(built):
+    """The parameters that the kernel writes."""
+    inputs = len(built.cuda.inputs)
+    return {"state", "workspace", *(f"segment{i}" for i in range(inputs, inputs + len(built.cuda.outputs)))}
+
+
+def stale_loads(kernel, written):
+    """Loads of what the kernel writes that need not be coherent; or of what nobody knows."""
+    return [i for i, origins in kernel.accesses(r"ld\.global\.nc") if not origins or origins & written]
+
+
+@pytest.mark.parametrize(("name", "arch"), CASES)
+def test_orders_scopes_barriers_and_loads(name, arch):
+    for built in programs_of(name):
+        kernel = compiled(built, arch)
+        check_synchronisation(kernel)
+        check_barriers(kernel, built)
+        check_loads(kernel, built)
+
+
+def check_synchronisation(kernel):
+    """One wait in the text, whose loop nvcc turns round; one signal; the number of the run, and the end of it."""
+    acquires, relaxed = kernel.matching(r"ld\.acquire"), kernel.matching(r"ld\.relaxed")
+    assert len(acquires) in (1, 2) and all(i.startswith("ld.acquire.gpu.") for i in acquires)
+    assert [i.split()[0] for i in relaxed] == ["ld.relaxed.gpu.b64"]
+    atomics = sorted(re.sub(r"^(atom|red)\.", "", i.split()[0]) for i in kernel.matching(r"(?:atom|red)\."))
+    assert atomics == ["add.relaxed.gpu.u64", "add.release.gpu.s32"]
+    for _, origins in kernel.accesses(r"(?:ld\.acquire|ld\.relaxed|atom\.|red\.)"):
+        assert origins == {"state"}
+    assert not kernel.matching(r"(?:fence|membar|ld\.volatile|st\.volatile|st\.release|cp\.async|ld\.global\.nc\.L)")
+    assert not re.search(r"\b(?:atom|red|ld\.acquire|ld\.relaxed|bar|barrier)\b.*;", kernel.functions)
+
+
+def check_barriers(kernel, built):
+    """One block barrier before a signal and one before a run; those of rTasks name their threads."""
+    of_block = kernel.matching(r"(?:bar|barrier)\.sync(?:\.aligned)? 0;")
+    of_rtasks = kernel.matching(r"(?:bar|barrier)\.sync(?:\.aligned)? (?!0;)")
+    body = built.source[built.source.index('extern "C"') :]
+    assert len(of_block) == body.count("rammer_block_barrier();") == 2
+    counts = {int(i.rstrip(";").split(", ")[1]) for i in of_rtasks if re.match(r".*\b1, \d+;", i)}
+    registers = [i for i in of_rtasks if not re.match(r".*\b1, \d+;", i)]
+    assert not registers, registers
+    assert counts == {k.threads for k in built.program.kernels if k.shared_bytes}
+    assert len(of_rtasks) >= body.count("rammer_rtask_barrier(")
+
+
+def check_loads(kernel, built):
+    written = written_by(built)
+    assert not stale_loads(kernel, written)
+    assert ".nc" not in kernel.functions
+    for instruction, origins in kernel.accesses(r"st\.global"):
+        assert origins and origins <= written - {"state"}, (instruction, origins)
+
+
+def test_a_load_that_need_not_be_coherent_is_noticed():
+    built = tiny()
+    wrong = built.source.replace("*(float4*)(p0_x0_ptr", "__ldg((const float4*)(p0_x0_ptr").replace(
+        "(tid * 4)));\n  __1.x", "(tid * 4))));\n  __1.x"
+    )
+    assert wrong != built.source
+    assert stale_loads(compiled(built, "sm_90", wrong), written_by(built))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("__NV_ATOMIC_RELEASE", "__NV_ATOMIC_RELAXED"),
+        ("__NV_ATOMIC_ACQUIRE", "__NV_ATOMIC_RELAXED"),
+        ("__NV_THREAD_SCOPE_DEVICE", "__NV_THREAD_SCOPE_BLOCK"),
+    ],
+)
+def test_a_weaker_operation_is_noticed(right, wrong):
+    kernel = compiled(tiny(), "sm_90", tiny().source.replace(right, wrong))
+    with pytest.raises(AssertionError):
+        check_synchronisation(kernel)
+
+
+def test_a_missing_barrier_is_noticed():
+    built = tiny()
+    wrong = replace(built, source=built.source.replace("        rammer_block_barrier();\n", "", 1))
+    with pytest.raises(AssertionError):
+        check_barriers(compiled(wrong, "sm_90"), built)
