@@ -38,6 +38,8 @@ def _register() -> None:
     errors: list[type[RammerError]] = [RammerError, *all_subclasses(RammerError)]
     for error in errors:
         tvm_ffi.register_error(f"tvm_rammer.{error.__name__}", error)
+    # Ctrl-C within a callback of TVM's would come out as a RuntimeError, and count as a failure.
+    tvm_ffi.register_error("KeyboardInterrupt", KeyboardInterrupt)
     pipelines = sys.modules[_PIPELINES]
 
     @pipelines.register_pipeline("rammer")  # type: ignore[untyped-decorator, unused-ignore]

@@ -147,3 +147,12 @@ def test_the_record_names_what_was_left(net):
     record = Compilation(host_cpu())
     schedule_regions(relay_passes.prepare(TARGET)(net[0].clone()), record)
     assert record.programs and all("prefill" in name for name, _ in record.stock_calls)
+
+
+def test_an_interrupt_within_a_pass_stays_one(net):
+    @tvm.transform.module_pass(opt_level=0, name="Interrupted")
+    def interrupted(mod, ctx):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(net[0])
