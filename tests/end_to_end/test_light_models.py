@@ -51,7 +51,8 @@ def test_squeezenet_is_one_launch_where_stock_makes_41():
     assert facts["waves"] < 41
 
 
-@pytest.mark.parametrize("mcpu", slow_but(["x86-64"], ["x86-64-v3", "x86-64"]))
+@pytest.mark.parametrize("mcpu", ["x86-64-v3", "x86-64"])
+@pytest.mark.slow
 @pytest.mark.skipif(host_cpu().vector_bytes < 32, reason="this processor does not run AVX2")
 def test_narrower_vectors(mcpu):
     model = light("squeezenet")

@@ -15,7 +15,12 @@ from tvm_rammer.device import host_cpu
 from tvm_rammer.errors import ModelError, TargetError, ToolError
 from tvm_rammer.runtime.profiler import make_profile, profiled_cost
 from tvm_rammer.wavefront import CostModel, simulate
+from tvm_rammer.zoo.inception_module import inception_module
 from tvm_rammer.zoo.light import light
+
+
+def small_model():
+    return inception_module(channels=4, size=6, widths=(3, 4, 5, 2, 3, 2))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +103,7 @@ def test_text_and_pictures(found, tmp_path):
 
 
 def test_the_command(tmp_path, capsys):
-    onnx.save(light("squeezenet"), tmp_path / "model.onnx")
+    onnx.save(small_model(), tmp_path / "model.onnx")
     command = ["profile", str(tmp_path / "model.onnx"), "--runs", "2", "--trace", str(tmp_path / "trace.json")]
     assert main(command) == 0
     assert "us each" in capsys.readouterr().out
@@ -106,7 +111,7 @@ def test_the_command(tmp_path, capsys):
 
 
 def test_what_cannot_be_profiled_is_said(monkeypatch):
-    model = light("squeezenet")
+    model = small_model()
     with pytest.raises(TargetError, match="only rPrograms for a CPU"):
         tvm_rammer.profile(model, target="cuda:h200")
     with pytest.raises(ModelError, match="runs is 0"):

@@ -10,7 +10,7 @@ from .onnx_models import inputs_of, run
 from .tiny import FORMS, TINY
 
 CASES = [(name, {}) for name in TINY] + [(name, {form: True}) for name, form in FORMS.items()]
-MARKS = {name: [pytest.mark.slow] for name in ("nasnet", "inception_v3")}
+MARKS = {name: [pytest.mark.slow] for name in ("nasnet", "inception_v3", "resnext, ImageNet", "deepspeech2")}
 PARAMS = [pytest.param(n, form, id=" ".join((n, *form)), marks=MARKS.get(n, ())) for n, form in CASES]
 
 

@@ -1,5 +1,7 @@
 """Chains of transcendental functions compile in a time that grows as they do, and are right."""
 
+import math
+
 import numpy as np
 import pytest
 import tvm
@@ -13,10 +15,10 @@ from tvm_rammer.relay_passes.passes.bound_chains import MAX_NESTED
 
 TARGET = tvm.target.Target(host_cpu().target_config())
 OPERATORS = {
-    "exp": (relax.op.exp, lambda x: np.exp(x)),
+    "exp of minus": (lambda x: relax.op.exp(relax.op.negative(x)), lambda x: np.exp(-x)),
     "tanh": (relax.op.tanh, lambda x: np.tanh(x)),
     "sigmoid": (relax.op.sigmoid, lambda x: 1 / (1 + np.exp(-x))),
-    "erf": (relax.op.erf, None),
+    "erf": (relax.op.erf, np.vectorize(math.erf)),
 }
 
 
@@ -39,8 +41,10 @@ def test_chains_are_cut_into_kernels_of_few(length):
     assert length / MAX_NESTED <= operators(length) <= -(-2 * length // (MAX_NESTED + 1))
 
 
-@pytest.mark.parametrize("length", [6, 32])
-@pytest.mark.parametrize("name", ["tanh", "sigmoid"])
+@pytest.mark.parametrize(
+    ("name", "length"),
+    [("tanh", 6), ("tanh", 32), ("sigmoid", 6), ("sigmoid", 32), ("erf", 6), ("erf", 32), ("exp of minus", 6)],
+)
 def test_long_chains_are_right(name, length):
     op, reference = OPERATORS[name]
     x = np.random.default_rng(0).standard_normal((3, 20)).astype("float32")
@@ -64,12 +68,6 @@ def test_what_is_read_twice_is_not_there_any_number_of_times(length):
         for _ in range(length):
             expected = expected * expected
     np.testing.assert_array_equal(got, expected)
-
-
-@pytest.mark.parametrize("name", ["exp", "erf"])
-def test_others_compile_too(name):
-    x = np.full((3, 20), -1.0, "float32")
-    assert np.isfinite(tvm_rammer.compile(chain(OPERATORS[name][0], 4))(np.minimum(x, -1))).any()
 
 
 def test_the_cell_of_an_lstm_stays_one_kernel():
