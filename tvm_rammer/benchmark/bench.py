@@ -14,7 +14,8 @@ from ..compilation.stages import build, find_kernels
 from ..compilation.target import tvm_target
 from ..errors import ModelError
 from ..runtime.module import RammerModule
-from ..runtime.tensors import random_inputs, workers
+from ..runtime.pool import workers
+from ..runtime.tensors import random_inputs
 from .race import Runner, onnxruntime_session, race, tvm_runner
 
 CONTENDERS = ("stock", "stock-same-kernels", "onnxruntime")

@@ -18,6 +18,7 @@ import tvm
 from tvm import relax
 
 from ..errors import ModelError
+from ..runtime.pool import use_workers
 
 ROUNDS = 6
 """Least number of rounds by default; half of them count."""
@@ -208,6 +209,7 @@ def onnxruntime_session(model: str | bytes, threads: int) -> Any:
 
 def tvm_runner(executable: relax.VMExecutable, device: tvm.runtime.Device) -> Runner:
     """Make a contender of a compiled module; the inputs of its first run are those of all runs."""
+    use_workers()
     main = relax.VirtualMachine(executable, device)["main"]
     tensors: list[Any] = []
 

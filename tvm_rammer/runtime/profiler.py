@@ -20,7 +20,8 @@ from ..compilation.target import resolve_device
 from ..errors import ModelError, TargetError, ToolError
 from ..ir import RProgram, Run
 from ..wavefront import CostModel, PolicyOptions, Timeline, measured_timeline, schedule_svg, simulate, trace_json
-from .tensors import TensorSpec, random_inputs, tensor_specs, to_tensor, workers
+from .pool import use_workers, workers
+from .tensors import TensorSpec, random_inputs, tensor_specs, to_tensor
 
 _MAX_RUNS = 50
 """Runs that are evaluated at most; of more, every n-th is."""
@@ -154,6 +155,7 @@ def profile_runs(
         raise ModelError(f"runs is {runs}; give 1 or more")
     if len(inputs) != len(specs):
         raise ModelError(f"{len(inputs)} inputs given, but the model has {len(specs)}")
+    use_workers()
     main = relax.VirtualMachine(executable, tvm.cpu())["main"]
     tensors = [to_tensor(value, spec, tvm.cpu()) for value, spec in zip(inputs, specs, strict=True)]
     with codegen.collect_stamps() as found:
