@@ -25,7 +25,11 @@ enum { DONE, HELD, FREE };      /* of a lane; FREE + row: nobody is on it, and i
 enum { BUSY, POLLING, ASLEEP }; /* of a helper */
 enum { POLLS_PER_LOOK = 64 };   /* how often a worker that polls looks at the clock */
 
-static const int64_t FIRST_REST_NS = 4000000, LONGEST_REST_NS = 256000000, MOST_CREDIT_NS = 10000000, PRICE_OF_LOSS = 2;
+/* How long somebody who can do nothing in a job keeps his processor: it may be the one that another needs. */
+static const int64_t LONG_WAIT_NS = 200000;
+/* A helper that was without a processor for so long shares it with another process. */
+static const int64_t LONG_GAP_NS = 500000;
+static const int64_t FIRST_REST_NS = 4000000, LONGEST_REST_NS = 256000000, MOST_CREDIT_NS = 5000000, PRICE_OF_LOSS = 2;
 
 static int64_t clock_ns(clockid_t clock) {
   struct timespec time;
@@ -35,7 +39,7 @@ static int64_t clock_ns(clockid_t clock) {
 
 static int64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 
-/* Polling: pause, and say whether to go on. */
+/* Polling: pause, and look at the clock now and then. */
 
 typedef struct {
   int polls;
@@ -61,29 +65,31 @@ static void ring_if_heard(Bell *bell) {
   if (atomic_load(&bell->sleepers)) rammer_ring(bell);
 }
 
-/* Somebody who waits in a job: he polls; then says that he will sleep, and looks once more, so that no ring is lost; then
- * he sleeps. */
+/* Somebody who can do nothing in a job: he polls; then says that he will sleep, and looks at all lanes once more, so that no
+ * ring is lost; then he sleeps. He is on no lane meanwhile. */
 typedef struct {
   Polling polling;
-  bool announced;
+  int looks; /* still to be had before he sleeps; 0: he has not said so */
   int rings;
   int64_t slept_ns; /* in all */
 } Waiter;
 
 static void stop_waiting(Waiter *waiter, Bell *bell) {
-  if (waiter->announced) atomic_fetch_sub(&bell->sleepers, 1);
+  if (waiter->looks) atomic_fetch_sub(&bell->sleepers, 1);
   *waiter = (Waiter){.slept_ns = waiter->slept_ns};
 }
 
-static void wait_a_little(Waiter *waiter, Bell *bell, int64_t patience_ns) {
-  if (waiter->announced) {
+static void wait_a_little(Waiter *waiter, Bell *bell, int lanes) {
+  if (waiter->looks > 1) {
+    waiter->looks--;
+  } else if (waiter->looks == 1) {
     int64_t since_ns = now_ns();
     rammer_futex(&bell->rings, FUTEX_WAIT_PRIVATE, waiter->rings);
     waiter->slept_ns += now_ns() - since_ns;
     stop_waiting(waiter, bell);
-  } else if (!poll_on(&waiter->polling, patience_ns)) {
+  } else if (!poll_on(&waiter->polling, LONG_WAIT_NS)) {
     atomic_fetch_add(&bell->sleepers, 1);
-    waiter->announced = true;
+    waiter->looks = 1 + lanes;
     waiter->rings = atomic_load(&bell->rings);
   }
 }
@@ -113,33 +119,8 @@ static int claim_any(Job *job, int first, int *lane) {
   return -1;
 }
 
-static void finish(Job *job, int lane) {
-  set_lane(job, lane, DONE);
+static void count_finished(Job *job) {
   if (atomic_fetch_sub(&job->unfinished, 1) == 1) ring_if_heard(&job->bell);
-}
-
-/* Walk a lane that we have claimed, and then all that are free; a lane that has to wait is left for a free one. How long we
- * slept. */
-static int64_t walk_lanes(const Pool *pool, Job *job, int lane, int row) {
-  Waiter waiter = {0};
-  atomic_fetch_add(&job->bell.walkers, 1);
-  while (row >= 0) {
-    int reached = row, other;
-    job->walk(job->environment, lane, &reached, &job->bell);
-    if (reached != row) stop_waiting(&waiter, &job->bell);
-    if (reached < 0) finish(job, lane);
-    int other_row = claim_any(job, lane + 1, &other);
-    if (other_row >= 0 && reached >= 0) {
-      set_lane(job, lane, FREE + reached);
-      ring_if_heard(&job->bell);
-    }
-    if (reached == row) wait_a_little(&waiter, &job->bell, pool->patience_ns);
-    row = reached;
-    if (other_row >= 0 || reached < 0) lane = other, row = other_row;
-  }
-  stop_waiting(&waiter, &job->bell);
-  atomic_fetch_sub(&job->bell.walkers, 1);
-  return waiter.slept_ns;
 }
 
 /* Walk all lanes on the caller's thread alone. */
@@ -156,21 +137,8 @@ static void walk_alone(Walk walk, void *environment, const int *begin, int lanes
 
 /* Helpers. */
 
-static bool help_someone(const Pool *pool, Helper *helper) {
-  int first = 1 + (int)(helper - pool->state->helper);
-  bool helped = false;
-  for (int i = 0; i < JOBS; i++) {
-    Job *job = &pool->state->job[i];
-    int lane, row = claim_any(job, first, &lane);
-    if (row < 0) continue;
-    helper->seen_ns += walk_lanes(pool, job, lane, row); /* sleep is no loss */
-    helped = true;
-  }
-  return helped;
-}
-
-/* Note how much this thread has worked since the last time, and how long it could have but had no processor. */
-static void take_stock(Helper *helper) {
+/* Note how much this thread has worked since the last time, and how long it could have but had no processor. The latter. */
+static int64_t take_stock(Helper *helper) {
   int64_t used_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), now = now_ns();
   int64_t worked_ns = used_ns - helper->used_ns, lost_ns = now - helper->seen_ns - worked_ns;
   helper->used_ns = used_ns;
@@ -180,6 +148,52 @@ static void take_stock(Helper *helper) {
     helper->credit_ns = MOST_CREDIT_NS;
     helper->rest_ns = 0;
   }
+  return lost_ns;
+}
+
+static bool loses_processor(Helper *helper) { return take_stock(helper) > LONG_GAP_NS; }
+
+/* Take part in a job, beginning with a lane that we have claimed: walk lanes that nobody is on, each as far as its waits
+ * allow. The caller (`helper` is NULL) stays to the end; a helper leaves when no lane is free, or when he shares his processor.
+ * How long we slept. */
+static int64_t take_part(Job *job, Helper *helper, int lane, int row) {
+  Waiter waiter = {0};
+  int lanes = atomic_load(&job->lanes);
+  atomic_fetch_add(&job->bell.walkers, 1);
+  for (bool more = true; more;) {
+    int reached = row;
+    if (row >= 0) {
+      job->walk(job->environment, lane, &reached, &job->bell);
+      set_lane(job, lane, reached < 0 ? DONE : FREE + reached);
+    }
+    if (reached != row) {
+      stop_waiting(&waiter, &job->bell);
+      if (reached < 0) count_finished(job);
+    } else if (helper && loses_processor(helper)) {
+      ring_if_heard(&job->bell);
+      break;
+    } else {
+      wait_a_little(&waiter, &job->bell, lanes);
+    }
+    row = claim_any(job, lane + 1, &lane);
+    more = row >= 0 || (!helper && atomic_load(&job->unfinished));
+  }
+  stop_waiting(&waiter, &job->bell);
+  atomic_fetch_sub(&job->bell.walkers, 1);
+  return waiter.slept_ns;
+}
+
+static bool help_someone(const Pool *pool, Helper *helper) {
+  int first = 1 + (int)(helper - pool->state->helper);
+  bool helped = false;
+  for (int i = 0; i < JOBS; i++) {
+    Job *job = &pool->state->job[i];
+    int lane, row = claim_any(job, first, &lane);
+    if (row < 0) continue;
+    helper->seen_ns += take_part(job, helper, lane, row); /* sleep is no loss */
+    helped = true;
+  }
+  return helped;
 }
 
 /* A helper that loses its processor on a lane stops the whole program. Where that costs more than its work is worth, it
@@ -288,17 +302,7 @@ void rammer_run(const Entries *entries, void *environment, const int *begin, int
   atomic_store(&job->lanes, lanes);
   atomic_fetch_add(&pool->state->jobs, 1);
   call_helpers(pool, lanes - 1);
-  int lane = 0, row = begin[0];
-  for (Waiter waiter = {0};;) {
-    if (row >= 0) walk_lanes(pool, job, lane, row);
-    if (row >= 0) stop_waiting(&waiter, &job->bell);
-    if (atomic_load(&job->unfinished) == 0) {
-      stop_waiting(&waiter, &job->bell);
-      break;
-    }
-    row = claim_any(job, 0, &lane);
-    if (row < 0) wait_a_little(&waiter, &job->bell, pool->patience_ns);
-  }
+  take_part(job, NULL, 0, begin[0]);
   atomic_store(&job->lanes, 0);
   atomic_store(&job->taken, 0);
 }

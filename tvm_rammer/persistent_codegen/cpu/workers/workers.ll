@@ -1,4 +1,4 @@
-; Made of workers.c by scripts/workers_ir; do not edit. Source: 7a27f5706a4627af
+; Made of workers.c by scripts/workers_ir; do not edit. Source: 3be06c6ada692cc2
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.Pool = type { i32, i64, ptr, ptr }
 %struct.cpu_set_t = type { [16 x i64] }
@@ -9,8 +9,8 @@
 %struct.Bell = type { i32, i32, i32, [52 x i8] }
 %struct.Lane = type { i64, [56 x i8] }
 %struct.__sigset_t = type { [16 x i64] }
-%struct.Waiter = type { %struct.Polling, i8, i32, i64 }
 %struct.Helper = type { i32, ptr, i64, i64, i64, i64, i64, [8 x i8] }
+%struct.Waiter = type { %struct.Polling, i32, i32, i64 }
 %struct.Dl_info = type { ptr, ptr, ptr, ptr }
 %struct.timespec = type { i64, i64 }
 @rammer_pool.making = internal global i32 0, align 4
@@ -191,124 +191,124 @@ define linkonce_odr hidden void @rammer_help(ptr noundef %0) {
   %3 = alloca i32, align 4
   %4 = getelementptr inbounds i8, ptr %0, i64 8
   %5 = load ptr, ptr %4, align 8
-  tail call fastcc void @take_stock(ptr noundef %0)
-  %6 = getelementptr inbounds i8, ptr %0, i64 32
-  store i64 10000000, ptr %6, align 32
-  %7 = getelementptr inbounds i8, ptr %5, i64 24
-  %8 = ptrtoint ptr %0 to i64
-  %9 = getelementptr inbounds i8, ptr %0, i64 24
-  %10 = getelementptr inbounds i8, ptr %5, i64 8
-  %11 = getelementptr inbounds i8, ptr %0, i64 40
-  %12 = getelementptr inbounds i8, ptr %0, i64 48
-  br label %13
-13:
-  %14 = load ptr, ptr %7, align 8
-  %15 = load atomic i32, ptr %14 seq_cst, align 64
-  %16 = load ptr, ptr %7, align 8
-  %17 = getelementptr inbounds i8, ptr %16, i64 192
-  %18 = ptrtoint ptr %17 to i64
-  %19 = sub i64 %8, %18
-  %20 = lshr exact i64 %19, 6
-  %21 = trunc i64 %20 to i32
-  %22 = add nsw i32 %21, 1
-  br label %23
-23:
-  %24 = phi i64 [ %40, %38 ], [ 0, %13 ]
-  %25 = phi i1 [ %39, %38 ], [ false, %13 ]
-  %26 = icmp eq i64 %24, 16
-  br i1 %26, label %41, label %27
-27:
-  %28 = load ptr, ptr %7, align 8
-  %29 = getelementptr inbounds i8, ptr %28, i64 8320
-  %30 = getelementptr inbounds [16 x %struct.Job], ptr %29, i64 0, i64 %24
+  %6 = tail call fastcc i64 @take_stock(ptr noundef %0)
+  %7 = getelementptr inbounds i8, ptr %0, i64 32
+  store i64 5000000, ptr %7, align 32
+  %8 = getelementptr inbounds i8, ptr %5, i64 24
+  %9 = ptrtoint ptr %0 to i64
+  %10 = getelementptr inbounds i8, ptr %0, i64 24
+  %11 = getelementptr inbounds i8, ptr %5, i64 8
+  %12 = getelementptr inbounds i8, ptr %0, i64 40
+  %13 = getelementptr inbounds i8, ptr %0, i64 48
+  br label %14
+14:
+  %15 = load ptr, ptr %8, align 8
+  %16 = load atomic i32, ptr %15 seq_cst, align 64
+  %17 = load ptr, ptr %8, align 8
+  %18 = getelementptr inbounds i8, ptr %17, i64 192
+  %19 = ptrtoint ptr %18 to i64
+  %20 = sub i64 %9, %19
+  %21 = lshr exact i64 %20, 6
+  %22 = trunc i64 %21 to i32
+  %23 = add nsw i32 %22, 1
+  br label %24
+24:
+  %25 = phi i64 [ %41, %39 ], [ 0, %14 ]
+  %26 = phi i1 [ %40, %39 ], [ false, %14 ]
+  %27 = icmp eq i64 %25, 16
+  br i1 %27, label %42, label %28
+28:
+  %29 = load ptr, ptr %8, align 8
+  %30 = getelementptr inbounds i8, ptr %29, i64 8320
+  %31 = getelementptr inbounds [16 x %struct.Job], ptr %30, i64 0, i64 %25
   call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %3)
-  %31 = call fastcc i32 @claim_any(ptr noundef nonnull %30, i32 noundef %22, ptr noundef nonnull %3)
-  %32 = icmp slt i32 %31, 0
-  br i1 %32, label %38, label %33
-33:
-  %34 = load i32, ptr %3, align 4
-  %35 = tail call fastcc i64 @walk_lanes(ptr noundef nonnull readonly %5, ptr noundef nonnull %30, i32 noundef %34, i32 noundef %31)
-  %36 = load i64, ptr %9, align 8
-  %37 = add nsw i64 %36, %35
-  store i64 %37, ptr %9, align 8
-  br label %38
-38:
-  %39 = phi i1 [ true, %33 ], [ %25, %27 ]
+  %32 = call fastcc i32 @claim_any(ptr noundef nonnull %31, i32 noundef %23, ptr noundef nonnull %3)
+  %33 = icmp slt i32 %32, 0
+  br i1 %33, label %39, label %34
+34:
+  %35 = load i32, ptr %3, align 4
+  %36 = tail call fastcc i64 @take_part(ptr noundef nonnull %31, ptr noundef %0, i32 noundef %35, i32 noundef %32)
+  %37 = load i64, ptr %10, align 8
+  %38 = add nsw i64 %37, %36
+  store i64 %38, ptr %10, align 8
+  br label %39
+39:
+  %40 = phi i1 [ true, %34 ], [ %26, %28 ]
   call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %3)
-  %40 = add nuw nsw i64 %24, 1
-  br label %23
-41:
-  br i1 %25, label %42, label %54
+  %41 = add nuw nsw i64 %25, 1
+  br label %24
 42:
-  tail call fastcc void @take_stock(ptr noundef %0)
-  %43 = load i64, ptr %6, align 32
-  %44 = icmp slt i64 %43, 0
-  br i1 %44, label %45, label %54
-45:
-  store i64 0, ptr %6, align 32
-  %46 = load i64, ptr %11, align 8
-  %47 = icmp eq i64 %46, 0
-  %48 = shl nsw i64 %46, 1
-  %49 = tail call i64 @llvm.smin.i64(i64 %48, i64 256000000)
-  %50 = select i1 %47, i64 4000000, i64 %49
-  store i64 %50, ptr %11, align 8
-  %51 = tail call fastcc i64 @now_ns()
-  %52 = load i64, ptr %11, align 8
-  %53 = add nsw i64 %52, %51
-  store atomic i64 %53, ptr %12 seq_cst, align 16
+  br i1 %26, label %43, label %56
+43:
+  %44 = tail call fastcc i64 @take_stock(ptr noundef %0)
+  %45 = load i64, ptr %7, align 32
+  %46 = icmp slt i64 %45, 0
+  br i1 %46, label %47, label %56
+47:
+  store i64 0, ptr %7, align 32
+  %48 = load i64, ptr %12, align 8
+  %49 = icmp eq i64 %48, 0
+  %50 = shl nsw i64 %48, 1
+  %51 = tail call i64 @llvm.smin.i64(i64 %50, i64 256000000)
+  %52 = select i1 %49, i64 4000000, i64 %51
+  store i64 %52, ptr %12, align 8
+  %53 = tail call fastcc i64 @now_ns()
+  %54 = load i64, ptr %12, align 8
+  %55 = add nsw i64 %54, %53
+  store atomic i64 %55, ptr %13 seq_cst, align 16
   store atomic i32 2, ptr %0 seq_cst, align 64
-  br label %70
-54:
+  br label %72
+56:
   call void @llvm.lifetime.start.p0(i64 16, ptr nonnull %2)
   call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(16) %2, i8 0, i64 16, i1 false)
   store atomic i32 1, ptr %0 seq_cst, align 64
-  br label %55
-55:
-  %56 = load ptr, ptr %7, align 8
-  %57 = load atomic i32, ptr %56 seq_cst, align 64
-  %58 = icmp eq i32 %57, %15
-  br i1 %58, label %60, label %59
-59:
+  br label %57
+57:
+  %58 = load ptr, ptr %8, align 8
+  %59 = load atomic i32, ptr %58 seq_cst, align 64
+  %60 = icmp eq i32 %59, %16
+  br i1 %60, label %62, label %61
+61:
   store atomic i32 0, ptr %0 seq_cst, align 64
   call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %2)
-  br label %82
-60:
-  %61 = load i64, ptr %10, align 8
-  %62 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %2, i64 noundef %61)
-  br i1 %62, label %55, label %63
-63:
+  br label %84
+62:
+  %63 = load i64, ptr %11, align 8
+  %64 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %2, i64 noundef %63)
+  br i1 %64, label %57, label %65
+65:
   store atomic i32 0, ptr %0 seq_cst, align 64
   call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %2)
   store atomic i32 2, ptr %0 seq_cst, align 64
-  %64 = load ptr, ptr %7, align 8
-  %65 = load atomic i32, ptr %64 seq_cst, align 64
-  %66 = icmp eq i32 %65, %15
-  br i1 %66, label %70, label %67
-67:
-  %68 = cmpxchg ptr %0, i32 2, i32 0 seq_cst seq_cst, align 64
-  %69 = extractvalue { i32, i1 } %68, 1
-  br i1 %69, label %82, label %70
-70:
-  %71 = tail call fastcc i64 @now_ns()
-  br label %72
+  %66 = load ptr, ptr %8, align 8
+  %67 = load atomic i32, ptr %66 seq_cst, align 64
+  %68 = icmp eq i32 %67, %16
+  br i1 %68, label %72, label %69
+69:
+  %70 = cmpxchg ptr %0, i32 2, i32 0 seq_cst seq_cst, align 64
+  %71 = extractvalue { i32, i1 } %70, 1
+  br i1 %71, label %84, label %72
 72:
-  %73 = load atomic i32, ptr %0 seq_cst, align 64
-  %74 = icmp eq i32 %73, 2
-  br i1 %74, label %75, label %77
-75:
-  %76 = tail call i64 @rammer_futex(ptr noundef nonnull %0, i32 noundef 128, i32 noundef 2)
-  br label %72
+  %73 = tail call fastcc i64 @now_ns()
+  br label %74
+74:
+  %75 = load atomic i32, ptr %0 seq_cst, align 64
+  %76 = icmp eq i32 %75, 2
+  br i1 %76, label %77, label %79
 77:
-  %78 = tail call fastcc i64 @now_ns()
-  %79 = sub i64 %78, %71
-  %80 = load i64, ptr %9, align 8
-  %81 = add nsw i64 %79, %80
-  store i64 %81, ptr %9, align 8
-  br label %82
-82:
-  br label %13
+  %78 = tail call i64 @rammer_futex(ptr noundef nonnull %0, i32 noundef 128, i32 noundef 2)
+  br label %74
+79:
+  %80 = tail call fastcc i64 @now_ns()
+  %81 = sub i64 %80, %73
+  %82 = load i64, ptr %10, align 8
+  %83 = add nsw i64 %81, %82
+  store i64 %83, ptr %10, align 8
+  br label %84
+84:
+  br label %14
 }
-define internal fastcc void @take_stock(ptr nocapture noundef %0) unnamed_addr {
+define internal fastcc i64 @take_stock(ptr nocapture noundef %0) unnamed_addr {
   %2 = tail call fastcc i64 @clock_ns(i32 noundef 3)
   %3 = tail call fastcc i64 @now_ns()
   %4 = getelementptr inbounds i8, ptr %0, i64 16
@@ -316,272 +316,223 @@ define internal fastcc void @take_stock(ptr nocapture noundef %0) unnamed_addr {
   %6 = sub nsw i64 %2, %5
   %7 = getelementptr inbounds i8, ptr %0, i64 24
   %8 = load i64, ptr %7, align 8
-  %9 = sub i64 %6, %3
-  %10 = add i64 %9, %8
+  %9 = add i64 %6, %8
+  %10 = sub i64 %3, %9
   store i64 %2, ptr %4, align 16
   store i64 %3, ptr %7, align 8
-  %11 = shl i64 %10, 1
-  %12 = add i64 %11, %6
+  %11 = shl nsw i64 %10, 1
+  %12 = sub nsw i64 %6, %11
   %13 = getelementptr inbounds i8, ptr %0, i64 32
   %14 = load i64, ptr %13, align 32
   %15 = add nsw i64 %12, %14
   store i64 %15, ptr %13, align 32
-  %16 = icmp sgt i64 %15, 10000000
+  %16 = icmp sgt i64 %15, 5000000
   br i1 %16, label %17, label %19
 17:
-  store i64 10000000, ptr %13, align 32
+  store i64 5000000, ptr %13, align 32
   %18 = getelementptr inbounds i8, ptr %0, i64 40
   store i64 0, ptr %18, align 8
   br label %19
 19:
-  ret void
+  ret i64 %10
 }
 define linkonce_odr hidden void @rammer_run(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) {
   %5 = alloca i64, align 8
   %6 = alloca %struct.__sigset_t, align 8
   %7 = alloca %struct.__sigset_t, align 8
-  %8 = alloca i32, align 4
-  %9 = alloca %struct.Waiter, align 8
-  %10 = tail call ptr @rammer_pool(ptr noundef %0)
-  %11 = add i32 %3, -129
-  %12 = icmp ult i32 %11, -127
-  br i1 %12, label %32, label %13
-13:
-  %14 = load i32, ptr %10, align 8
-  %15 = icmp slt i32 %14, 2
-  br i1 %15, label %32, label %16
-16:
-  %17 = getelementptr inbounds i8, ptr %10, i64 24
-  %18 = load ptr, ptr %17, align 8
-  %19 = getelementptr inbounds i8, ptr %18, i64 8320
-  br label %20
-20:
-  %21 = phi i64 [ %31, %30 ], [ 0, %16 ]
-  %22 = icmp eq i64 %21, 16
-  br i1 %22, label %32, label %23
-23:
-  %24 = getelementptr inbounds [16 x %struct.Job], ptr %19, i64 0, i64 %21
-  %25 = load atomic i32, ptr %24 seq_cst, align 64
-  %26 = icmp eq i32 %25, 0
-  br i1 %26, label %27, label %30
-27:
-  %28 = atomicrmw xchg ptr %24, i32 1 seq_cst, align 64
-  %29 = icmp eq i32 %28, 0
-  br i1 %29, label %34, label %30
+  %8 = tail call ptr @rammer_pool(ptr noundef %0)
+  %9 = add i32 %3, -129
+  %10 = icmp ult i32 %9, -127
+  br i1 %10, label %30, label %11
+11:
+  %12 = load i32, ptr %8, align 8
+  %13 = icmp slt i32 %12, 2
+  br i1 %13, label %30, label %14
+14:
+  %15 = getelementptr inbounds i8, ptr %8, i64 24
+  %16 = load ptr, ptr %15, align 8
+  %17 = getelementptr inbounds i8, ptr %16, i64 8320
+  br label %18
+18:
+  %19 = phi i64 [ %29, %28 ], [ 0, %14 ]
+  %20 = icmp eq i64 %19, 16
+  br i1 %20, label %30, label %21
+21:
+  %22 = getelementptr inbounds [16 x %struct.Job], ptr %17, i64 0, i64 %19
+  %23 = load atomic i32, ptr %22 seq_cst, align 64
+  %24 = icmp eq i32 %23, 0
+  br i1 %24, label %25, label %28
+25:
+  %26 = atomicrmw xchg ptr %22, i32 1 seq_cst, align 64
+  %27 = icmp eq i32 %26, 0
+  br i1 %27, label %32, label %28
+28:
+  %29 = add nuw nsw i64 %19, 1
+  br label %18
 30:
-  %31 = add nuw nsw i64 %21, 1
-  br label %20
+  %31 = load ptr, ptr %0, align 8
+  tail call fastcc void @walk_alone(ptr noundef %31, ptr noundef %1, ptr noundef %2, i32 noundef %3)
+  br label %149
 32:
   %33 = load ptr, ptr %0, align 8
-  tail call fastcc void @walk_alone(ptr noundef %33, ptr noundef %1, ptr noundef %2, i32 noundef %3)
-  br label %179
-34:
-  %35 = load ptr, ptr %0, align 8
-  %36 = getelementptr inbounds i8, ptr %24, i64 16
-  store ptr %35, ptr %36, align 16
-  %37 = getelementptr inbounds i8, ptr %24, i64 24
-  store ptr %1, ptr %37, align 8
-  %38 = getelementptr inbounds i8, ptr %24, i64 8
-  %39 = load i32, ptr %38, align 8
-  %40 = add i32 %39, 1
-  store i32 %40, ptr %38, align 8
-  %41 = getelementptr inbounds i8, ptr %24, i64 64
-  store atomic i32 %3, ptr %41 seq_cst, align 64
-  %42 = getelementptr inbounds i8, ptr %24, i64 192
-  %43 = zext nneg i32 %3 to i64
-  %44 = zext i32 %40 to i64
-  %45 = shl nuw i64 %44, 32
-  br label %46
-46:
-  %47 = phi i64 [ %152, %147 ], [ 0, %34 ]
-  %48 = icmp eq i64 %47, %43
-  br i1 %48, label %49, label %141
-49:
-  %50 = getelementptr inbounds i8, ptr %24, i64 4
-  store atomic i32 %3, ptr %50 seq_cst, align 4
-  %51 = load ptr, ptr %17, align 8
-  %52 = atomicrmw add ptr %51, i32 1 seq_cst, align 64
-  %53 = add nsw i32 %3, -1
-  %54 = load ptr, ptr %17, align 8
-  %55 = getelementptr inbounds i8, ptr %54, i64 64
-  %56 = load atomic i32, ptr %55 seq_cst, align 64
-  %57 = getelementptr inbounds i8, ptr %54, i64 192
-  %58 = sext i32 %56 to i64
-  br label %59
-59:
-  %60 = phi i64 [ %95, %93 ], [ 0, %49 ]
-  %61 = phi i32 [ %94, %93 ], [ %53, %49 ]
-  %62 = icmp slt i64 %60, %58
-  %63 = icmp sgt i32 %61, 0
-  %64 = select i1 %62, i1 %63, i1 false
-  br i1 %64, label %72, label %65
-65:
-  %66 = load i32, ptr %10, align 8
-  %67 = add nsw i32 %66, -1
-  %68 = icmp sgt i32 %66, 127
-  %69 = select i1 %68, i32 127, i32 %67
-  %70 = icmp slt i32 %56, %69
-  %71 = select i1 %63, i1 %70, i1 false
-  br i1 %71, label %96, label %136
-72:
-  %73 = getelementptr inbounds [127 x %struct.Helper], ptr %57, i64 0, i64 %60
-  %74 = load atomic i32, ptr %73 seq_cst, align 64
-  %75 = icmp eq i32 %74, 1
-  %76 = sext i1 %75 to i32
-  %77 = add nsw i32 %61, %76
-  %78 = getelementptr inbounds i8, ptr %73, i64 48
-  %79 = load atomic i64, ptr %78 seq_cst, align 16
-  %80 = icmp eq i32 %74, 2
-  br i1 %80, label %81, label %93
+  %34 = getelementptr inbounds i8, ptr %22, i64 16
+  store ptr %33, ptr %34, align 16
+  %35 = getelementptr inbounds i8, ptr %22, i64 24
+  store ptr %1, ptr %35, align 8
+  %36 = getelementptr inbounds i8, ptr %22, i64 8
+  %37 = load i32, ptr %36, align 8
+  %38 = add i32 %37, 1
+  store i32 %38, ptr %36, align 8
+  %39 = getelementptr inbounds i8, ptr %22, i64 64
+  store atomic i32 %3, ptr %39 seq_cst, align 64
+  %40 = getelementptr inbounds i8, ptr %22, i64 192
+  %41 = zext nneg i32 %3 to i64
+  %42 = zext i32 %38 to i64
+  %43 = shl nuw i64 %42, 32
+  br label %44
+44:
+  %45 = phi i64 [ %148, %143 ], [ 0, %32 ]
+  %46 = icmp eq i64 %45, %41
+  br i1 %46, label %47, label %137
+47:
+  %48 = getelementptr inbounds i8, ptr %22, i64 4
+  store atomic i32 %3, ptr %48 seq_cst, align 4
+  %49 = load ptr, ptr %15, align 8
+  %50 = atomicrmw add ptr %49, i32 1 seq_cst, align 64
+  %51 = add nsw i32 %3, -1
+  %52 = load ptr, ptr %15, align 8
+  %53 = getelementptr inbounds i8, ptr %52, i64 64
+  %54 = load atomic i32, ptr %53 seq_cst, align 64
+  %55 = getelementptr inbounds i8, ptr %52, i64 192
+  %56 = sext i32 %54 to i64
+  br label %57
+57:
+  %58 = phi i64 [ %93, %91 ], [ 0, %47 ]
+  %59 = phi i32 [ %92, %91 ], [ %51, %47 ]
+  %60 = icmp slt i64 %58, %56
+  %61 = icmp sgt i32 %59, 0
+  %62 = select i1 %60, i1 %61, i1 false
+  br i1 %62, label %70, label %63
+63:
+  %64 = load i32, ptr %8, align 8
+  %65 = add nsw i32 %64, -1
+  %66 = icmp sgt i32 %64, 127
+  %67 = select i1 %66, i32 127, i32 %65
+  %68 = icmp slt i32 %54, %67
+  %69 = select i1 %61, i1 %68, i1 false
+  br i1 %69, label %94, label %134
+70:
+  %71 = getelementptr inbounds [127 x %struct.Helper], ptr %55, i64 0, i64 %58
+  %72 = load atomic i32, ptr %71 seq_cst, align 64
+  %73 = icmp eq i32 %72, 1
+  %74 = sext i1 %73 to i32
+  %75 = add nsw i32 %59, %74
+  %76 = getelementptr inbounds i8, ptr %71, i64 48
+  %77 = load atomic i64, ptr %76 seq_cst, align 16
+  %78 = icmp eq i32 %72, 2
+  br i1 %78, label %79, label %91
+79:
+  %80 = icmp eq i64 %77, 0
+  br i1 %80, label %84, label %81
 81:
-  %82 = icmp eq i64 %79, 0
-  br i1 %82, label %86, label %83
-83:
-  %84 = tail call fastcc i64 @now_ns()
-  %85 = icmp slt i64 %84, %79
-  br i1 %85, label %93, label %86
-86:
-  %87 = cmpxchg ptr %73, i32 2, i32 0 seq_cst seq_cst, align 64
-  %88 = extractvalue { i32, i1 } %87, 1
-  br i1 %88, label %89, label %91
+  %82 = tail call fastcc i64 @now_ns()
+  %83 = icmp slt i64 %82, %77
+  br i1 %83, label %91, label %84
+84:
+  %85 = cmpxchg ptr %71, i32 2, i32 0 seq_cst seq_cst, align 64
+  %86 = extractvalue { i32, i1 } %85, 1
+  br i1 %86, label %87, label %89
+87:
+  %88 = tail call i64 @rammer_futex(ptr noundef nonnull %71, i32 noundef 129, i32 noundef 1)
+  br label %89
 89:
-  %90 = tail call i64 @rammer_futex(ptr noundef nonnull %73, i32 noundef 129, i32 noundef 1)
+  %90 = add nsw i32 %59, -1
   br label %91
 91:
-  %92 = add nsw i32 %61, -1
-  br label %93
-93:
-  %94 = phi i32 [ %92, %91 ], [ %77, %83 ], [ %77, %72 ]
-  %95 = add nuw nsw i64 %60, 1
-  br label %59
-96:
-  %97 = getelementptr inbounds i8, ptr %54, i64 128
-  %98 = atomicrmw xchg ptr %97, i32 1 seq_cst, align 64
-  %99 = icmp eq i32 %98, 0
-  br i1 %99, label %100, label %136
-100:
-  %101 = load atomic i32, ptr %55 seq_cst, align 64
-  %102 = getelementptr inbounds i8, ptr %10, i64 16
-  %103 = sext i32 %101 to i64
-  %104 = sext i32 %69 to i64
-  br label %105
-105:
-  %106 = phi i64 [ %132, %131 ], [ %103, %100 ]
-  %107 = phi i32 [ %134, %131 ], [ %61, %100 ]
-  %108 = icmp sgt i32 %107, 0
-  %109 = icmp slt i64 %106, %104
-  %110 = select i1 %108, i1 %109, i1 false
-  br i1 %110, label %111, label %135
-111:
-  %112 = load ptr, ptr %17, align 8
-  %113 = getelementptr inbounds i8, ptr %112, i64 192
-  %114 = getelementptr inbounds [127 x %struct.Helper], ptr %113, i64 0, i64 %106
-  %115 = getelementptr inbounds i8, ptr %114, i64 8
-  store ptr %10, ptr %115, align 8
+  %92 = phi i32 [ %90, %89 ], [ %75, %81 ], [ %75, %70 ]
+  %93 = add nuw nsw i64 %58, 1
+  br label %57
+94:
+  %95 = getelementptr inbounds i8, ptr %52, i64 128
+  %96 = atomicrmw xchg ptr %95, i32 1 seq_cst, align 64
+  %97 = icmp eq i32 %96, 0
+  br i1 %97, label %98, label %134
+98:
+  %99 = load atomic i32, ptr %53 seq_cst, align 64
+  %100 = getelementptr inbounds i8, ptr %8, i64 16
+  %101 = sext i32 %99 to i64
+  %102 = sext i32 %67 to i64
+  br label %103
+103:
+  %104 = phi i64 [ %130, %129 ], [ %101, %98 ]
+  %105 = phi i32 [ %132, %129 ], [ %59, %98 ]
+  %106 = icmp sgt i32 %105, 0
+  %107 = icmp slt i64 %104, %102
+  %108 = select i1 %106, i1 %107, i1 false
+  br i1 %108, label %109, label %133
+109:
+  %110 = load ptr, ptr %15, align 8
+  %111 = getelementptr inbounds i8, ptr %110, i64 192
+  %112 = getelementptr inbounds [127 x %struct.Helper], ptr %111, i64 0, i64 %104
+  %113 = getelementptr inbounds i8, ptr %112, i64 8
+  store ptr %8, ptr %113, align 8
   call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %5)
   call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %6)
   call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %7)
-  %116 = call i32 @sigfillset(ptr noundef nonnull %6)
-  %117 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %6, ptr noundef nonnull %7)
-  %118 = load ptr, ptr %102, align 8
-  %119 = call i32 @pthread_create(ptr noundef nonnull %5, ptr noundef null, ptr noundef %118, ptr noundef nonnull %114)
-  %120 = icmp eq i32 %119, 0
-  br i1 %120, label %121, label %128
-121:
-  %122 = load i64, ptr %5, align 8
-  %123 = call i32 @pthread_detach(i64 noundef %122)
-  %124 = load ptr, ptr %17, align 8
-  %125 = getelementptr inbounds i8, ptr %124, i64 64
-  %126 = add nsw i64 %106, 1
-  %127 = trunc nsw i64 %126 to i32
-  store atomic i32 %127, ptr %125 seq_cst, align 64
-  br label %131
-128:
-  %129 = add nsw i64 %106, 1
-  %130 = trunc nsw i64 %129 to i32
-  store i32 %130, ptr %10, align 8
-  br label %131
-131:
-  %132 = phi i64 [ %126, %121 ], [ %129, %128 ]
-  %133 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %7, ptr noundef null)
+  %114 = call i32 @sigfillset(ptr noundef nonnull %6)
+  %115 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %6, ptr noundef nonnull %7)
+  %116 = load ptr, ptr %100, align 8
+  %117 = call i32 @pthread_create(ptr noundef nonnull %5, ptr noundef null, ptr noundef %116, ptr noundef nonnull %112)
+  %118 = icmp eq i32 %117, 0
+  br i1 %118, label %119, label %126
+119:
+  %120 = load i64, ptr %5, align 8
+  %121 = call i32 @pthread_detach(i64 noundef %120)
+  %122 = load ptr, ptr %15, align 8
+  %123 = getelementptr inbounds i8, ptr %122, i64 64
+  %124 = add nsw i64 %104, 1
+  %125 = trunc nsw i64 %124 to i32
+  store atomic i32 %125, ptr %123 seq_cst, align 64
+  br label %129
+126:
+  %127 = add nsw i64 %104, 1
+  %128 = trunc nsw i64 %127 to i32
+  store i32 %128, ptr %8, align 8
+  br label %129
+129:
+  %130 = phi i64 [ %124, %119 ], [ %127, %126 ]
+  %131 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %7, ptr noundef null)
   call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %7)
   call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %6)
   call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %5)
-  %134 = add nsw i32 %107, -1
-  br label %105
-135:
-  store atomic i32 0, ptr %97 seq_cst, align 64
-  br label %136
-136:
-  call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %8)
-  store i32 0, ptr %8, align 4
-  %137 = load i32, ptr %2, align 4
-  call void @llvm.lifetime.start.p0(i64 32, ptr nonnull %9)
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(32) %9, i8 0, i64 32, i1 false)
-  %138 = getelementptr inbounds i8, ptr %9, i64 16
-  %139 = getelementptr inbounds i8, ptr %24, i64 128
-  %140 = getelementptr inbounds i8, ptr %10, i64 8
-  br label %153
-141:
-  %142 = icmp eq i64 %47, 0
-  br i1 %142, label %147, label %143
+  %132 = add nsw i32 %105, -1
+  br label %103
+133:
+  store atomic i32 0, ptr %95 seq_cst, align 64
+  br label %134
+134:
+  %135 = load i32, ptr %2, align 4
+  %136 = call fastcc i64 @take_part(ptr noundef nonnull %22, ptr noundef null, i32 noundef 0, i32 noundef %135)
+  store atomic i32 0, ptr %48 seq_cst, align 4
+  store atomic i32 0, ptr %22 seq_cst, align 64
+  br label %149
+137:
+  %138 = icmp eq i64 %45, 0
+  br i1 %138, label %143, label %139
+139:
+  %140 = getelementptr inbounds i32, ptr %2, i64 %45
+  %141 = load i32, ptr %140, align 4
+  %142 = add nsw i32 %141, 2
+  br label %143
 143:
-  %144 = getelementptr inbounds i32, ptr %2, i64 %47
-  %145 = load i32, ptr %144, align 4
-  %146 = add nsw i32 %145, 2
-  br label %147
-147:
-  %148 = phi i32 [ %146, %143 ], [ 1, %141 ]
-  %149 = getelementptr inbounds [128 x %struct.Lane], ptr %42, i64 0, i64 %47
-  %150 = zext i32 %148 to i64
-  %151 = or disjoint i64 %45, %150
-  store atomic i64 %151, ptr %149 seq_cst, align 64
-  %152 = add nuw nsw i64 %47, 1
-  br label %46
-153:
-  %154 = phi i32 [ %137, %136 ], [ %174, %178 ]
-  %155 = icmp sgt i32 %154, -1
-  br i1 %155, label %156, label %164
-156:
-  %157 = load i32, ptr %8, align 4
-  %158 = call fastcc i64 @walk_lanes(ptr noundef nonnull %10, ptr noundef nonnull %24, i32 noundef %157, i32 noundef %154)
-  %159 = load i8, ptr %138, align 8
-  %160 = trunc nuw i8 %159 to i1
-  br i1 %160, label %161, label %163
-161:
-  %162 = atomicrmw sub ptr %139, i32 1 seq_cst, align 64
-  br label %163
-163:
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %9, i8 0, i64 24, i1 false)
-  br label %164
-164:
-  %165 = load atomic i32, ptr %41 seq_cst, align 64
-  %166 = icmp eq i32 %165, 0
-  br i1 %166, label %167, label %173
-167:
-  %168 = load i8, ptr %138, align 8
-  %169 = trunc nuw i8 %168 to i1
-  br i1 %169, label %170, label %172
-170:
-  %171 = atomicrmw sub ptr %139, i32 1 seq_cst, align 64
-  br label %172
-172:
-  call void @llvm.lifetime.end.p0(i64 32, ptr nonnull %9)
-  store atomic i32 0, ptr %50 seq_cst, align 4
-  store atomic i32 0, ptr %24 seq_cst, align 64
-  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %8)
-  br label %179
-173:
-  %174 = call fastcc i32 @claim_any(ptr noundef nonnull %24, i32 noundef 0, ptr noundef nonnull %8)
-  %175 = icmp slt i32 %174, 0
-  br i1 %175, label %176, label %178
-176:
-  %177 = load i64, ptr %140, align 8
-  call fastcc void @wait_a_little(ptr noundef nonnull %9, ptr noundef nonnull %139, i64 noundef %177)
-  br label %178
-178:
-  br label %153
-179:
+  %144 = phi i32 [ %142, %139 ], [ 1, %137 ]
+  %145 = getelementptr inbounds [128 x %struct.Lane], ptr %40, i64 0, i64 %45
+  %146 = zext i32 %144 to i64
+  %147 = or disjoint i64 %43, %146
+  store atomic i64 %147, ptr %145 seq_cst, align 64
+  %148 = add nuw nsw i64 %45, 1
+  br label %44
+149:
   ret void
 }
 define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) unnamed_addr {
@@ -634,198 +585,151 @@ define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr n
   %38 = srem i32 %37, %3
   br label %20
 }
-declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
-define internal fastcc i64 @walk_lanes(ptr nocapture noundef readonly %0, ptr noundef %1, i32 noundef %2, i32 noundef %3) unnamed_addr {
-  %5 = alloca %struct.Waiter, align 8
-  %6 = alloca i32, align 4
+define internal fastcc i64 @take_part(ptr noundef %0, ptr noundef %1, i32 noundef %2, i32 noundef %3) unnamed_addr {
+  %5 = alloca i32, align 4
+  %6 = alloca %struct.Waiter, align 8
   %7 = alloca i32, align 4
-  call void @llvm.lifetime.start.p0(i64 32, ptr nonnull %5)
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(32) %5, i8 0, i64 32, i1 false)
-  %8 = getelementptr inbounds i8, ptr %1, i64 128
-  %9 = getelementptr inbounds i8, ptr %1, i64 136
-  %10 = atomicrmw add ptr %9, i32 1 seq_cst, align 8
-  %11 = getelementptr inbounds i8, ptr %1, i64 16
-  %12 = getelementptr inbounds i8, ptr %1, i64 24
-  %13 = getelementptr inbounds i8, ptr %5, i64 16
-  %14 = getelementptr inbounds i8, ptr %1, i64 192
-  %15 = getelementptr inbounds i8, ptr %1, i64 8
-  %16 = getelementptr inbounds i8, ptr %1, i64 64
-  %17 = getelementptr inbounds i8, ptr %0, i64 8
-  br label %18
-18:
-  %19 = phi i32 [ %3, %4 ], [ %74, %69 ]
-  %20 = phi i32 [ %2, %4 ], [ %75, %69 ]
-  %21 = icmp sgt i32 %19, -1
-  br i1 %21, label %22, label %76
-22:
-  call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %6)
-  store i32 %19, ptr %6, align 4
-  call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %7)
-  %23 = load ptr, ptr %11, align 16
-  %24 = load ptr, ptr %12, align 8
-  %25 = call i32 %23(ptr noundef %24, i32 noundef %20, ptr noundef nonnull %6, ptr noundef nonnull %8)
-  %26 = load i32, ptr %6, align 4
-  %27 = icmp eq i32 %26, %19
-  br i1 %27, label %46, label %28
-28:
-  %29 = load i8, ptr %13, align 8
-  %30 = trunc nuw i8 %29 to i1
-  br i1 %30, label %31, label %34
-31:
-  %32 = atomicrmw sub ptr %8, i32 1 seq_cst, align 64
-  %33 = load i32, ptr %6, align 4
-  br label %34
-34:
-  %35 = phi i32 [ %33, %31 ], [ %26, %28 ]
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %5, i8 0, i64 24, i1 false)
-  %36 = icmp slt i32 %35, 0
-  br i1 %36, label %37, label %46
-37:
-  %38 = sext i32 %20 to i64
-  %39 = getelementptr inbounds [128 x %struct.Lane], ptr %14, i64 0, i64 %38
-  %40 = load i32, ptr %15, align 8
-  %41 = zext i32 %40 to i64
-  %42 = shl nuw i64 %41, 32
-  store atomic i64 %42, ptr %39 seq_cst, align 64
-  %43 = atomicrmw sub ptr %16, i32 1 seq_cst, align 64
-  %44 = icmp eq i32 %43, 1
-  br i1 %44, label %45, label %46
-45:
-  call fastcc void @ring_if_heard(ptr noundef nonnull %8)
-  br label %46
-46:
-  %47 = add nsw i32 %20, 1
-  %48 = call fastcc i32 @claim_any(ptr noundef nonnull %1, i32 noundef %47, ptr noundef nonnull %7)
-  %49 = icmp sgt i32 %48, -1
-  %50 = load i32, ptr %6, align 4
-  %51 = icmp sgt i32 %50, -1
-  %52 = select i1 %49, i1 %51, i1 false
-  br i1 %52, label %53, label %63
-53:
-  %54 = add nuw nsw i32 %50, 2
-  %55 = sext i32 %20 to i64
-  %56 = getelementptr inbounds [128 x %struct.Lane], ptr %14, i64 0, i64 %55
-  %57 = load i32, ptr %15, align 8
-  %58 = zext i32 %57 to i64
-  %59 = shl nuw i64 %58, 32
-  %60 = zext nneg i32 %54 to i64
-  %61 = or disjoint i64 %59, %60
-  store atomic i64 %61, ptr %56 seq_cst, align 64
-  call fastcc void @ring_if_heard(ptr noundef nonnull %8)
-  %62 = load i32, ptr %6, align 4
-  br label %63
-63:
-  %64 = phi i32 [ %62, %53 ], [ %50, %46 ]
-  %65 = icmp eq i32 %64, %19
-  br i1 %65, label %66, label %69
-66:
-  %67 = load i64, ptr %17, align 8
-  call fastcc void @wait_a_little(ptr noundef nonnull %5, ptr noundef nonnull %8, i64 noundef %67)
-  %68 = load i32, ptr %6, align 4
-  br label %69
-69:
-  %70 = phi i32 [ %68, %66 ], [ %64, %63 ]
-  %71 = icmp slt i32 %70, 0
-  %72 = select i1 %49, i1 true, i1 %71
-  %73 = load i32, ptr %7, align 4
-  %74 = select i1 %72, i32 %48, i32 %70
-  %75 = select i1 %72, i32 %73, i32 %20
-  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %7)
-  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %6)
-  br label %18
-76:
-  %77 = load i8, ptr %13, align 8
-  %78 = trunc nuw i8 %77 to i1
-  br i1 %78, label %79, label %81
-79:
-  %80 = atomicrmw sub ptr %8, i32 1 seq_cst, align 64
-  br label %81
-81:
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %5, i8 0, i64 24, i1 false)
-  %82 = atomicrmw sub ptr %9, i32 1 seq_cst, align 8
-  %83 = getelementptr inbounds i8, ptr %5, i64 24
-  %84 = load i64, ptr %83, align 8
-  call void @llvm.lifetime.end.p0(i64 32, ptr nonnull %5)
-  ret i64 %84
-}
-define internal fastcc i32 @claim_any(ptr nocapture noundef %0, i32 noundef %1, ptr nocapture noundef writeonly %2) unnamed_addr {
-  %4 = getelementptr inbounds i8, ptr %0, i64 4
-  %5 = load atomic i32, ptr %4 seq_cst, align 4
-  %6 = getelementptr inbounds i8, ptr %0, i64 192
-  %7 = tail call i32 @llvm.smax.i32(i32 %5, i32 0)
-  br label %8
-8:
-  %9 = phi i32 [ 0, %3 ], [ %30, %29 ]
-  %10 = icmp eq i32 %9, %7
-  br i1 %10, label %31, label %11
-11:
-  %12 = add nsw i32 %9, %1
-  %13 = srem i32 %12, %5
-  store i32 %13, ptr %2, align 4
-  %14 = sext i32 %13 to i64
-  %15 = getelementptr inbounds [128 x %struct.Lane], ptr %6, i64 0, i64 %14
-  %16 = load atomic i64, ptr %15 seq_cst, align 64
-  %17 = and i64 %16, 4294967294
-  %18 = icmp eq i64 %17, 0
-  br i1 %18, label %29, label %19
-19:
-  %20 = and i64 %16, -4294967296
-  %21 = or disjoint i64 %20, 1
-  %22 = cmpxchg ptr %15, i64 %16, i64 %21 seq_cst seq_cst, align 64
-  %23 = extractvalue { i64, i1 } %22, 1
-  %24 = extractvalue { i64, i1 } %22, 0
-  %25 = trunc i64 %24 to i32
-  %26 = add i32 %25, -2
-  %27 = icmp sgt i32 %26, -1
-  %28 = select i1 %23, i1 %27, i1 false
-  br i1 %28, label %31, label %29
-29:
-  %30 = add nuw i32 %9, 1
-  br label %8
-31:
-  %32 = phi i32 [ -1, %8 ], [ %26, %19 ]
-  ret i32 %32
-}
-define internal fastcc void @wait_a_little(ptr nocapture noundef %0, ptr noundef %1, i64 noundef %2) unnamed_addr {
-  %4 = getelementptr inbounds i8, ptr %0, i64 16
-  %5 = load i8, ptr %4, align 8
-  %6 = trunc nuw i8 %5 to i1
-  br i1 %6, label %7, label %23
-7:
-  %8 = tail call fastcc i64 @now_ns()
-  %9 = getelementptr inbounds i8, ptr %1, i64 4
-  %10 = getelementptr inbounds i8, ptr %0, i64 20
-  %11 = load i32, ptr %10, align 4
-  %12 = tail call i64 @rammer_futex(ptr noundef nonnull %9, i32 noundef 128, i32 noundef %11)
-  %13 = tail call fastcc i64 @now_ns()
-  %14 = sub i64 %13, %8
-  %15 = getelementptr inbounds i8, ptr %0, i64 24
-  %16 = load i64, ptr %15, align 8
-  %17 = add nsw i64 %14, %16
-  store i64 %17, ptr %15, align 8
-  %18 = load i8, ptr %4, align 8
-  %19 = trunc nuw i8 %18 to i1
-  br i1 %19, label %20, label %22
-20:
-  %21 = atomicrmw sub ptr %1, i32 1 seq_cst, align 64
-  br label %22
-22:
-  tail call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %0, i8 0, i64 24, i1 false)
-  br label %30
-23:
-  %24 = tail call fastcc zeroext i1 @poll_on(ptr noundef nonnull %0, i64 noundef %2)
-  br i1 %24, label %30, label %25
+  store i32 %2, ptr %5, align 4
+  call void @llvm.lifetime.start.p0(i64 32, ptr nonnull %6)
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(32) %6, i8 0, i64 32, i1 false)
+  %8 = getelementptr inbounds i8, ptr %0, i64 4
+  %9 = load atomic i32, ptr %8 seq_cst, align 4
+  %10 = getelementptr inbounds i8, ptr %0, i64 128
+  %11 = getelementptr inbounds i8, ptr %0, i64 136
+  %12 = atomicrmw add ptr %11, i32 1 seq_cst, align 8
+  %13 = getelementptr inbounds i8, ptr %0, i64 16
+  %14 = getelementptr inbounds i8, ptr %0, i64 24
+  %15 = getelementptr inbounds i8, ptr %0, i64 192
+  %16 = getelementptr inbounds i8, ptr %0, i64 8
+  %17 = getelementptr inbounds i8, ptr %6, i64 16
+  %18 = getelementptr inbounds i8, ptr %0, i64 64
+  %19 = icmp eq ptr %1, null
+  %20 = add nsw i32 %9, 1
+  %21 = getelementptr inbounds i8, ptr %0, i64 132
+  %22 = getelementptr inbounds i8, ptr %6, i64 20
+  %23 = getelementptr inbounds i8, ptr %6, i64 24
+  %24 = icmp ne ptr %1, null
+  br label %25
 25:
-  %26 = atomicrmw add ptr %1, i32 1 seq_cst, align 64
-  store i8 1, ptr %4, align 8
-  %27 = getelementptr inbounds i8, ptr %1, i64 4
-  %28 = load atomic i32, ptr %27 seq_cst, align 4
-  %29 = getelementptr inbounds i8, ptr %0, i64 20
-  store i32 %28, ptr %29, align 4
-  br label %30
+  %26 = phi i1 [ true, %4 ], [ %96, %95 ]
+  %27 = phi i32 [ %3, %4 ], [ %89, %95 ]
+  br i1 %26, label %28, label %97
+28:
+  call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %7)
+  store i32 %27, ptr %7, align 4
+  %29 = icmp sgt i32 %27, -1
+  br i1 %29, label %30, label %60
 30:
-  ret void
+  %31 = load ptr, ptr %13, align 16
+  %32 = load ptr, ptr %14, align 8
+  %33 = load i32, ptr %5, align 4
+  %34 = call i32 %31(ptr noundef %32, i32 noundef %33, ptr noundef nonnull %7, ptr noundef nonnull %10)
+  %35 = load i32, ptr %7, align 4
+  %36 = icmp slt i32 %35, 0
+  %37 = add nsw i32 %35, 2
+  %38 = select i1 %36, i32 0, i32 %37
+  %39 = sext i32 %33 to i64
+  %40 = getelementptr inbounds [128 x %struct.Lane], ptr %15, i64 0, i64 %39
+  %41 = load i32, ptr %16, align 8
+  %42 = zext i32 %41 to i64
+  %43 = shl nuw i64 %42, 32
+  %44 = zext i32 %38 to i64
+  %45 = or disjoint i64 %43, %44
+  store atomic i64 %45, ptr %40 seq_cst, align 64
+  %46 = icmp eq i32 %35, %27
+  br i1 %46, label %60, label %47
+47:
+  %48 = load i32, ptr %17, align 8
+  %49 = icmp eq i32 %48, 0
+  br i1 %49, label %53, label %50
+50:
+  %51 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
+  %52 = load i32, ptr %7, align 4
+  br label %53
+53:
+  %54 = phi i32 [ %35, %47 ], [ %52, %50 ]
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
+  %55 = icmp slt i32 %54, 0
+  br i1 %55, label %56, label %86
+56:
+  %57 = atomicrmw sub ptr %18, i32 1 seq_cst, align 64
+  %58 = icmp eq i32 %57, 1
+  br i1 %58, label %59, label %86
+59:
+  call fastcc void @ring_if_heard(ptr noundef nonnull %10)
+  br label %86
+60:
+  br i1 %19, label %65, label %61
+61:
+  %62 = call fastcc i64 @take_stock(ptr noundef nonnull %1)
+  %63 = icmp sgt i64 %62, 500000
+  br i1 %63, label %64, label %65
+64:
+  call fastcc void @ring_if_heard(ptr noundef nonnull %10)
+  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %7)
+  br label %97
+65:
+  %66 = load i32, ptr %17, align 8
+  %67 = icmp sgt i32 %66, 1
+  br i1 %67, label %68, label %70
+68:
+  %69 = add nsw i32 %66, -1
+  store i32 %69, ptr %17, align 8
+  br label %86
+70:
+  %71 = icmp eq i32 %66, 1
+  br i1 %71, label %72, label %81
+72:
+  %73 = call fastcc i64 @now_ns()
+  %74 = load i32, ptr %22, align 4
+  %75 = call i64 @rammer_futex(ptr noundef nonnull %21, i32 noundef 128, i32 noundef %74)
+  %76 = call fastcc i64 @now_ns()
+  %77 = sub i64 %76, %73
+  %78 = load i64, ptr %23, align 8
+  %79 = add nsw i64 %77, %78
+  store i64 %79, ptr %23, align 8
+  %80 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
+  br label %86
+81:
+  %82 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %6, i64 noundef 200000)
+  br i1 %82, label %86, label %83
+83:
+  %84 = atomicrmw add ptr %10, i32 1 seq_cst, align 64
+  store i32 %20, ptr %17, align 8
+  %85 = load atomic i32, ptr %21 seq_cst, align 4
+  store i32 %85, ptr %22, align 4
+  br label %86
+86:
+  %87 = load i32, ptr %5, align 4
+  %88 = add nsw i32 %87, 1
+  %89 = call fastcc i32 @claim_any(ptr noundef %0, i32 noundef %88, ptr noundef nonnull %5)
+  %90 = icmp sgt i32 %89, -1
+  %91 = or i1 %90, %24
+  br i1 %91, label %95, label %92
+92:
+  %93 = load atomic i32, ptr %18 seq_cst, align 64
+  %94 = icmp ne i32 %93, 0
+  br label %95
+95:
+  %96 = phi i1 [ %90, %86 ], [ %94, %92 ]
+  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %7)
+  br label %25
+97:
+  %98 = load i32, ptr %17, align 8
+  %99 = icmp eq i32 %98, 0
+  br i1 %99, label %102, label %100
+100:
+  %101 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
+  br label %102
+102:
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
+  %103 = atomicrmw sub ptr %11, i32 1 seq_cst, align 8
+  %104 = load i64, ptr %23, align 8
+  call void @llvm.lifetime.end.p0(i64 32, ptr nonnull %6)
+  ret i64 %104
 }
+declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
 declare extern_weak i32 @TVMFFIFunctionGetGlobal(ptr noundef, ptr noundef)
 declare extern_weak i32 @TVMFFIFunctionCall(ptr noundef, ptr noundef, i32 noundef, ptr noundef)
 declare ptr @mmap(ptr noundef, i64 noundef, i32 noundef, i32 noundef, i32 noundef, i64 noundef)
@@ -883,6 +787,44 @@ define internal fastcc i64 @now_ns() unnamed_addr {
   ret i64 %1
 }
 declare i32 @clock_gettime(i32 noundef, ptr noundef)
+define internal fastcc i32 @claim_any(ptr nocapture noundef %0, i32 noundef %1, ptr nocapture noundef writeonly %2) unnamed_addr {
+  %4 = getelementptr inbounds i8, ptr %0, i64 4
+  %5 = load atomic i32, ptr %4 seq_cst, align 4
+  %6 = getelementptr inbounds i8, ptr %0, i64 192
+  %7 = tail call i32 @llvm.smax.i32(i32 %5, i32 0)
+  br label %8
+8:
+  %9 = phi i32 [ 0, %3 ], [ %30, %29 ]
+  %10 = icmp eq i32 %9, %7
+  br i1 %10, label %31, label %11
+11:
+  %12 = add nsw i32 %9, %1
+  %13 = srem i32 %12, %5
+  store i32 %13, ptr %2, align 4
+  %14 = sext i32 %13 to i64
+  %15 = getelementptr inbounds [128 x %struct.Lane], ptr %6, i64 0, i64 %14
+  %16 = load atomic i64, ptr %15 seq_cst, align 64
+  %17 = and i64 %16, 4294967294
+  %18 = icmp eq i64 %17, 0
+  br i1 %18, label %29, label %19
+19:
+  %20 = and i64 %16, -4294967296
+  %21 = or disjoint i64 %20, 1
+  %22 = cmpxchg ptr %15, i64 %16, i64 %21 seq_cst seq_cst, align 64
+  %23 = extractvalue { i64, i1 } %22, 1
+  %24 = extractvalue { i64, i1 } %22, 0
+  %25 = trunc i64 %24 to i32
+  %26 = add i32 %25, -2
+  %27 = icmp sgt i32 %26, -1
+  %28 = select i1 %23, i1 %27, i1 false
+  br i1 %28, label %31, label %29
+29:
+  %30 = add nuw i32 %9, 1
+  br label %8
+31:
+  %32 = phi i32 [ -1, %8 ], [ %26, %19 ]
+  ret i32 %32
+}
 define internal fastcc zeroext i1 @poll_on(ptr nocapture noundef %0, i64 noundef %1) unnamed_addr {
   tail call void @rammer_pause()
   %3 = load i32, ptr %0, align 8
