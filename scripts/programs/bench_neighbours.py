@@ -48,7 +48,7 @@ def main() -> int:
         for count, latencies in found[name].items():
             print(row(name, count, latencies), flush=True)
     if arguments.json:
-        figures = {n: {c: {e: asdict(x) for e, x in l.items()} for c, l in f.items()} for n, f in found.items()}
+        figures = {n: {c: {e: asdict(x) for e, x in row.items()} for c, row in f.items()} for n, f in found.items()}
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     return 0
 

@@ -14,7 +14,7 @@ from ..compilation.stages import build, find_kernels
 from ..compilation.target import tvm_target
 from ..errors import ModelError
 from ..runtime.module import RammerModule
-from ..runtime.pool import workers
+from ..persistent_codegen import num_workers
 from ..runtime.tensors import random_inputs
 from .race import Runner, onnxruntime_session, race, tvm_runner
 
@@ -88,7 +88,7 @@ def bench(
         "model": str(model),
         "target": target,
         "threads": module.compilation.device.units,
-        "workers": workers(),
+        "workers": num_workers(),
         "results": results,
         "ratios": {name: r["median_ms"] / ours for name, r in results.items() if name != "rammer"},
         "missing": missing,

@@ -1,7 +1,7 @@
 """One engine in a process of its own: `python -m tvm_rammer.benchmark.engine ENGINE MODEL.onnx THREADS RESULT.npz`.
 
-It compiles the model, writes the results of a first run, and says "ready". Then for each line of standard input, a number of
-seconds, it calls the model for so long, and answers with the times of the calls in milliseconds, as JSON.
+It compiles the model, writes the results of a first run, and says "ready". Then for each line of standard input, a
+number of seconds, it calls the model for so long, and answers with the times of the calls in milliseconds, as JSON.
 """
 
 import json
@@ -28,14 +28,20 @@ def main(engine: str, model: str, threads: str, result: str) -> None:
     call = ENGINES[engine](model, int(threads))
     with open(result, "wb") as file:
         np.savez(file, *call())
-    print("ready", flush=True)
+    _say("ready")
     for line in sys.stdin:
-        end, times = time.perf_counter() + float(line), []
+        end = time.perf_counter() + float(line)
+        times: list[float] = []
         while time.perf_counter() < end or len(times) < FEWEST_CALLS:
             started = time.perf_counter()
             call()
             times.append((time.perf_counter() - started) * 1e3)
-        print(json.dumps(times), flush=True)
+        _say(json.dumps(times))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def inputs_of(model: str) -> dict[str, np.ndarray]:

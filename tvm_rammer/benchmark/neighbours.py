@@ -1,4 +1,4 @@
-"""Engines beside busy processes: each engine alone in a process of its own, with so many neighbours that never sleep."""
+"""Engines beside busy processes: each engine alone in a process of its own, with neighbours that never sleep."""
 
 import contextlib
 import importlib.util
@@ -55,8 +55,10 @@ class Engine:
 
     def __init__(self, name: str, model: pathlib.Path, threads: int, folder: pathlib.Path) -> None:
         self._result = folder / f"{name}.npz"
-        command = [sys.executable, "-m", "tvm_rammer.benchmark.engine", name, model, str(threads), self._result]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-m", "tvm_rammer.benchmark.engine", name, str(model), str(threads)]
+        self._process = subprocess.Popen(
+            [*command, str(self._result)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._read()
 
     def __enter__(self) -> "Engine":
@@ -83,7 +85,7 @@ class Engine:
 
     def _read(self) -> str:
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        line: str = self._process.stdout.readline()
         if not line:
             raise ModelError("an engine could not run the model; what it said is above")
         return line

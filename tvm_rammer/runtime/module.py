@@ -70,7 +70,8 @@ class RammerModule:
 
     def _call(self, context: Context, given: Sequence[Any]) -> Any:
         device = self.runtime_device()
-        use_workers()
+        if self.compilation.stock_calls:
+            use_workers()
         by_numpy = all(isinstance(value, np.ndarray) for value in given)
         if by_numpy and self._stageable:
             tensors = context.stage(given)

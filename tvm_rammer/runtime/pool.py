@@ -1,4 +1,7 @@
-"""TVM's thread pool: each thread that calls a model has one of its own, made at its first parallel launch."""
+"""TVM's thread pool, for what was left to stock TVM: each thread that calls a model has one of its own.
+
+rPrograms have workers of their own (`persistent_codegen.cpu.workers`).
+"""
 
 import threading
 

@@ -31,7 +31,7 @@ def transformer_encoder(
     each = width // heads
     split = graph.weight("split", np.array([1, tokens, heads, each], np.int64))
     joined = graph.weight("joined", np.array([1, tokens, width], np.int64))
-    scale = graph.weight("scale", np.float32(each**-0.5))
+    scale = graph.weight("scale", np.array(each**-0.5, np.float32))
 
     def linear(name: str, source: str, inputs: int, outputs: int) -> str:
         weights = graph.weight(f"{name}_w", graph.he((inputs, outputs), 2 * inputs))
@@ -69,7 +69,7 @@ def transformer_encoder(
 def _gelu(graph: OnnxGraph, source: str, name: str) -> str:
     """x (1 + erf(x / sqrt 2)) / 2, as exporters of opset 17 write it."""
     root, one, half = (
-        graph.weight(f"{label}{name}", np.float32(value))
+        graph.weight(f"{label}{name}", np.array(value, np.float32))
         for label, value in (("root", 2**0.5), ("one", 1), ("half", 0.5))
     )
     erf = graph.node("Erf", [graph.node("Div", [source, root], f"over{name}")], f"erf{name}")

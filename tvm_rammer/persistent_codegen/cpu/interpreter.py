@@ -78,7 +78,6 @@ class _Interpreter:
         pointers = [tirx.Bind(p, _pointer(environment, i, p)) for i, p in enumerate(self._pointers)]
         step, begin_stamp = self._step(), []
         if stamps is not None:
-            step = tirx.SeqStmt([step, self._stamp(stamps // 8 + self._row)])
             begun = self._stamp(stamps // 8 + len(self._tables.code) + self._lane)
             begin_stamp = [tirx.IfThenElse(first == begin[self._lane], begun, None)]
         statements = [
@@ -103,7 +102,14 @@ class _Interpreter:
             (SIGNAL, tirx.Evaluate(T.call_extern("void", "rammer_signal", self._counter(), self._bell))),
             *((RUN + n, self._run(signature)) for n, signature in enumerate(self._tables.signatures)),
         ]
-        return _switch(self._word(0), branches)
+        return _switch(self._word(0), [(kind, self._stamped(kind, step)) for kind, step in branches])
+
+    def _stamped(self, kind: int, step: tirx.Stmt) -> tirx.Stmt:
+        """Note the time after a step, but before a signal: whoever waits for it goes on later."""
+        if self._memory.stamps_at is None:
+            return step
+        stamp = self._stamp(self._memory.stamps_at // 8 + self._row)
+        return tirx.SeqStmt([stamp, step] if kind == SIGNAL else [step, stamp])
 
     def _run(self, signature: CallSignature) -> tirx.Stmt:
         """Some rTasks of an operator, one after another."""

@@ -2,7 +2,7 @@
 
     workers.h, workers.c   lanes, claims, helpers; what the code of a program calls
     pool.h                 finding the one pool of a process
-    workers.ll             the same as LLVM IR, made by scripts/workers_ir: part of every module
+    workers.ll             the same as LLVM IR, made by make_ir.py: part of every module
     entries.py             functions of TIR whose addresses the workers take
     processors.py          what depends on the processor: how to pause, and a system call
 
@@ -32,6 +32,7 @@ __all__ = [
     "establish",
     "function_of",
     "limit_workers",
+    "num_workers",
     "plain_functions",
     "pool_entries",
     "workers_text",
@@ -83,10 +84,15 @@ def limit_workers(count: int | None = None) -> int:
     int
         How many there are from now on.
     """
-    cores = usable_cores()
-    workers = max(1, min(count or chosen_workers() or cores, cores))
+    workers = num_workers(count)
     tvm.get_global_func(REGISTERED)(workers)
     return workers
+
+
+def num_workers(count: int | None = None) -> int:
+    """How many threads walk lanes at the same time where `limit_workers` is called with `count`."""
+    cores = usable_cores()
+    return max(1, min(count or chosen_workers() or cores, cores))
 
 
 def _make() -> None:

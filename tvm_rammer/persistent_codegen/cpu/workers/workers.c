@@ -7,7 +7,7 @@
  * All modules of a process share one pool. What its threads write is zero at first, and again in a forked child. It is
  * never freed, so a helper may look at a job that has ended meanwhile: it finds no lane to claim there.
  *
- * workers.ll is made of this file; CONTRIBUTING.md says how.
+ * workers.ll is made of this file by make_ir.py.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

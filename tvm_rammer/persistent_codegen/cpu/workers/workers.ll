@@ -1,4 +1,4 @@
-; Made of workers.c by scripts/workers_ir; do not edit. Source: 3be06c6ada692cc2
+; Made of workers.c by make_ir.py; do not edit. Source: fb0fd71074a7f8eb
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.Pool = type { i32, i64, ptr, ptr }
 %struct.cpu_set_t = type { [16 x i64] }

@@ -1,18 +1,21 @@
-"""Make the LLVM IR of the CPU's workers of their C source: TVM takes IR, and a user needs no C compiler."""
+"""Make the LLVM IR of the CPU's workers of their C source: TVM takes IR, and a user needs no C compiler.
+
+python -m tvm_rammer.persistent_codegen.cpu.workers.make_ir --clang clang-19
+"""
 
 import argparse
 import re
 import subprocess
 import sys
 
-from tvm_rammer.persistent_codegen.cpu.workers import FOLDER, digest_of_source
+from . import FOLDER, digest_of_source
 
 FLAGS = (
     "-std=c11", "-Oz", "-Wall", "-Wextra", "-Werror", "-S", "-emit-llvm", "-Qn", "-fno-strict-aliasing",
     "-fno-asynchronous-unwind-tables", "-fno-vectorize", "-fno-slp-vectorize",
 )  # fmt: skip
 
-HEAD = "; Made of workers.c by scripts/workers_ir; do not edit. Source: {digest}\n"
+HEAD = "; Made of workers.c by make_ir.py; do not edit. Source: {digest}\n"
 
 
 def main() -> None:
