@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from .race import onnxruntime_session
+from .race import onnxruntime_session, openvino_runner
 
 FEWEST_CALLS = 20
 """Calls of a measurement at least, however long they take."""
@@ -69,17 +69,8 @@ def _onnxruntime(model: str, threads: int) -> Call:
 
 
 def _openvino(model: str, threads: int) -> Call:
-    import openvino
-
-    hints = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
-    compiled, inputs = openvino.Core().compile_model(model, "CPU", hints), inputs_of(model)
-    request = compiled.create_infer_request()
-
-    def call() -> list[np.ndarray]:
-        request.infer(inputs)
-        return [request.get_output_tensor(i).data for i in range(len(compiled.outputs))]
-
-    return call
+    run, inputs = openvino_runner(model, threads), list(inputs_of(model).values())
+    return lambda: _as_list(run(inputs))
 
 
 ENGINES: Mapping[str, Callable[[str, int], Call]] = MappingProxyType(

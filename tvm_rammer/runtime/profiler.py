@@ -138,8 +138,8 @@ def _check_device(record: Compilation) -> None:
         raise TargetError(f"{record.device.name} cannot be profiled: only rPrograms for a CPU note the time")
     if codegen.num_workers() < record.device.units:
         raise ToolError(
-            f"{codegen.num_workers()} workers for {record.device.units} vEUs would take turns, and the times of rTasks would "
-            "hold those of others; set TVM_NUM_THREADS to no more than the cores that this process may use"
+            f"{codegen.num_workers()} workers for {record.device.units} vEUs would take turns, and the times of rTasks "
+            "would hold those of others; set TVM_NUM_THREADS to no more than the cores that this process may use"
         )
 
 
