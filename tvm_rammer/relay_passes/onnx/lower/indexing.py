@@ -170,6 +170,35 @@ def _tensor_scatter(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _scatter_elements(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Indices that are fewer than the elements on other axes than the one they are of: with their places written out.
+
+    TVM takes the sizes of the other axes to be those of the data.
+    """
+    dims, counts = node.dims(0), node.dims(1)
+    if dims is None or counts is None or len(counts) != len(dims) or 0 in counts:
+        return None
+    rank = len(dims)
+    axis = node.attribute("axis", 0) % rank
+    if all(n == m for a, (n, m) in enumerate(zip(counts, dims, strict=True)) if a != axis):
+        return None
+    node.require(
+        all(n <= m for a, (n, m) in enumerate(zip(counts, dims, strict=True)) if a != axis),
+        f"indices of the shape {counts} for the shape {dims}",
+    )
+    index = emit("Cast", node.input(1), to=TensorProto.INT64)
+    below = emit("Less", index, emit.constant(np.array(0, np.int64)))
+    index = emit("Where", below, emit("Add", index, emit.constant(np.array(dims[axis], np.int64))), index)
+    places = [emit.constant(place[..., None]) for place in np.indices(counts, np.int64)]
+    places[axis] = emit.reshape(index, [*counts, 1])
+    reduction = node.attribute("reduction", b"none")
+    attributes = {} if reduction == b"none" else {"reduction": reduction}
+    emit.last(
+        "ScatterND", node.input(0), emit.join(places, rank), node.input(2), outputs=node.node.output, **attributes
+    )
+    return emit
+
+
 def _max_unpool(node: NodeView, emit: Emitter) -> Emitter | None:
     """Maxima back to where they were; with `output_shape` the positions are still those of the smaller image."""
     dims, size = node.dims(0), node.array(2)
@@ -223,6 +252,7 @@ INDEXING = {
     ("", "MaxUnpool"): _max_unpool,
     ("", "NonMaxSuppression"): _non_max_suppression,
     ("", "OneHot"): _one_hot,
+    ("", "ScatterElements"): _scatter_elements,
     ("", "SpaceToDepth"): _space_to_depth,
     ("", "Squeeze"): _squeeze,
     ("", "TensorScatter"): _tensor_scatter,
