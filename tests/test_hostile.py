@@ -4,12 +4,15 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import tvm
 from onnx import helper, numpy_helper
 from tvm import relax
+from tvm.script import tirx as T
 
 import tvm_rammer
 from tests.emulation.programs import plan, run_all
 from tests.functions import relax_module
+from tvm_rammer.hostile import define_arithmetic
 
 NAN = np.nan
 VALUES = np.array(
@@ -101,6 +104,29 @@ def test_a_logarithm_of_a_sum_of_infinities():
     (flat, kept) = results(model(nodes, {"x": x}, {"axes": np.array([1])}), {"x": x})
     np.testing.assert_array_equal(flat, np.array([np.inf, 0, -np.inf, NAN], "float32"))
     np.testing.assert_array_equal(kept[:, 0], flat)
+
+
+def test_averages_of_large_halves_are_finite():
+    x = np.full((1, 1, 1, 5), 65504, "float16")
+    (got,) = results(model([("AveragePool", ["x"], {"kernel_shape": [1, 5]})], {"x": x}), {"x": x})
+    assert got.item() == 65504
+
+
+def test_chains_of_extremes_of_one_number_compile():
+    """LLVM takes exponential time for a chain of choices with the same condition."""
+
+    @T.prim_func(s_tir=True)
+    def chain(x: T.Buffer((2,), "float32"), y: T.Buffer((12,), "float32")):
+        for i, _, k in T.grid(12, 64, 2):
+            with T.sblock("least"):
+                a = T.axis.spatial(12, i)
+                b = T.axis.reduce(2, k)
+                y[a] = T.min(y[a], x[b])
+
+    func = define_arithmetic(chain.with_attr("global_symbol", "main"), "llvm")
+    y = tvm.runtime.tensor(np.array([5, NAN] * 6, "float32"))
+    tvm.compile(func, tvm.target.Target("llvm"))["main"](tvm.runtime.tensor(np.array([3, 4], "float32")), y)
+    np.testing.assert_array_equal(y.numpy(), np.array([3, NAN] * 6, "float32"))
 
 
 def test_a_row_is_divided_by_numbers_near_to_zero():

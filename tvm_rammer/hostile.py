@@ -67,16 +67,20 @@ def define_arithmetic(func: tirx.PrimFunc, kind: str) -> tirx.PrimFunc:
 def _extreme(node: tirx.Max | tirx.Min) -> Expr:
     """On x86 and by LLVM's choice, the second operand remains where either is NaN: only the first needs a test.
 
-    That is a constant, or else what can be repeated at no cost.
+    That is a constant, or else what can be repeated at no cost; rather the first one, an accumulator, than an element:
+    LLVM takes exponential time for a chain of tests of the same number.
     """
     if not _is_float(node):
         return node
-    plain = (tirx.Var, TensorLoad)
-    first, second = (node.b, node.a) if _is_number(node.b) or isinstance(node.b, plain) else (node.a, node.b)
-    if _is_number(node.a):
-        first, second = node.a, node.b
+    first, second = node.a, node.b
+    if _is_number(second) or (not _is_plain(first) and _is_plain(second)):
+        first, second = second, first
     chosen = type(node)(first, second)
     return chosen if _is_number(first) else tirx.Select(equals_itself(first), chosen, first)
+
+
+def _is_plain(value: Expr) -> bool:
+    return _is_number(value) or isinstance(value, tirx.Var | TensorLoad)
 
 
 def _extreme_on_gpu(node: tirx.Max | tirx.Min) -> Expr:

@@ -9,6 +9,12 @@ from onnx import TensorProto, helper
 from ..emit import Emitter, NodeView
 from .elementwise import element, numpy_type
 
+_WIDER = {
+    TensorProto.INT16: TensorProto.INT32,
+    TensorProto.UINT16: TensorProto.INT32,
+    TensorProto.UINT32: TensorProto.INT64,
+}
+
 
 def _one_hot(node: NodeView, emit: Emitter) -> Emitter | None:
     """The on value where an index is the position on the new axis; out of range there is none."""
@@ -104,16 +110,24 @@ def _space_to_depth(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _top_k(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Of uint64, by the order of the int64 numbers that have the other first bit."""
-    if element(node, 0) != TensorProto.UINT64:
-        return None
-    signed = emit("BitCast", node.input(0), to=TensorProto.INT64)
-    signed = emit("BitwiseXor", signed, emit.constant(np.array(np.iinfo(np.int64).min)))
+    """Of integers that TVM's runtime cannot sort, as wider ones."""
+    elem = element(node, 0)
     attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
     index = node.node.output[1] or f"{emit.prefix}index"
-    emit.last("TopK", signed, node.input(1), outputs=[f"{emit.prefix}signed", index], **attributes)
+    if elem == TensorProto.UINT64:
+        # By the order of the int64 numbers that have the other first bit.
+        signed = emit("BitCast", node.input(0), to=TensorProto.INT64)
+        signed = emit("BitwiseXor", signed, emit.constant(np.array(np.iinfo(np.int64).min)))
+        emit.last("TopK", signed, node.input(1), outputs=[f"{emit.prefix}signed", index], **attributes)
+        if node.output:
+            emit.last("GatherElements", node.input(0), index, outputs=[node.output], axis=attributes.get("axis", -1))
+        return emit
+    if elem not in _WIDER:
+        return None
+    wide, most = emit("Cast", node.input(0), to=_WIDER[elem]), f"{emit.prefix}most"
+    emit.last("TopK", wide, node.input(1), outputs=[most, index], **attributes)
     if node.output:
-        emit.last("GatherElements", node.input(0), index, outputs=[node.output], axis=attributes.get("axis", -1))
+        emit.last("Cast", most, outputs=[node.output], to=elem)
     return emit
 
 
