@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from ..emit import Emitter, NodeView
 from .elementwise import element, numpy_type
 
-_WIDER = {
+_WIDER: dict[int, int] = {
     TensorProto.INT16: TensorProto.INT32,
     TensorProto.UINT16: TensorProto.INT32,
     TensorProto.UINT32: TensorProto.INT64,
