@@ -4,14 +4,24 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Call
-from tvm.s_tir.schedule import SBlockRV
+from tvm.s_tir.schedule import SBlockRV, ScheduleError
 
-SPATIAL, REDUCTION = 0, 2
-"""`iter_type` of a block's axes."""
+from .claims import REDUCTION, SPATIAL, false_claim
+
+__all__ = ["REDUCTION", "SPATIAL"]
 
 
 def new_schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
-    """A schedule of one function, as `main`. It does not print the function whenever a step fails."""
+    """A schedule of one function, as `main`. It does not print the function whenever a step fails.
+
+    Raises
+    ------
+    ScheduleError
+        A block of the function claims something that is not proven (`claims`): no schedule of it can be trusted.
+    """
+    flaw = false_claim(func)
+    if flaw:
+        raise ScheduleError(flaw)
     return s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
 
 
