@@ -249,6 +249,9 @@ class AnyWriter:
         self.function = Writer(rng, name).function
 
 
+WITHOUT_WEIGHTS, WITH_WEIGHTS = "kernels", "kernels of weights"
+"""Entries of modules: whether all inputs but the first are constants."""
+
 WRITERS: dict[str, Callable[..., object]] = {
     "window": WindowWriter,
     "product": ProductWriter,
@@ -266,6 +269,6 @@ def kernel_case(seed: int) -> ScriptCase:
     params = tuple(Buffer(f"p{i}", b.dtype, b.shape) for i, b in enumerate(function.inputs))
     fields = tuple(Buffer(f"y0_{i}", b.dtype, b.shape) for i, b in enumerate(function.results))
     line = Line(fields, "", tuple(p.name for p in params), function.name)
-    entry = rng.choice(["kernels", "kernels of weights", "kernels of weights"])
+    entry = rng.choice([WITHOUT_WEIGHTS, WITH_WEIGHTS, WITH_WEIGHTS])
     module = Module(entry, params, (function,), (line,))
     return ScriptCase("kernels", seed, module, feeds_of(module, seed))

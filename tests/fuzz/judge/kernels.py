@@ -1,6 +1,7 @@
 """The kernels of a function, of each rule that applies, against the function as TVM lowers it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,20 +37,14 @@ class Verdict:
     rules: tuple[str, ...]
 
 
-def kernels_of(function: Function, count: int = 3) -> Iterator[ScheduledKernel]:
-    """For each rule that applies the best tilings of some sizes."""
-    for tier in rules(function.device):
-        for rule in tier:
-            for tiling in best_of_each_size(tilings_of(rule, function))[:count]:
-                kernel = build(function, tiling)
-                if kernel is not None:
-                    yield kernel
+class UnjudgedError(Exception):
+    """TVM does not lower the function itself, so that nobody knows what is right."""
 
 
 def judge_kernels(
     func: tirx.PrimFunc, feeds: Sequence[np.ndarray], *, weights: bool, device: DeviceSpec | None = None
 ) -> Verdict:
-    """Build and run a function's kernels on this CPU.
+    """Build and run a function's kernels: on this CPU, or emulated where they are for a GPU.
 
     Parameters
     ----------
@@ -59,41 +54,80 @@ def judge_kernels(
     weights : bool
         Whether all inputs but the first are constants, so that they may be packed.
     device : DeviceSpec, optional
+        This CPU if it is left out.
+
+    Raises
+    ------
+    UnjudgedError
     """
     constants = frozenset(range(1, len(feeds))) if weights else frozenset()
-    kernels = list(kernels_of(Function("f", func, device or host_cpu(), constants)))
-    try:
-        library = _compiled({PLAIN: func} | {k.spec.name: k.func for k in kernels})
-    except Exception as error:
-        _compiled_alone(func, error)
-        raise
-    shapes = [(tuple(int(n) for n in p.shape), str(p.dtype)) for p in func.params[len(feeds) :]]
-
-    def call(name: str, given: Sequence[np.ndarray], fill: int) -> list[np.ndarray]:
-        outs = [tvm.runtime.tensor(np.full(shape, fill, dtype)) for shape, dtype in shapes]
-        library[name](*(tvm.runtime.tensor(a) for a in given), *outs)
-        return [out.numpy() for out in outs]
-
-    want, other = (call(PLAIN, feeds, fill) for fill in FILLS)
-    free = [np.where((a != b) & ~(np.isnan(a) & np.isnan(b)), np.inf, 0.0) for a, b in zip(want, other, strict=True)]
-    shaken = [_shaken(f) for f in feeds]
-    slack = [
-        f + 8 * _away(a, b) if str(a.dtype) in UNITS else f
-        for f, a, b in zip(free, want, call(PLAIN, shaken, FILLS[0]), strict=True)
-    ]
+    function = Function("f", func, device or host_cpu(), constants)
+    kernels = kernels_of(function)
+    made = tuple(k.rule for k in kernels)
+    plain = _Plain(func, {k.spec.name: k for k in kernels if function.device.kind == "cpu"})
+    want, slack = _wanted(plain, feeds)
     arrays = [*feeds, *want]
     unit, largest = unit_of(arrays), largest_of(arrays)
-    made = tuple(k.rule for k in kernels)
-    for kernel in kernels:
-        packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(feeds)]
-        fault = difference(call(kernel.spec.name, packed, FILLS[0]), want, unit, largest, slack)
+    if function.device.kind == "cpu":
+        results = [plain.kernel(k, feeds) for k in kernels]
+    else:
+        from tests.rkernel_gen.cuda.operators import emulated
+
+        results = emulated(func, kernels, feeds) if kernels else []
+    for kernel, got in zip(kernels, results, strict=True):
+        fault = difference(got, want, unit, largest, slack)
         if fault:
             return Verdict(f"{fault} ({kernel.spec.name.removeprefix('f_')})", made)
     return Verdict("", made)
 
 
-class UnjudgedError(Exception):
-    """TVM does not lower the function itself, so that nobody knows what is right."""
+def kernels_of(function: Function, count: int = 3) -> list[ScheduledKernel]:
+    """For each rule that applies the best tilings of some sizes, or on a GPU any tilings."""
+    chosen = []
+    for rule in (rule for tier in rules(function.device) for rule in tier):
+        known = tilings_of(rule, function)
+        if function.device.kind == "cpu":
+            chosen += best_of_each_size(known)[:count]
+        else:
+            chosen += random.Random(function.key).sample(known, min(count, len(known)))
+    made = [build(function, tiling) for tiling in chosen]
+    return [kernel for kernel in made if kernel is not None]
+
+
+class _Plain:
+    """A function as TVM lowers it for this CPU, compiled together with kernels of it."""
+
+    def __init__(self, func: tirx.PrimFunc, kernels: Mapping[str, ScheduledKernel]) -> None:
+        self.outputs = func.params
+        try:
+            self.library = _compiled({PLAIN: func} | {name: k.func for name, k in kernels.items()})
+        except Exception as error:
+            _compiled_alone(func, error)
+            raise
+
+    def call(self, name: str, feeds: Sequence[np.ndarray], fill: int) -> list[np.ndarray]:
+        """Results, in arrays that held a number before."""
+        shapes = [(tuple(int(n) for n in p.shape), str(p.dtype)) for p in self.outputs[len(feeds) :]]
+        outs = [tvm.runtime.tensor(np.full(shape, fill, dtype)) for shape, dtype in shapes]
+        self.library[name](*(tvm.runtime.tensor(a) for a in feeds), *outs)
+        return [out.numpy() for out in outs]
+
+    def kernel(self, kernel: ScheduledKernel, feeds: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Results of a kernel, which reads its constants packed."""
+        packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(feeds)]
+        return self.call(kernel.spec.name, packed, FILLS[0])
+
+
+def _wanted(plain: _Plain, feeds: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """What is right, and by how much each element may be off: it may be undefined, or hang on inputs' last bits."""
+    want, other = (plain.call(PLAIN, feeds, fill) for fill in FILLS)
+    shaken = plain.call(PLAIN, [_shaken(a) for a in feeds], FILLS[0])
+    slack = []
+    for a, b, c in zip(want, other, shaken, strict=True):
+        undefined = (a != b) & ~(np.isnan(a) & np.isnan(b))
+        unstable = 8 * _away(c, a) if str(a.dtype) in UNITS else np.zeros(a.shape)
+        slack.append(np.where(undefined, np.inf, unstable))
+    return want, slack
 
 
 def _compiled(functions: Mapping[str, tirx.PrimFunc]) -> tvm.runtime.Module:
