@@ -247,7 +247,7 @@ class WindowWriter:
                 stage, order=tuple(rng.sample(range(len(stage.spatial) + len(reduce)), len(spatial) + len(reduce)))
             )
         self.stages.append(stage)
-        if rng.random() < 0.5:
+        if rng.random() < 0.5 and not stage.where:
             self.epilogue(result)
         outs = [self.scratch.pop()]
         if self.odd() and self.scratch:
