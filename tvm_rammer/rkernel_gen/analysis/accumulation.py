@@ -20,14 +20,11 @@ class Accumulation:
     initial : float
     term : Expr
         It does not read what the block writes.
-    indices : tuple of Expr
-        Where it accumulates.
     """
 
     combine: str
     initial: float
     term: Expr
-    indices: tuple[Expr, ...]
 
 
 def read_accumulation(block: s_tir.SBlock) -> Accumulation | None:
@@ -43,7 +40,7 @@ def read_accumulation(block: s_tir.SBlock) -> Accumulation | None:
         return None
     if not isinstance(init.value, tirx.FloatImm | tirx.IntImm) or _reads(term, store.buffer):
         return None
-    return Accumulation(combine, float(init.value.value), term, tuple(store.indices))
+    return Accumulation(combine, float(init.value.value), term)
 
 
 def _same_element(store: tirx.BufferStore, buffer: tirx.Var, indices: list[Expr]) -> bool:

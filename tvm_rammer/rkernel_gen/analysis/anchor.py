@@ -50,16 +50,9 @@ def find_anchor(sch: s_tir.Schedule) -> Anchor | None:
     if len(reductions) != 1:
         return None
     block = sch.get(reductions[0])
-    accumulation = read_accumulation(block)
-    if accumulation is None or accumulation.combine != "sum" or not _fills_its_buffer(block, accumulation.indices):
+    loads = factors_of(block)
+    if loads is None or not _fills_its_buffer(block):
         return None
-    product = accumulation.term
-    if not isinstance(product, tirx.Mul):
-        return None
-    a, b = _load(product.a), _load(product.b)
-    if a is None or b is None or a.source.same_as(b.source):
-        return None
-    loads = (a, b)
     spatial = [i for i, axis in enumerate(block.iter_vars) if axis.iter_type == SPATIAL]
     used = [_axes(load, block.iter_vars) for load in loads]
     for weight, data in ((1, 0), (0, 1)):
@@ -75,9 +68,18 @@ def find_anchor(sch: s_tir.Schedule) -> Anchor | None:
     return None
 
 
-def _fills_its_buffer(block: s_tir.SBlock, indices: Sequence[Expr]) -> bool:
+def factors_of(block: s_tir.SBlock) -> tuple[TensorLoad, TensorLoad] | None:
+    """The two elements of different buffers whose products a block adds up; None where it does something else."""
+    accumulation = read_accumulation(block)
+    if accumulation is None or accumulation.combine != "sum" or not isinstance(accumulation.term, tirx.Mul):
+        return None
+    a, b = _load(accumulation.term.a), _load(accumulation.term.b)
+    return (a, b) if a is not None and b is not None and not a.source.same_as(b.source) else None
+
+
+def _fills_its_buffer(block: s_tir.SBlock) -> bool:
     """Whether the indices that a block writes are its axes, and the buffer has no other elements."""
-    plain = _plain(indices, block.iter_vars)
+    plain = _plain(block.body.indices, block.iter_vars)
     extents = [_extent(block, axis) if axis >= 0 else 1 for axis in plain or ()]
     return plain is not None and list(shape_of(block.writes[0].source)) == extents
 

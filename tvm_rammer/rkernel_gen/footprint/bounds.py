@@ -157,6 +157,8 @@ class Bounds:
                 return Sum(frozenset(), int(expr))
             case tirx.Var():
                 return self._sums[expr] if expr in self._sums else _atom_sum("variable", expr)
+            case tirx.Add() | tirx.Sub() | tirx.Mul() if _type_range(expr)[0] == 0:  # unsigned numbers wrap around
+                return _atom_sum("unknown", next(self._fresh))
             case tirx.Add():
                 return self._sum(expr.a).plus(self._sum(expr.b))
             case tirx.Sub():
@@ -169,7 +171,7 @@ class Bounds:
                 kind = "min" if isinstance(expr, tirx.Min) else "max"
                 return _atom_sum(kind, self._sum(expr.a), self._sum(expr.b))
             case tirx.Cast() if "int" in str(expr.value.ty.dtype):
-                return self._sum(expr.value)
+                return self._cast(expr)
             case tirx.Broadcast():
                 return self._sum(expr.value)
             case tirx.Ramp():
@@ -181,6 +183,15 @@ class Bounds:
                 return self._select(expr.args[1], expr.args[2])
             case _:
                 return _atom_sum("unknown", next(self._fresh))
+
+    def _cast(self, cast: tirx.Cast) -> Sum:
+        """A number in another type, which is the same where that type has it."""
+        value, (low, high), given = self._sum(cast.value), _type_range(cast), _type_range(cast.value)
+        if low <= given[0] and given[1] <= high:
+            return value
+        bounds = self._bounds(value)
+        fits = np.all(np.asarray(bounds.low) >= low) and np.all(np.asarray(bounds.high) <= high)
+        return value if fits else _atom_sum("unknown", next(self._fresh))
 
     def _select(self, a: Expr, b: Expr) -> Sum:
         # Each selection is an atom of its own: two of them between the same values may differ.
@@ -228,6 +239,14 @@ class Bounds:
             case "ramp", (Sum() as last,):
                 return _union(Interval(0, 0), self._bounds(last))
         return _UNKNOWN
+
+
+def _type_range(expr: Expr) -> tuple[int, int]:
+    """The least and the greatest integer of an expression's type; an empty range for other types."""
+    name, _, bits = str(expr.ty.dtype).partition("x")[0].partition("int")
+    if name not in ("", "u") or not bits:
+        return 1, 0
+    return (0, (1 << int(bits)) - 1) if name else (-(1 << (int(bits) - 1)), (1 << (int(bits) - 1)) - 1)
 
 
 def _atom_sum(kind: str, *args: object) -> Sum:
