@@ -5,19 +5,15 @@ part of an index, the index is bounded too. So `1 <= y + ry` bounds the row in `
 """
 
 import itertools
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from tvm import tirx
 from tvm.ir import Call, Expr
 
-LARGEST = 2.0**50
-"""Bounds are floating-point numbers, exact up to here. What is beyond is infinite: then there is no bound."""
+from .interval import COMBINED, UNKNOWN, Interval, Values, as_float, bounded, quotient, remainder, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +42,6 @@ class Sum:
         return Sum(frozenset((a, f) for a, f in terms.items() if f), self.constant + times * other.constant)
 
 
-Values: TypeAlias = NDArray[Any] | float
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """The least and the greatest value: one for each rTask, or a single number where all are equal.
-
-    The least value may be minus infinity but not infinity, and the greatest one the reverse.
-    """
-
-    low: Values
-    high: Values
-
-
-_UNKNOWN = Interval(-math.inf, math.inf)
 _ZERO = Sum(frozenset(), 0)
 
 
@@ -144,11 +125,11 @@ class Bounds:
     def _limit(self, value: Sum, most: int) -> None:
         """Assume `value <= most`: an upper bound of its terms, and a lower bound of the negated ones."""
         self.reachable = self.reachable & (np.asarray(self._bounds(value).low) <= most)
-        limit = _as_float(most - value.constant)
-        old = self._limits.get(value.terms, _UNKNOWN)
+        limit = as_float(most - value.constant)
+        old = self._limits.get(value.terms, UNKNOWN)
         self._limits[value.terms] = Interval(old.low, np.minimum(old.high, limit))
         negated = _ZERO.plus(value, -1).terms
-        old = self._limits.get(negated, _UNKNOWN)
+        old = self._limits.get(negated, UNKNOWN)
         self._limits[negated] = Interval(np.maximum(old.low, -limit), old.high)
 
     def _sum(self, expr: Expr) -> Sum:
@@ -213,13 +194,13 @@ class Bounds:
         for atom, factor in value.terms:
             part = self._atom(atom)
             first, last = (part.low, part.high) if factor > 0 else (part.high, part.low)
-            times = _as_float(factor)
+            times = as_float(factor)
             low, high = low + first * times, high + last * times
         limit = self._limits.get(value.terms)
         if limit is not None:
             low, high = np.maximum(low, limit.low), np.minimum(high, limit.high)
-        constant = _as_float(value.constant)
-        return _bounded(low + constant, high + constant)
+        constant = as_float(value.constant)
+        return bounded(low + constant, high + constant)
 
     def _atom(self, atom: Atom) -> Interval:
         found = self._unlimited(atom)
@@ -231,14 +212,14 @@ class Bounds:
     def _unlimited(self, atom: Atom) -> Interval:
         match atom.kind, atom.args:
             case "variable", (tirx.Var() as var,):
-                return self._ranges.get(var, _UNKNOWN)
+                return self._ranges.get(var, UNKNOWN)
             case ("quotient" | "remainder") as kind, (Sum() as dividend, int(by)):
-                return (_quotient if kind == "quotient" else _remainder)(self._bounds(dividend), by)
+                return (quotient if kind == "quotient" else remainder)(self._bounds(dividend), by)
             case ("min" | "max" | "select" | "product") as kind, (Sum() as a, Sum() as b, *_):
-                return _COMBINED[kind](self._bounds(a), self._bounds(b))
+                return COMBINED[kind](self._bounds(a), self._bounds(b))
             case "ramp", (Sum() as last,):
-                return _union(Interval(0, 0), self._bounds(last))
-        return _UNKNOWN
+                return union(Interval(0, 0), self._bounds(last))
+        return UNKNOWN
 
 
 def _type_range(expr: Expr) -> tuple[int, int]:
@@ -257,54 +238,3 @@ def _product(a: Sum, b: Sum) -> Sum:
     if not a.terms:
         return _ZERO.plus(b, a.constant)
     return _ZERO.plus(a, b.constant) if not b.terms else _atom_sum("product", a, b)
-
-
-def _as_float(value: int) -> float:
-    """A number as a factor or summand of bounds; a large one is rounded, and so is what is computed with it."""
-    return float(max(-(1 << 100), min(1 << 100, value)))
-
-
-def _bounded(low: Values, high: Values) -> Interval:
-    """An interval whose finite bounds are exact: large ones are moved outwards, to infinity or to `LARGEST`."""
-    return Interval(
-        np.where(np.less(low, -LARGEST), -math.inf, np.minimum(low, LARGEST)),
-        np.where(np.greater(high, LARGEST), math.inf, np.maximum(high, -LARGEST)),
-    )
-
-
-def _quotient(a: Interval, by: int) -> Interval:
-    return Interval(np.floor(np.divide(a.low, _as_float(by))), np.floor(np.divide(a.high, _as_float(by))))
-
-
-def _remainder(a: Interval, by: int) -> Interval:
-    """Exact where the interval lies within one period."""
-    quotient, period = _quotient(a, by), _as_float(by)
-    one_period = np.isfinite(quotient.low) & (quotient.low == quotient.high)
-    start = np.where(one_period, quotient.low, 0.0) * period
-    return _bounded(
-        np.where(one_period, a.low - start, 0.0),
-        np.where(one_period, a.high - start, period - 1.0),
-    )
-
-
-def _min(a: Interval, b: Interval) -> Interval:
-    return Interval(np.minimum(a.low, b.low), np.minimum(a.high, b.high))
-
-
-def _max(a: Interval, b: Interval) -> Interval:
-    return Interval(np.maximum(a.low, b.low), np.maximum(a.high, b.high))
-
-
-def _union(a: Interval, b: Interval) -> Interval:
-    return Interval(np.minimum(a.low, b.low), np.maximum(a.high, b.high))
-
-
-def _multiplied(a: Interval, b: Interval) -> Interval:
-    """The product; unknown for large values."""
-    if max(np.max(np.abs(end)) for end in (a.low, a.high, b.low, b.high)) >= 1 << 25:
-        return _UNKNOWN
-    ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-    return Interval(np.minimum.reduce(np.broadcast_arrays(*ends)), np.maximum.reduce(np.broadcast_arrays(*ends)))
-
-
-_COMBINED = {"min": _min, "max": _max, "select": _union, "product": _multiplied}
