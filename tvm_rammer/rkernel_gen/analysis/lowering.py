@@ -94,6 +94,8 @@ def _points(loops: Loops) -> dict[tirx.Var, NDArray[Any]]:
     if not all(isinstance(n, tirx.IntImm) for loop in loops.values() for n in (loop.min, loop.extent)):
         return {}
     extents = [int(loop.extent) for loop in loops.values()]
+    if not extents:
+        return {}
     if math.prod(extents) <= MAX_POINTS:
         grid = np.indices(extents).reshape(len(extents), -1)
     else:
