@@ -82,7 +82,8 @@ def _mark_patterns() -> tvm.transform.Pass:
 
     Padding at the end reads its input element by element, so TVM classes it as elementwise and would fuse it into a
     convolution, whose kernels do not compute the padding. And a producer that is fused into a concatenation of many
-    pieces becomes one of as many branches, which LLVM takes minutes to compile.
+    pieces becomes one of as many branches, which LLVM takes minutes to compile. A function whose sizes are not int64
+    cannot be fused with its neighbours, whose sizes are: TVM would find other shapes than it expects.
     """
 
     @module_pass("RammerMarkPatterns")
@@ -100,6 +101,9 @@ def _pattern(func: tirx.PrimFunc) -> int | None:
     """The pattern by which a function is fused where it is not the one that TVM sees."""
     pattern = func.attrs.get("op_pattern")
     if pattern in (*_ELEMENTWISE, _INJECTIVE) and len(func.params) > MAX_FUSED_PIECES + 1:
+        return _OPAQUE
+    buffers = [p for p in func.params if isinstance(p, tirx.Buffer)]
+    if any(str(extent.ty.dtype) != "int64" for buffer in buffers for extent in buffer.shape):
         return _OPAQUE
     return _INJECTIVE if pattern in _ELEMENTWISE and _has_condition(func) else None
 
