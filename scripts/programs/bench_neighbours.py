@@ -25,6 +25,10 @@ def main() -> int:
     parser.add_argument("--engines", default="rammer,onnxruntime,openvino", metavar="A,B")
     parser.add_argument("--neighbours", default="0,1,2,4", metavar="N,M", help="numbers of busy processes")
     parser.add_argument("--threads", type=int, default=2, metavar="N")
+    parser.add_argument("--clients", type=int, default=1, metavar="N", help="processes of an engine at the same time")
+    parser.add_argument(
+        "--quota", type=float, metavar="P", help="processors that an engine may use: needs the right to"
+    )
     parser.add_argument("--seconds", type=float, default=2, metavar="S", help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="measurements of each engine")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path)
@@ -44,6 +48,7 @@ def main() -> int:
             found[name] = beside_neighbours(
                 path, engines, neighbours,
                 threads=arguments.threads, seconds=arguments.seconds, rounds=arguments.rounds,
+                clients=arguments.clients, quota=arguments.quota,
             )  # fmt: skip
         for count, latencies in found[name].items():
             print(row(name, count, latencies), flush=True)

@@ -4,4 +4,5 @@ race       interleaved timing of contenders
 bench      a model against stock TVM and ONNX Runtime
 kernels    single operators against ONNX Runtime
 operators  which operators
+neighbours each engine in a process of its own (engine), beside busy processes, with a quota (quota)
 """

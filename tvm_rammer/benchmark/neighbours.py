@@ -15,6 +15,7 @@ from types import TracebackType
 import numpy as np
 
 from ..errors import ModelError
+from .quota import joining, quota_group
 from .race import relative_error
 
 BUSY = "while True: pass"
@@ -44,8 +45,10 @@ class Engine:
         One of `engine.ENGINES`.
     model : path
     threads : int
-    folder : path
+    result : path
         Where its results go.
+    group : path, optional
+        Of a control group that it joins (`quota_group`).
 
     Raises
     ------
@@ -53,13 +56,18 @@ class Engine:
         It cannot run the model.
     """
 
-    def __init__(self, name: str, model: pathlib.Path, threads: int, folder: pathlib.Path) -> None:
-        self._result = folder / f"{name}.npz"
+    def __init__(
+        self, name: str, model: pathlib.Path, threads: int, result: pathlib.Path, group: pathlib.Path | None = None
+    ) -> None:
+        self._result = result
         command = [sys.executable, "-m", "tvm_rammer.benchmark.engine", name, str(model), str(threads)]
-        self._process = subprocess.Popen(
-            [*command, str(self._result)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self._read()
+        command = joining([*command, str(result)], group)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            self._read()
+        except ModelError:
+            self._stop()
+            raise
 
     def __enter__(self) -> "Engine":
         return self
@@ -67,21 +75,27 @@ class Engine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         self._process.kill()
-        self._process.wait()
+        self._process.communicate()
 
     def results(self) -> list[np.ndarray]:
         """What its first call returned."""
         with np.load(self._result) as found:
             return [found[name] for name in found.files]
 
-    def measure(self, seconds: float) -> list[float]:
-        """Call the model for so long; the times of the calls in milliseconds."""
+    def start(self, seconds: float) -> None:
+        """Begin to call the model for so long."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{seconds}\n")
         self._process.stdin.flush()
-        times: list[float] = json.loads(self._read())
-        return times
+
+    def times(self) -> list[float]:
+        """Wait for the times of the calls since `start`, in milliseconds."""
+        found: list[float] = json.loads(self._read())
+        return found
 
     def _read(self) -> str:
         assert self._process.stdout is not None
@@ -104,7 +118,15 @@ def busy_processes(count: int) -> Iterator[None]:
 
 
 def beside_neighbours(
-    model: pathlib.Path, engines: Sequence[str], neighbours: Sequence[int], *, threads: int, seconds: float, rounds: int
+    model: pathlib.Path,
+    engines: Sequence[str],
+    neighbours: Sequence[int],
+    *,
+    threads: int,
+    seconds: float,
+    rounds: int,
+    clients: int = 1,
+    quota: float | None = None,
 ) -> dict[int, dict[str, Latency]]:
     """Measure engines, in turns, beside each number of busy processes.
 
@@ -119,26 +141,45 @@ def beside_neighbours(
     seconds : float
         Of each measurement; there are `rounds` of them for each engine and each number of neighbours.
     rounds : int
+    clients : int
+        Processes of an engine that call the model at the same time.
+    quota : float, optional
+        Processors that each process of an engine may use (`quota_group`); without it as many as there are.
 
     Raises
     ------
+    ToolError
+        There can be no control groups here.
     ModelError
         An engine cannot run the model, or results differ by more than 1e-3 of the largest magnitude.
     """
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        running = {name: stack.enter_context(Engine(name, model, threads, folder)) for name in engines}
-        _check(running)
+        group = stack.enter_context(quota_group(quota)) if quota is not None else None
+        running = {
+            name: [
+                stack.enter_context(Engine(name, model, threads, folder / f"{name}{n}.npz", group))
+                for n in range(clients)
+            ]
+            for name in engines
+        }
+        _check({name: processes[0] for name, processes in running.items()})
         found = {}
         for count in neighbours:
             times: dict[str, list[float]] = {name: [] for name in engines}
             with busy_processes(count):
                 for _ in range(rounds):
-                    for name, engine in running.items():
-                        engine.measure(seconds / 5)  # caches warm, threads awake
-                        times[name] += engine.measure(seconds)
+                    for name, processes in running.items():
+                        _measure(processes, seconds / 5)  # caches warm, threads awake
+                        times[name] += _measure(processes, seconds)
             found[count] = {name: Latency.of(t) for name, t in times.items()}
         return found
+
+
+def _measure(processes: Sequence[Engine], seconds: float) -> list[float]:
+    for process in processes:
+        process.start(seconds)
+    return [time for process in processes for time in process.times()]
 
 
 def installed(engines: Sequence[str]) -> list[str]:
