@@ -74,6 +74,14 @@ def test_what_is_not_less_may_be_nan():
         np.testing.assert_array_equal(got, want)
 
 
+def test_a_constant_zero_meets_nan_and_infinities():
+    arrays, constants = {"x": VALUES}, {"zero": np.float32([0]).reshape(())}
+    calls = [("Mul", ["x", "zero"]), ("Mul", ["zero", "x"]), ("Div", ["x", "zero"]), ("Div", ["zero", "x"])]
+    proto = model([(op, names, {}) for op, names in calls], arrays, constants)
+    for call, got, want in zip(calls, results(proto, arrays), by_onnxruntime(proto, arrays), strict=True):
+        np.testing.assert_array_equal(got, want, err_msg=str(call))
+
+
 def test_reductions_keep_a_nan_wherever_it_is():
     x = np.random.default_rng(0).normal(size=(1, 5, 6, 8)).astype("float32")
     for channel, (row, column) in enumerate([(0, 0), (5, 7), (2, 3), (3, 0)]):

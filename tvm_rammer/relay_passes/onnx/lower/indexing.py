@@ -140,25 +140,6 @@ def _squeeze(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
-    """With what it leaves out written down: TVM's frontend has other defaults, and keeps fewer on the boundary."""
-    given = [node.array(i) for i in (2, 3, 4)]
-    if any(node.input(i) and array is None for i, array in zip((2, 3, 4), given, strict=True)):
-        node.refuse("has thresholds or a number of boxes that are computed", "make them constants (fix_inputs)")
-    if node.node.name.endswith("/complete"):
-        return None
-    boxes, threshold, least = given
-    most = int(boxes.item()) if boxes is not None else 0
-    overlap = np.float32(threshold.item() if threshold is not None else 0.0)
-    score = np.float32(least.item() if least is not None else np.finfo(np.float32).min)
-    inputs = [np.array([most], np.int64), np.nextafter(overlap, np.float32(2)).reshape(1), score.reshape(1)]
-    emit.last(
-        "NonMaxSuppression", *list(node.node.input)[:2], *map(emit.constant, inputs), outputs=node.node.output,
-        name=f"{node.output}/complete", center_point_box=node.attribute("center_point_box", 0),
-    )  # fmt: skip
-    return emit
-
-
 def _tensor_scatter(node: NodeView, emit: Emitter) -> Emitter | None:
     """A cache in which some neighbouring elements of one axis are new, from an index on that each batch has."""
     dims, new = node.dims(0), node.dims(1)
@@ -264,7 +245,6 @@ INDEXING = {
     ("", "Compress"): _compress,
     ("", "EyeLike"): _eye_like,
     ("", "MaxUnpool"): _max_unpool,
-    ("", "NonMaxSuppression"): _non_max_suppression,
     ("", "OneHot"): _one_hot,
     ("", "ScatterElements"): _scatter_elements,
     ("", "SpaceToDepth"): _space_to_depth,
