@@ -6,6 +6,7 @@ from . import injected
 from .case import Case
 from .generate.files import damaged_case
 from .generate.graphs import graph_case
+from .generate.kernels import kernel_case
 from .generate.scripts import script_case
 from .generate.values import hostile_case
 
@@ -13,6 +14,7 @@ KINDS: dict[str, Callable[[int], Case]] = {
     "graphs": graph_case,
     "files": damaged_case,
     "primfuncs": script_case,
+    "kernels": kernel_case,
     "values": hostile_case,
 }
 ALL = KINDS | {"injected": injected.injected_case}

@@ -21,6 +21,7 @@ from .failures.print_model import python_of_model
 from .failures.reproduce import write_test
 from .failures.shrink_script import simpler
 from .generate.graphs import OPSETS, finish, graph_case, grow
+from .generate.kernels import kernel_case
 from .generate.recipe import bounds
 from .generate.scripts import script, script_case
 from .injected import MISDEEDS
@@ -147,6 +148,11 @@ def test_a_written_model_runs(tmp_path):
 @pytest.mark.parametrize("seed", [1, 3])
 def test_a_written_module_of_tvm_runs(tmp_path, seed):
     done = run_file(write_test(tmp_path, script_case(seed), Report("wrong", "value: 1 instead of 2"), None))
+    assert done.returncode == 0, done.stderr
+
+
+def test_written_kernels_run(tmp_path):
+    done = run_file(write_test(tmp_path, kernel_case(1), Report("wrong", "value: 1 instead of 2"), None))
     assert done.returncode == 0, done.stderr
 
 

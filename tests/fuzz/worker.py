@@ -109,6 +109,8 @@ class Worker:
         from .generate.scripts import script
         from .judge.tvm_judge import PlainTvm, arrays_of, parse
 
+        if case.kind == "kernels":
+            return self.kernels(case)
         self.stage("judge")
         source, feeds = script(case.recipe), list(case.feeds.values())
         try:
@@ -134,6 +136,22 @@ class Worker:
         if fault == "unstable":
             return Report("skipped", "unstable: roundings explain the difference")
         return Report("wrong", fault) if fault else Report("right")
+
+    def kernels(self, case: ScriptCase) -> Report:
+        from .generate.kernels import WITH_WEIGHTS
+        from .generate.scripts import script
+        from .judge.kernels import UnjudgedError, judge_kernels
+        from .judge.tvm_judge import parse
+
+        self.stage("compile")
+        (function,) = case.recipe.functions
+        weights = case.recipe.entry == WITH_WEIGHTS
+        try:
+            func = parse(script(case.recipe))[function.name]
+            verdict = judge_kernels(func, list(case.feeds.values()), weights=weights)
+        except UnjudgedError as error:
+            return Report("skipped", f"plain TVM: {error}")
+        return Report("wrong", verdict.fault) if verdict.fault else Report("right")
 
 
 def _parsed(data: bytes) -> onnx.ModelProto | None:

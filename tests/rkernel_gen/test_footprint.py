@@ -315,3 +315,24 @@ def test_kernels_of_millions_of_rtasks_have_no_footprints() -> None:
             y[r] = T.float32(1)
 
     assert footprints_of(func, 1 << 24) == (None,)
+
+
+def test_a_number_that_its_type_cannot_hold_is_another_one() -> None:
+    @T.prim_func(s_tir=True)
+    def wrapped(x: T.Buffer((256,), "float32"), y: T.Buffer((4,), "float32")) -> None:
+        for r in T.parallel(4):
+            y[r] = x[T.Cast("int32", T.Cast("uint8", r - 1))]
+
+    @T.prim_func(s_tir=True)
+    def subtracted(x: T.Buffer((256,), "float32"), y: T.Buffer((4,), "float32")) -> None:
+        for r in T.parallel(4):
+            y[r] = x[T.Cast("int32", T.Cast("uint8", r) - T.uint8(1))]
+
+    @T.prim_func(s_tir=True)
+    def held(x: T.Buffer((256,), "float32"), y: T.Buffer((4,), "float32")) -> None:
+        for r in T.parallel(4):
+            y[r] = x[T.Cast("int64", T.Cast("int8", r * 2))]
+
+    everything = Footprint((4,), (0,), ((0,),), (256,))
+    assert _read_of(wrapped) == _read_of(subtracted) == everything
+    assert _read_of(held) == Footprint((4,), (0,), ((2,),), (1,))

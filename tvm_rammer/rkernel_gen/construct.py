@@ -12,6 +12,8 @@ from .. import debug
 from ..device import DeviceSpec
 from ..errors import last_line
 from ..kernel import ScheduledKernel
+from .analysis.claims import false_claim
+from .analysis.lowering import changes_an_index
 from .measured import MeasuredTime, code_hash
 from .registered import registered_rules
 from .tiling import Function, Rule, Tiling
@@ -65,7 +67,7 @@ def _spaces(function: Function, dropped: Counter[str] | None = None) -> Iterator
     """The ranked tilings of each tier that has any."""
     units = function.device.units
     for tier in rules(function.device):
-        if found := [t for rule in tier for t in _tilings(rule, function, dropped)]:
+        if found := [t for rule in tier for t in tilings_of(rule, function, dropped)]:
             yield tuple(sorted(found, key=lambda t: (t.rank_us(units), t.num_rtasks)))
 
 
@@ -75,17 +77,23 @@ def build(function: Function, tiling: Tiling, dropped: Counter[str] | None = Non
     if rule is None:
         return None
     try:
-        return rule.build(function, dict(tiling.choices))
+        kernel = rule.build(function, dict(tiling.choices))
     except _REFUSALS as error:
         _count_refusal(rule, function, error, dropped)
         return None
+    if kernel is not None and changes_an_index(kernel.func):
+        if dropped is not None:
+            dropped["TVM would change an index of it"] += 1
+        return None
+    return kernel
 
 
-_REFUSALS = (InternalError, ScheduleError)
-"""How TVM refuses a step of a schedule; some functions are so odd that the step breaks an assertion of TVM's own."""
+_REFUSALS = (InternalError, ScheduleError, ValueError)
+"""How TVM refuses a step of a schedule; some functions are so odd that the step breaks a check of TVM's own."""
 
 
-def _tilings(rule: Rule, function: Function, dropped: Counter[str] | None) -> Sequence[Tiling]:
+def tilings_of(rule: Rule, function: Function, dropped: Counter[str] | None = None) -> Sequence[Tiling]:
+    """The tilings of a rule; none where TVM refuses to schedule the function, which is counted."""
     try:
         return rule.tilings(function)
     except _REFUSALS as error:
@@ -96,7 +104,10 @@ def _tilings(rule: Rule, function: Function, dropped: Counter[str] | None) -> Se
 def _count_refusal(rule: Rule, function: Function, error: Exception, dropped: Counter[str] | None) -> None:
     debug.say(1, f"the rule {rule.name!r} cannot be used for {function.name}: {last_line(error)}")
     if dropped is not None:
-        dropped[f"TVM refuses the schedule of the rule {rule.name}"] += 1
+        unproven = bool(false_claim(function.func))
+        dropped[
+            "a block claims what is not proven" if unproven else f"TVM refuses the schedule of the rule {rule.name}"
+        ] += 1
 
 
 def choose(

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from ..case import Case, ModelCase, Report
+from ..generate.kernels import WITH_WEIGHTS
 from ..generate.scripts import script
 from ..judge.compare import largest_of, unit_of
 from .classes import failure_class
@@ -60,7 +61,7 @@ def write_test(folder: pathlib.Path, case: Case, report: Report, want: list[np.n
     """
     title = failure_class(case, report)
     slug = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")[:60]
-    make = _model if isinstance(case, ModelCase) else _script
+    make = _model if isinstance(case, ModelCase) else _kernels if case.kind == "kernels" else _script
     imports, body, check = make(case, report, want)
     text = _HEAD.format(
         title=_plain(title),
@@ -123,6 +124,18 @@ def _model(case: ModelCase, report: Report, want: list[np.ndarray] | None) -> tu
         body,
         check.replace("'", '"') + (_COMPARE if want is not None else ""),
     )
+
+
+def _kernels(case: Case, report: Report, want: list[np.ndarray] | None) -> tuple[str, str, str]:
+    assert not isinstance(case, ModelCase)
+    imports = "import pathlib\nimport subprocess\nimport sys\n\nimport numpy as np\n\n"
+    imports += "sys.path.insert(0, str(pathlib.Path.cwd()))  # the root of the repository\n\n"
+    imports += "from tests.fuzz.judge.kernels import judge_kernels\nfrom tests.fuzz.judge.tvm_judge import parse"
+    body = f'SOURCE = """\n{script(case.recipe)}"""\n\n{_feeds(case.feeds)}'
+    (function,), weights = case.recipe.functions, case.recipe.entry == WITH_WEIGHTS
+    check = f"func = parse(SOURCE)[{function.name!r}]\n"
+    check += f"fault = judge_kernels(func, list(FEEDS.values()), weights={weights}).fault\nassert not fault, fault\n"
+    return imports, body, check
 
 
 def _script(case: Case, report: Report, want: list[np.ndarray] | None) -> tuple[str, str, str]:

@@ -75,6 +75,8 @@ def simpler_functions(function: Function) -> Iterator[Function]:
             yield put(replace(stage, reduce=(1, *stage.reduce[1:])))
         if stage.split > 1 or stage.order:
             yield put(replace(stage, split=1, order=()))
+        plain = {"place": (), "where": (), "term_first": False, "hidden": ()}
+        yield from (put(replace(stage, **{name: to})) for name, to in plain.items() if getattr(stage, name) != to)
         dtype = next(b.dtype for b in (*function.scratch, *function.results) if b.name == stage.target)
         if stage.body[0] != "lit":
             yield put(replace(stage, body=("lit", dtype, 1)))

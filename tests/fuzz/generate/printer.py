@@ -8,6 +8,8 @@ class Printer:
 
     def __init__(self, function: Function) -> None:
         self.function = function
+        self.axis = "v"
+        """Prefix of the axes' names: `i` where the loops are meant."""
 
     def integer(self, n: int) -> str:
         return f"T.int64({n})" if self.function.wide else str(n)
@@ -15,7 +17,7 @@ class Printer:
     def index(self, e: Expr) -> str:
         kind, n = e[0], self.integer
         if kind == "var":
-            return f"v{e[1]}"
+            return f"{self.axis}{e[1]}"
         if kind == "num":
             return n(e[1])
         if kind == "add":
@@ -62,7 +64,7 @@ class Printer:
         loops = [(f"i{a}", e) for a, e in enumerate(extents)]
         binding = [f"i{a}" for a in range(len(extents))]
         if s.split > 1:
-            loops[0:1] = [("o0", extents[0] // s.split), ("i0", s.split)]
+            loops[0:1] = [("o0", -(-extents[0] // s.split)), ("i0", s.split)]
             binding[0] = f"o0 * {self.integer(s.split)} + i0"
         loops = [loops[i] for i in s.order] if len(s.order) == len(loops) else loops
         lines, pad = [], ""
@@ -76,8 +78,10 @@ class Printer:
             lines.append(f"{pad}v{a} = T.axis.{kind}({self.integer(e)}, {binding[a]})")
         if not extents:
             lines.append(f"{pad}vi = T.axis.spatial({self.integer(1)}, {self.integer(0)})")
+        lines += [pad + line for line in self.claims(s, extents, binding)]
         shift = s.offset or (0,) * len(s.spatial)
         place = [f"v{a} + {self.integer(o)}" if o else f"v{a}" for a, o in enumerate(shift)]
+        place = list(map(self.index, s.place)) or place
         target = f"{s.target}[{', '.join(place) or '()'}]"
         body = self.value(s.body)
         if s.combine:
@@ -86,13 +90,26 @@ class Printer:
             init = f"T.{dtype}({int(s.init) if 'int' in dtype else float(s.init)})"
             lines += [f"{pad}with T.init():", f"{pad}    {target} = {init}"]
             sign = {"sum": "+", "prod": "*"}.get(s.combine)
-            body = f"{target} {sign} {body}" if sign else f"T.{s.combine}({target}, {body})"
+            a, b = (body, target) if s.term_first else (target, body)
+            body = f"{a} {sign} {b}" if sign else f"T.{s.combine}({a}, {b})"
         return [*lines, f"{pad}{target} = {body}"]
+
+    def claims(self, s: Stage, extents: tuple[int, ...], binding: list[str]) -> list[str]:
+        """What a block says of itself: when it runs, and that it does not access what it does."""
+        conditions = [f"{binding[0]} < {self.integer(extents[0])}"] if s.split > 1 and extents[0] % s.split else []
+        if s.where:
+            self.axis = "i"
+            conditions.append(self.condition(s.where))
+            self.axis = "v"
+        lines = [f"T.where({' and '.join(conditions)})"] if conditions else []
+        return lines + [f"T.{what}()" for what in s.hidden]
 
     def text(self) -> str:
         f = self.function
         params = ", ".join(f"{b.name}: T.Buffer({self.buffer(b)})" for b in (*f.inputs, *f.results))
-        body = [f"{b.name} = T.alloc_buffer({self.buffer(b)})" for b in f.scratch]
+        # Of the root block, as in TVM's own operators, or as a statement.
+        allocate = "T.sblock_alloc_buffer" if f.wide else "T.alloc_buffer"
+        body = [f"{b.name} = {allocate}({self.buffer(b)})" for b in f.scratch]
         for number, s in enumerate(f.stages):
             body += self.stage(number, s)
         head = ["@T.prim_func(private=True, s_tir=True)", f"def {f.name}({params}):"]

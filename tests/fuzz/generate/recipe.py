@@ -49,6 +49,14 @@ class Stage:
         The first loop is cut by it into two.
     order : tuple of int
         Of the loops.
+    place : tuple of Expr
+        The indices that it writes, if these are not the axes.
+    where : Expr
+        A condition on the axes, outside of which the block does nothing; () for none.
+    term_first : bool
+        Whether a reduction is `body + target` instead of `target + body`.
+    hidden : tuple of str
+        Of "reads" and "writes": what the block says that it does not do.
     """
 
     target: str
@@ -60,6 +68,10 @@ class Stage:
     offset: tuple[int, ...] = ()
     split: int = 1
     order: tuple[int, ...] = ()
+    place: tuple[Expr, ...] = ()
+    where: Expr = ()
+    term_first: bool = False
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ OPERATORS = {
     "max_pool": (lambda x: nn.max_pool2d(x, (3, 3), strides=(2, 2), padding=(1, 1)), [(1, 12, 15, 15)]),
     "avg_pool": (lambda x: nn.avg_pool2d(x, (3, 3), padding=(1, 1)), [(1, 12, 15, 15)]),
     "global_pool": (lambda x: op.mean(x, axis=[2, 3], keepdims=True), [(1, 150, 7, 7)]),
+    "sum_of_rows": (lambda x: op.sum(x, axis=-1), [(17, 96)]),
     "max_of_columns": (lambda x: op.max(x, axis=0), [(90, 33)]),
     "softmax": (lambda x: nn.softmax(x, axis=-1), [(3, 500)]),
     "softmax_of_channels": (lambda x: nn.softmax(x, axis=1), [(2, 40, 3, 5)]),
@@ -93,9 +94,20 @@ def check(func: tirx.PrimFunc, kernels: Sequence[ScheduledKernel], rtol: float =
     """Run all kernels of a function in one emulated rProgram of three vEUs, against TVM on the CPU."""
     params = [(tuple(int(n) for n in p.shape), str(p.dtype)) for p in func.params]
     count = len(outputs_of(tvm.s_tir.Schedule(func)))
-    inputs = len(params) - count
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(shape).astype(dtype) for shape, dtype in params]
+    want = _expected(func, arrays, count)
+    for kernel, got in zip(kernels, emulated(func, kernels, arrays[: len(params) - count]), strict=True):
+        for one, result in zip(got, want, strict=True):
+            np.testing.assert_allclose(one, result, rtol, atol, err_msg=kernel.spec.name)
+
+
+def emulated(
+    func: tirx.PrimFunc, kernels: Sequence[ScheduledKernel], arrays: Sequence[np.ndarray]
+) -> list[list[np.ndarray]]:
+    """The results of all kernels of a function, which run in one emulated rProgram of three vEUs."""
+    params = [(tuple(int(n) for n in p.shape), str(p.dtype)) for p in func.params]
+    inputs = len(arrays)
     buffers = [Buffer(f"x{i}", *params[i], "input") for i in range(inputs)]
     operators = []
     for kernel in kernels:
@@ -109,11 +121,8 @@ def check(func: tirx.PrimFunc, kernels: Sequence[ScheduledKernel], rtol: float =
     )  # fmt: skip
     graph = RGraph("all", tuple(buffers), tuple(operators))
     program = RProgram("all", graph, tuple(k.spec for k in kernels), lanes, 0, {}, 0)
-    got = build(program, kernels, {}).run({f"x{i}": a for i, a in enumerate(arrays[:inputs])})
-    want = _expected(func, arrays, count)
-    for o, operator in enumerate(operators):
-        for position, result in zip(operator.outputs, want, strict=True):
-            np.testing.assert_allclose(got[buffers[position].name], result, rtol, atol, err_msg=kernels[o].spec.name)
+    got = build(program, kernels, {}).run({f"x{i}": a for i, a in enumerate(arrays)})
+    return [[got[buffers[position].name] for position in operator.outputs] for operator in operators]
 
 
 def _expected(func: tirx.PrimFunc, arrays: Sequence[np.ndarray], count: int) -> list[np.ndarray]:

@@ -10,6 +10,7 @@ from tests.emulation.programs import H200
 from tests.functions import chosen
 from tests.marks import slow_but
 from tests.rkernel_gen.cuda.operators import HALF, OPERATORS, check, function_of
+from tvm_rammer.rkernel_gen.cuda.reduction import REDUCTION_RULE
 from tvm_rammer.rkernel_gen.cuda.rule import name_for_c
 from tvm_rammer.rkernel_gen.cuda.rules import CUDA_RULES
 from tvm_rammer.rkernel_gen.tiling import Function
@@ -24,6 +25,7 @@ RULES = {
     "matmul_column": {"reduction", "elementwise"},
     "max_pool": {"window", "elementwise"},
     "global_pool": {"reduction", "elementwise"},
+    "sum_of_rows": {"reduction", "elementwise"},
     "softmax_of_channels": {"rowwise", "elementwise"},
     "instance_norm": {"rowwise", "elementwise"},
     "split_unlike": {"elementwise"},
@@ -104,3 +106,10 @@ def test_a_few_kernels_of_a_function_differ_in_their_rtasks():
 
 def test_names_become_c_identifiers():
     assert all(p.name.isidentifier() for p in name_for_c(function_of("split")).params)
+
+
+@pytest.mark.parametrize("results", [1, 8, 32])
+def test_a_sum_without_an_epilogue_is_not_stored_past_the_output(results):
+    function = Function("sum_of_rows", function_of("sum_of_rows"), H200)
+    kernel = REDUCTION_RULE.build(function, {"results": results, "threads_per_sum": max(4, 64 // results)})
+    check(function.func, [kernel])

@@ -1,4 +1,4 @@
-"""Legalizations in the place of TVM's own, where those are less exact than the model asks for."""
+"""Legalizations in the place of TVM's own, where those are less exact than the model asks for, or warn in vain."""
 
 import math
 from collections.abc import Callable
@@ -22,12 +22,14 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
 
     The largest and smallest of numbers that are all infinite is infinite: TVM begins with the largest finite number.
     Where the largest or smallest is looked for, NaN counts as infinite: TVM would lose it, and forget what it found
-    before. What is not less need not be greater or equal: it may be NaN. A product with 0 need not be 0.
-    On a CPU, sums and products of half precision are computed in float32, as NumPy and ONNX Runtime do.
+    before. What is not less need not be greater or equal: it may be NaN. A product with 0 need not be 0. On a CPU, sums
+    and products of half precision are computed in float32, as NumPy and ONNX Runtime do. A `take` whose indices are
+    surely inside (`check_indices`) is legalized without TVM's warning that they might not be.
     """
     exact: dict[str, Legalization] = {
         "relax.max": _extreme("max"),
         "relax.min": _extreme("min"),
+        "relax.take": _take,
         "relax.argmax": _place_of_extreme("max"),
         "relax.argmin": _place_of_extreme("min"),
         "relax.logical_not": _logical_not,
@@ -41,6 +43,23 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
 
 def _stock(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     return call.op.get_attr("FLegalize")(bb, call)
+
+
+def _take(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """What TVM makes of mode "fast" along an axis: the very same function."""
+    axis = call.attrs.axis
+    if call.attrs.mode != "fast" or axis is None or not isinstance(call.args[1].ty, relax.TensorType):
+        return _stock(bb, call)
+    first = int(axis) % call.args[0].ty.ndim
+
+    def take(data: te.Tensor, indices: te.Tensor) -> te.Tensor:
+        last = first + len(indices.shape)
+        shape = [*data.shape[:first], *indices.shape, *data.shape[first + 1 :]]
+        return te.compute(
+            shape, lambda *i: data(*i[:first], indices(*i[first:last]), *i[last:]), name="T_take", tag="injective"
+        )
+
+    return bb.call_te(take, *call.args)
 
 
 def _matmul(bb: relax.BlockBuilder, call: Call) -> relax.Expr:

@@ -8,7 +8,9 @@ from tvm import s_tir, tirx
 from tvm.ir import Expr, TensorLoad
 from tvm.s_tir.schedule import SBlockRV
 
+from .accumulation import read_accumulation
 from .blocks import SPATIAL, blocks_of, is_reduction
+from .work import shape_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class Anchor:
     ----------
     block : SBlockRV
     weight : int
-        Index of the weight among the block's reads. Each of its indices is an axis or a constant.
+        Index of the weight among the block's reads. Each of its indices is an axis or a constant, no axis is in two.
     vector : int
         Axis of the block that indexes the weight only: output channels, columns.
     vector_dim : int
@@ -48,30 +50,43 @@ def find_anchor(sch: s_tir.Schedule) -> Anchor | None:
     if len(reductions) != 1:
         return None
     block = sch.get(reductions[0])
-    store = block.body
-    if not isinstance(store, tirx.BufferStore) or not isinstance(store.value, tirx.Add):
+    loads = factors_of(block)
+    if loads is None or not _fills_its_buffer(block):
         return None
-    product = store.value.b
-    if not isinstance(product, tirx.Mul):
-        return None
-    a, b = _load(product.a), _load(product.b)
-    if a is None or b is None:
-        return None
-    loads = (a, b)
     spatial = [i for i, axis in enumerate(block.iter_vars) if axis.iter_type == SPATIAL]
     used = [_axes(load, block.iter_vars) for load in loads]
     for weight, data in ((1, 0), (0, 1)):
         only_weight = [i for i in spatial if i in used[weight] and i not in used[data] and _extent(block, i) > 1]
-        plain = _plain_axes(loads[weight], block.iter_vars)
+        plain = _plain(loads[weight].indices, block.iter_vars)
         if len(only_weight) != 1 or plain is None:
             continue
-        read = _read_index(block, loads[weight])
-        if read is None:
+        read, dim = _read_index(block, loads[weight]), plain.index(only_weight[0])
+        if read is None or not _covers(loads[weight], dim, _extent(block, only_weight[0])):
             continue
         rows = [i for i in spatial if i in used[data] and i not in used[weight] and _extent(block, i) > 1]
-        vector = only_weight[0]
-        return Anchor(reductions[0], read, vector, plain.index(vector), rows[-1] if rows else -1)
+        return Anchor(reductions[0], read, only_weight[0], dim, rows[-1] if rows else -1)
     return None
+
+
+def factors_of(block: s_tir.SBlock) -> tuple[TensorLoad, TensorLoad] | None:
+    """The two elements of different buffers whose products a block adds up; None where it does something else."""
+    accumulation = read_accumulation(block)
+    if accumulation is None or accumulation.combine != "sum" or not isinstance(accumulation.term, tirx.Mul):
+        return None
+    a, b = _load(accumulation.term.a), _load(accumulation.term.b)
+    return (a, b) if a is not None and b is not None and not a.source.same_as(b.source) else None
+
+
+def _fills_its_buffer(block: s_tir.SBlock) -> bool:
+    """Whether the indices that a block writes are its axes, and the buffer has no other elements."""
+    plain = _plain(block.body.indices, block.iter_vars)
+    extents = [_extent(block, axis) if axis >= 0 else 1 for axis in plain or ()]
+    return plain is not None and list(shape_of(block.writes[0].source)) == extents
+
+
+def _covers(load: TensorLoad, dim: int, extent: int) -> bool:
+    """Whether a load goes over all of a dimension, so that its buffer can be packed along it."""
+    return shape_of(load.source)[dim] == extent
 
 
 def _extent(block: s_tir.SBlock, axis: int) -> int:
@@ -93,18 +108,19 @@ def _axes(load: TensorLoad, iter_vars: Sequence[tirx.IterVar]) -> set[int]:
     return found
 
 
-def _plain_axes(load: TensorLoad, iter_vars: Sequence[tirx.IterVar]) -> list[int] | None:
-    """The axis behind each index of a load, or None where an index is more than an axis or a constant."""
+def _plain(indices: Sequence[Expr], iter_vars: Sequence[tirx.IterVar]) -> list[int] | None:
+    """The axis behind each index, -1 for a constant; None where an index is more than that, or an axis is in two."""
     position = {axis.var: i for i, axis in enumerate(iter_vars)}
     plain = []
-    for index in load.indices:
+    for index in indices:
         if isinstance(index, tirx.Var) and index in position:
             plain.append(position[index])
         elif isinstance(index, tirx.IntImm):
             plain.append(-1)
         else:
             return None
-    return plain
+    axes = [axis for axis in plain if axis >= 0]
+    return plain if len(set(axes)) == len(axes) else None
 
 
 def _read_index(block: s_tir.SBlock, load: TensorLoad) -> int | None:

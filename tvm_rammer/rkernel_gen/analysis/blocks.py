@@ -4,14 +4,24 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Call
-from tvm.s_tir.schedule import SBlockRV
+from tvm.s_tir.schedule import SBlockRV, ScheduleError
 
-SPATIAL, REDUCTION = 0, 2
-"""`iter_type` of a block's axes."""
+from .claims import REDUCTION, SPATIAL, false_claim
+
+__all__ = ["REDUCTION", "SPATIAL"]
 
 
 def new_schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
-    """A schedule of one function, as `main`. It does not print the function whenever a step fails."""
+    """A schedule of one function, as `main`. It does not print the function whenever a step fails.
+
+    Raises
+    ------
+    ScheduleError
+        A block of the function claims something that is not proven (`claims`): no schedule of it can be trusted.
+    """
+    flaw = false_claim(func)
+    if flaw:
+        raise ScheduleError(flaw)
     return s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
 
 
@@ -46,9 +56,12 @@ def one_result(sch: s_tir.Schedule) -> bool:
     """Whether a function has one output, and each of its elements depends on a result of the reduction.
 
     Padding after the reduction adds elements that do not. Computed under the reduction's loops, as TVM's
-    `reverse_compute_at` does it, they would never be written.
+    `reverse_compute_at` does it, they would never be written. A function whose sums, or whose padded image, are an
+    output beside what becomes of them has two.
     """
-    if len(outputs_of(sch)) != 1:
+    params = set(sch.mod["main"].params)
+    writers = [b for b in blocks_of(sch) if any(region.source in params for region in sch.get(b).writes)]
+    if len(outputs_of(sch)) != 1 or len(writers) != 1:
         return False
     after = [b for block in blocks_of(sch) if is_reduction(sch, block) for b in sch.get_consumers(block)]
     while after:

@@ -174,9 +174,17 @@ def _split_elements(
 
 
 def _merge(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Merge the loop nests of several outputs, which have equal block and thread loops, into one nest."""
+    """Merge the loop nests of several outputs, which have equal block and thread loops, into one nest.
+
+    Raises
+    ------
+    ScheduleError
+        There is other code between them.
+    """
     realize = func.body
     nests = list(realize.block.body.seq)
+    if not all(isinstance(nest, tirx.For) and isinstance(nest.body, tirx.For) for nest in nests):
+        raise ScheduleError("outputs are not computed in loops alone")
     block_loop, thread_loop = nests[0], nests[0].body
     bodies = [thread_loop.body]
     for nest in nests[1:]:

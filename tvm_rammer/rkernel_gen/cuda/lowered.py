@@ -36,7 +36,8 @@ def launch_of(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
         None where it is no single kernel, or breaks a limit of an rTask.
     """
     body = func.body.block.body if isinstance(func.body, s_tir.SBlockRealize) else func.body
-    if not isinstance(body, tirx.For):  # there is code outside of the kernel
+    # There is code outside of the kernel, or a thread computes a part of a producer that depends on which thread it is.
+    if not isinstance(body, tirx.For) or not _has_constant_loops(body):
         return None
     target = tvm.target.Target(device.target_config())
     mod = tirx.transform.BindTarget(target)(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}))
@@ -58,6 +59,12 @@ def launch_of(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
         return None
     limits = {"max_threads_per_block": MAX_THREADS, "max_shared_memory_per_block": MAX_SHARED, "max_vthread": 8}
     return launch if s_tir.analysis.verify_gpu_code(kernels[0], limits) else None
+
+
+def _has_constant_loops(body: tirx.Stmt) -> bool:
+    loops: list[tirx.For] = []
+    tvm_ffi.structural_walk(body, [(tirx.For, loops.append)], order="pre")
+    return all(isinstance(loop.extent, tirx.IntImm) for loop in loops)
 
 
 def _read_launch(kernel: tirx.PrimFunc) -> Launch | None:

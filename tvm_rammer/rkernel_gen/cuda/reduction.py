@@ -136,6 +136,9 @@ def schedule_reduction(func: tirx.PrimFunc, problem: Reduction, tile: ReductionT
     sch = new_schedule(func)
     block = next(b for b in blocks_of(sch) if is_reduction(sch, b))
     inline_spatial(sch)
+    if problem.results % tile.results and not problem.result_fast and not sch.get_consumers(block):
+        # From the store that follows a shuffle TVM drops the last rTask's guard. A copy to the output has its own.
+        sch.cache_write(block, 0, "local")
     loops = list(zip(sch.get_loops(block), sch.get(block).iter_vars, strict=True))
     kept = [loop for loop, axis in loops if axis.iter_type != REDUCTION] or [sch.add_unit_loop(block)]
     reduced = [loop for loop, axis in loops if axis.iter_type == REDUCTION]

@@ -5,19 +5,15 @@ part of an index, the index is bounded too. So `1 <= y + ry` bounds the row in `
 """
 
 import itertools
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from tvm import tirx
 from tvm.ir import Call, Expr
 
-LARGEST = 2.0**50
-"""Bounds are floating-point numbers, exact up to here. What is beyond is infinite: then there is no bound."""
+from .interval import COMBINED, UNKNOWN, Interval, Values, as_float, bounded, quotient, remainder, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +42,6 @@ class Sum:
         return Sum(frozenset((a, f) for a, f in terms.items() if f), self.constant + times * other.constant)
 
 
-Values: TypeAlias = NDArray[Any] | float
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """The least and the greatest value: one for each rTask, or a single number where all are equal.
-
-    The least value may be minus infinity but not infinity, and the greatest one the reverse.
-    """
-
-    low: Values
-    high: Values
-
-
-_UNKNOWN = Interval(-math.inf, math.inf)
 _ZERO = Sum(frozenset(), 0)
 
 
@@ -144,11 +125,11 @@ class Bounds:
     def _limit(self, value: Sum, most: int) -> None:
         """Assume `value <= most`: an upper bound of its terms, and a lower bound of the negated ones."""
         self.reachable = self.reachable & (np.asarray(self._bounds(value).low) <= most)
-        limit = _as_float(most - value.constant)
-        old = self._limits.get(value.terms, _UNKNOWN)
+        limit = as_float(most - value.constant)
+        old = self._limits.get(value.terms, UNKNOWN)
         self._limits[value.terms] = Interval(old.low, np.minimum(old.high, limit))
         negated = _ZERO.plus(value, -1).terms
-        old = self._limits.get(negated, _UNKNOWN)
+        old = self._limits.get(negated, UNKNOWN)
         self._limits[negated] = Interval(np.maximum(old.low, -limit), old.high)
 
     def _sum(self, expr: Expr) -> Sum:
@@ -157,6 +138,8 @@ class Bounds:
                 return Sum(frozenset(), int(expr))
             case tirx.Var():
                 return self._sums[expr] if expr in self._sums else _atom_sum("variable", expr)
+            case tirx.Add() | tirx.Sub() | tirx.Mul() if _type_range(expr)[0] == 0:  # unsigned numbers wrap around
+                return _atom_sum("unknown", next(self._fresh))
             case tirx.Add():
                 return self._sum(expr.a).plus(self._sum(expr.b))
             case tirx.Sub():
@@ -169,7 +152,7 @@ class Bounds:
                 kind = "min" if isinstance(expr, tirx.Min) else "max"
                 return _atom_sum(kind, self._sum(expr.a), self._sum(expr.b))
             case tirx.Cast() if "int" in str(expr.value.ty.dtype):
-                return self._sum(expr.value)
+                return self._cast(expr)
             case tirx.Broadcast():
                 return self._sum(expr.value)
             case tirx.Ramp():
@@ -181,6 +164,15 @@ class Bounds:
                 return self._select(expr.args[1], expr.args[2])
             case _:
                 return _atom_sum("unknown", next(self._fresh))
+
+    def _cast(self, cast: tirx.Cast) -> Sum:
+        """A number in another type, which is the same where that type has it."""
+        value, (low, high), given = self._sum(cast.value), _type_range(cast), _type_range(cast.value)
+        if low <= given[0] and given[1] <= high:
+            return value
+        bounds = self._bounds(value)
+        fits = np.all(np.asarray(bounds.low) >= low) and np.all(np.asarray(bounds.high) <= high)
+        return value if fits else _atom_sum("unknown", next(self._fresh))
 
     def _select(self, a: Expr, b: Expr) -> Sum:
         # Each selection is an atom of its own: two of them between the same values may differ.
@@ -202,13 +194,13 @@ class Bounds:
         for atom, factor in value.terms:
             part = self._atom(atom)
             first, last = (part.low, part.high) if factor > 0 else (part.high, part.low)
-            times = _as_float(factor)
+            times = as_float(factor)
             low, high = low + first * times, high + last * times
         limit = self._limits.get(value.terms)
         if limit is not None:
             low, high = np.maximum(low, limit.low), np.minimum(high, limit.high)
-        constant = _as_float(value.constant)
-        return _bounded(low + constant, high + constant)
+        constant = as_float(value.constant)
+        return bounded(low + constant, high + constant)
 
     def _atom(self, atom: Atom) -> Interval:
         found = self._unlimited(atom)
@@ -220,14 +212,22 @@ class Bounds:
     def _unlimited(self, atom: Atom) -> Interval:
         match atom.kind, atom.args:
             case "variable", (tirx.Var() as var,):
-                return self._ranges.get(var, _UNKNOWN)
+                return self._ranges.get(var, UNKNOWN)
             case ("quotient" | "remainder") as kind, (Sum() as dividend, int(by)):
-                return (_quotient if kind == "quotient" else _remainder)(self._bounds(dividend), by)
+                return (quotient if kind == "quotient" else remainder)(self._bounds(dividend), by)
             case ("min" | "max" | "select" | "product") as kind, (Sum() as a, Sum() as b, *_):
-                return _COMBINED[kind](self._bounds(a), self._bounds(b))
+                return COMBINED[kind](self._bounds(a), self._bounds(b))
             case "ramp", (Sum() as last,):
-                return _union(Interval(0, 0), self._bounds(last))
-        return _UNKNOWN
+                return union(Interval(0, 0), self._bounds(last))
+        return UNKNOWN
+
+
+def _type_range(expr: Expr) -> tuple[int, int]:
+    """The least and the greatest integer of an expression's type; an empty range for other types."""
+    name, _, bits = str(expr.ty.dtype).partition("x")[0].partition("int")
+    if name not in ("", "u") or not bits:
+        return 1, 0
+    return (0, (1 << int(bits)) - 1) if name else (-(1 << (int(bits) - 1)), (1 << (int(bits) - 1)) - 1)
 
 
 def _atom_sum(kind: str, *args: object) -> Sum:
@@ -238,54 +238,3 @@ def _product(a: Sum, b: Sum) -> Sum:
     if not a.terms:
         return _ZERO.plus(b, a.constant)
     return _ZERO.plus(a, b.constant) if not b.terms else _atom_sum("product", a, b)
-
-
-def _as_float(value: int) -> float:
-    """A number as a factor or summand of bounds; a large one is rounded, and so is what is computed with it."""
-    return float(max(-(1 << 100), min(1 << 100, value)))
-
-
-def _bounded(low: Values, high: Values) -> Interval:
-    """An interval whose finite bounds are exact: large ones are moved outwards, to infinity or to `LARGEST`."""
-    return Interval(
-        np.where(np.less(low, -LARGEST), -math.inf, np.minimum(low, LARGEST)),
-        np.where(np.greater(high, LARGEST), math.inf, np.maximum(high, -LARGEST)),
-    )
-
-
-def _quotient(a: Interval, by: int) -> Interval:
-    return Interval(np.floor(np.divide(a.low, _as_float(by))), np.floor(np.divide(a.high, _as_float(by))))
-
-
-def _remainder(a: Interval, by: int) -> Interval:
-    """Exact where the interval lies within one period."""
-    quotient, period = _quotient(a, by), _as_float(by)
-    one_period = np.isfinite(quotient.low) & (quotient.low == quotient.high)
-    start = np.where(one_period, quotient.low, 0.0) * period
-    return _bounded(
-        np.where(one_period, a.low - start, 0.0),
-        np.where(one_period, a.high - start, period - 1.0),
-    )
-
-
-def _min(a: Interval, b: Interval) -> Interval:
-    return Interval(np.minimum(a.low, b.low), np.minimum(a.high, b.high))
-
-
-def _max(a: Interval, b: Interval) -> Interval:
-    return Interval(np.maximum(a.low, b.low), np.maximum(a.high, b.high))
-
-
-def _union(a: Interval, b: Interval) -> Interval:
-    return Interval(np.minimum(a.low, b.low), np.maximum(a.high, b.high))
-
-
-def _multiplied(a: Interval, b: Interval) -> Interval:
-    """The product; unknown for large values."""
-    if max(np.max(np.abs(end)) for end in (a.low, a.high, b.low, b.high)) >= 1 << 25:
-        return _UNKNOWN
-    ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-    return Interval(np.minimum.reduce(np.broadcast_arrays(*ends)), np.maximum.reduce(np.broadcast_arrays(*ends)))
-
-
-_COMBINED = {"min": _min, "max": _max, "select": _union, "product": _multiplied}

@@ -12,8 +12,9 @@ from tvm import s_tir, tirx
 from tvm.ir import Call, Expr, StringImm, TensorLoad
 
 from ..analysis.work import shape_of
-from .bounds import Bounds, Interval, operation
+from .bounds import Bounds, operation
 from .fit import Boxes
+from .interval import Interval
 
 LARGEST_INDEX = 1 << 40
 """Indices beyond it count as this one. A buffer of more elements is looked at dimension by dimension only."""

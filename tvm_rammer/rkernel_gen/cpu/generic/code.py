@@ -174,7 +174,7 @@ def _vectorize(sch: s_tir.Schedule, loops: Sequence[LoopRV], simd: int) -> None:
     """Vectorise the last loop."""
     if not loops:
         return
-    width = vector_width(int(sch.get(loops[-1]).extent), simd)
+    width = _width(sch, loops[-1], simd)
     if width >= MIN_VECTOR:
         _, element = sch.split(loops[-1], [None, width])
         sch.vectorize(element)
@@ -190,7 +190,7 @@ def _vectorize_columns(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[Loo
     if axes[len(axes) - len(reduced) :] != reduced or not results or not count or not columns:
         return
     column = columns[-1].var
-    width = vector_width(int(sch.get(results[-1]).extent), simd)
+    width = _width(sch, results[-1], simd)
     if width < MIN_VECTOR or not reads_along(sch.get(block), column):
         return
     outer, element = sch.split(results[-1], [None, width])
@@ -200,13 +200,25 @@ def _vectorize_columns(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[Loo
     sch.decompose_reduction(block, sums[0])
 
 
+def _width(sch: s_tir.Schedule, loop: LoopRV, simd: int) -> int:
+    """Elements of the vectors that a loop is split into; 0 for a loop of no constant extent."""
+    extent = _extent(sch, loop)
+    return vector_width(extent, simd) if extent else 0
+
+
+def _extent(sch: s_tir.Schedule, loop: LoopRV) -> int:
+    """Extent of a loop; 0 where it is no constant, as that over what `min(i, 7)` needs of a producer."""
+    extent = sch.get(loop).extent
+    return int(extent) if isinstance(extent, tirx.IntImm) else 0
+
+
 def _unroll_copies(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[LoopRV]) -> None:
     """Unroll the copies of one element, where a row repeats each, as a resize does.
 
     LLVM then makes loads and shuffles instead of a gather.
     """
     copies = _copies(sch.get(block))
-    if loops and 1 < copies <= MAX_COPIES and int(sch.get(loops[-1]).extent) % copies == 0:
+    if loops and 1 < copies <= MAX_COPIES and (_extent(sch, loops[-1]) or 1) % copies == 0:
         _, copy = sch.split(loops[-1], [None, copies])
         sch.unroll(copy)
 

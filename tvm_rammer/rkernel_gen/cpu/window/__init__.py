@@ -1,7 +1,8 @@
 """Sliding windows on a CPU.
 
 problem      a window as a value
-read, index  a fused function -> a window, from its indices
+read         a fused function -> a window
+index, image strides and groups; padding and upsampling
 layout       register tile, split into rTasks, scratch image
 rule         the tilings
 code         the code of a tiling

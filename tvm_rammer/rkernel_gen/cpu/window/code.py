@@ -199,7 +199,7 @@ class Writer:
     ) -> list[tirx.Stmt]:
         """Initialise the register tile, and accumulate all channels and taps."""
         window, layout = self.window, self.layout
-        initial = tirx.FloatImm("float32", window.fill if window.maximum else 0.0)
+        initial = tirx.FloatImm("float32", window.initial)
 
         def term(outer: Expr, ry: Expr, rx: Expr, c: Expr) -> tirx.Stmt:
             def update(f: Expr, p: Expr, v: Expr, e: Expr) -> tirx.Stmt:

@@ -96,7 +96,9 @@ class Window:
     kernel, stride, dilation, padding : pair of int
         Vertical and horizontal; the padding is that at top and left.
     fill : float
-        The value that the image is padded with, and the initial value of a maximum.
+        The value that the image is padded with.
+    initial : float
+        The value that each sum or maximum begins with.
     epilogue : Epilogue or None
     rank : int
         2 for images; 1 for rows, which are read as images of one row.
@@ -119,6 +121,7 @@ class Window:
     dilation: tuple[int, int]
     padding: tuple[int, int]
     fill: float
+    initial: float
     epilogue: Epilogue | None
     rank: int = 2
     phases: Phases | None = None
@@ -132,7 +135,9 @@ class Window:
     def flat(self) -> bool:
         """Whether the image can be read in place, as one long row: 1x1, stride 1, no padding."""
         plain = self.kernel == (1, 1) == self.stride and self.padding == (0, 0) and self.phases is None
-        return plain and self._epilogue_is_flat()
+        size = (self.rows, self.columns)[-self.rank :]
+        whole = all(shape_of(buffer)[2:] == size for buffer in (self.data, self.out))
+        return plain and whole and self._epilogue_is_flat()
 
     def _epilogue_is_flat(self) -> bool:
         """Whether the epilogue uses y and x only as the last indices of arrays with images of the output's size."""

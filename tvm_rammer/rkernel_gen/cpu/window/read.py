@@ -1,21 +1,20 @@
-"""Recognises a fused function as a sliding window."""
+"""Recognises a fused function as a sliding window: all that `Window` says of it is proven, or it is none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Call, Expr, TensorLoad
+from tvm.ir import TensorLoad
 from tvm.s_tir.schedule import SBlockRV, ScheduleError
 
+from ...analysis.accumulation import read_accumulation
+from ...analysis.affine import are, linear
 from ...analysis.blocks import SPATIAL, blocks_of, has_branch, is_reduction, new_schedule, one_result, outputs_of
-from .index import are, evaluate, groups_of, linear
+from ...analysis.work import shape_of
+from .image import read_image
+from .index import groups_of, line
 from .problem import Epilogue, Phases, Window
-
-LOWEST = -3.4028234663852886e38
-"""Initial value of a maximum: the least float32."""
-MAX_UPSAMPLING = 8
-"""Stride of a transposed convolution, at most."""
 
 
 def find_window(func: tirx.PrimFunc) -> Window | None:
@@ -38,11 +37,19 @@ def find_window(func: tirx.PrimFunc) -> Window | None:
         return None
     epilogue = None if is_reduction(sch, last) else sch.get(last)
     found = _read(sch.get(window), [sch.get(b) for b in before], epilogue)
-    if found is None or any(
-        b is not None and not any(b.same_as(p) for p in func.params) for b in (found.data, found.weight, found.out)
-    ):
-        return None
-    return found
+    return found if found is not None and _accesses_parameters(found, func) else None
+
+
+def _accesses_parameters(window: Window, func: tirx.PrimFunc) -> bool:
+    """Whether all buffers of a window are parameters of a function, the image, the weight and the output different."""
+    own = [buffer for buffer in (window.data, window.weight, window.out) if buffer is not None]
+    others: list[tirx.Var] = []
+    if window.epilogue is not None:
+        loads: list[TensorLoad] = []
+        tvm_ffi.structural_walk(window.epilogue.value, [(TensorLoad, loads.append)], order="pre")
+        others = [load.source for load in loads if not load.source.same_as(window.epilogue.source)]
+    params = set(func.params)
+    return len(set(own)) == len(own) and params >= {*own, *others} and window.out not in others
 
 
 def _only_padding(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
@@ -61,61 +68,61 @@ def _only_padding(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:
         found.insert(0, block)
 
 
-@dataclass(frozen=True, slots=True)
-class _Image:
-    """The input of a window: an image, upsampled with zeros between its elements, then padded."""
-
-    data: tirx.Buffer
-    upsampled: tuple[int, ...]
-    padding: tuple[int, ...]
-    fill: float
-
-
 def _read(block: s_tir.SBlock, before: Sequence[s_tir.SBlock], last: s_tir.SBlock | None) -> Window | None:
     axes, types = [axis.var for axis in block.iter_vars], [axis.iter_type for axis in block.iter_vars]
     extents = [int(axis.dom.extent) for axis in block.iter_vars]
-    terms = _terms(block.body)
+    terms = _terms(block)
     if terms is None:
         return None
-    maximum, data, weight = terms
+    maximum, initial, data, weight = terms
     rank = len(data.indices) - 2
     spatial, reduced = 2 + rank, rank + (weight is not None)
     if rank not in (1, 2) or types[:spatial] != [SPATIAL] * spatial or len(axes) != spatial + reduced:
         return None
-    if (
-        SPATIAL in types[spatial:]
-        or not data.indices[0].same_as(axes[0])
-        or not are(block.body.indices, axes[:spatial])
-    ):
+    if SPATIAL in types[spatial:] or not data.indices[0].same_as(axes[0]):
+        return None
+    if not are(block.body.indices, axes[:spatial]):
         return None
     channel = axes[spatial] if weight is not None else None
     channels = extents[spatial] if weight is not None else 1
     groups = groups_of(data.indices[1], axes[1], channel, extents[1], channels)
-    found = [linear(data.indices[2 + d], axes[2 + d], axes[d - rank]) for d in range(rank)]
-    lines = [line for line in found if line is not None]
-    image = _image(before, data.source, rank)
+    found = [line(data.indices[2 + d], axes, axes[2 + d], axes[d - rank]) for d in range(rank)]
+    lines = [one for one in found if one is not None]
+    image = read_image(before, data.source, rank)
     if groups is None or len(lines) < rank or image is None:
         return None
     epilogue = _epilogue(last, block, extents[:spatial]) if last is not None else None
     if last is not None and epilogue is None:
         return None
-    flipped = weight is not None and _is_flipped(weight, axes[1], axes[spatial], axes[-rank:], extents[-rank:])
-    if weight is not None and not flipped and not are(weight.indices, [axes[1], *axes[spatial:]]):
+    flipped = weight is not None and _is_flipped(weight, axes, extents, rank)
+    if weight is not None and not flipped and not _is_plain(weight, axes, extents, rank):
         return None
     window = Window(
         data=image.data, weight=weight.source if weight is not None else None,
         out=(last or block).writes[0].source, maximum=maximum,
         batch=extents[0], groups=groups, filters=extents[1] // groups, channels=channels,
         rows=_pair(extents[2:spatial], 1)[0], columns=extents[spatial - 1],
-        kernel=_pair(extents[-rank:], 1), stride=_pair([line[0] for line in lines], 1),
-        dilation=_pair([line[1] for line in lines], 1),
-        padding=_pair([pad - line[2] for pad, line in zip(image.padding, lines, strict=True)], 0),
-        fill=image.fill, epilogue=epilogue, rank=rank,
+        kernel=_pair(extents[-rank:], 1), stride=_pair([one[0] for one in lines], 1),
+        dilation=_pair([one[1] for one in lines], 1),
+        padding=_pair([pad - one[2] for pad, one in zip(image.padding, lines, strict=True)], 0),
+        fill=image.fill, initial=initial, epilogue=epilogue, rank=rank,
     )  # fmt: skip
     upsampled = _pair(image.upsampled, 1)
     if flipped:
         return _transposed(window, upsampled)
     return window if upsampled == (1, 1) else None
+
+
+def _terms(block: s_tir.SBlock) -> tuple[bool, float, TensorLoad, TensorLoad | None] | None:
+    """Whether a block computes a maximum; from which value; its load of data; its load of the weight, if any."""
+    found = read_accumulation(block)
+    if found is None or found.combine not in ("sum", "maximum"):
+        return None
+    term, maximum = found.term, found.combine == "maximum"
+    if isinstance(term, tirx.Mul) and not maximum:
+        is_product = isinstance(term.a, TensorLoad) and isinstance(term.b, TensorLoad)
+        return (False, found.initial, term.a, term.b) if is_product else None
+    return (maximum, found.initial, term, None) if isinstance(term, TensorLoad) else None
 
 
 def _pair(values: Sequence[int], missing: int) -> tuple[int, int]:
@@ -137,104 +144,31 @@ def _transposed(window: Window, stride: tuple[int, int]) -> Window | None:
     )  # fmt: skip
 
 
-def _is_flipped(weight: TensorLoad, f: tirx.Var, c: tirx.Var, taps: Sequence[tirx.Var], extents: Sequence[int]) -> bool:
+def _is_plain(weight: TensorLoad, axes: Sequence[tirx.Var], extents: Sequence[int], rank: int) -> bool:
+    """Whether the weight is read as `weight[f, c, ry, rx]`, and is no larger than that."""
+    used = [1, *range(2 + rank, len(axes))]
+    return are(weight.indices, [axes[a] for a in used]) and shape_of(weight.source) == tuple(extents[a] for a in used)
+
+
+def _is_flipped(weight: TensorLoad, axes: Sequence[tirx.Var], extents: Sequence[int], rank: int) -> bool:
     """Whether the weight is read as `weight[c, f, last - ry, last - rx]`, as a transposed convolution does."""
-    if len(weight.indices) != 2 + len(taps) or not are(weight.indices[:2], [c, f]):
+    used = [2 + rank, 1, *range(3 + rank, len(axes))]
+    if shape_of(weight.source) != tuple(extents[a] for a in used) or not are(
+        weight.indices[:2], [axes[a] for a in used[:2]]
+    ):
         return False
-    places = [
-        [evaluate(index, {tap: at}) for at in range(extent)]
-        for index, tap, extent in zip(weight.indices[2:], taps, extents, strict=True)
-    ]
-    return all(place == list(reversed(range(extent))) for place, extent in zip(places, extents, strict=True))
+    taps = zip(weight.indices[2:], used[2:], strict=True)
+    return all(linear(index, [axes[a]]) == (-1, extents[a] - 1) for index, a in taps)
 
 
 def _epilogue(last: s_tir.SBlock, block: s_tir.SBlock, extents: Sequence[int]) -> Epilogue | None:
-    if not are(last.body.indices, [axis.var for axis in last.iter_vars]):
+    axes = [axis.var for axis in last.iter_vars]
+    if not isinstance(last.body, tirx.BufferStore) or not are(last.body.indices, axes):
         return None
     if [int(axis.dom.extent) for axis in last.iter_vars] != extents:  # the result is padded
         return None
-    epilogue = Epilogue(tuple(axis.var for axis in last.iter_vars), last.body.value, block.writes[0].source)
+    epilogue = Epilogue(tuple(axes), last.body.value, block.writes[0].source)
     return epilogue if _reads_in_place(epilogue) else None
-
-
-def _image(before: Sequence[s_tir.SBlock], read: tirx.Buffer, rank: int) -> _Image | None:
-    """Read the blocks before the window; the first of them reads the image."""
-    plain = _Image(read, (1,) * rank, (0,) * rank, LOWEST)
-    if not before:
-        return plain
-    *first, last = before
-    if not last.writes[0].source.same_as(read):
-        return None
-    upsampled = _upsampled(last, rank)
-    if upsampled is not None:
-        return replace(plain, data=upsampled[0], upsampled=upsampled[1], fill=0.0) if not first else None
-    padding = _padding(last, rank)
-    if padding is None:
-        return None
-    image = _Image(padding[0], (1,) * rank, padding[1], padding[2])
-    if not first:
-        return image
-    upsampled = _upsampled(first[0], rank)
-    if upsampled is None or image.fill != 0 or not first[0].writes[0].source.same_as(image.data):
-        return None
-    return replace(image, data=upsampled[0], upsampled=upsampled[1])
-
-
-def _terms(store: tirx.Stmt) -> tuple[bool, TensorLoad, TensorLoad | None] | None:
-    """Whether a block computes a maximum; its load of data; its load of the weight, if any."""
-    if not isinstance(store, tirx.BufferStore) or not isinstance(store.value, tirx.Add | tirx.Max):
-        return None
-    maximum, term = isinstance(store.value, tirx.Max), store.value.b
-    if isinstance(term, tirx.Mul) and not maximum:
-        is_product = isinstance(term.a, TensorLoad) and isinstance(term.b, TensorLoad)
-        return (False, term.a, term.b) if is_product else None
-    return (maximum, term, None) if isinstance(term, TensorLoad) else None
-
-
-def _selection(block: s_tir.SBlock, rank: int) -> tuple[Expr, TensorLoad, float] | None:
-    """The condition, the element and the constant of a block `if_then_else(condition, element, constant)`."""
-    value, axes = block.body.value, [axis.var for axis in block.iter_vars]
-    if not (isinstance(value, Call) and value.op.name.endswith("if_then_else")):
-        return None
-    condition, inside, fill = value.args
-    if not isinstance(inside, TensorLoad) or not isinstance(fill, tirx.FloatImm) or len(inside.indices) != 2 + rank:
-        return None
-    return (condition, inside, float(fill.value)) if are(inside.indices[:2], axes[:2]) else None
-
-
-def _padding(pad: s_tir.SBlock, rank: int) -> tuple[tirx.Buffer, tuple[int, ...], float] | None:
-    """The image that a block pads, its padding at top and left, and the value."""
-    selection, axes = _selection(pad, rank), [axis.var for axis in pad.iter_vars]
-    if selection is None:
-        return None
-    _, inside, fill = selection
-    padding = []
-    for axis, index in zip(axes[2:], inside.indices[2:], strict=True):
-        shift = evaluate(index, {axis: 0})
-        if shift is None or evaluate(index, {axis: 9}) != shift + 9:
-            return None
-        padding.append(-shift)
-    return inside.source, tuple(padding), fill
-
-
-def _upsampled(block: s_tir.SBlock, rank: int) -> tuple[tirx.Buffer, tuple[int, ...]] | None:
-    """The image that a block upsamples with zeros between its elements, and the factors."""
-    selection, axes = _selection(block, rank), [axis.var for axis in block.iter_vars][2:]
-    if selection is None or selection[2] != 0:
-        return None
-    condition, inside, _ = selection
-    factors = []
-    for axis, index in zip(axes, inside.indices[2:], strict=True):
-        places = [evaluate(index, {axis: at}) for at in range(2 * MAX_UPSAMPLING)]
-        factor = places.count(0)
-        rest = dict.fromkeys(axes, 0)
-        selected = [evaluate(condition, {**rest, axis: at}) for at in range(2 * MAX_UPSAMPLING)]
-        if not factor or any(
-            p != at // factor or t != (at % factor == 0) for at, (p, t) in enumerate(zip(places, selected, strict=True))
-        ):
-            return None
-        factors.append(factor)
-    return inside.source, tuple(factors)
 
 
 def _reads_in_place(epilogue: Epilogue) -> bool:

@@ -13,6 +13,7 @@ from tvm.ir import Range, TensorRegion
 from tvm.s_tir.dlight.gpu.matmul import get_index_map
 from tvm.s_tir.schedule import SBlockRV
 
+from ...analysis.anchor import factors_of
 from ...analysis.blocks import REDUCTION, blocks_of, is_reduction, new_schedule, one_result
 from ...tiling import Function
 from ..groups import separate_groups
@@ -124,9 +125,7 @@ def _product(sch: s_tir.Schedule) -> tuple[SBlockRV, bool] | None:
     if len(found) != 1 or not one_result(sch):
         return None
     grouped = separate_groups(sch, found[0])
-    store = sch.get(found[0]).body
-    value = store.value if isinstance(store, tirx.BufferStore) else None
-    if not isinstance(value, tirx.Add) or not isinstance(value.b, tirx.Mul):
+    if factors_of(sch.get(found[0])) is None or len(sch.get(found[0]).reads) != 2:
         return None
     return (found[0], grouped) if get_index_map(sch.get(found[0])) is not None else None
 

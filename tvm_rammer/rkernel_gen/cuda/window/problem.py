@@ -3,12 +3,11 @@
 import math
 from dataclasses import dataclass
 
-import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Expr, TensorRegion
-from tvm.sym import Analyzer
 
 from ....ir import ITEM_BYTES
+from ...analysis.affine import linear
 from ...analysis.blocks import REDUCTION
 
 
@@ -78,6 +77,9 @@ def describe_window(stmt: s_tir.SBlock) -> WindowReduction | None:
         return None
     used = [(part.min, {a for a in _axes(part.min, axes) if extents[a] > 1}) for part in image.region]
     slid = {min(found - reduced): (index, found & reduced) for index, found in used if _slides(found, reduced)}
+    lines = {a: _line(index, found, axes) for a, (index, found) in slid.items()}
+    if not all(lines.values()):
+        return None
     spatial = [a for a in range(len(extents)) if a not in reduced]
     moving = [a for a in spatial if extents[a] > 1]
     plain = [a for _, found in used for a in found - reduced if a not in slid]
@@ -90,7 +92,7 @@ def describe_window(stmt: s_tir.SBlock) -> WindowReduction | None:
     chosen = {channel, column, row, filter_axis}
     summed = math.prod(extents[a] for _, found in used for a in found if a in reduced and not found - reduced)
     others = [a for a in spatial if a not in chosen]
-    below = {a: _receptive_extent(index, found, axes, extents) for a, (index, found) in slid.items()}
+    below = {a: 1 + sum(lines[a][tap] * (extents[tap] - 1) for tap in found) for a, (_, found) in slid.items()}
 
     def extent(axis: int) -> int:
         return extents[axis] if axis >= 0 else 1
@@ -103,8 +105,8 @@ def describe_window(stmt: s_tir.SBlock) -> WindowReduction | None:
         columns=extents[column],
         depth=summed * math.prod(below[a] for a in slid if a in others),
         terms=math.prod(extents[a] for a in reduced),
-        stride_rows=_stride(slid[row][0], row, axes) if row >= 0 else 1,
-        stride_columns=_stride(slid[column][0], column, axes),
+        stride_rows=lines[row][row] if row >= 0 else 1,
+        stride_columns=lines[column][column],
         receptive_rows=below.get(row, 1),
         receptive_columns=below[column],
         taps_per_row=math.prod(extents[a] for a in slid[column][1]),
@@ -139,18 +141,10 @@ def _axes(index: Expr, axes: dict[tirx.Var, int]) -> set[int]:
     return {axes[var] for var in tirx.analysis.undefined_vars(index) if var in axes}
 
 
-def _stride(index: Expr, axis: int, axes: dict[tirx.Var, int]) -> int:
-    """How much an index grows with an axis."""
-    return _value(index, axes, {axis: 1}) - _value(index, axes, {})
-
-
-def _receptive_extent(index: Expr, found: set[int], axes: dict[tirx.Var, int], extents: list[int]) -> int:
-    """Extent of an index within one window."""
-    return _value(index, axes, {a: extents[a] - 1 for a in found}) - _value(index, axes, {}) + 1
-
-
-def _value(index: Expr, axes: dict[tirx.Var, int], at: dict[int, int]) -> int:
-    """An index with its axes at these values, all others at zero."""
-    zero = {var: tirx.IntImm(str(var.ty), at.get(a, 0)) for var, a in axes.items()}
-    exact = tvm_ffi.structural_map(index, (tirx.Var, lambda v: zero.get(v, v)), order="post")
-    return int(Analyzer().simplify(exact))
+def _line(index: Expr, taps: set[int], axes: dict[tirx.Var, int]) -> dict[int, int]:
+    """The factors of the axes in an index; empty where it is no sum of multiples, or runs against an axis."""
+    factors = linear(index, list(axes))
+    if factors is None:
+        return {}
+    found = dict(zip(axes.values(), factors, strict=False))
+    return found if min(found.values()) >= 0 and all(found[tap] for tap in taps) else {}

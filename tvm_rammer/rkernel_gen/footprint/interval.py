@@ -1,0 +1,82 @@
+"""Intervals of integers, one for each rTask, and what operations make of them."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+LARGEST = 2.0**50
+"""Bounds are floating-point numbers, exact up to here. What is beyond is infinite: then there is no bound."""
+
+
+Values: TypeAlias = NDArray[Any] | float
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The least and the greatest value: one for each rTask, or a single number where all are equal.
+
+    The least value may be minus infinity but not infinity, and the greatest one the reverse.
+    """
+
+    low: Values
+    high: Values
+
+
+UNKNOWN = Interval(-math.inf, math.inf)
+
+
+def as_float(value: int) -> float:
+    """A number as a factor or summand of bounds; a large one is rounded, and so is what is computed with it."""
+    return float(max(-(1 << 100), min(1 << 100, value)))
+
+
+def bounded(low: Values, high: Values) -> Interval:
+    """An interval whose finite bounds are exact: large ones are moved outwards, to infinity or to `LARGEST`."""
+    return Interval(
+        np.where(np.less(low, -LARGEST), -math.inf, np.minimum(low, LARGEST)),
+        np.where(np.greater(high, LARGEST), math.inf, np.maximum(high, -LARGEST)),
+    )
+
+
+def quotient(a: Interval, by: int) -> Interval:
+    """By a positive number, rounded down."""
+    return Interval(np.floor(np.divide(a.low, as_float(by))), np.floor(np.divide(a.high, as_float(by))))
+
+
+def remainder(a: Interval, by: int) -> Interval:
+    """Of the division by a positive number. Exact where the interval lies within one period."""
+    periods, period = quotient(a, by), as_float(by)
+    one_period = np.isfinite(periods.low) & (periods.low == periods.high)
+    start = np.where(one_period, periods.low, 0.0) * period
+    return bounded(
+        np.where(one_period, a.low - start, 0.0),
+        np.where(one_period, a.high - start, period - 1.0),
+    )
+
+
+def _min(a: Interval, b: Interval) -> Interval:
+    return Interval(np.minimum(a.low, b.low), np.minimum(a.high, b.high))
+
+
+def _max(a: Interval, b: Interval) -> Interval:
+    return Interval(np.maximum(a.low, b.low), np.maximum(a.high, b.high))
+
+
+def union(a: Interval, b: Interval) -> Interval:
+    """The smallest interval around two."""
+    return Interval(np.minimum(a.low, b.low), np.maximum(a.high, b.high))
+
+
+def _multiplied(a: Interval, b: Interval) -> Interval:
+    """The product; unknown for large values."""
+    if max(np.max(np.abs(end)) for end in (a.low, a.high, b.low, b.high)) >= 1 << 25:
+        return UNKNOWN
+    ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+    return Interval(np.minimum.reduce(np.broadcast_arrays(*ends)), np.maximum.reduce(np.broadcast_arrays(*ends)))
+
+
+COMBINED = {"min": _min, "max": _max, "select": union, "product": _multiplied}
+"""What operations on two intervals yield, by the kind of atom."""
