@@ -175,6 +175,10 @@ def test_boxes_of_negative_scores_are_in_their_order(run):
     check(run, "NonMaxSuppression", [boxes, scores], [*constants, np.array([-1.0], "float32")])
 
 
+def test_unique_elements_of_a_matrix(run):
+    check(run, "Unique", [np.array([[3, 1, 3], [2, 1, 2]], "float32")], outputs=4)
+
+
 @pytest.mark.parametrize(
     ("size", "corners"), [([2, 3, 1, 4], 0), ([2, 3, 2, 4], 1), ([2, 1, 3, 2, 5], 0), ([2, 1, 3, 2, 5], 1)]
 )

@@ -140,6 +140,16 @@ def _squeeze(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _unique(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Of all elements, in a row: TVM's further results have the shape of the data otherwise."""
+    dims = node.dims(0)
+    if dims is None or len(dims) == 1 or node.attribute("axis", None) is not None:
+        return None
+    flat = emit.reshape(node.input(0), [-1])
+    emit.last("Unique", flat, outputs=list(node.node.output), sorted=node.attribute("sorted", 1))
+    return emit
+
+
 def _tensor_scatter(node: NodeView, emit: Emitter) -> Emitter | None:
     """A cache in which some neighbouring elements of one axis are new, from an index on that each batch has."""
     dims, new = node.dims(0), node.dims(1)
@@ -252,6 +262,7 @@ INDEXING = {
     ("", "TensorScatter"): _tensor_scatter,
     ("", "Tile"): _tile,
     ("", "TopK"): _top_k,
+    ("", "Unique"): _unique,
     ("", "Unsqueeze"): _squeeze,
 }
 """By domain and name."""
