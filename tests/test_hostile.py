@@ -99,11 +99,11 @@ def test_reductions_keep_a_nan_wherever_it_is():
 
 
 def test_nan_is_the_extreme_element():
-    x = np.array([[1, NAN, 3], [NAN, NAN, -np.inf], [0, -2, 5], [7, 2, NAN]], "float32")
+    x = np.array([[1, NAN, 3], [NAN, NAN, -np.inf], [0, -2, 5], [7, 2, NAN], [np.inf] * 3, [-np.inf] * 3], "float32")
     nodes = [("ArgMax", ["x"], {"axis": 1, "keepdims": 0}), ("ArgMin", ["x"], {"axis": 1, "keepdims": 0})]
     most, least = results(model(nodes, {"x": x}), {"x": x})
     np.testing.assert_array_equal(most, x.argmax(1))
-    np.testing.assert_array_equal(least[[0, 2, 3]], x.argmin(1)[[0, 2, 3]])
+    np.testing.assert_array_equal(np.delete(least, 1), np.delete(x.argmin(1), 1))
 
 
 def test_a_logarithm_of_a_sum_of_infinities():

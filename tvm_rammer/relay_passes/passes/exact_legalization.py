@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+import numpy as np
 import tvm
 from tvm import relax, te, tirx
 from tvm.ir import Call, Constant
@@ -131,17 +132,25 @@ def _with_zero(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
 
 
 def _place_of_extreme(name: str) -> Legalization:
+    """TVM begins with the farthest finite number, at no place: every number is to be nearer than that."""
+    nearer = getattr(tirx, name)
+
     def legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         dtype = str(call.args[0].ty.dtype)
-        if not dtype.startswith("float"):
+        if dtype not in ("float16", "float32", "float64"):
             return _stock(bb, call)
-        infinite = tirx.const(_INFINITE[name], dtype)
+        ends = np.finfo(dtype)
+        start = np.nextafter(ends.min if name == "max" else ends.max, ends.dtype.type(0))
+        farthest, infinite = (tirx.const(float(n), dtype) for n in (start, _INFINITE[name]))
 
-        def without_nan(x: te.Tensor) -> te.Tensor:
-            return te.compute(x.shape, lambda *i: tirx.Select(equals_itself(x(*i)), x(*i), infinite), name="number")
+        def number(x: tirx.Expr) -> tirx.Expr:
+            return tirx.Select(equals_itself(x), nearer(farthest, x), infinite)
 
-        numbers = bb.emit(bb.call_te(without_nan, call.args[0], primfunc_name_hint="number"))
-        return _stock(bb, bb.normalize(Call(call.op, [numbers], call.attrs)))
+        def numbers(x: te.Tensor) -> te.Tensor:
+            return te.compute(x.shape, lambda *index: number(x(*index)), name="number")
+
+        made = bb.emit(bb.call_te(numbers, call.args[0], primfunc_name_hint="number"))
+        return _stock(bb, bb.normalize(Call(call.op, [made], call.attrs)))
 
     return legalize
 
