@@ -174,3 +174,14 @@ def test_arithmetic_of_indices_needs_no_compiler(monkeypatch):
     assert op_names(mod) == ["take"]
     (call,) = [b.value for b in mod["main"].body.blocks[0].bindings if isinstance(b.value, tvm.ir.Call)]
     assert call.args[1].value.numpy() == 2
+
+
+def test_indices_that_lie_outside_are_not_followed():
+    """They would read, or write, elsewhere in this process."""
+
+    def body(b, x):
+        places = relax.const(np.array([[0], [9]]))
+        w = b.emit(relax.op.scatter_nd(relax.const(random(4)), places, relax.const(random(2))))
+        return b.emit(relax.op.add(x, w))
+
+    assert op_names(folded(build((4,), body))) == ["scatter_nd", "add"]

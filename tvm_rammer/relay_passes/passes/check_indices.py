@@ -220,8 +220,21 @@ _ONNX_NAMES = {
 }
 
 
+def surely_inside(call: Call) -> bool:
+    """Whether all indices of a call are constants that lie inside of what they index, or it has none."""
+    for use in _uses(call):
+        indices = use.of(call.args)
+        if not is_const(indices) or _is_outside(indices.value.numpy(), use):
+            return False
+    return True
+
+
+def _is_outside(indices: np.ndarray, use: _Use) -> bool:
+    return bool(indices.size) and bool(((indices < np.array(use.lowest)) | (indices > np.array(use.highest))).any())
+
+
 def _check_constant(indices: np.ndarray, use: _Use, call: Call, result: relax.Var) -> None:
-    if indices.size and ((indices < np.array(use.lowest)).any() or (indices > np.array(use.highest)).any()):
+    if _is_outside(indices, use):
         raise ModelError(f"{result.name}: {_told(call, use)}; the index is a constant, so mend the model")
 
 

@@ -1,10 +1,12 @@
 """Legalizations in the place of TVM's own, where those are less exact than the model asks for, or warn in vain."""
 
+import math
 from collections.abc import Callable
 
+import numpy as np
 import tvm
 from tvm import relax, te, tirx
-from tvm.ir import Call
+from tvm.ir import Call, Constant
 
 from ...hostile import equals_itself
 
@@ -21,9 +23,9 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
 
     The largest and smallest of numbers that are all infinite is infinite: TVM begins with the largest finite number.
     Where the largest or smallest is looked for, NaN counts as infinite: TVM would lose it, and forget what it found
-    before. What is not less need not be greater or equal: it may be NaN. On a CPU, sums and products of half precision
-    are computed in float32, as NumPy and ONNX Runtime do. A `take` whose indices are surely inside (`check_indices`) is
-    legalized without TVM's warning that they might not be.
+    before. What is not less need not be greater or equal: it may be NaN. A product with 0 need not be 0. On a CPU, sums
+    and products of half precision are computed in float32, as NumPy and ONNX Runtime do. A `take` whose indices are
+    surely inside (`check_indices`) is legalized without TVM's warning that they might not be.
     """
     exact: dict[str, Legalization] = {
         "relax.max": _extreme("max"),
@@ -32,6 +34,8 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.argmax": _place_of_extreme("max"),
         "relax.argmin": _place_of_extreme("min"),
         "relax.logical_not": _logical_not,
+        "relax.multiply": _with_zero,
+        "relax.divide": _with_zero,
     }
     if target.kind.name == "llvm":
         exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax} | dict.fromkeys(_SUMS, _in_float32)
@@ -104,18 +108,49 @@ def _logical_not(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     return bb.call_te(compute, call.args[0], primfunc_name_hint="logical_not")
 
 
+def _with_zero(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """A product or a quotient of a scalar constant 0: TVM would take it for 0, or fail."""
+    zeros = [isinstance(arg, Constant) and not arg.value.shape and not arg.value.numpy() for arg in call.args]
+    dtype = str(call.ty.dtype)
+    if not dtype.startswith("float") or sum(zeros) != 1:
+        return _stock(bb, call)
+    at = zeros.index(True)
+    none, undefined = tirx.const(0.0, dtype), tirx.const(math.nan, dtype)
+    infinite, least, largest = (
+        tirx.const(n, dtype) for n in (math.copysign(math.inf, call.args[at].value.numpy()), -math.inf, math.inf)
+    )
+
+    def element(x: tirx.Expr) -> tirx.Expr:
+        if call.op.name == "relax.multiply":
+            return tirx.Select(tirx.all(x > least, x < largest), none, undefined)
+        return x * infinite if at else tirx.Select(tirx.EQ(x, none), undefined, tirx.Select(equals_itself(x), none, x))
+
+    def compute(x: te.Tensor) -> te.Tensor:
+        return te.compute(x.shape, lambda *index: element(x(*index)), name="with_zero")
+
+    return bb.call_te(compute, call.args[1 - at], primfunc_name_hint="with_zero")
+
+
 def _place_of_extreme(name: str) -> Legalization:
+    """TVM begins with the farthest finite number, at no place: every number is to be nearer than that."""
+    nearer = getattr(tirx, name)
+
     def legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         dtype = str(call.args[0].ty.dtype)
-        if not dtype.startswith("float"):
+        if dtype not in ("float16", "float32", "float64"):
             return _stock(bb, call)
-        infinite = tirx.const(_INFINITE[name], dtype)
+        ends = np.finfo(dtype)
+        start = np.nextafter(ends.min if name == "max" else ends.max, ends.dtype.type(0))
+        farthest, infinite = (tirx.const(float(n), dtype) for n in (start, _INFINITE[name]))
 
-        def without_nan(x: te.Tensor) -> te.Tensor:
-            return te.compute(x.shape, lambda *i: tirx.Select(equals_itself(x(*i)), x(*i), infinite), name="number")
+        def number(x: tirx.Expr) -> tirx.Expr:
+            return tirx.Select(equals_itself(x), nearer(farthest, x), infinite)
 
-        numbers = bb.emit(bb.call_te(without_nan, call.args[0], primfunc_name_hint="number"))
-        return _stock(bb, bb.normalize(Call(call.op, [numbers], call.attrs)))
+        def numbers(x: te.Tensor) -> te.Tensor:
+            return te.compute(x.shape, lambda *index: number(x(*index)), name="number")
+
+        made = bb.emit(bb.call_te(numbers, call.args[0], primfunc_name_hint="number"))
+        return _stock(bb, bb.normalize(Call(call.op, [made], call.attrs)))
 
     return legalize
 

@@ -28,6 +28,7 @@ from ..bindings import (
 )
 from ..finish import finish
 from ..module_pass import module_pass
+from .check_indices import surely_inside
 
 LIMIT_BYTES = 512 << 20
 """A result that is larger than this and than four times its inputs is computed at run time."""
@@ -140,7 +141,8 @@ class _Plan:
                 return False
         elif call.op.name.startswith(_KEPT) or not call.op.has_attr("FLegalize") or not call.op.get_attr("FPurity"):
             return False
-        return _total_bytes([call]) <= max(LIMIT_BYTES, 4 * _total_bytes(inputs))
+        # An index outside would read, or write, anywhere in this process; `CheckIndices` tells of it.
+        return surely_inside(call) and _total_bytes([call]) <= max(LIMIT_BYTES, 4 * _total_bytes(inputs))
 
     def replaced(self, results: dict[relax.Var, relax.Expr]) -> relax.Function:
         """The function with constants bound where they are known."""

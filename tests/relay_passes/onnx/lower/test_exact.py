@@ -167,6 +167,27 @@ def test_boxes_whose_overlap_is_the_threshold_stay(run):
     check(run, "NonMaxSuppression", [boxes, scores], fixed)
 
 
+def test_boxes_of_negative_scores_are_in_their_order(run):
+    boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 1.05], [4, 4, 5, 5], [8, 8, 9, 9], [2, 2, 3, 3]]], "float32")
+    scores = np.array([[[-1.5, -0.5, 0, 2e30, -3e38]]], "float32")
+    constants = [np.array([5]), np.array([0.5], "float32")]
+    check(run, "NonMaxSuppression", [boxes, scores], constants)
+    check(run, "NonMaxSuppression", [boxes, scores], [*constants, np.array([-1.0], "float32")])
+
+
+def test_unique_elements_of_a_matrix(run):
+    check(run, "Unique", [np.array([[3, 1, 3], [2, 1, 2]], "float32")], outputs=4)
+
+
+@pytest.mark.parametrize(
+    ("size", "corners"), [([2, 3, 1, 4], 0), ([2, 3, 2, 4], 1), ([2, 1, 3, 2, 5], 0), ([2, 1, 3, 2, 5], 1)]
+)
+def test_grids(size, corners, run):
+    theta = random(2, len(size) - 2, len(size) - 1)
+    theta[0, 0, 1] = np.nan
+    check(run, "AffineGrid", [theta], [np.array(size)], align_corners=corners)
+
+
 def test_a_position_in_a_sequence_counts_from_the_back(run):
     nodes = [
         node("SequenceConstruct", ["x", "z"], ["s"]),

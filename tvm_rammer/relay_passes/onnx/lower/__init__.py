@@ -4,6 +4,7 @@
     elementwise       element by element: powers, remainders, signs
     reductions        of truth values, of infinities, along no axis
     indexing          by constant indices and masks: OneHot, Tile, Compress
+    boxes             of detectors, and grids of images
     layers            forms of layers: of training, with further results
     resize            Resize and Upsample, by constant matrices
     functions         what ONNX itself defines by others

@@ -140,22 +140,13 @@ def _squeeze(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
-    """With what it leaves out written down: TVM's frontend has other defaults, and keeps fewer on the boundary."""
-    given = [node.array(i) for i in (2, 3, 4)]
-    if any(node.input(i) and array is None for i, array in zip((2, 3, 4), given, strict=True)):
-        node.refuse("has thresholds or a number of boxes that are computed", "make them constants (fix_inputs)")
-    if node.node.name.endswith("/complete"):
+def _unique(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Of all elements, in a row: TVM's further results have the shape of the data otherwise."""
+    dims = node.dims(0)
+    if dims is None or len(dims) == 1 or node.attribute("axis", None) is not None:
         return None
-    boxes, threshold, least = given
-    most = int(boxes.item()) if boxes is not None else 0
-    overlap = np.float32(threshold.item() if threshold is not None else 0.0)
-    score = np.float32(least.item() if least is not None else np.finfo(np.float32).min)
-    inputs = [np.array([most], np.int64), np.nextafter(overlap, np.float32(2)).reshape(1), score.reshape(1)]
-    emit.last(
-        "NonMaxSuppression", *list(node.node.input)[:2], *map(emit.constant, inputs), outputs=node.node.output,
-        name=f"{node.output}/complete", center_point_box=node.attribute("center_point_box", 0),
-    )  # fmt: skip
+    flat = emit.reshape(node.input(0), [-1])
+    emit.last("Unique", flat, outputs=list(node.node.output), sorted=node.attribute("sorted", 1))
     return emit
 
 
@@ -264,7 +255,6 @@ INDEXING = {
     ("", "Compress"): _compress,
     ("", "EyeLike"): _eye_like,
     ("", "MaxUnpool"): _max_unpool,
-    ("", "NonMaxSuppression"): _non_max_suppression,
     ("", "OneHot"): _one_hot,
     ("", "ScatterElements"): _scatter_elements,
     ("", "SpaceToDepth"): _space_to_depth,
@@ -272,6 +262,7 @@ INDEXING = {
     ("", "TensorScatter"): _tensor_scatter,
     ("", "Tile"): _tile,
     ("", "TopK"): _top_k,
+    ("", "Unique"): _unique,
     ("", "Unsqueeze"): _squeeze,
 }
 """By domain and name."""

@@ -189,18 +189,11 @@ def _expansion(
     return total
 
 
-def _roi_align(node: NodeView, _emit: Emitter) -> Emitter | None:
-    if node.attribute("mode", b"avg") == b"max":
-        node.refuse("has the mode 'max'", "use 'avg'")
-    return None
-
-
 LAYERS = {
     ("", "BatchNormalization"): _batch_norm,
     ("", "ConvTranspose"): _conv_transpose,
     ("", "Det"): _det,
     ("", "Dropout"): _dropout,
     ("", "MaxPool"): _max_pool,
-    ("", "RoiAlign"): _roi_align,
 }
 """By domain and name."""

@@ -8,6 +8,7 @@ from onnx import TensorProto
 
 from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
 from ..read import default_opset
+from .boxes import BOXES
 from .elementwise import ELEMENTWISE
 from .indexing import INDEXING
 from .layers import LAYERS
@@ -145,6 +146,7 @@ _LOWERED = {
     ("", "ReverseSequence"): _reverse_sequence,
     ("", "LpNormalization"): _lp_normalization,
     ("", "Col2Im"): _col2im,
+    **BOXES,
     **ELEMENTWISE,
     **INDEXING,
     **LAYERS,
