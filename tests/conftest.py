@@ -10,9 +10,9 @@ os.environ.setdefault("TVM_BIND_THREADS", "0")
 
 import pytest
 
-import tvm_rammer  # before TVM: it lets TVM's thread pool have all cores
+from tvm_rammer.runtime.pool import use_workers
 
-assert tvm_rammer.__version__
+use_workers()  # tests run code in TVM's virtual machine, too
 
 
 @pytest.fixture(scope="session", autouse=True)

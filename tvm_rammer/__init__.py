@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # `__getattr__` imports these when they are first used; type 
     from .runtime.module import RammerModule
     from .runtime.profiler import profile
 
-startup.use_all_cores()
 startup.register_pipeline_with_tvm()
 
 _MODULE_OF = {

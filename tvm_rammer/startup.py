@@ -3,24 +3,13 @@
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from .device import host_cpu
 from .errors import RammerError, all_subclasses
 
 _PIPELINES = "tvm.relax.pipeline"
-
-
-def use_all_cores() -> None:
-    """Let TVM's thread pool have a worker for each core, unless the user has chosen a number.
-
-    By itself TVM takes half of them, for it counts on hyper-threads: one worker on a machine of two cores.
-    The pool of a thread is made at its first parallel launch; what was made before keeps its size.
-    """
-    os.environ.setdefault("TVM_NUM_THREADS", str(host_cpu().units))
 
 
 def register_pipeline_with_tvm() -> None:

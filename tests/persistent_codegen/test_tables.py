@@ -25,13 +25,13 @@ LAYOUT = Layout(
 
 def refused(message, program=PROGRAM, layout=LAYOUT, functions=FUNCTIONS):
     with pytest.raises(CodegenError, match=message):
-        build_tables(program, layout, functions, serial_lane=True)
+        build_tables(program, layout, functions)
 
 
 def test_a_plan_as_tables():
-    tables = build_tables(PROGRAM, LAYOUT, FUNCTIONS, serial_lane=True)
-    assert tables.begin.tolist() == [0, 3, 5, 8]
-    assert tables.code[:, 0].tolist() == [2, 0, 3, 2, 1, 2, 2, 3]
+    tables = build_tables(PROGRAM, LAYOUT, FUNCTIONS)
+    assert tables.begin.tolist() == [0, 3, 5]
+    assert tables.code[:, 0].tolist() == [2, 0, 3, 2, 1]
     assert tables.code.dtype == tables.arguments.dtype == np.int32
 
 

@@ -142,6 +142,32 @@ def test_preparing_twice_changes_nothing_more(target):
     assert len(op_names(prepare(target)(once))) == len(op_names(once))
 
 
+@I.ir_module
+class SizesOfInt32:
+    """A function written by hand has sizes of 32 bits, TVM's own have 64."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def copy(x: T.Buffer((3,), "float32"), y: T.Buffer((2, 2), "float32")):
+        for i, j in T.grid(2, 2):
+            with T.sblock("copy"):
+                a, b = T.axis.remap("SS", [i, j])
+                y[a, b] = x[b]
+
+    @R.function
+    def main(x: R.Tensor((3,), "float32")):
+        cls = SizesOfInt32
+        with R.dataflow():
+            y = R.call_tir(cls.copy, (x,), out_ty=R.Tensor((2, 2), "float32"))
+            z = R.concat((y, y), axis=0)
+            R.output(z)
+        return z
+
+
+def test_functions_of_other_sizes_are_not_fused(run, target):
+    got = run(prepare(target)(SizesOfInt32), np.array([1, 2, 3], "float32"))
+    np.testing.assert_array_equal(got, np.tile(np.array([1, 2], "float32"), (4, 1)))
+
+
 def test_a_long_chain_is_fused_in_pieces(target):
     nodes = [node(["Relu", "Abs"][i % 2], [f"v{i}"], [f"v{i + 1}"]) for i in range(100)]
     names = op_names(prepare(target)(load_model(model(nodes, [value("v0", [4])], ["v100"]))))

@@ -1,6 +1,7 @@
 """One module, many threads, and processes that fork."""
 
 import os
+import pathlib
 import signal
 import threading
 import time
@@ -13,6 +14,8 @@ from tvm_rammer.errors import ModelError, ToolError
 from tvm_rammer.runtime.contexts import ContextPool
 from tvm_rammer.zoo.inception_module import inception_module
 from tvm_rammer.zoo.lstm_stack import lstm_stack
+from tvm_rammer.zoo.onnx_lstm import onnx_lstm
+from tvm_rammer.zoo.transformer import transformer_encoder
 
 CALLS = 300
 
@@ -68,6 +71,27 @@ def test_several_models_at_once():
     for thread in threads:
         thread.join()
     assert found == []
+
+
+MODELS = {
+    "recurrent": lambda: onnx_lstm(1, 10, 16),
+    "convolutions": lambda: inception_module(1, channels=8, size=6, widths=(3, 4, 5, 2, 3, 2)),
+    "attention": lambda: transformer_encoder(1, 8, 32, 2),
+}
+
+
+def resident_bytes():
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_eighty_thousand_calls(name):
+    module = tvm_rammer.compile(MODELS[name]())
+    assert call_from_threads(module, 8, 500) == []
+    before = resident_bytes()
+    assert call_from_threads(module, 8, 10_000) == []
+    assert resident_bytes() - before < 8 << 20
 
 
 @pytest.mark.parametrize(

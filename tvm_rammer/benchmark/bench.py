@@ -13,11 +13,12 @@ from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels
 from ..compilation.target import tvm_target
 from ..errors import ModelError
+from ..persistent_codegen import num_workers
 from ..runtime.module import RammerModule
-from ..runtime.tensors import random_inputs, workers
-from .race import Runner, onnxruntime_session, race, tvm_runner
+from ..runtime.tensors import random_inputs
+from .race import PACKAGES, Runner, onnxruntime_session, openvino_runner, race, tvm_runner
 
-CONTENDERS = ("stock", "stock-same-kernels", "onnxruntime")
+CONTENDERS = ("stock", "stock-same-kernels", *PACKAGES)
 
 
 def bench(
@@ -43,7 +44,7 @@ def bench(
         Where our side runs; the contenders run on the same device.
     against : sequence of str
         Some of `CONTENDERS`. `stock` is TVM's default build; `stock-same-kernels` launches our kernels one
-        by one through the stock VM; `onnxruntime` needs that package.
+        by one through the stock VM; `onnxruntime` and `openvino` need these packages.
     shapes : mapping of str to sequence of int, optional
     repeat : int
         Runs of each contender.
@@ -76,8 +77,8 @@ def bench(
     runners: dict[str, Runner] = {"rammer": tvm_runner(module.executable, module.runtime_device())}
     missing = {}
     for name in against:
-        if name == "onnxruntime" and importlib.util.find_spec("onnxruntime") is None:
-            missing[name] = "the package onnxruntime is not installed"
+        if name in PACKAGES and importlib.util.find_spec(name) is None:
+            missing[name] = f"the package {name} is not installed"
             continue
         progress(f"building {name}")
         runners[name] = _contender(name, model, shapes, tuning_logs, module)
@@ -87,7 +88,7 @@ def bench(
         "model": str(model),
         "target": target,
         "threads": module.compilation.device.units,
-        "workers": workers(),
+        "workers": num_workers(),
         "results": results,
         "ratios": {name: r["median_ms"] / ours for name, r in results.items() if name != "rammer"},
         "missing": missing,
@@ -104,6 +105,8 @@ def _contender(
 ) -> Runner:
     if name == "onnxruntime":
         return _onnxruntime_runner(model, module)
+    if name == "openvino":
+        return openvino_runner(str(model), module.compilation.device.units)
     ours, mod = module.compilation, relay_passes.load_model(model, shapes)
     if name == "stock":
         return tvm_runner(tvm.compile(mod, tvm_target(ours.device)), module.runtime_device())

@@ -1,5 +1,6 @@
-"""Single operators against ONNX Runtime: each as a model of one node, on the same number of threads."""
+"""Single operators against ONNX Runtime or OpenVINO: each as a model of one node, on the same number of threads."""
 
+import importlib.util
 import math
 import os
 import statistics
@@ -16,7 +17,7 @@ from ..errors import ModelError
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
 from .operators import OPERATORS, Operator
-from .race import onnxruntime_session, relative_error
+from .race import PACKAGES, onnxruntime_session, openvino_runner, relative_error
 
 BLOCK_S, PAUSE_S = 0.1, 0.05
 """Time of a block of runs of one contender; and a pause between blocks, so that the threads of the one, which spin
@@ -31,16 +32,16 @@ class Row:
 
     Parameters
     ----------
-    ours_ms, ort_ms, predicted_ms : float
+    ours_ms, peer_ms, predicted_ms : float
         Medians; and what the cost model said of our kernel.
     ratio : float
-        ONNX Runtime's time over ours.
+        The peer's time over ours.
     rtasks : int
     """
 
     operator: str
     ours_ms: float
-    ort_ms: float
+    peer_ms: float
     ratio: float
     rtasks: int
     predicted_ms: float
@@ -49,6 +50,7 @@ class Row:
 def bench_kernels(
     only: str = "",
     *,
+    against: str = "onnxruntime",
     seconds: float = 0.6,
     tuning_logs: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] = lambda message: None,
@@ -57,6 +59,8 @@ def bench_kernels(
 
     Parameters
     ----------
+    against : {"onnxruntime", "openvino"}
+        The peer; its package must be installed.
     seconds : float
         For each operator and contender.
     tuning_logs : path, optional
@@ -66,31 +70,35 @@ def bench_kernels(
     Raises
     ------
     ModelError
-        A result differs from ONNX Runtime's: that operator is not timed.
+        An unknown peer, or one that is not installed; or a result differs from its: that operator is not timed.
     """
+    if against not in PACKAGES or importlib.util.find_spec(against) is None:
+        raise ModelError(f"unknown peer {against!r}, or it is not installed; choose one of {', '.join(PACKAGES)}")
     rows = []
     for name, operator in OPERATORS.items():
         if only in name:
             progress(name)
-            rows.append(_row(name, operator, seconds, tuning_logs))
+            rows.append(_row(name, operator, against, seconds, tuning_logs))
     return rows
 
 
-def _row(name: str, operator: Operator, seconds: float, tuning_logs: str | os.PathLike[str] | None) -> Row:
+def _row(
+    name: str, operator: Operator, against: str, seconds: float, tuning_logs: str | os.PathLike[str] | None
+) -> Row:
     model = operator.model()
     module = driver.compile(model, tuning_logs=tuning_logs)
     inputs = random_inputs(module.inputs, seed=1)
-    ours, theirs = _ours(module, inputs), _onnxruntime(model, module, inputs)
+    ours, theirs = _ours(module, inputs), _peer(against, model, module, inputs)
     results = ours()
     results = [results] if operator.outputs == 1 else list(results)
     error = max(relative_error(a.numpy(), b) for a, b in zip(results, theirs(), strict=True))
     if not error <= TOLERANCE:
         raise ModelError(f"{name}: results differ by {error:.1e} of the largest magnitude: nothing was timed")
-    ours_ms, ort_ms = _medians((ours, theirs), seconds)
+    ours_ms, peer_ms = _medians((ours, theirs), seconds)
     units = module.compilation.device.units
     kernels = [k for program in module.rprograms for k in program.kernels]
     predicted = sum(-(-k.num_rtasks // units) * k.rtask_us for k in kernels) / 1e3
-    return Row(name, ours_ms, ort_ms, ort_ms / ours_ms, sum(k.num_rtasks for k in kernels), predicted)
+    return Row(name, ours_ms, peer_ms, peer_ms / ours_ms, sum(k.num_rtasks for k in kernels), predicted)
 
 
 def _ours(module: RammerModule, inputs: Sequence[np.ndarray]) -> Callable[[], Any]:
@@ -103,8 +111,14 @@ def _ours(module: RammerModule, inputs: Sequence[np.ndarray]) -> Callable[[], An
     return lambda: main(*tensors)
 
 
-def _onnxruntime(model: onnx.ModelProto, module: RammerModule, inputs: Sequence[np.ndarray]) -> Callable[[], Any]:
-    session = onnxruntime_session(model.SerializeToString(), module.compilation.device.units)
+def _peer(
+    against: str, model: onnx.ModelProto, module: RammerModule, inputs: Sequence[np.ndarray]
+) -> Callable[[], Any]:
+    contents, threads = model.SerializeToString(), module.compilation.device.units
+    if against == "openvino":
+        run = openvino_runner(contents, threads)
+        return lambda: run(inputs)
+    session = onnxruntime_session(contents, threads)
     feeds = {spec.name: a for spec, a in zip(module.inputs, inputs, strict=True)}
     return lambda: session.run(None, feeds)
 
@@ -142,9 +156,9 @@ def as_json(rows: Sequence[Row]) -> dict[str, Any]:
 
 def as_table(rows: Sequence[Row]) -> str:
     """The table that is printed."""
-    lines = [f"{'operator':32}{'ours ms':>9}{'ORT ms':>9}{'ratio':>7}{'rTasks':>8}{'predicted':>11}"]
+    lines = [f"{'operator':32}{'ours ms':>9}{'peer ms':>9}{'ratio':>7}{'rTasks':>8}{'predicted':>11}"]
     lines += [
-        f"{r.operator:32}{r.ours_ms:9.3f}{r.ort_ms:9.3f}{r.ratio:7.2f}{r.rtasks:8}{r.predicted_ms:11.3f}" for r in rows
+        f"{r.operator:32}{r.ours_ms:9.3f}{r.peer_ms:9.3f}{r.ratio:7.2f}{r.rtasks:8}{r.predicted_ms:11.3f}" for r in rows
     ]
     figures = as_json(rows)
     return "\n".join([*lines, f"geometric mean {figures['geometric_mean']:.2f}, minimum {figures['minimum']:.2f}"])

@@ -11,7 +11,9 @@ from .options import compile_arguments, end_progress, model_options, progress
 def add_parser(commands: Any) -> None:
     """Add the command to the subparsers of the command line."""
     parser = commands.add_parser("bench", parents=[model_options()], help="time a model against others")
-    parser.add_argument("--against", default="stock", metavar="A,B", help="stock, stock-same-kernels, onnxruntime")
+    parser.add_argument(
+        "--against", default="stock", metavar="A,B", help="stock, stock-same-kernels, onnxruntime and openvino"
+    )
     parser.add_argument("--repeat", type=int, default=50, metavar="N", help="runs of each contender")
     parser.add_argument("--json", metavar="FILE", help="where to write all figures")
     parser.set_defaults(run=run, writes=("json",))

@@ -5,6 +5,7 @@ import tvm
 from .. import relay_passes
 from ..errors import TargetError
 from ..relay_passes.module_pass import module_pass
+from ..runtime.pool import use_workers
 from .record import Compilation
 from .regions import schedule_regions
 from .target import resolve_device
@@ -12,6 +13,8 @@ from .target import resolve_device
 
 def rammer_pipeline(policy: str = "auto", sync: str = "auto") -> tvm.transform.Pass:
     """What `relax.get_pipeline("rammer")` returns, for the current target.
+
+    The thread that compiles gets a thread pool with a worker for each core.
 
     Parameters
     ----------
@@ -29,6 +32,7 @@ def rammer_pipeline(policy: str = "auto", sync: str = "auto") -> tvm.transform.P
     @module_pass("Rammer")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         target = _current_target("the pipeline 'rammer'")
+        use_workers()
         mod = relay_passes.prepare(target)(mod.clone())
         return relay_passes.finish(target)(ScheduleRegions(policy, sync)(mod))
 

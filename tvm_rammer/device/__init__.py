@@ -2,6 +2,7 @@
 
     spec       DeviceSpec, the figures of a device
     host       host_cpu, this machine's processor
+    cores      how many cores this process may use
     presets    GPUs by name; the device of a TVM target
     occupancy  how many blocks of a kernel one unit holds
 

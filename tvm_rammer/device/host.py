@@ -1,16 +1,16 @@
 """The processor of this machine."""
 
-import os
 import pathlib
 import platform
 
+from .cores import chosen_workers, usable_cores
 from .spec import DeviceSpec
 
 
 def host_cpu() -> DeviceSpec:
     """Describe this machine's processor: the cores that this process may use, and its vector unit.
 
-    `TVM_NUM_THREADS`, where it is set, says how many cores: TVM's thread pool heeds it too.
+    `TVM_NUM_THREADS` or `OMP_NUM_THREADS`, where one is set, says how many cores: TVM's thread pool heeds them too.
 
     Returns
     -------
@@ -26,20 +26,12 @@ def host_cpu() -> DeviceSpec:
         arch, vector, flops = "x86-64-v3", 32, 32
     else:
         arch, vector, flops = "x86-64", 16, 8
-    units = _cores()
+    units = chosen_workers() or usable_cores()
     return DeviceSpec(
         name="cpu", kind="cpu", arch=arch, units=units, clock_ghz=4.0, flops_per_cycle=flops,
         vector_bytes=vector, memory_gbps=40, cache_gbps=100 * units, cache_bytes=32 << 20, unit_bytes=1 << 20,
         launch_us=2.0, signal_us=0.1, barrier_us=0.1, unit_gbps=200, processor=_processor(),
     )  # fmt: skip
-
-
-def _cores() -> int:
-    """Workers that TVM's thread pool will have: as many as the user says, else one for each core."""
-    wanted = os.environ.get("TVM_NUM_THREADS", "")
-    if wanted.isdecimal() and int(wanted) > 0:
-        return int(wanted)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _cpu_flags() -> set[str]:

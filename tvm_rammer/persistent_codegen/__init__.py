@@ -17,6 +17,7 @@ from ..nvcc import Resources
 from .assemble import assemble, rtask_library
 from .assembled import AssembledProgram
 from .cpu.stamps import Stamps, collect_stamps, read_stamps
+from .cpu.workers import num_workers
 from .cuda.pipeline import PIPELINE as CUDA_PIPELINE
 from .cuda.resources import check_residency, measure_resources
 from .cuda.source import cuda_source
@@ -33,6 +34,7 @@ __all__ = [
     "collect_stamps",
     "cuda_source",
     "measure_resources",
+    "num_workers",
     "read_stamps",
     "rtask_library",
 ]

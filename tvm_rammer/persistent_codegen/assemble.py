@@ -51,7 +51,7 @@ def assemble(
     packs = [k.packs for k in kernels]
     functions = [library.function(k) for k in kernels]
     if device.kind == "cpu":
-        return assemble_cpu(program, values, packs, functions, library.variables, stamped=stamped)
+        return assemble_cpu(program, values, packs, functions, device, library.variables, stamped=stamped)
     return assemble_cuda(program, values, packs, functions, device, library.variables)
 
 

@@ -58,9 +58,7 @@ class Tables:
     signatures: tuple[CallSignature, ...]
 
 
-def build_tables(
-    program: RProgram, layout: Layout, functions: Sequence[RTaskFunction], *, serial_lane: bool = False
-) -> Tables:
+def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFunction]) -> Tables:
     """Write a program as tables.
 
     Parameters
@@ -69,9 +67,6 @@ def build_tables(
     layout : Layout
     functions : sequence of RTaskFunction
         For each operator, the function of its kernel.
-    serial_lane : bool
-        Whether to add one more lane with all rTasks of the program, for a machine that cannot run
-        all vEUs at once.
 
     Returns
     -------
@@ -82,9 +77,7 @@ def build_tables(
     CodegenError
         An index of a row, a counter or an element does not fit into 32 bits.
     """
-    lanes: list[Sequence[Instruction]] = list(program.lanes)
-    if serial_lane:
-        lanes.append(serial_order(program))
+    lanes: Sequence[Sequence[Instruction]] = program.lanes
     _check_indices(program, layout, functions, sum(map(len, lanes)))
     number: dict[tuple[str, tuple[int, ...]], int] = {}
     found: list[tuple[RTaskFunction, list[set[int]]]] = []
@@ -171,25 +164,3 @@ def _row(instruction: Instruction, signature_of: Sequence[int]) -> list[int]:
         case Run(operator, start, count, step):
             words = [RUN + signature_of[operator], operator, start, count, step]
     return words + [0] * (ROW - len(words))
-
-
-def serial_order(program: RProgram) -> tuple[Run, ...]:
-    """List all `Run`s of a program in one legal order: lane after lane, each as far as its waits allow."""
-    arrived = [0] * program.num_events
-    at = [0] * len(program.lanes)
-    order: list[Run] = []
-    moved = True
-    while moved:
-        moved = False
-        for v, lane in enumerate(program.lanes):
-            while at[v] < len(lane):
-                instruction = lane[at[v]]
-                if isinstance(instruction, Wait) and arrived[instruction.event] < instruction.arrivals:
-                    break
-                if isinstance(instruction, Signal):
-                    arrived[instruction.event] += 1
-                elif isinstance(instruction, Run):
-                    order.append(instruction)
-                at[v] += 1
-                moved = True
-    return tuple(order)

@@ -110,6 +110,35 @@ def rebuild(func: relax.Function, blocks: Sequence[tuple[bool, Sequence[relax.Bi
     return relax.Function(func.params, body, func.ret_ty, func.is_pure, func.attrs)
 
 
+def drop_unused(func: relax.Function) -> relax.Function:
+    """Leave out bindings that nobody reads and that have no effects, in one walk from the end.
+
+    TVM's `remove_all_unused` takes as many steps as there are unused bindings times used ones.
+    """
+    used = set(leaves(result_of(func)))
+    blocks = []
+    for block in reversed(body_blocks(func)):
+        dataflow, kept = isinstance(block, relax.DataflowBlock), []
+        for binding in reversed(block.bindings):
+            if binding.var in used or not _is_droppable(binding, dataflow):
+                used.update(leaves(binding.value))
+                kept.append(binding)
+        blocks.append((dataflow, kept[::-1]))
+    return rebuild(func, blocks[::-1]) if blocks else func
+
+
+def _is_droppable(binding: relax.Binding, dataflow: bool) -> bool:
+    """Whether a binding computes a value and does nothing else; in a dataflow block nothing has effects."""
+    if isinstance(binding, relax.MatchCast):
+        return False
+    call = binding.value
+    return dataflow or is_alias(binding) or (isinstance(call, Call) and bool(_attribute(call.op, "FPurity")))
+
+
+def _attribute(op: relax.Expr, name: str) -> object:
+    return op.get_attr(name) if isinstance(op, Op) and op.has_attr(name) else None
+
+
 def rewrite_functions(mod: tvm.IRModule, rewrite: Callable[[relax.Function], relax.Function | None]) -> tvm.IRModule:
     """Replace the Relax functions of a module for which `rewrite` has another; the module itself where it has none."""
     changed = {

@@ -6,6 +6,7 @@ from types import ModuleType
 import tvm
 from tvm import relax, tirx
 
+from ..hostile import DefineArithmetic
 from .module_pass import module_pass
 
 _BACKENDS = {"llvm": "cpu_generic", "cuda": "cuda"}
@@ -44,6 +45,8 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             # not be, and a reshape is an rOperator like any other.
             *(p for p in stock.dataflow_lower_passes(target) if p.info.name != "RewriteDataflowReshape"),
             *stock.finalize_passes(target),
+            # On a GPU it has to wait until reductions over threads are lowered (`rammer_cuda`).
+            *([DefineArithmetic("llvm")] if target.kind.name == "llvm" else []),
             KeepRTasksPrivate(),
         ]
         with target:

@@ -16,6 +16,7 @@ from .passes.drop_dead_blocks import DropDeadBlocks
 from .passes.exact_legalization import exact_legalization
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
+from .passes.fuse import Fuse
 from .passes.pad_columns import PadColumns
 from .passes.simplify_ops import SimplifyOps
 
@@ -24,9 +25,6 @@ _ELEMENTWISE, _INJECTIVE, _OPAQUE = (0, 1), 2, 8
 
 MAX_FUSED_PIECES = 16
 """A concatenation of more pieces than this is not fused."""
-
-MAX_DEPTH = 32
-"""Operators that are fused into one function at most."""
 
 
 def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
@@ -63,7 +61,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             relax.transform.AnnotateTIROpPattern(),
             _mark_patterns(),
             BoundChains(),
-            _fuse(),
+            Fuse(),
             relax.transform.FuseTIR(),
             relax.transform.DeadCodeElimination(),
             DropDeadBlocks(),
@@ -84,7 +82,8 @@ def _mark_patterns() -> tvm.transform.Pass:
 
     Padding at the end reads its input element by element, so TVM classes it as elementwise and would fuse it into a
     convolution, whose kernels do not compute the padding. And a producer that is fused into a concatenation of many
-    pieces becomes one of as many branches, which LLVM takes minutes to compile.
+    pieces becomes one of as many branches, which LLVM takes minutes to compile. A function whose sizes are not int64
+    cannot be fused with its neighbours, whose sizes are: TVM would find other shapes than it expects.
     """
 
     @module_pass("RammerMarkPatterns")
@@ -103,6 +102,9 @@ def _pattern(func: tirx.PrimFunc) -> int | None:
     pattern = func.attrs.get("op_pattern")
     if pattern in (*_ELEMENTWISE, _INJECTIVE) and len(func.params) > MAX_FUSED_PIECES + 1:
         return _OPAQUE
+    buffers = [p for p in func.params if isinstance(p, tirx.Buffer)]
+    if any(str(extent.ty.dtype) != "int64" for buffer in buffers for extent in buffer.shape):
+        return _OPAQUE
     return _INJECTIVE if pattern in _ELEMENTWISE and _has_condition(func) else None
 
 
@@ -110,19 +112,6 @@ def _has_condition(func: tirx.PrimFunc) -> bool:
     found: list[str] = []
     tvm_ffi.structural_walk(func.body, [(Call, lambda call: found.append(getattr(call.op, "name", "")))], order="pre")
     return any(name.endswith("if_then_else") for name in found)
-
-
-def _fuse() -> tvm.transform.Pass:
-    """FuseOps, at most `MAX_DEPTH` deep: TVM's 256 makes functions of thousands of characters in their names alone."""
-
-    @module_pass("RammerFuse")
-    def run(mod: tvm.IRModule, ctx: tvm.transform.PassContext) -> tvm.IRModule:
-        key = "relax.FuseOps.max_depth"
-        config = {**ctx.config, key: min(int(ctx.config.get(key, MAX_DEPTH)), MAX_DEPTH)}
-        with tvm.transform.PassContext(ctx.opt_level, ctx.required_pass, ctx.disabled_pass, ctx.instruments, config):
-            return relax.transform.FuseOps()(mod)
-
-    return run
 
 
 def _decompose() -> tvm.transform.Pass:

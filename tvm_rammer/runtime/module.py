@@ -19,6 +19,7 @@ from ..relay_passes.passes.check_indices import MARK
 from ..wavefront import CostModel, schedule_svg, trace_json
 from .contexts import Context, ContextPool
 from .explore import Alternative, Exploration
+from .pool import use_workers
 from .report import explain, report
 from .tensors import TensorSpec, to_numpy, to_tensor
 
@@ -69,6 +70,8 @@ class RammerModule:
 
     def _call(self, context: Context, given: Sequence[Any]) -> Any:
         device = self.runtime_device()
+        if self.compilation.stock_calls:
+            use_workers()
         by_numpy = all(isinstance(value, np.ndarray) for value in given)
         if by_numpy and self._stageable:
             tensors = context.stage(given)

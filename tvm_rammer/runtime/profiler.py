@@ -20,7 +20,8 @@ from ..compilation.target import resolve_device
 from ..errors import ModelError, TargetError, ToolError
 from ..ir import RProgram, Run
 from ..wavefront import CostModel, PolicyOptions, Timeline, measured_timeline, schedule_svg, simulate, trace_json
-from .tensors import TensorSpec, random_inputs, tensor_specs, to_tensor, workers
+from .pool import use_workers
+from .tensors import TensorSpec, random_inputs, tensor_specs, to_tensor
 
 _MAX_RUNS = 50
 """Runs that are evaluated at most; of more, every n-th is."""
@@ -121,7 +122,7 @@ def profile(
     TargetError
         The target is no CPU.
     ToolError
-        TVM's pool has too few workers for the vEUs.
+        There are fewer cores than vEUs.
     """
     record = Compilation(resolve_device(target), policy, sync, options)
     _check_device(record)
@@ -135,10 +136,10 @@ def profile(
 def _check_device(record: Compilation) -> None:
     if record.device.kind != "cpu":
         raise TargetError(f"{record.device.name} cannot be profiled: only rPrograms for a CPU note the time")
-    if workers() < record.device.units:
+    if codegen.num_workers() < record.device.units:
         raise ToolError(
-            f"TVM's pool has {workers()} workers for {record.device.units} vEUs, so rPrograms would run on one thread; "
-            "set TVM_NUM_THREADS before Python starts"
+            f"{codegen.num_workers()} workers for {record.device.units} vEUs would take turns, and the times of rTasks "
+            "would hold those of others; set TVM_NUM_THREADS to no more than the cores that this process may use"
         )
 
 
@@ -154,6 +155,7 @@ def profile_runs(
         raise ModelError(f"runs is {runs}; give 1 or more")
     if len(inputs) != len(specs):
         raise ModelError(f"{len(inputs)} inputs given, but the model has {len(specs)}")
+    use_workers()
     main = relax.VirtualMachine(executable, tvm.cpu())["main"]
     tensors = [to_tensor(value, spec, tvm.cpu()) for value, spec in zip(inputs, specs, strict=True)]
     with codegen.collect_stamps() as found:

@@ -84,8 +84,3 @@ def to_numpy(result: Any) -> Any:
         return np.from_dlpack(result).copy()  # a tenth of the time of TVM's own way
     except (BufferError, RuntimeError):  # on a GPU, or of a type that NumPy has not
         return result.numpy()
-
-
-def workers() -> int:
-    """Workers of this thread's TVM pool."""
-    return int(tvm.get_global_func("runtime.NumThreads")())

@@ -13,8 +13,10 @@ from .inception_v3 import inception_v3
 from .light import light
 from .lstm_stack import lstm_stack
 from .nasnet import nasnet
+from .onnx_lstm import onnx_lstm
 from .resnext import resnext29
 from .seq2seq import seq2seq
+from .transformer import transformer_encoder
 
 MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = MappingProxyType(
     {
@@ -30,6 +32,8 @@ MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = MappingProxyType(
         "LSTM 10 x 20 x 256 (8 products a cell)": partial(lstm_stack, 10, 20, 256, fused_gates=False),
         "LSTM 10 x 100 x 256": partial(lstm_stack, 10, 100, 256),
         "LSTM 10 x 100 x 256 (8 products a cell)": partial(lstm_stack, 10, 100, 256, fused_gates=False),
+        "ONNX LSTM 2 x 50 x 32": onnx_lstm,
+        "Transformer 2 x 32 x 128": transformer_encoder,
         "ResNeXt-29 (branches)": resnext29,
         "ResNeXt-29 (grouped)": partial(resnext29, grouped=True),
         "NASNet-A": nasnet,

@@ -83,17 +83,25 @@ def by_reference(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> dic
 
 
 def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
-    """Whether ONNX leaves open what comes out: a float cast to an integer type in whose range it is not."""
+    """Whether ONNX leaves open what comes out: a number that an integer type cannot hold becomes one of it."""
     for node in model.graph.node:
-        if node.op_type not in ("Cast", "CastLike") or not all(n in values for n in (node.input[0], node.output[0])):
+        if not node.input or not all(n in values for n in (node.input[0], node.output[0])):
             continue
         x, y = np.asarray(values[node.input[0]]), np.asarray(values[node.output[0]])
-        if x.dtype.kind in "iub" or y.dtype.kind not in "iu":
-            continue
-        ends, wide = np.iinfo(y.dtype), x.astype("float64")
-        if not ((wide > float(ends.min) - 1) & (wide < float(ends.max) + (ends.bits < 64))).all():
+        if node.op_type in ("Cast", "CastLike") and _overflows(x, y.dtype):
+            return True
+        if node.op_type == "QuantizeLinear" and np.isnan(x).any():
+            return True
+        if node.op_type == "DynamicQuantizeLinear" and not np.isfinite(x).all():  # the zero point is NaN
             return True
     return False
+
+
+def _overflows(x: np.ndarray, dtype: np.dtype) -> bool:
+    if x.dtype.kind in "iub" or dtype.kind not in "iu":
+        return False
+    ends, wide = np.iinfo(dtype), x.astype("float64")
+    return not ((wide > float(ends.min) - 1) & (wide < float(ends.max) + (ends.bits < 64))).all()
 
 
 def judge(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> Judgement | str:
@@ -108,7 +116,7 @@ def judge(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> Judgement 
     except Exception as error:
         return f"reference: {error}"
     if undefined(model, values):
-        return "undefined: a number is cast to an integer type that cannot hold it"
+        return "undefined: a number becomes one of an integer type that cannot hold it"
     arrays = [v for v in values.values() if isinstance(v, np.ndarray | np.generic)]
     unit = unit_of(arrays) or 1e-9
     elementwise = all(node.op_type in ELEMENTWISE for node in model.graph.node)

@@ -68,3 +68,11 @@ def test_inputs_that_are_no_numeric_tensors():
     sequence = model(graph, [helper.make_value_info("x", kind)], [value("y", [], TensorProto.INT64)])
     with pytest.raises(ModelError, match="sequence_type"):
         load_model(sequence)
+
+
+def test_an_input_that_cannot_be_addressed_is_refused():
+    """Before onnx's shape inference, which would count the elements of some operators."""
+    nodes = [node("NegativeLogLikelihoodLoss", ["x", "target"], ["y"])]
+    inputs = [value("x", [1, 1]), value("target", [2**40], TensorProto.INT64)]
+    with pytest.raises(ShapeError, match=r"'target' has the shape \(1099511627776\): 1099511627776 elements"):
+        load_model(model(nodes, inputs, ["y"]))

@@ -70,6 +70,27 @@ def test_what_is_read_twice_is_not_there_any_number_of_times(length):
     np.testing.assert_array_equal(got, expected)
 
 
+ZERO, HALF = relax.const(0.0, "float32"), relax.const(0.5, "float32")
+READ_OFTEN = {
+    "leakyrelu": (relax.op.nn.leakyrelu, lambda x: np.where(x > 0, x, 0.01 * x)),
+    "square": (lambda x: relax.op.square(relax.op.cos(x)), lambda x: np.cos(x) ** 2),
+    "sign": (relax.op.sign, np.sign),
+    "where": (lambda x: relax.op.where(relax.op.greater(x, ZERO), x, relax.op.negative(x)), np.abs),
+    "atanh": (lambda x: relax.op.atanh(relax.op.multiply(x, HALF)), lambda x: np.arctanh(x / 2)),
+    "tan": (lambda x: relax.op.tan(relax.op.multiply(x, HALF)), lambda x: np.tan(x / 2)),
+}
+
+
+@pytest.mark.parametrize("name", READ_OFTEN)
+def test_what_an_operator_reads_often_does_not_multiply(name):
+    op, reference = READ_OFTEN[name]
+    x = np.random.default_rng(0).uniform(-1.5, 1.5, (3, 20)).astype("float32")
+    expected = x.astype("float64")
+    for _ in range(40):
+        expected = reference(expected)
+    np.testing.assert_allclose(tvm_rammer.compile(chain(op, 40))(x), expected, rtol=1e-4, atol=1e-6)
+
+
 def test_the_cell_of_an_lstm_stays_one_kernel():
     def cell(i, f, g, c):
         new = relax.op.add(

@@ -60,11 +60,50 @@ def test_other_code_of_the_same_tiling_is_tried_again(tmp_path):
         assert log.claim([trial, changed]) == [changed]
 
 
+def test_all_tuners_together_make_as_many_trials_as_are_left(tmp_path):
+    trials = [trial_of(relu_task(), number) for number in range(9)]
+    left = {trials[0].task.function.key: 4}
+    with LogWriter(tmp_path, CPU) as one, LogWriter(tmp_path, CPU) as other:
+        assert one.claim(trials[:3], left) == trials[:3]
+        assert other.claim(trials[4:], left) == trials[4:5]
+        one.add(trials[0], outcome())
+        other.add(trials[4], outcome())
+        assert other.claim(trials[5:], left) == []
+        one.add(trials[1], outcome())
+        # What `one` still claims is not made: its next claim gives it back.
+        assert one.claim([], left) == []
+        assert other.claim(trials[5:], left) == trials[5:6]
+
+
+def test_a_tuner_that_starts_later_counts_from_what_it_found(tmp_path):
+    trials = [trial_of(relu_task(), number) for number in range(9)]
+    key = trials[0].task.function.key
+    with LogWriter(tmp_path, CPU) as one:
+        assert one.claim(trials[:3], {key: 4}) == trials[:3]
+        one.add(trials[0], outcome())
+        with LogWriter(tmp_path, CPU) as other:
+            assert other.claim(trials[4:], {key: 3}) == trials[4:5]
+
+
+def test_trials_of_other_code_do_not_count(tmp_path):
+    old, new = trial_of(relu_task()), trial_of(relu_task(), 1)
+    changed = dataclasses.replace(old, kernel=trial_of(relu_task(), -1).kernel)
+    left = {old.task.function.key: 1}
+    with LogWriter(tmp_path, CPU) as log:
+        log.add(old, outcome())
+    with LogWriter(tmp_path, CPU) as one, LogWriter(tmp_path, CPU) as other:
+        assert one.claim([changed], left) == [changed]
+        assert other.claim([new], left) == []
+        one.add(changed, outcome())
+        assert other.claim([new], left) == []
+
+
 def test_claims_of_the_dead_are_void(tmp_path):
     trial = trial_of(relu_task())
     folder = folder_of(tmp_path, CPU)
     folder.mkdir()
-    (folder / f"{CLAIMS}.dead").write_text(json.dumps([f"{trial.task.function.key} {trial.tiling.label}"]))
+    label = f"{trial.task.function.key} {trial.tiling.label} {code_hash(trial.kernel)}"
+    (folder / f"{CLAIMS}.dead").write_text(json.dumps([label]))
     with LogWriter(tmp_path, CPU) as log:
         assert log.claim([trial]) == [trial]
     assert not list(folder.glob(f"{CLAIMS}*"))

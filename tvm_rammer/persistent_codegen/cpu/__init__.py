@@ -1,7 +1,9 @@
-"""The CPU backend: each vEU is a worker of TVM's thread pool.
+"""The CPU backend: each vEU is a lane that some worker walks.
 
 rtask        a scheduled kernel -> the function of one rTask
-interpreter  the function that walks through one lane of the tables; atomics in sync.ll
-program      one parallel launch of all lanes
+interpreter  the function that walks a lane of the tables as far as its waits allow; atomics in sync.ll
+program      the function that TVM calls: it resets the counters and launches all lanes
+launch       how its code and the workers come together
+workers/     the threads that walk lanes: one pool for all modules of a process
 stamps       time stamps: when each instruction of a real run ended
 """

@@ -1,6 +1,5 @@
-"""The interpreter of an rProgram on a CPU: one call walks through one lane of the tables."""
+"""The interpreter of an rProgram on a CPU: one call walks a lane of the tables as far as its waits allow."""
 
-import importlib.resources
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +12,7 @@ from ...ir import ITEM_BYTES
 from ..arrays import array_bytes, pointer_variable
 from ..layout import WORKSPACE, Layout
 from ..tables import ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
-from .stamps import CLOCK
+from .workers import function_of
 
 COUNTER_WORDS = 16
 """Each counter has a cache line of its own, so that signals do not disturb other waits."""
@@ -57,7 +56,9 @@ def build_interpreter(
     Returns
     -------
     tirx.PrimFunc
-        Parameters: a pointer to each segment and table, and the number of the lane.
+        Parameters: the environment (a pointer to each segment and table), the number of the lane, a pointer to the row
+        at which to go on, and the bell that signals ring. Then the row is that of a wait that is not over, or -1 at the
+        lane's end. It returns zero.
     """
     return _Interpreter(layout, tables, memory, functions).build()
 
@@ -68,31 +69,47 @@ class _Interpreter:
         self._pointers = [pointer_variable(b.name, str(b.dtype)) for b in (*memory.segments, *memory.plan)]
         self._views: dict[tuple[int, str], tirx.Buffer] = {}
         self._lane, self._row = tirx.Var("lane", "int32"), tirx.Var("row", "int32")
+        self._bell, self._place_at = tirx.Var("bell", "handle"), pointer_variable("place", "int32")
+        self._place = tirx.decl_buffer((1,), "int32", "place", data=self._place_at)
 
     def build(self) -> tirx.PrimFunc:
-        begin, first = self._memory.plan[0], tirx.Var("first", "int32")
-        text = importlib.resources.files(__package__).joinpath("sync.ll").read_text(encoding="utf-8")
+        begin, first, stamps = self._memory.plan[0], tirx.Var("first", "int32"), self._memory.stamps_at
+        environment = tirx.Var("environment", "handle")
+        pointers = [tirx.Bind(p, _pointer(environment, i, p)) for i, p in enumerate(self._pointers)]
         step, begin_stamp = self._step(), []
-        if self._memory.stamps_at is not None:
-            stamps, text = self._memory.stamps_at // 8, text + CLOCK
-            step = tirx.SeqStmt([step, self._stamp(stamps + self._row)])
-            begin_stamp = [self._stamp(stamps + len(self._tables.code) + self._lane)]
-        walk = tirx.For(self._row, first, begin[self._lane + 1] - first, tirx.ForKind.SERIAL, step)
-        interpreter = tirx.SeqStmt([*self._declarations(), tirx.Bind(first, begin[self._lane]), *begin_stamp, walk])
-        body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", ir.StringImm(text), interpreter)
-        func = tirx.PrimFunc([*self._pointers, self._lane], body)
-        for key in ("s_tir", "tirx.is_scheduled", "rammer.rtask"):
+        if stamps is not None:
+            begun = self._stamp(stamps // 8 + len(self._tables.code) + self._lane)
+            begin_stamp = [tirx.IfThenElse(first == begin[self._lane], begun, None)]
+        statements = [
+            *pointers,
+            *self._declarations(),
+            tirx.Bind(first, self._place[0]),
+            *begin_stamp,
+            tirx.For(self._row, first, begin[self._lane + 1] - first, tirx.ForKind.SERIAL, step),
+            tirx.BufferStore(self._place, -1, [0]),
+        ]
+        func = function_of([environment, self._lane, self._place_at, self._bell], statements)
+        for key in ("s_tir", "tirx.is_scheduled"):
             func = func.with_attr(key, True)
         return func
 
     def _step(self) -> tirx.Stmt:
         """What one row of the code asks for."""
+        leave = [tirx.BufferStore(self._place, self._row, [0]), tirx.Return(tirx.IntImm("int32", 0))]
+        waits = T.call_extern("bool", "rammer_waits", self._counter(), self._word(2), self._bell)
         branches = [
-            (WAIT, tirx.Evaluate(T.call_extern("void", "rammer_wait", self._counter(), self._word(2)))),
-            (SIGNAL, tirx.Evaluate(T.call_extern("void", "rammer_signal", self._counter()))),
+            (WAIT, tirx.IfThenElse(waits, tirx.SeqStmt(leave), None)),
+            (SIGNAL, tirx.Evaluate(T.call_extern("void", "rammer_signal", self._counter(), self._bell))),
             *((RUN + n, self._run(signature)) for n, signature in enumerate(self._tables.signatures)),
         ]
-        return _switch(self._word(0), branches)
+        return _switch(self._word(0), [(kind, self._stamped(kind, step)) for kind, step in branches])
+
+    def _stamped(self, kind: int, step: tirx.Stmt) -> tirx.Stmt:
+        """Note the time after a step, but before a signal: whoever waits for it goes on later."""
+        if self._memory.stamps_at is None:
+            return step
+        stamp = self._stamp(self._memory.stamps_at // 8 + self._row)
+        return tirx.SeqStmt([stamp, step] if kind == SIGNAL else [step, stamp])
 
     def _run(self, signature: CallSignature) -> tirx.Stmt:
         """Some rTasks of an operator, one after another."""
@@ -136,12 +153,19 @@ class _Interpreter:
         return [
             *(tirx.DeclBuffer(b, data=p) for b, p in buffers),
             *(tirx.DeclBuffer(view, data=self._pointers[s]) for (s, _), view in self._views.items()),
+            tirx.DeclBuffer(self._place, data=self._place_at),
         ]
 
 
 def call(function: GlobalVar, *args: ir.Expr) -> ir.Expr:
     """Call a function that returns nothing."""
     return ir.Call(function, list(args), ret_ty=PrimType("void"))
+
+
+def _pointer(environment: tirx.Var, index: int, variable: tirx.Var) -> ir.Expr:
+    """What the environment holds for a variable; `T.call_extern` returns no pointers with a type."""
+    loaded = T.call_extern("handle", "rammer_pointer", environment, index)
+    return ir.Call(loaded.op, loaded.args, ret_ty=variable.ty)
 
 
 def _select(condition: ir.Expr, one: ir.Expr, other: ir.Expr) -> ir.Expr:

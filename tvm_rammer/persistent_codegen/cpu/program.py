@@ -1,24 +1,26 @@
-"""An rProgram as one function for a CPU: each vEU is a worker of TVM's thread pool.
+"""An rProgram as one function for a CPU: it resets the counters, and lets the workers walk all lanes.
 
-One parallel launch runs all lanes. Where the pool has fewer workers than the plan has vEUs, a wait might
-never end; then the function runs a serial lane instead, which holds the same rTasks in a legal order.
+The plan needs no worker of its own for each vEU: who would wait takes a lane that nobody is on, so one worker runs a
+program as well as many.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import tvm
-from tvm import tirx
+from tvm import ir, tirx
 from tvm.ir import GlobalVar
 from tvm.script import tirx as T
 
+from ...device import DeviceSpec
 from ...ir import RProgram
 from ...kernel import Pack, RTaskFunction
 from ..assembled import AssembledProgram
 from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
 from ..tables import build_tables
-from .interpreter import COUNTER_WORDS, Memory, build_interpreter, call
+from .interpreter import COUNTER_WORDS, Memory, build_interpreter
+from .launch import entries, launch_text
 from .stamps import STAMPED
+from .workers import establish
 
 
 def assemble_cpu(
@@ -26,11 +28,12 @@ def assemble_cpu(
     values: Mapping[int, np.ndarray],
     packs: Sequence[Mapping[int, Pack]],
     functions: Sequence[RTaskFunction],
+    device: DeviceSpec,
     variables: Mapping[str, GlobalVar],
     *,
     stamped: bool = False,
 ) -> AssembledProgram:
-    """Make the function of an rProgram that TVM's thread pool runs.
+    """Make the function of an rProgram for a CPU.
 
     Parameters
     ----------
@@ -42,6 +45,7 @@ def assemble_cpu(
         For each operator, how its kernel wants its constant parameters laid out.
     functions : sequence of RTaskFunction
         For each operator, the function of its kernel.
+    device : DeviceSpec
     variables : mapping of str to GlobalVar
         The variable under which the module holds each rTask function.
     stamped : bool
@@ -53,12 +57,12 @@ def assemble_cpu(
     """
     lanes = len(program.lanes)
     arena = max((f.scratch_bytes for f in functions), default=0)
-    layout = lay_out(program, values, packs, arenas=lanes + 1, arena_bytes=arena)
-    tables = build_tables(program, layout, functions, serial_lane=True)
+    layout = lay_out(program, values, packs, arenas=lanes, arena_bytes=arena)
+    tables = build_tables(program, layout, functions)
     counters_at = layout.workspace_bytes
     stamps_at = counters_at + max(1, program.num_events) * COUNTER_WORDS * 4
-    # One for each instruction of each lane, the serial one too; then one for each lane's beginning.
-    num_stamps = len(tables.code) + lanes + 1 if stamped else 0
+    # One for each instruction of each lane; then one for each lane's beginning.
+    num_stamps = len(tables.code) + lanes if stamped else 0
     workspace_bytes = stamps_at + num_stamps * 8
     constants = (layout.constants, tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1))
 
@@ -68,15 +72,16 @@ def assemble_cpu(
         segments.append(tirx.decl_buffer(buffer.shape, buffer.dtype, f"arg{i}"))
     plan = [_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), constants[1:], strict=True)]
     memory = Memory(tuple(segments), tuple(plan), counters_at, stamps_at if stamped else None)
-    lane_func = build_interpreter(layout, tables, memory, variables)
-    lane_var = _global(f"{program.name}_lane", lane_func)
+    interpreter = build_interpreter(layout, tables, memory, variables)
     report = _report(program, segments[WORKSPACE], stamps_at, num_stamps) if stamped else []
-    main = _main(program, layout, memory, lane_var, report)
+    text = launch_text(program.name, len(segments) + len(plan), device.machine, stamped=stamped)
+    main = _main(program, layout, memory, text, report)
+    establish()
     used = {variables[f.name]: f.func for f in functions}
     return AssembledProgram(
         name=program.name,
         func=main,
-        helpers={lane_var: lane_func, **used},
+        helpers={**entries(program.name, interpreter), **used},
         inputs=layout.inputs,
         outputs=layout.outputs,
         constants=constants,
@@ -84,40 +89,27 @@ def assemble_cpu(
     )
 
 
-def _global(name: str, func: tirx.PrimFunc) -> GlobalVar:
-    return tvm.IRModule({name: func}).get_global_var(name)
-
-
 def _buffer(name: str, array: np.ndarray) -> tirx.Buffer:
     return tirx.decl_buffer(array.shape, str(array.dtype), name)
 
 
 def _main(
-    program: RProgram,
-    layout: Layout,
-    memory: Memory,
-    lane_var: GlobalVar,
-    afterwards: Sequence[tirx.Stmt],
+    program: RProgram, layout: Layout, memory: Memory, text: str, afterwards: Sequence[tirx.Stmt]
 ) -> tirx.PrimFunc:
-    """The function that TVM calls: it resets the counters, and launches all lanes or runs the serial one."""
-    lanes, segments = len(program.lanes), memory.segments
+    """The function that TVM calls: it resets the counters, and launches all lanes."""
+    segments = memory.segments
     pointers = [b.data for b in (*segments, *memory.plan)]
     first, words = memory.counters_at // 4, max(1, program.num_events) * COUNTER_WORDS
     counters = tirx.decl_buffer((first + words,), "int32", "counters", data=segments[WORKSPACE].data)
-    i, v = tirx.Var("i", "int32"), tirx.Var("veu", "int32")
-    workers = tirx.Var("workers", "int32")
-    reset = tirx.For(i, 0, words, tirx.ForKind.SERIAL, tirx.BufferStore(counters, 0, [first + i]))
-    launch = tirx.For(v, 0, lanes, tirx.ForKind.PARALLEL, tirx.Evaluate(call(lane_var, *pointers, v)))
-    alone = tirx.Evaluate(call(lane_var, *pointers, lanes))
-    body = tirx.SeqStmt(
-        [
-            tirx.DeclBuffer(counters, data=segments[WORKSPACE].data),
-            reset,
-            tirx.Bind(workers, T.call_packed("runtime.NumThreads", dtype="int32")),
-            tirx.IfThenElse(workers >= lanes, launch, alone),
-            *afterwards,
-        ]
-    )
+    i, lanes = tirx.Var("i", "int32"), tirx.IntImm("int32", len(program.lanes))
+    launch = T.call_extern("void", f"{program.name}_launch", *pointers, memory.plan[0].data, lanes)
+    statements = [
+        tirx.DeclBuffer(counters, data=segments[WORKSPACE].data),
+        tirx.For(i, 0, words, tirx.ForKind.SERIAL, tirx.BufferStore(counters, 0, [first + i])),
+        tirx.Evaluate(launch),
+        *afterwards,
+    ]
+    body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", ir.StringImm(text), tirx.SeqStmt(statements))
     first_output = FIRST_EXTERNAL + len(layout.inputs)
     inputs, outputs = segments[FIRST_EXTERNAL:first_output], segments[first_output:]
     params = [*inputs, segments[CONSTANTS], *memory.plan, *outputs]

@@ -14,8 +14,6 @@ STAMPED = "tvm_rammer.stamped"
 """The packed function that a stamped program calls at its end: its name, the stamps' address and their number."""
 
 CLOCK = """
-declare i32 @clock_gettime(i32, ptr)
-
 define internal i64 @rammer_now() alwaysinline {
   %time = alloca [2 x i64]
   %ignored = call i32 @clock_gettime(i32 1, ptr %time)
@@ -27,7 +25,7 @@ define internal i64 @rammer_now() alwaysinline {
   ret i64 %now
 }
 """
-"""LLVM IR of the monotonic clock, in nanoseconds."""
+"""LLVM IR of the monotonic clock, in nanoseconds; workers.ll declares the system's function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +71,9 @@ def collect_stamps() -> Iterator[list[tuple[str, np.ndarray]]]:
 
 
 def read_stamps(program: RProgram, stamps: np.ndarray) -> Stamps:
-    """Give the stamps of a run to the lanes; the last lane, a serial one, did not run."""
+    """Give the stamps of a run to the lanes."""
     lanes = len(program.lanes)
-    rows = len(stamps) - lanes - 1
+    rows = len(stamps) - lanes
     since_us = (stamps - stamps[rows : rows + lanes].min()) / 1e3
     ends = np.split(since_us, np.cumsum([len(lane) for lane in program.lanes]))[:lanes]
     return Stamps(since_us[rows : rows + lanes], tuple(ends))

@@ -1,36 +1,55 @@
-; Signal and Wait between the vEUs of a CPU: TIR has no atomic operation, so these two are LLVM IR. Nor can it choose
-; between two pointers.
-; A vEU that waits long gives its core away: it may be the one that the signalling vEU needs.
+; Signal and Wait between the lanes of a program on a CPU: TIR has no atomic operation, so these two are LLVM IR. Nor can it
+; choose between two pointers.
+; Whoever walks a lane polls a little, unless he is alone, and then leaves it: he takes another lane, or sleeps until the
+; program's bell rings (workers/workers.h). A sleeper says so before he looks at the counter once more, and both sides are sequentially
+; consistent, so no ring is lost.
 
-declare i32 @sched_yield()
-
-define internal void @rammer_signal(ptr %counter) alwaysinline {
-  %before = atomicrmw add ptr %counter, i32 1 release
+define internal void @rammer_signal(ptr %counter, ptr %sleepers) alwaysinline {
+  %before = atomicrmw add ptr %counter, i32 1 seq_cst
+  %asleep = load atomic i32, ptr %sleepers seq_cst, align 4
+  %nobody = icmp eq i32 %asleep, 0
+  br i1 %nobody, label %done, label %ring
+ring:
+  call void @rammer_ring(ptr %sleepers)
+  br label %done
+done:
   ret void
 }
 
-define internal void @rammer_wait(ptr %counter, i32 %arrivals) alwaysinline {
+define internal i1 @rammer_waits(ptr %counter, i32 %arrivals, ptr %bell) alwaysinline {
 entry:
-  br label %poll
+  %walkers_at = getelementptr i32, ptr %bell, i64 2
+  %before = load atomic i32, ptr %counter seq_cst, align 4
+  %passed = icmp sge i32 %before, %arrivals
+  br i1 %passed, label %done, label %look
+look:
+  %walkers = load atomic i32, ptr %walkers_at monotonic, align 4
+  %alone = icmp eq i32 %walkers, 1
+  br i1 %alone, label %done, label %poll
 poll:
-  %tries = phi i32 [ 0, %entry ], [ %next, %again ], [ 0, %yield ]
-  %now = load atomic i32, ptr %counter acquire, align 4
+  %tries = phi i32 [ 0, %look ], [ %next, %again ]
+  %now = load atomic i32, ptr %counter seq_cst, align 4
   %there = icmp sge i32 %now, %arrivals
-  br i1 %there, label %done, label %again_or_yield
-again_or_yield:
+  br i1 %there, label %done, label %again_or_leave
+again_or_leave:
   %next = add i32 %tries, 1
-  %patient = icmp slt i32 %next, 4096
-  br i1 %patient, label %again, label %yield
+  %patient = icmp slt i32 %next, 200
+  br i1 %patient, label %again, label %done
 again:
-  br label %poll
-yield:
-  %ignored = call i32 @sched_yield()
+  call void @rammer_pause()
   br label %poll
 done:
-  ret void
+  %waits = phi i1 [ false, %entry ], [ true, %look ], [ false, %poll ], [ true, %again_or_leave ]
+  ret i1 %waits
 }
 
 define internal ptr @rammer_select(i1 %condition, ptr %one, ptr %other) alwaysinline {
   %chosen = select i1 %condition, ptr %one, ptr %other
   ret ptr %chosen
+}
+
+define internal ptr @rammer_pointer(ptr %environment, i32 %index) alwaysinline {
+  %place = getelementptr ptr, ptr %environment, i32 %index
+  %pointer = load ptr, ptr %place
+  ret ptr %pointer
 }

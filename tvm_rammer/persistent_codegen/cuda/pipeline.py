@@ -1,4 +1,5 @@
-"""TVM's own lowering, and two things about persistent kernels that only come after its split of host and device.
+"""TVM's own lowering, and what comes only after its split of host and device: two things about persistent kernels, and
+arithmetic that is defined for every value in the kernels that are stock TVM's.
 
 A grid that is too large to be resident must fail to start, or it would deadlock: blocks would wait for blocks that
 never start. TVM's CUDA runtime knows the launch tag for that, but none of TVM's passes sets it (the function
@@ -13,6 +14,8 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call
 from tvm.tirx.compilation_pipeline import register_tir_pipeline
+
+from ...hostile import DefineArithmetic
 
 PIPELINE = "rammer_cuda"
 """Name for `tvm.compile(..., tir_pipeline=PIPELINE)`."""
@@ -50,7 +53,8 @@ def _is_persistent(func: tirx.PrimFunc) -> bool:
 
 def _pipeline() -> tuple[tvm.transform.Pass, object, object]:
     lower, finish_host, finish_device = tirx.get_tir_pipeline("s_tir")
-    return tvm.transform.Sequential([lower, make_kernels_persistent]), finish_host, finish_device
+    passes = [lower, make_kernels_persistent, DefineArithmetic("cuda")]
+    return tvm.transform.Sequential(passes), finish_host, finish_device
 
 
 register_tir_pipeline(PIPELINE, _pipeline)

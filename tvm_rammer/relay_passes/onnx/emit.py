@@ -19,7 +19,8 @@ Types = Mapping[str, onnx.TypeProto.Tensor]
 
 
 def attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:
-    """An attribute of a node, or what it is by default."""
+    """An attribute of a node, or what it is by default: in float32, as ONNX keeps numbers."""
+    default = float(np.float32(default)) if isinstance(default, float) else default
     return next((helper.get_attribute_value(a) for a in node.attribute if a.name == name), default)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from ...errors import ModelError, ShapeError
+from .read import MOST_ELEMENTS, elements
 
 Shapes = Mapping[str, Sequence[int]]
 
@@ -156,6 +157,13 @@ def _bind_symbols(value: onnx.ValueInfoProto, symbols: dict[str, tuple[int, str]
 
 
 def _set(value: onnx.ValueInfoProto, sizes: Sequence[int | str]) -> None:
+    # Now: onnx's shape inference would count the elements of some.
+    count = elements(map(int, sizes))
+    if count >= MOST_ELEMENTS:
+        raise ShapeError(
+            f"input {value.name!r} has the shape {_show(sizes)}: {count} elements, of which less than {MOST_ELEMENTS} "
+            f"can be addressed; give smaller sizes"
+        )
     shape = onnx.TensorShapeProto(dim=[onnx.TensorShapeProto.Dimension(dim_value=int(size)) for size in sizes])
     value.type.tensor_type.shape.CopyFrom(shape)
 

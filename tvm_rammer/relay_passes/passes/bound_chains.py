@@ -1,18 +1,22 @@
 """Bound how much fusion puts into one function.
 
 What is fused is inlined where it is read, so a value that is read twice is there twice, and a chain of n squares is 2^n
-products. And a kernel has exp, tanh, sigmoid and erf as arithmetic within a bound variable; TVM's passes visit what is
-in one twice, so that a chain of n such functions in one kernel takes 2^n as long to compile.
+products. An operator may read an element more than once, too: a leaky rectifier does so three times. What a condition
+reads costs more still, since TVM's simplifier looks at it again for each branch. And a kernel has exp, tanh, sigmoid
+and erf as arithmetic within a bound variable; TVM's passes visit what is in one twice, so that a chain of n such
+functions in one kernel takes 2^n as long to compile. LLVM's tan and atanh hold their argument twice.
 """
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import Call, GlobalVar
+from tvm.ir import Call, Expr, GlobalVar, TensorLoad, Tuple
 
-from ..bindings import body_blocks, is_call, leaves, rebuild, typed
+from ..bindings import body_blocks, is_call, rebuild, typed
 from ..module_pass import module_pass
 
 MAX_NESTED = 2
@@ -20,6 +24,9 @@ MAX_NESTED = 2
 
 MAX_COPIES = 64
 """So often is a value in a function that only one of its operators reads from outside."""
+
+CONDITION = 5
+"""So many copies does one in the condition of a selection count as: what TVM's simplifier takes for it, measured."""
 
 OPAQUE = 8
 """TVM's `op_pattern` of what is never fused."""
@@ -29,7 +36,21 @@ _FUSES_WITH_PRODUCERS = (0, 1, 2)
 
 _FUNCTIONS = frozenset(
     f"tirx.{name}"
-    for name in ("exp", "exp2", "exp10", "tanh", "sigmoid", "erf", "pow", "log", "log2", "log10", "log1p")
+    for name in (
+        "exp",
+        "exp2",
+        "exp10",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "pow",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "tan",
+        "atanh",
+    )
 )
 
 
@@ -40,18 +61,26 @@ def BoundChains() -> tvm.transform.Pass:
 
 @module_pass("RammerBoundChains")
 def _bound_chains(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    nested = {
-        var: int(func.attrs.get("op_pattern", OPAQUE)) in _FUSES_WITH_PRODUCERS and _is_transcendental(func)
+    links = {
+        var: _Link(_is_transcendental(func), _reads(func))
         for var, func in mod.functions_items()
-        if isinstance(func, tirx.PrimFunc)
+        if isinstance(func, tirx.PrimFunc) and int(func.attrs.get("op_pattern", OPAQUE)) in _FUSES_WITH_PRODUCERS
     }
     made = mod.clone()
     for var, func in mod.functions_items():
         if isinstance(func, relax.Function) and isinstance(func.body, relax.SeqExpr):
-            changed = _bounded(made, func, nested)
+            changed = _bounded(made, func, links)
             if changed is not None:
                 made.update_func(var, changed)
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """What a function adds to a chain: whether it nests, and how often it holds each of its parameters."""
+
+    nests: bool
+    reads: tuple[int, ...]
 
 
 def _is_transcendental(func: tirx.PrimFunc) -> bool:
@@ -62,26 +91,55 @@ def _is_transcendental(func: tirx.PrimFunc) -> bool:
     return any(found)
 
 
-def _bounded(mod: tvm.IRModule, func: relax.Function, nested: Mapping[GlobalVar, bool]) -> relax.Function | None:
+def _reads(func: tirx.PrimFunc) -> tuple[int, ...]:
+    """How often each parameter stands in the results once the function's blocks are inlined into one another."""
+    held: dict[tirx.Var, Counter[tirx.Var]] = {param: Counter({param: 1}) for param in func.params}
+
+    def store(node: tirx.BufferStore) -> None:
+        total: Counter[tirx.Var] = Counter()
+        for buffer, count in _loads(node.value).items():
+            total.update({param: count * copies for param, copies in held.get(buffer, {}).items()})
+        held[node.buffer] = total
+
+    tvm_ffi.structural_walk(func.body, [(tirx.BufferStore, store)], order="pre")
+    written = [held[param] for param in func.params if held[param].get(param) != 1]
+    return tuple(max((counts[param] for counts in written), default=1) for param in func.params)
+
+
+def _loads(value: Expr) -> Counter[tirx.Var]:
+    """How often each buffer is read in an expression, with what conditions cost."""
+    found: Counter[tirx.Var] = Counter()
+
+    def condition(node: tirx.Select) -> None:
+        found.update({buffer: (CONDITION - 1) * count for buffer, count in _loads(node.condition).items()})
+
+    load = (TensorLoad, lambda node: found.update([node.source]))
+    tvm_ffi.structural_walk(value, [load, (tirx.Select, condition)], order="pre")
+    return found
+
+
+def _bounded(mod: tvm.IRModule, func: relax.Function, links: Mapping[GlobalVar, _Link]) -> relax.Function | None:
     """The function with calls of what is not fused where a chain gets too long; None where none does."""
-    depth: dict[relax.Var, int] = {}
-    copies: dict[relax.Var, int] = {}
+    depth: dict[relax.Expr, int] = {}
+    copies: dict[relax.Expr, int] = {}
     apart: dict[GlobalVar, GlobalVar] = {}
     blocks = []
     for block in body_blocks(func):
         bindings: list[relax.Binding] = []
         for binding in block.bindings:
-            callee = binding.value.args[0] if is_call(binding.value, ("relax.call_tir",)) else None
-            pattern = int(mod[callee].attrs.get("op_pattern", OPAQUE)) if callee in nested else OPAQUE
-            read = [leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.Var)]
-            if pattern in _FUSES_WITH_PRODUCERS:
-                depth[binding.var] = max((depth.get(var, 0) for var in read), default=0) + nested[callee]
-                copies[binding.var] = max(1, sum(copies.get(var, 0) for var in read))
+            call = binding.value
+            link = links.get(call.args[0]) if is_call(call, ("relax.call_tir",)) else None
+            if link is not None:
+                read = call.args[1].fields if isinstance(call.args[1], Tuple) else [call.args[1]]
+                depth[binding.var] = max((depth.get(value, 0) for value in read), default=0) + link.nests
+                copies[binding.var] = max(
+                    1, sum(copies.get(value, 0) * count for value, count in zip(read, link.reads, strict=False))
+                )
             if depth.get(binding.var, 0) > MAX_NESTED or copies.get(binding.var, 0) > MAX_COPIES:
                 depth[binding.var] = copies[binding.var] = 0
+                callee = call.args[0]
                 if callee not in apart:
                     apart[callee] = _never_fused(mod, callee)
-                call = binding.value
                 other = Call(call.op, [apart[callee], *call.args[1:]], call.attrs, call.ty_args, ret_ty=call.ty)
                 binding = relax.VarBinding(binding.var, other)
             bindings.append(binding)

@@ -1,4 +1,4 @@
-"""Legalizations in the place of TVM's own, where those are less exact than the model asks for."""
+"""Legalizations in the place of TVM's own, where those are less exact than the model asks for, or warn in vain."""
 
 from collections.abc import Callable
 
@@ -6,19 +6,33 @@ import tvm
 from tvm import relax, te, tirx
 from tvm.ir import Call
 
+from ...hostile import equals_itself
+
 Legalization = Callable[[relax.BlockBuilder, Call], relax.Expr]
 
-_SUMS = ("relax.sum", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
+_POOLS = [f"relax.nn.{kind}{n}d" for kind in ("avg_pool", "adaptive_avg_pool") for n in (1, 2, 3)]
+_SUMS = ["relax.sum", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d", *_POOLS]
 _HALVES = ("float16", "bfloat16")
+_INFINITE = {"max": float("inf"), "min": float("-inf")}
 
 
 def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     """Legalizations by the operator's name, for `relax.transform.LegalizeOps`.
 
-    The largest and smallest of numbers that are all infinite is infinite: TVM begins with the largest finite number. On
-    a CPU, sums and products of half precision are computed in float32, as NumPy and ONNX Runtime do.
+    The largest and smallest of numbers that are all infinite is infinite: TVM begins with the largest finite number.
+    Where the largest or smallest is looked for, NaN counts as infinite: TVM would lose it, and forget what it found
+    before. What is not less need not be greater or equal: it may be NaN. On a CPU, sums and products of half precision
+    are computed in float32, as NumPy and ONNX Runtime do. A `take` whose indices are surely inside (`check_indices`) is
+    legalized without TVM's warning that they might not be.
     """
-    exact: dict[str, Legalization] = {"relax.max": _extreme("max"), "relax.min": _extreme("min")}
+    exact: dict[str, Legalization] = {
+        "relax.max": _extreme("max"),
+        "relax.min": _extreme("min"),
+        "relax.take": _take,
+        "relax.argmax": _place_of_extreme("max"),
+        "relax.argmin": _place_of_extreme("min"),
+        "relax.logical_not": _logical_not,
+    }
     if target.kind.name == "llvm":
         exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax} | dict.fromkeys(_SUMS, _in_float32)
     return exact
@@ -26,6 +40,23 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
 
 def _stock(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     return call.op.get_attr("FLegalize")(bb, call)
+
+
+def _take(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """What TVM makes of mode "fast" along an axis: the very same function."""
+    axis = call.attrs.axis
+    if call.attrs.mode != "fast" or axis is None or not isinstance(call.args[1].ty, relax.TensorType):
+        return _stock(bb, call)
+    first = int(axis) % call.args[0].ty.ndim
+
+    def take(data: te.Tensor, indices: te.Tensor) -> te.Tensor:
+        last = first + len(indices.shape)
+        shape = [*data.shape[:first], *indices.shape, *data.shape[first + 1 :]]
+        return te.compute(
+            shape, lambda *i: data(*i[:first], indices(*i[first:last]), *i[last:]), name="T_take", tag="injective"
+        )
+
+    return bb.call_te(take, *call.args)
 
 
 def _matmul(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
@@ -61,8 +92,36 @@ def _softmax(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     return _stock(bb, bb.normalize(relax.op.divide(powers, total)))
 
 
+def _logical_not(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """A choice: of a comparison that is negated TVM makes the opposite one, which is as false of NaN."""
+    if str(call.args[0].ty.dtype) != "bool":
+        return _stock(bb, call)
+    yes, no = tirx.const(True, "bool"), tirx.const(False, "bool")
+
+    def compute(x: te.Tensor) -> te.Tensor:
+        return te.compute(x.shape, lambda *index: tirx.Select(x(*index), no, yes), name="logical_not")
+
+    return bb.call_te(compute, call.args[0], primfunc_name_hint="logical_not")
+
+
+def _place_of_extreme(name: str) -> Legalization:
+    def legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+        dtype = str(call.args[0].ty.dtype)
+        if not dtype.startswith("float"):
+            return _stock(bb, call)
+        infinite = tirx.const(_INFINITE[name], dtype)
+
+        def without_nan(x: te.Tensor) -> te.Tensor:
+            return te.compute(x.shape, lambda *i: tirx.Select(equals_itself(x(*i)), x(*i), infinite), name="number")
+
+        numbers = bb.emit(bb.call_te(without_nan, call.args[0], primfunc_name_hint="number"))
+        return _stock(bb, bb.normalize(Call(call.op, [numbers], call.attrs)))
+
+    return legalize
+
+
 def _extreme(name: str) -> Legalization:
-    neutral = float("-inf") if name == "max" else float("inf")
+    neutral = -_INFINITE[name]
     choose = getattr(tirx, name)
     reducer = te.comm_reducer(lambda a, b: choose(a, b), lambda dtype: tirx.const(neutral, dtype), name=name)
 

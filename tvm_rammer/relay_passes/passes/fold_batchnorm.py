@@ -7,7 +7,17 @@ import tvm
 from tvm import relax
 from tvm.ir import Call, Op, TupleGetItem
 
-from ..bindings import body_blocks, count_uses, dtype_of, is_call, is_const, rebuild, rewrite_functions, static_shape
+from ..bindings import (
+    body_blocks,
+    count_uses,
+    drop_unused,
+    dtype_of,
+    is_call,
+    is_const,
+    rebuild,
+    rewrite_functions,
+    static_shape,
+)
 from ..module_pass import module_pass
 
 _FLOATS = ("float16", "float32", "float64")
@@ -64,7 +74,7 @@ class _Folder:
         if all(self.values[binding.var].same_as(binding.value) for binding in bindings):
             return None
         func = rebuild(self.func, [(isinstance(b, relax.DataflowBlock), self._emit(b)) for b in blocks])
-        return relax.analysis.remove_all_unused(func)
+        return drop_unused(func)
 
     def _emit(self, block: relax.BindingBlock) -> list[relax.Binding]:
         made: list[relax.Binding] = []

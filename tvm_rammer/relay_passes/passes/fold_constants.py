@@ -15,7 +15,17 @@ from tvm.ir import Call, Constant, GlobalVar, Op, Tuple, TupleGetItem
 from ... import debug
 from ...errors import last_line
 from ...ir import ITEM_BYTES
-from ..bindings import body_blocks, dtype_of, is_const, leaves, rebuild, static_shape, substitute, tensor_fields
+from ..bindings import (
+    body_blocks,
+    drop_unused,
+    dtype_of,
+    is_const,
+    leaves,
+    rebuild,
+    static_shape,
+    substitute,
+    tensor_fields,
+)
 from ..finish import finish
 from ..module_pass import module_pass
 
@@ -72,7 +82,7 @@ def FoldConstants() -> tvm.transform.Pass:
             mod.update_func(plan.var, plan.replaced(results))
         mod = relax.transform.CanonicalizeBindings()(mod)
         for plan in plans:
-            mod.update_func(plan.var, relax.analysis.remove_all_unused(mod[plan.var]))
+            mod.update_func(plan.var, drop_unused(mod[plan.var]))
         return mod
 
     return run

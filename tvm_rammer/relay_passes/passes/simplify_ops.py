@@ -6,7 +6,7 @@ import tvm
 from tvm import relax
 from tvm.ir import Call, Op, Tuple
 
-from ..bindings import body_blocks, count_uses, dtype_of, rebuild, rewrite_functions, static_shape, typed
+from ..bindings import body_blocks, count_uses, drop_unused, dtype_of, rebuild, rewrite_functions, static_shape, typed
 from ..module_pass import module_pass
 
 _PAIRWISE = {"relax.sum": "relax.add", "relax.max": "relax.maximum", "relax.min": "relax.minimum"}
@@ -36,7 +36,7 @@ def SimplifyOps() -> tvm.transform.Pass:
         changed = rewrite_functions(mod, _simplify)
         if changed.same_as(mod):
             return mod
-        return rewrite_functions(relax.transform.CanonicalizeBindings()(changed), relax.analysis.remove_all_unused)
+        return rewrite_functions(relax.transform.CanonicalizeBindings()(changed), drop_unused)
 
     return run
 

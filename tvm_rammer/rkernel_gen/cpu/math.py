@@ -32,6 +32,8 @@ ERF_NUMERATOR = (
 ERF_DENOMINATOR = (9.596894960850477e-04, 1.4388002455234528e-02, 1.1517065763473511e-01, 5.108809471130371e-01, 1.0)
 ERF_LIMIT = 3.925
 """Beyond it, erf is 1 in float32."""
+TINY_SCALE = 2.0**64
+"""Numbers below its reciprocal, those below 2^-126 too, times it have a reciprocal in float32."""
 MAX_QUARTERS = 16
 """Powers whose exponent is at most so many quarters become products of square roots."""
 
@@ -63,8 +65,9 @@ def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
     The result may differ in its last bit; a function that rounds divides, or a quantised number would be another one.
     """
-    if _rounds(func):
+    if _calls(func.body, "round", "nearbyint", "floor", "ceil", "trunc"):
         return func
+    of_powers = _calls(func.body, "exp")
 
     def in_block(block: s_tir.SBlock) -> s_tir.SBlock:
         axes = [axis.var for axis in block.iter_vars if int(axis.dom.extent) > 1]
@@ -74,19 +77,35 @@ def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
         def divide(node: tirx.Div) -> Expr:
             if str(node.a.ty.dtype) != "float32" or not _uses(node.a, axes[-1]) or _uses(node.b, axes[-1]):
                 return node
-            return node.a * (_float(1.0) / node.b)
+            if of_powers or _is_zero_or_large(node.b):
+                return node.a * (_float(1.0) / node.b)
+            return _divide_by_reciprocal(node.a, node.b)
 
         return tvm_ffi.structural_map(block, (tirx.Div, divide), order="post")
 
     return func.with_body(tvm_ffi.structural_map(func.body, (s_tir.SBlock, in_block), order="post"))
 
 
-def _rounds(func: tirx.PrimFunc) -> bool:
+def _is_zero_or_large(divisor: Expr) -> bool:
+    """Whether a divisor, unless it is 0, is surely so large that its reciprocal is finite."""
+    if isinstance(divisor, tirx.FloatImm):
+        return abs(float(divisor.value)) * TINY_SCALE >= 1
+    counted = isinstance(divisor, tirx.Cast) and "int" in str(divisor.value.ty.dtype)
+    return counted or _calls(divisor, "sqrt")
+
+
+def _divide_by_reciprocal(dividend: Expr, divisor: Expr) -> Expr:
+    """Both are scaled where the divisor is so near to 0 that its reciprocal might be infinite."""
+    size = tirx.Select(divisor < _float(0.0), _float(0.0) - divisor, divisor)
+    scale = tirx.Select(size < _float(1 / TINY_SCALE), _float(TINY_SCALE), _float(1.0))
+    return dividend * scale * (_float(1.0) / (divisor * scale))
+
+
+def _calls(value: tirx.Stmt | Expr, *names: str) -> bool:
+    """Whether any function of these is called."""
     found: list[bool] = []
-    names = ("tirx.round", "tirx.nearbyint", "tirx.floor", "tirx.ceil", "tirx.trunc")
-    tvm_ffi.structural_walk(
-        func.body, [(Call, lambda c: found.append(getattr(c.op, "name", "") in names))], order="pre"
-    )
+    known = [f"tirx.{name}" for name in names]
+    tvm_ffi.structural_walk(value, [(Call, lambda c: found.append(getattr(c.op, "name", "") in known))], order="pre")
     return any(found)
 
 
@@ -130,20 +149,23 @@ def sigmoid(x: Expr) -> Expr:
 
 def tanh(x: Expr) -> Expr:
     """The hyperbolic tangent: an odd polynomial over an even one."""
-    return _odd_quotient(x, TANH_LIMIT, TANH_NUMERATOR, TANH_DENOMINATOR)
+    near = tirx.Var("near", "float32")
+    # This order of arguments propagates a NaN.
+    limited = tirx.max(_float(-TANH_LIMIT), tirx.min(_float(TANH_LIMIT), x))
+    return tirx.Let(near, limited, _odd_quotient(near, TANH_NUMERATOR, TANH_DENOMINATOR))
 
 
 def erf(x: Expr) -> Expr:
-    """The error function, of GELU: an odd polynomial over an even one."""
-    return _odd_quotient(x, ERF_LIMIT, ERF_NUMERATOR, ERF_DENOMINATOR)
+    """The error function, of GELU: an odd polynomial over an even one, and exactly 1 where that falls short of it."""
+    quotient = _odd_quotient(x, ERF_NUMERATOR, ERF_DENOMINATOR)
+    below = tirx.Select(x < _float(-ERF_LIMIT), _float(-1.0), quotient)
+    return tirx.Select(x > _float(ERF_LIMIT), _float(1.0), below)
 
 
-def _odd_quotient(x: Expr, limit: float, numerator: tuple[float, ...], denominator: tuple[float, ...]) -> Expr:
-    near, square = tirx.Var("near", "float32"), tirx.Var("square", "float32")
-    # This order of arguments propagates a NaN.
-    limited = tirx.max(_float(-limit), tirx.min(_float(limit), x))
-    quotient = near * _polynomial(numerator, square) / _polynomial(denominator, square)
-    return tirx.Let(near, limited, tirx.Let(square, near * near, quotient))
+def _odd_quotient(x: Expr, numerator: tuple[float, ...], denominator: tuple[float, ...]) -> Expr:
+    square = tirx.Var("square", "float32")
+    quotient = x * _polynomial(numerator, square) / _polynomial(denominator, square)
+    return tirx.Let(square, x * x, quotient)
 
 
 def power(x: Expr, exponent: Expr) -> Expr | None:

@@ -8,7 +8,8 @@ import os
 import pathlib
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -50,11 +51,13 @@ class LogWriter:
         self._workloads = Follower(self.folder / WORKLOADS)
         self._known_workloads: list[Any] = []
         self._tried: dict[str, dict[Tiling, tuple[str, Outcome]]] = {}
+        self._added: Counter[str] = Counter()
         with locked(self.folder):
             for name in (RKERNELS, *DATABASE):
                 repair(self.folder / name)
             self._claims = _Claims(self.folder)
             self._follow()
+        self._added.clear()
 
     def __enter__(self) -> "LogWriter":
         return self
@@ -68,14 +71,38 @@ class LogWriter:
         """The tilings of a function that some tuner has tried on this device: code hash and outcome, failures too."""
         return self._tried.get(function.key, {})
 
-    def claim(self, trials: Iterable[Trial]) -> list[Trial]:
-        """Claim the trials that no tuner has tried or claimed; they are released by the next claim."""
+    def claim(self, trials: Iterable[Trial], left: Mapping[str, int] | None = None) -> list[Trial]:
+        """Claim the trials that no tuner has tried or claimed; they are released by the next claim.
+
+        Parameters
+        ----------
+        trials : iterable of Trial
+        left : mapping of str to int, optional
+            For the key of each function, how many trials it lacked when this log was opened. What all tuners have
+            made since then, or have claimed, counts against it; without it there is no bound.
+        """
         with locked(self.folder):
             self._follow()
             taken = self._claims.of_other_tuners()
-            free = [t for t in trials if _label(t) not in taken and not self._is_tried(t)]
-            self._claims.write([_label(t) for t in free])
+            free = [t for t in trials if _label_of(t) not in taken and not self._is_tried(t)]
+            if left is not None:
+                free = self._within(left, free, taken)
+            self._claims.write([_label_of(t) for t in free])
         return free
+
+    def _within(self, left: Mapping[str, int], trials: Iterable[Trial], taken: Iterable[str]) -> list[Trial]:
+        """As many of the trials as no tuner will make in their stead."""
+        recorded = {_label(key, t, code) for key, tried in self._tried.items() for t, (code, _) in tried.items()}
+        # A tuner's claims stay until its next ones: those that it has recorded are among the added.
+        pending = Counter(label.split()[0] for label in taken if label not in recorded)
+        room = {key: count - self._added[key] - pending[key] for key, count in left.items()}
+        found = []
+        for trial in trials:
+            key = trial.task.function.key
+            if room[key] > 0:
+                room[key] -= 1
+                found.append(trial)
+        return found
 
     def _is_tried(self, trial: Trial) -> bool:
         code, _ = self.tried(trial.task.function).get(trial.tiling, ("", None))
@@ -119,6 +146,7 @@ class LogWriter:
             if record["device"] == identity(self._device):
                 outcome = Outcome(tuple(record["run_us"]), record["rtask_us"], record.get("error", ""))
                 self._tried.setdefault(record["function"], {})[tiling_of(record)] = (record["code"], outcome)
+                self._added[record["function"]] += 1
 
     def _add_to_database(self, trial: Trial, outcome: Outcome) -> None:
         try:
@@ -161,8 +189,12 @@ def _as_lines(trial: Trial, outcome: Outcome, target: tvm.target.Target) -> tupl
     return made, record
 
 
-def _label(trial: Trial) -> str:
-    return f"{trial.task.function.key} {trial.tiling.label}"
+def _label_of(trial: Trial) -> str:
+    return _label(trial.task.function.key, trial.tiling, code_hash(trial.kernel))
+
+
+def _label(key: str, tiling: Tiling, code: str) -> str:
+    return f"{key} {tiling.label} {code}"
 
 
 class _Claims:

@@ -17,6 +17,7 @@ import numpy as np
 import tvm
 
 from ...kernel import Pack
+from ...runtime.pool import set_workers
 
 TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-9}
 """Largest error over the largest magnitude of the reference, by type; integers must be equal."""
@@ -129,6 +130,7 @@ def evaluate(module: Any, device: Any, _config: Any, arguments: list[list[Any]])
     ValueError
         The result is wrong, or there are more or fewer workers than the times are meant for.
     """
+    set_workers(arguments[0][0].units)
     return _evaluate(module, device, arguments[0], tvm.get_global_func)
 
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...device import DeviceSpec
@@ -73,14 +73,15 @@ def tune(
         searches = [Search(task, seed) for task in tasks]
         known = {s.task.function.key: s.restore(log.tried(s.task.function)) for s in searches}
         progress = Progress(sys.stderr, quotas, {key: len(old) for key, (old, _) in known.items()})
-        left = {key: max(0, quota - len(known[key][0])) for key, quota in quotas.items()}
+        lacked = {key: max(0, quota - len(known[key][0])) for key, quota in quotas.items()}
+        left = dict(lacked)
         for old, outcomes in known.values():
             for trial, outcome in zip(old, outcomes, strict=True):
                 progress.known(trial, outcome)
             if old and left[old[0].task.function.key]:
                 model.update(old[0].task, old, outcomes)
         before = progress.done
-        while batch := _next_batch(searches, left, model, log, progress):
+        while batch := _next_batch(searches, left, lacked, model, log, progress):
             _measure(batch, bench, log, model, progress)
         functions = sum(quota > 0 for quota in quotas.values())
         return Tuned(functions, progress.done - before, progress.failed, before, str(log.folder))
@@ -101,9 +102,18 @@ def first_trials(
 
 
 def _next_batch(
-    searches: Sequence[Search], left: dict[str, int], model: LearnedCostModel, log: LogWriter, progress: Progress
+    searches: Sequence[Search],
+    left: dict[str, int],
+    lacked: Mapping[str, int],
+    model: LearnedCostModel,
+    log: LogWriter,
+    progress: Progress,
 ) -> list[Trial]:
-    """Some trials of some functions, claimed from other tuners; what these took counts as tried."""
+    """Some trials of some functions, claimed from other tuners; what these took counts as tried.
+
+    Tuners that started at different times propose different tilings, so their sum is bounded by `lacked`: what each
+    function lacked when this tuner started.
+    """
     batch: list[Trial] = []
     for search in searches:
         key = search.task.function.key
@@ -116,12 +126,12 @@ def _next_batch(
             progress.skip(key, left[key])
             left[key] = 0
         batch += proposed
-    claimed = log.claim(batch)
+    claimed = log.claim(batch, lacked)
     mine = {id(trial) for trial in claimed}
     for trial in batch:
         if id(trial) not in mine:
             progress.skip(trial.task.function.key, 1)
-    return claimed or (_next_batch(searches, left, model, log, progress) if batch else [])
+    return claimed or (_next_batch(searches, left, lacked, model, log, progress) if batch else [])
 
 
 def _measure(batch: Sequence[Trial], bench: Bench, log: LogWriter, model: LearnedCostModel, progress: Progress) -> None:

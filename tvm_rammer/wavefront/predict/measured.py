@@ -16,12 +16,12 @@ def measured_timeline(program: RProgram, begin_us: Sequence[float], end_us: Sequ
     begin_us : sequence of float
         When each lane began, in microseconds.
     end_us : sequence of sequence of float
-        For each lane, when each of its instructions ended.
+        For each lane, when each of its instructions ended; of a signal, when it was about to be given.
 
     Returns
     -------
     Timeline
-        A signal is given when its instruction ended.
+        A signal is given when its instruction ended, or right after it.
     """
     spans: list[list[Span]] = [[] for _ in program.lanes]
     signals: dict[int, list[tuple[float, int]]] = {}

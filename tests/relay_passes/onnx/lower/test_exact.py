@@ -6,6 +6,7 @@ from onnx import TensorProto, helper
 
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
+from tvm_rammer.relay_passes.onnx.emit import attribute
 
 from ...models import model, node, random, tensor, value
 from .judge import by_reference
@@ -45,13 +46,43 @@ def test_powers_have_the_type_of_the_base(base, exponent, run):
     check(run, "Pow", [np.array([1, 2, -3, 7], base), np.array([0, 5, 3, 2], exponent)])
 
 
-def test_shifts_by_more_bits_than_there_are(run):
-    check(run, "BitShift", [np.array([1, 3, 255], "uint8"), np.array([1, 7, 7], "uint8")], direction="LEFT")
-
-
 def test_extremes_of_truth_values(run):
     check(run, "ReduceMax", [np.array([[True, False], [False, False]])], [np.array([1])])
     check(run, "ReduceMin", [np.array([[True, True], [True, False]])], [np.array([1])])
+
+
+@pytest.mark.parametrize("kind", ["L1", "L2", "LogSum", "LogSumExp", "Max", "Sum", "SumSquare"])
+def test_a_reduction_along_no_axis_is_one_of_each_element(kind, run):
+    x = random(3, 4) if kind != "LogSum" else np.abs(random(3, 4)) + 0.5
+    check(run, f"Reduce{kind}", [x], noop_with_empty_axes=1)
+    check(run, f"Reduce{kind}", [x], [np.zeros(0, np.int64)], noop_with_empty_axes=1)
+
+
+@pytest.mark.parametrize(("opset", "keepdims"), [(13, 0), (13, 1), (17, 0), (18, 1)])
+def test_a_logarithm_of_a_sum_of_powers(opset, keepdims, run):
+    axes, constants = ({}, [np.array([1])]) if opset >= 18 else ({"axes": [1]}, [])
+    check(run, "ReduceLogSumExp", [random(3, 4, 2) * 50], constants, opset=opset, keepdims=keepdims, **axes)
+
+
+def test_integers_shrink_by_a_fraction(run):
+    check(run, "Shrink", [np.array([-3, -1, 0, 1, 4], "int32")], lambd=1.5, bias=0.25)
+
+
+def test_a_default_is_a_number_of_float32():
+    assert attribute(node("BatchNormalization", ["x"], ["y"]), "momentum", 0.9) == float(np.float32(0.9))
+
+
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_fewer_indices_than_elements(reduction, run):
+    index = np.array([[[3], [-1]], [[-4], [2]]])
+    check(run, "ScatterElements", [random(3, 4, 2), index, random(2, 2, 1)], axis=1, reduction=reduction)
+
+
+@pytest.mark.parametrize("kind", ["int16", "uint16", "uint32", "uint64"])
+def test_the_largest_of_integers_that_the_runtime_cannot_sort(kind, run):
+    limits = np.iinfo(kind)
+    x = np.array([[5, limits.max, 7, limits.min], [2, 9, limits.max - 1, 4]], kind)
+    check(run, "TopK", [x], [np.array([2])], outputs=2, opset=24, axis=1)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

@@ -1,7 +1,8 @@
 """ONNX operators that TVM's frontend lacks, in terms of those that it has. A new operator goes into `operators`.
 
     operators         single operators: a table says which function lowers which
-    elementwise       element by element: powers, remainders, shifts
+    elementwise       element by element: powers, remainders, signs
+    reductions        of truth values, of infinities, along no axis
     indexing          by constant indices and masks: OneHot, Tile, Compress
     layers            forms of layers: of training, with further results
     resize            Resize and Upsample, by constant matrices

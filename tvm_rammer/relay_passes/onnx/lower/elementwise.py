@@ -10,6 +10,8 @@ _INTEGERS = {
     for name in "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()  # noqa: SIM905
 }
 
+_FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")}
+
 
 def element(node: NodeView, index: int) -> int:
     """ONNX's element type of an input; 0 where it is not known."""
@@ -36,33 +38,6 @@ def _mod(node: NodeView, emit: Emitter) -> Emitter | None:
     crosses = emit("Xor", emit("Less", rest, zero), emit("Less", y, zero))
     crosses = emit("And", crosses, emit("Not", emit("Equal", rest, zero)))
     emit.name(emit("Where", crosses, emit("Add", rest, y), rest), node.output)
-    return emit
-
-
-def _bit_shift(node: NodeView, emit: Emitter) -> Emitter | None:
-    """By more bits than there are, or by fewer than none: nothing remains but the sign."""
-    elem, known = element(node, 0), node.array(1)
-    if elem not in _INTEGERS:
-        return None
-    dtype = numpy_type(elem)
-    width = dtype.itemsize * 8
-    if known is not None and ((known >= 0) & (known < width)).all():
-        return None
-    if node.node.name.endswith("/within"):
-        return None
-    zero, bits = emit.constant(np.array(0, dtype)), emit.constant(np.array(width, dtype))
-    x, shift = node.input(0), node.input(1)
-    within = emit("Less", shift, bits)
-    if dtype.kind == "i":
-        within = emit("And", within, emit("Not", emit("Less", shift, zero)))
-    safe = emit("Where", within, shift, zero)
-    direction = node.attribute("direction", b"LEFT")
-    value = f"{emit.prefix}value"
-    emit.last("BitShift", x, safe, outputs=[value], name=f"{node.output}/within", direction=direction)
-    left = zero
-    if dtype.kind == "i" and direction == b"RIGHT":
-        left = emit("Where", emit("Less", x, zero), emit.constant(np.array(-1, dtype)), zero)
-    emit.name(emit("Where", within, value, left), node.output)
     return emit
 
 
@@ -121,14 +96,40 @@ def _is_inf(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _reduce_bool(node: NodeView, emit: Emitter) -> Emitter | None:
-    """The largest or smallest truth value, as a number."""
-    if element(node, 0) != TensorProto.BOOL:
+def _sign(node: NodeView, emit: Emitter) -> Emitter | None:
+    """NaN has no sign: it stays what it is."""
+    elem = element(node, 0)
+    if elem not in _FLOATS:
         return None
-    number = emit("Cast", node.input(0), to=TensorProto.UINT8)
-    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
-    reduced = emit(node.node.op_type, number, *list(node.node.input)[1:], **attributes)
-    emit.last("Cast", reduced, outputs=node.node.output, to=TensorProto.BOOL)
+    x = node.input(0)
+    zero, one, less = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, 1, -1))
+    rest = emit("Where", emit("Less", x, zero), less, x)
+    emit.name(emit("Where", emit("Less", zero, x), one, rest), node.output)
+    return emit
+
+
+def _thresholded_relu(node: NodeView, emit: Emitter) -> Emitter | None:
+    """A choice: TVM's frontend multiplies by 0, of which NaN and infinities make NaN."""
+    elem = element(node, 0)
+    if elem not in _FLOATS:
+        return None
+    zero, alpha = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, node.attribute("alpha", 1.0)))
+    emit.name(emit("Where", emit("Less", alpha, node.input(0)), node.input(0), zero), node.output)
+    return emit
+
+
+def _shrink(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Integers are moved by a bias that need not be one, and then cut off."""
+    elem = element(node, 0)
+    if elem not in _INTEGERS:
+        return None
+    x = emit("Cast", node.input(0), to=TensorProto.DOUBLE)
+    limit = node.attribute("lambd", 0.5)
+    numbers = (-limit, limit, node.attribute("bias", 0.0), 0.0)
+    lowest, highest, bias, zero = (emit.constant(np.array(n, np.float64)) for n in numbers)
+    value = emit("Where", emit("Less", highest, x), emit("Sub", x, bias), zero)
+    value = emit("Where", emit("Less", x, lowest), emit("Add", x, bias), value)
+    emit.last("Cast", value, outputs=node.node.output, to=elem)
     return emit
 
 
@@ -137,12 +138,12 @@ def _bernoulli(node: NodeView, _emit: Emitter) -> Emitter | None:
 
 
 ELEMENTWISE = {
-    ("", "BitShift"): _bit_shift,
     ("", "IsInf"): _is_inf,
     ("", "Mod"): _mod,
     ("", "Pow"): _pow,
-    ("", "ReduceMax"): _reduce_bool,
-    ("", "ReduceMin"): _reduce_bool,
+    ("", "Shrink"): _shrink,
+    ("", "Sign"): _sign,
+    ("", "ThresholdedRelu"): _thresholded_relu,
     **{
         ("", kind): _bernoulli
         for kind in (

@@ -13,7 +13,6 @@ from ..inline import copy_nodes
 from ..read import default_opset
 
 _LOCAL = "tvm_rammer.expanded"
-_NARROW = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 def expand_functions(model: onnx.ModelProto) -> bool:
@@ -130,16 +129,18 @@ def _whole(node: NodeView) -> bool:
     return dims is None or node.attribute("axis", -1) in (0, -len(dims))
 
 
-def _narrow(node: NodeView) -> bool:
+def _not_float32(node: NodeView) -> bool:
+    """Whether constants of TVM's frontend have another type than the numbers."""
     kind = node.types.get(node.input(0))
-    return kind is not None and kind.elem_type in _NARROW
+    return kind is not None and kind.elem_type != TensorProto.FLOAT
 
 
 _MISREAD: dict[str, Callable[[NodeView], bool]] = {
     "Attention": _always,  # TVM's converter of that name is Microsoft's, another operator
     "DynamicQuantizeLinear": _always,
-    "Elu": _narrow,
+    "Elu": _not_float32,
     "LayerNormalization": _more_results,
     "RMSNormalization": _whole,
+    "Selu": _not_float32,
 }
 """Forms of operators that TVM's frontend has, and misreads."""

@@ -9,6 +9,12 @@ from onnx import TensorProto, helper
 from ..emit import Emitter, NodeView
 from .elementwise import element, numpy_type
 
+_WIDER: dict[int, int] = {
+    TensorProto.INT16: TensorProto.INT32,
+    TensorProto.UINT16: TensorProto.INT32,
+    TensorProto.UINT32: TensorProto.INT64,
+}
+
 
 def _one_hot(node: NodeView, emit: Emitter) -> Emitter | None:
     """The on value where an index is the position on the new axis; out of range there is none."""
@@ -104,16 +110,24 @@ def _space_to_depth(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _top_k(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Of uint64, by the order of the int64 numbers that have the other first bit."""
-    if element(node, 0) != TensorProto.UINT64:
-        return None
-    signed = emit("BitCast", node.input(0), to=TensorProto.INT64)
-    signed = emit("BitwiseXor", signed, emit.constant(np.array(np.iinfo(np.int64).min)))
+    """Of integers that TVM's runtime cannot sort, as wider ones."""
+    elem = element(node, 0)
     attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
     index = node.node.output[1] or f"{emit.prefix}index"
-    emit.last("TopK", signed, node.input(1), outputs=[f"{emit.prefix}signed", index], **attributes)
+    if elem == TensorProto.UINT64:
+        # By the order of the int64 numbers that have the other first bit.
+        signed = emit("BitCast", node.input(0), to=TensorProto.INT64)
+        signed = emit("BitwiseXor", signed, emit.constant(np.array(np.iinfo(np.int64).min)))
+        emit.last("TopK", signed, node.input(1), outputs=[f"{emit.prefix}signed", index], **attributes)
+        if node.output:
+            emit.last("GatherElements", node.input(0), index, outputs=[node.output], axis=attributes.get("axis", -1))
+        return emit
+    if elem not in _WIDER:
+        return None
+    wide, most = emit("Cast", node.input(0), to=_WIDER[elem]), f"{emit.prefix}most"
+    emit.last("TopK", wide, node.input(1), outputs=[most, index], **attributes)
     if node.output:
-        emit.last("GatherElements", node.input(0), index, outputs=[node.output], axis=attributes.get("axis", -1))
+        emit.last("Cast", most, outputs=[node.output], to=elem)
     return emit
 
 
@@ -170,6 +184,35 @@ def _tensor_scatter(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _scatter_elements(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Indices that are fewer than the elements on other axes than the one they are of: with their places written out.
+
+    TVM takes the sizes of the other axes to be those of the data.
+    """
+    dims, counts = node.dims(0), node.dims(1)
+    if dims is None or counts is None or len(counts) != len(dims) or 0 in counts:
+        return None
+    rank = len(dims)
+    axis = node.attribute("axis", 0) % rank
+    if all(n == m for a, (n, m) in enumerate(zip(counts, dims, strict=True)) if a != axis):
+        return None
+    node.require(
+        all(n <= m for a, (n, m) in enumerate(zip(counts, dims, strict=True)) if a != axis),
+        f"indices of the shape {counts} for the shape {dims}",
+    )
+    index = emit("Cast", node.input(1), to=TensorProto.INT64)
+    below = emit("Less", index, emit.constant(np.array(0, np.int64)))
+    index = emit("Where", below, emit("Add", index, emit.constant(np.array(dims[axis], np.int64))), index)
+    places = [emit.constant(place[..., None]) for place in np.indices(counts, np.int64)]
+    places[axis] = emit.reshape(index, [*counts, 1])
+    reduction = node.attribute("reduction", b"none")
+    attributes = {} if reduction == b"none" else {"reduction": reduction}
+    emit.last(
+        "ScatterND", node.input(0), emit.join(places, rank), node.input(2), outputs=node.node.output, **attributes
+    )
+    return emit
+
+
 def _max_unpool(node: NodeView, emit: Emitter) -> Emitter | None:
     """Maxima back to where they were; with `output_shape` the positions are still those of the smaller image."""
     dims, size = node.dims(0), node.array(2)
@@ -223,6 +266,7 @@ INDEXING = {
     ("", "MaxUnpool"): _max_unpool,
     ("", "NonMaxSuppression"): _non_max_suppression,
     ("", "OneHot"): _one_hot,
+    ("", "ScatterElements"): _scatter_elements,
     ("", "SpaceToDepth"): _space_to_depth,
     ("", "Squeeze"): _squeeze,
     ("", "TensorScatter"): _tensor_scatter,

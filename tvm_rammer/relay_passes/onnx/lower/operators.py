@@ -12,6 +12,7 @@ from .elementwise import ELEMENTWISE
 from .indexing import INDEXING
 from .layers import LAYERS
 from .quantised import QUANTISED
+from .reductions import REDUCTIONS
 from .resize import RESIZES
 from .spectra import SPECTRA
 
@@ -147,6 +148,7 @@ _LOWERED = {
     **ELEMENTWISE,
     **INDEXING,
     **LAYERS,
+    **REDUCTIONS,
     **RESIZES,
     **SPECTRA,
     **QUANTISED,

@@ -1,0 +1,200 @@
+"""NaN, division by zero, shifts beyond the width: whatever the values are, the result is defined."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import tvm
+from onnx import helper, numpy_helper
+from tvm import relax
+from tvm.script import tirx as T
+
+import tvm_rammer
+from tests.emulation.programs import plan, run_all
+from tests.functions import relax_module
+from tvm_rammer.hostile import define_arithmetic
+
+NAN = np.nan
+VALUES = np.array(
+    [NAN, -NAN, np.inf, -np.inf, -0.0, 0.0, -1, 2, -1000, 1000, 1e-40, -1e-40, 0.5, 3, -3, NAN], "float32"
+)
+OTHERS = np.roll(VALUES, 3)
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+def model(nodes, arrays, constants=(), opset=20):
+    """A model whose results are those of all its nodes; `nodes` are pairs of a call and its attributes."""
+    made = [helper.make_node(op, names, [f"y{i}"], **more) for i, (op, names, more) in enumerate(nodes)]
+    values = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in arrays.items()
+    ]
+    results = [onnx.ValueInfoProto(name=f"y{i}") for i in range(len(made))]
+    fixed = [numpy_helper.from_array(a, n) for n, a in dict(constants).items()]
+    graph = helper.make_graph(made, "hostile", values, results, fixed)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+def results(proto, arrays):
+    got = tvm_rammer.compile(proto)(**arrays)
+    return [np.asarray(y) for y in (got if isinstance(got, tuple) else (got,))]
+
+
+def by_onnxruntime(proto, arrays):
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, arrays)
+
+
+ELEMENTWISE = [
+    *((op, ["x"], {}) for op in ("Relu", "HardSigmoid", "Elu", "Celu", "Selu", "LeakyRelu", "Sign", "HardSwish")),
+    *((op, ["x"], {}) for op in ("ThresholdedRelu", "Softplus", "Gelu", "Reciprocal", "Erf")),
+    *((op, ["x", "y"], {}) for op in ("Min", "Max", "Div", "PRelu", "Less", "Equal")),
+    ("Max", ["x", "y", "half", "x"], {}),
+    ("Min", ["half", "x"], {}),
+    ("Clip", ["x", "low", "half"], {}),
+    ("Gelu", ["x"], {"approximate": "tanh"}),
+]
+
+
+def test_operators_let_nan_through_as_onnx_runtime_does():
+    arrays = {"x": VALUES, "y": np.where(VALUES == 0, 1, OTHERS).astype("float32")}
+    constants = {"half": np.float32([0.5]).reshape(()), "low": np.float32([-1]).reshape(())}
+    proto = model(ELEMENTWISE, arrays, constants)
+    for (op, names, _), got, want in zip(
+        ELEMENTWISE, results(proto, arrays), by_onnxruntime(proto, arrays), strict=True
+    ):
+        np.testing.assert_allclose(got, want, rtol=2e-6, atol=1e-6, err_msg=f"{op} of {names}")
+
+
+def test_what_is_not_less_may_be_nan():
+    arrays = {"x": VALUES, "y": OTHERS}
+    nodes = [("Less", ["x", "y"], {}), ("Not", ["y0"], {}), ("Equal", ["x", "y"], {}), ("Not", ["y2"], {})]
+    for got, want in zip(
+        results(model(nodes, arrays), arrays), by_onnxruntime(model(nodes, arrays), arrays), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_reductions_keep_a_nan_wherever_it_is():
+    x = np.random.default_rng(0).normal(size=(1, 5, 6, 8)).astype("float32")
+    for channel, (row, column) in enumerate([(0, 0), (5, 7), (2, 3), (3, 0)]):
+        x[0, channel, row, column] = NAN
+    axes = {"axes": np.array([2, 3])}
+    nodes = [
+        ("ReduceMax", ["x", "axes"], {"keepdims": 0}),
+        ("ReduceMin", ["x", "axes"], {"keepdims": 0}),
+        ("MaxPool", ["x"], {"kernel_shape": [6, 8]}),
+    ]
+    largest, smallest, pooled = results(model(nodes, {"x": x}, axes), {"x": x})
+    np.testing.assert_array_equal(largest, x.max((2, 3)))
+    np.testing.assert_array_equal(smallest, x.min((2, 3)))
+    np.testing.assert_array_equal(pooled[:, :, 0, 0], x.max((2, 3)))
+
+
+def test_nan_is_the_extreme_element():
+    x = np.array([[1, NAN, 3], [NAN, NAN, -np.inf], [0, -2, 5], [7, 2, NAN]], "float32")
+    nodes = [("ArgMax", ["x"], {"axis": 1, "keepdims": 0}), ("ArgMin", ["x"], {"axis": 1, "keepdims": 0})]
+    most, least = results(model(nodes, {"x": x}), {"x": x})
+    np.testing.assert_array_equal(most, x.argmax(1))
+    np.testing.assert_array_equal(least[[0, 2, 3]], x.argmin(1)[[0, 2, 3]])
+
+
+def test_a_logarithm_of_a_sum_of_infinities():
+    x = np.array([[1, np.inf, 3], [-np.inf, 0, -np.inf], [-np.inf, -np.inf, -np.inf], [NAN, 1, 2]], "float32")
+    nodes = [("ReduceLogSumExp", ["x", "axes"], {"keepdims": keep}) for keep in (0, 1)]
+    (flat, kept) = results(model(nodes, {"x": x}, {"axes": np.array([1])}), {"x": x})
+    np.testing.assert_array_equal(flat, np.array([np.inf, 0, -np.inf, NAN], "float32"))
+    np.testing.assert_array_equal(kept[:, 0], flat)
+
+
+def test_averages_of_large_halves_are_finite():
+    x = np.full((1, 1, 1, 5), 65504, "float16")
+    (got,) = results(model([("AveragePool", ["x"], {"kernel_shape": [1, 5]})], {"x": x}), {"x": x})
+    assert got.item() == 65504
+
+
+def test_chains_of_extremes_of_one_number_compile():
+    """LLVM takes exponential time for a chain of choices with the same condition."""
+
+    @T.prim_func(s_tir=True)
+    def chain(x: T.Buffer((2,), "float32"), y: T.Buffer((12,), "float32")):
+        for i, _, k in T.grid(12, 64, 2):
+            with T.sblock("least"):
+                a = T.axis.spatial(12, i)
+                b = T.axis.reduce(2, k)
+                y[a] = T.min(y[a], x[b])
+
+    func = define_arithmetic(chain.with_attr("global_symbol", "main"), "llvm")
+    y = tvm.runtime.tensor(np.array([5, NAN] * 6, "float32"))
+    tvm.compile(func, tvm.target.Target("llvm"))["main"](tvm.runtime.tensor(np.array([3, 4], "float32")), y)
+    np.testing.assert_array_equal(y.numpy(), np.array([3, NAN] * 6, "float32"))
+
+
+def test_a_row_is_divided_by_numbers_near_to_zero():
+    divisors = np.array([1e-40, -1e-40, 0.0, 1.4e-45, np.inf, NAN, 1e-38, 3e38, 2e-38, 2], "float32")[:, None]
+    row = np.array([0, -0.0, 1e-40, 3e-39, 1, -2, np.inf, NAN, 1e-30, 1e38, 3e38, 1.4e-45], "float32")
+    arrays = {"x": np.tile(row, (len(divisors), 1)), "y": divisors}
+    (got,) = results(model([("Div", ["x", "y"], {})], arrays), arrays)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(got, arrays["x"] / divisors, rtol=1e-6, atol=2e-45)
+
+
+def pairs(dtype):
+    """All pairs of extreme values and some others."""
+    limits = np.iinfo(dtype)
+    values = {limits.min, limits.max, 0, 1, 2, 7, 100} | ({-1, -2, -7, limits.min + 1} if limits.min else set())
+    grid = np.array([(a, b) for a in values for b in values], dtype)
+    return {"x": grid[:, 0].copy(), "y": grid[:, 1].copy()}
+
+
+def quotient(a, b, least):
+    """Cut off towards 0."""
+    if b == 0 or (a, b) == (least, -1):
+        return a if b else 0
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_quotients_and_remainders_of_all_integers(dtype):
+    arrays = pairs(dtype)
+    nodes = [("Div", ["x", "y"], {}), ("Mod", ["x", "y"], {}), ("Mod", ["x", "y"], {"fmod": 1})]
+    divided, floored, cut = results(model(nodes, arrays), arrays)
+    numbers = list(zip(arrays["x"].tolist(), arrays["y"].tolist(), strict=True))
+    least = int(np.iinfo(dtype).min)
+    np.testing.assert_array_equal(divided, np.array([quotient(a, b, least) for a, b in numbers], dtype))
+    np.testing.assert_array_equal(floored, np.array([a % b if b else 0 for a, b in numbers], dtype))
+    rests = [a - b * (abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)) if b else 0 for a, b in numbers]
+    np.testing.assert_array_equal(cut, np.array(rests, dtype))
+
+
+@pytest.mark.parametrize("dtype", [d for d in INTEGERS if d.startswith("u")])
+def test_shifts_beyond_the_width(dtype):
+    limits = np.iinfo(dtype)
+    bits = [0, 1, limits.bits - 1, limits.bits, limits.bits + 1, limits.max]
+    grid = np.array([(a, b) for a in (1, limits.max, limits.max // 2 + 1) for b in bits], dtype)
+    arrays = {"x": grid[:, 0].copy(), "y": grid[:, 1].copy()}
+    nodes = [("BitShift", ["x", "y"], {"direction": direction}) for direction in ("LEFT", "RIGHT")]
+    nodes.append(("BitShift", ["x", "far"], {"direction": "LEFT"}))
+    left, right, far = results(model(nodes, arrays, {"far": np.array(limits.bits, dtype)}), arrays)
+    near = [(a, b) if b < limits.bits else (0, 0) for a, b in grid.tolist()]
+    np.testing.assert_array_equal(left, np.array([(a << b) & limits.max for a, b in near], dtype))
+    np.testing.assert_array_equal(right, np.array([a >> b for a, b in near], dtype))
+    assert not far.any()
+
+
+def test_signs_fill_what_is_shifted_out():
+    x, distance = np.array([-8, -8, 8, -1, 5], "int32"), np.array([1, 40, 40, -3, -1], "int32")
+    module = relax_module([(5,), (5,)], relax.op.right_shift, dtype="int32")
+    np.testing.assert_array_equal(tvm_rammer.compile(module)(x, distance), [-4, -1, 0, -1, 0])
+
+
+def test_the_text_for_a_gpu_lets_nan_through():
+    """CUDA's own functions give the number of two operands of which one is NaN."""
+
+    def graph(x, y):
+        return relax.op.add(relax.op.nn.relu(x), relax.op.minimum(relax.op.maximum(x, y), relax.const(2.0, "float32")))
+
+    module = relax_module([(16,), (16,)], graph)
+    got = run_all(plan(module, 4), {"x0": VALUES, "x1": OTHERS})
+    want = np.maximum(VALUES, 0) + np.minimum(np.maximum(VALUES, OTHERS), 2)
+    (sums,) = (array for name, array in got.items() if name not in ("x0", "x1"))
+    np.testing.assert_allclose(sums, want)

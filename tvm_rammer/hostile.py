@@ -1,0 +1,210 @@
+"""Arithmetic whose result is defined for every value: TVM's own drops NaN, and divides by whatever comes.
+
+A kernel is written, identified and measured with TVM's operators. What is done here comes after that, on the way to the
+code generator.
+
+    max, min    NaN where either is NaN, as in NumPy and ONNX Runtime
+    !=          true of NaN
+    /, %        of integers by 0: 0; the least integer by -1: itself, with the remainder 0
+    <<, >>      by as many bits as there are, by more, or by fewer than none: nothing is left but copies of the sign
+"""
+
+import math
+from collections.abc import Callable
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import Expr, TensorLoad
+
+
+def DefineArithmetic(kind: str) -> tvm.transform.Pass:
+    """Make the pass that calls `define_arithmetic` for every PrimFunc.
+
+    Parameters
+    ----------
+    kind : {"llvm", "cuda"}
+        Of the target.
+    """
+
+    @tvm.transform.module_pass(opt_level=0, name="DefineArithmetic")  # type: ignore[untyped-decorator]  # TVM's are
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        mod = mod.clone()
+        for var, func in mod.functions.items():
+            if isinstance(func, tirx.PrimFunc):
+                mod.update_func(var, define_arithmetic(func, kind))
+        return mod
+
+    return run
+
+
+def define_arithmetic(func: tirx.PrimFunc, kind: str) -> tirx.PrimFunc:
+    """Rewrite what is undefined, or drops NaN, for some values. What constants rule out stays as it is.
+
+    Parameters
+    ----------
+    func : tirx.PrimFunc
+        For a GPU, one that TVM has lowered up to its split of host and device: before that it knows reductions over
+        threads by their `max`, and cannot eliminate common subexpressions where there is a `Let`.
+    kind : {"llvm", "cuda"}
+        Of the target.
+    """
+    extreme = _extreme_on_gpu if kind == "cuda" else _extreme
+    rules: list[tuple[type, Callable[..., Expr]]] = [
+        (tirx.Max, extreme),
+        (tirx.Min, extreme),
+        (tirx.NE, _not_equal),
+        (tirx.Div, _quotient),
+        (tirx.FloorDiv, _quotient),
+        (tirx.Mod, _remainder),
+        (tirx.FloorMod, _remainder),
+        (tirx.LShift, _left_shift),
+        (tirx.RShift, _right_shift),
+    ]
+    return func.with_body(tvm_ffi.structural_map(func.body, rules, order="post"))
+
+
+def _extreme(node: tirx.Max | tirx.Min) -> Expr:
+    """On x86 and by LLVM's choice, the second operand remains where either is NaN: only the first needs a test.
+
+    That is a constant, or else what can be repeated at no cost; rather the first one, an accumulator, than an element:
+    LLVM takes exponential time for a chain of tests of the same number.
+    """
+    if not _is_float(node):
+        return node
+    first, second = node.a, node.b
+    if _is_number(second) or (not _is_plain(first) and _is_plain(second)):
+        first, second = second, first
+    chosen = type(node)(first, second)
+    return chosen if _is_number(first) else tirx.Select(equals_itself(first), chosen, first)
+
+
+def _is_plain(value: Expr) -> bool:
+    return _is_number(value) or isinstance(value, tirx.Var | TensorLoad)
+
+
+def _extreme_on_gpu(node: tirx.Max | tirx.Min) -> Expr:
+    """CUDA's functions give the number where one operand is NaN. TVM prints no choices between vectors: by element."""
+    if not _is_float(node):
+        return node
+    a, b = (node.b, node.a) if _is_number(node.b) else (node.a, node.b)
+    names = tirx.Var("a", a.ty), tirx.Var("b", b.ty)
+    always = _is_number(a)
+
+    def chosen(first: Expr, second: Expr) -> Expr:
+        better = first > second if isinstance(node, tirx.Max) else first < second
+        best = tirx.Select(better, first, second)
+        return best if always else tirx.Select(equals_itself(first), best, first)
+
+    lanes = range(_lanes(node))
+    each = [chosen(*(tirx.Shuffle([name], [lane]) for name in names)) for lane in lanes]
+    value = chosen(*names) if len(lanes) == 1 else tirx.Shuffle(each, list(lanes))
+    return tirx.Let(names[0], a, tirx.Let(names[1], b, value))
+
+
+def equals_itself(value: Expr) -> Expr:
+    """Whether a number is no NaN. TVM would take `value == value` for true; LLVM sees through this one.
+
+    Parameters
+    ----------
+    value : Expr
+        Of floating point, and computed twice.
+    """
+    dtype = str(value.ty.dtype)
+    bits = tirx.reinterpret(dtype.replace("bfloat", "uint").replace("float", "uint"), value)
+    return tirx.EQ(tirx.reinterpret(dtype, bits), value)
+
+
+def _not_equal(node: tirx.NE) -> Expr:
+    """In LLVM TVM's test is false of NaN, and it would make that test of a negated one for equality."""
+    if not _is_float(node.a):
+        return node
+    equal = tirx.EQ(node.a, node.b)
+    return tirx.Select(equal, _same(equal, False), _same(equal, True))
+
+
+def _quotient(node: tirx.Div | tirx.FloorDiv) -> Expr:
+    """By 0 it is 0 by 1. No choice is around the division: TVM would take its condition for known within."""
+    if not _may_fail(node):
+        return node
+    zero = _same(node.b, 0)
+    return type(node)(tirx.Select(tirx.EQ(node.b, zero), zero, node.a), _divisor(node))
+
+
+def _remainder(node: tirx.Mod | tirx.FloorMod) -> Expr:
+    """By 1, in the place of what it cannot be divided by: that is 0."""
+    return type(node)(node.a, _divisor(node)) if _may_fail(node) else node
+
+
+def _may_fail(node: tirx.Div | tirx.FloorDiv | tirx.Mod | tirx.FloorMod) -> bool:
+    divisor = _element(node.b)
+    return not _is_float(node) and not (isinstance(divisor, tirx.IntImm) and divisor.value not in (0, -1))
+
+
+def _divisor(node: tirx.Div | tirx.FloorDiv | tirx.Mod | tirx.FloorMod) -> Expr:
+    """The divisor, or 1 where the quotient by it is not defined."""
+    a, b = node.a, node.b
+    undefined = tirx.EQ(b, _same(b, 0))
+    if _scalar(b).startswith("int"):
+        # By its bits: TVM knows of no integer that is as small, and would take `a == least` for false.
+        is_least = tirx.EQ(a ^ _same(a, tirx.min_value(_scalar(a)).value), _same(a, 0))
+        undefined = tirx.Or(undefined, tirx.And(tirx.EQ(b, _same(b, -1)), is_least))
+    return tirx.Select(undefined, _same(b, 1), b)
+
+
+def _left_shift(node: tirx.LShift) -> Expr:
+    if _stays_within(node):
+        return node
+    return tirx.Select(_within(node.b), node, _same(node, 0))
+
+
+def _right_shift(node: tirx.RShift) -> Expr:
+    if _stays_within(node):
+        return node
+    if not _scalar(node).startswith("int"):
+        return tirx.Select(_within(node.b), node, _same(node, 0))
+    return node.a >> tirx.Select(_within(node.b), node.b, _same(node.b, _bits(node) - 1))
+
+
+def _stays_within(node: tirx.LShift | tirx.RShift) -> bool:
+    distance = _element(node.b)
+    return isinstance(distance, tirx.IntImm) and 0 <= distance.value < _bits(node)
+
+
+def _within(distance: Expr) -> Expr:
+    inside = distance < _same(distance, _bits(distance))
+    return tirx.And(distance >= _same(distance, 0), inside) if _scalar(distance).startswith("int") else inside
+
+
+def _same(like: Expr, number: float) -> Expr:
+    """A constant of an expression's type, which may be a vector."""
+    value = tirx.const(number, _scalar(like))
+    lanes = _lanes(like)
+    return value if lanes == 1 else tirx.Broadcast(value, lanes)
+
+
+def _lanes(value: Expr) -> int:
+    return int(str(value.ty.dtype).partition("x")[2] or 1)
+
+
+def _element(value: Expr) -> Expr:
+    return value.value if isinstance(value, tirx.Broadcast) else value
+
+
+def _is_number(value: Expr) -> bool:
+    """Whether it is a constant other than NaN."""
+    value = _element(value)
+    return isinstance(value, tirx.FloatImm) and not math.isnan(value.value)
+
+
+def _is_float(value: Expr) -> bool:
+    return _scalar(value).startswith(("float", "bfloat"))
+
+
+def _bits(value: Expr) -> int:
+    return int(_scalar(value).lstrip("uint"))
+
+
+def _scalar(value: Expr) -> str:
+    """The name of an expression's type, or of its elements' where it is a vector."""
+    return str(value.ty.dtype).partition("x")[0]

@@ -1,0 +1,872 @@
+; Made of workers.c by make_ir.py; do not edit. Source: fb0fd71074a7f8eb
+%struct.TVMFFIByteArray = type { ptr, i64 }
+%struct.Pool = type { i32, i64, ptr, ptr }
+%struct.cpu_set_t = type { [16 x i64] }
+%struct.TVMFFIAny = type { i32, i32, %union.anon }
+%union.anon = type { i64 }
+%struct.Polling = type { i32, i64 }
+%struct.Job = type { i32, i32, i32, ptr, ptr, [32 x i8], i32, [60 x i8], %struct.Bell, [128 x %struct.Lane] }
+%struct.Bell = type { i32, i32, i32, [52 x i8] }
+%struct.Lane = type { i64, [56 x i8] }
+%struct.__sigset_t = type { [16 x i64] }
+%struct.Helper = type { i32, ptr, i64, i64, i64, i64, i64, [8 x i8] }
+%struct.Waiter = type { %struct.Polling, i32, i32, i64 }
+%struct.Dl_info = type { ptr, ptr, ptr, ptr }
+%struct.timespec = type { i64, i64 }
+@rammer_pool.making = internal global i32 0, align 4
+@rammer_the_pool = weak global ptr null, align 8
+@NAME_BYTES = internal constant %struct.TVMFFIByteArray { ptr @NAME, i64 21 }, align 8
+@make_pool.pool = internal global %struct.Pool zeroinitializer, align 8
+@.str = private unnamed_addr constant [15 x i8] c"RAMMER_SPIN_US\00", align 1
+@.str.1 = private unnamed_addr constant [16 x i8] c"TVM_NUM_THREADS\00", align 1
+@.str.2 = private unnamed_addr constant [16 x i8] c"OMP_NUM_THREADS\00", align 1
+@NAME = internal constant [22 x i8] c"tvm_rammer.workers.v1\00", align 16
+define linkonce_odr hidden noundef i32 @rammer_give_pool(ptr noundef %0, ptr nocapture noundef readonly %1, i32 noundef %2, ptr nocapture noundef writeonly %3) {
+  %5 = icmp sgt i32 %2, 0
+  br i1 %5, label %6, label %13
+6:
+  %7 = load i32, ptr %1, align 8
+  %8 = icmp eq i32 %7, 1
+  br i1 %8, label %9, label %13
+9:
+  %10 = getelementptr inbounds i8, ptr %1, i64 8
+  %11 = load i64, ptr %10, align 8
+  %12 = trunc i64 %11 to i32
+  store i32 %12, ptr %0, align 8
+  br label %13
+13:
+  store i32 4, ptr %3, align 8
+  %14 = getelementptr inbounds i8, ptr %3, i64 4
+  store i32 0, ptr %14, align 4
+  %15 = getelementptr inbounds i8, ptr %3, i64 8
+  store ptr %0, ptr %15, align 8
+  ret i32 0
+}
+declare void @llvm.lifetime.start.p0(i64 immarg, ptr nocapture)
+declare void @llvm.lifetime.end.p0(i64 immarg, ptr nocapture)
+define linkonce_odr hidden ptr @rammer_pool(ptr nocapture noundef readonly %0) {
+  %2 = alloca %struct.cpu_set_t, align 8
+  %3 = alloca ptr, align 8
+  %4 = load atomic i64, ptr @rammer_the_pool seq_cst, align 8
+  %5 = icmp eq i64 %4, 0
+  br i1 %5, label %8, label %6
+6:
+  %7 = inttoptr i64 %4 to ptr
+  br label %61
+8:
+  %9 = atomicrmw xchg ptr @rammer_pool.making, i32 1 seq_cst, align 4
+  %10 = icmp eq i32 %9, 0
+  br i1 %10, label %13, label %11
+11:
+  %12 = tail call i32 @sched_yield()
+  br label %8
+13:
+  %14 = tail call fastcc ptr @find_pool()
+  %15 = icmp eq ptr %14, null
+  br i1 %15, label %16, label %58
+16:
+  %17 = tail call ptr @mmap(ptr noundef null, i64 noundef 142464, i32 noundef 3, i32 noundef 34, i32 noundef -1, i64 noundef 0)
+  %18 = icmp eq ptr %17, inttoptr (i64 -1 to ptr)
+  br i1 %18, label %32, label %19
+19:
+  %20 = tail call i32 @madvise(ptr noundef %17, i64 noundef 142464, i32 noundef 18)
+  %21 = icmp eq i32 %20, 0
+  tail call fastcc void @pin(ptr noundef readonly %0)
+  br i1 %21, label %22, label %33
+22:
+  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %2)
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(128) %2, i8 0, i64 128, i1 false)
+  %23 = call i32 @sched_getaffinity(i32 noundef 0, i64 noundef 128, ptr noundef nonnull %2)
+  %24 = icmp eq i32 %23, 0
+  br i1 %24, label %25, label %27
+25:
+  %26 = call i32 @__sched_cpucount(i64 noundef 128, ptr noundef nonnull %2)
+  br label %27
+27:
+  %28 = phi i32 [ %26, %25 ], [ 1, %22 ]
+  %29 = call fastcc i32 @setting(ptr noundef nonnull @.str.2, i32 noundef %28)
+  %30 = call fastcc i32 @setting(ptr noundef nonnull @.str.1, i32 noundef %29)
+  %31 = call noundef i32 @llvm.smin.i32(i32 %30, i32 %28)
+  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %2)
+  br label %33
+32:
+  tail call fastcc void @pin(ptr noundef readonly %0)
+  br label %33
+33:
+  %34 = phi i32 [ %31, %27 ], [ 1, %19 ], [ 1, %32 ]
+  %35 = call fastcc i32 @setting(ptr noundef nonnull @.str, i32 noundef 100)
+  %36 = sext i32 %35 to i64
+  %37 = mul nsw i64 %36, 1000
+  %38 = getelementptr inbounds i8, ptr %0, i64 8
+  %39 = load ptr, ptr %38, align 8
+  store i32 %34, ptr @make_pool.pool, align 8
+  store i64 %37, ptr getelementptr inbounds (i8, ptr @make_pool.pool, i64 8), align 8
+  store ptr %39, ptr getelementptr inbounds (i8, ptr @make_pool.pool, i64 16), align 8
+  store ptr %17, ptr getelementptr inbounds (i8, ptr @make_pool.pool, i64 24), align 8
+  call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %3)
+  store ptr null, ptr %3, align 8
+  %40 = icmp eq ptr @TVMFFIFunctionCreate, null
+  br i1 %40, label %56, label %41
+41:
+  %42 = getelementptr inbounds i8, ptr %0, i64 16
+  %43 = load ptr, ptr %42, align 8
+  %44 = call i32 @TVMFFIFunctionCreate(ptr noundef nonnull @make_pool.pool, ptr noundef %43, ptr noundef null, ptr noundef nonnull %3)
+  %45 = icmp eq i32 %44, 0
+  br i1 %45, label %46, label %56
+46:
+  %47 = load ptr, ptr %3, align 8
+  %48 = call i32 @TVMFFIFunctionSetGlobal(ptr noundef nonnull @NAME_BYTES, ptr noundef %47, i32 noundef 0)
+  %49 = icmp eq i32 %48, 0
+  br i1 %49, label %52, label %50
+50:
+  %51 = call fastcc ptr @find_pool()
+  br label %52
+52:
+  %53 = phi ptr [ %51, %50 ], [ @make_pool.pool, %46 ]
+  %54 = load ptr, ptr %3, align 8
+  %55 = call i32 @TVMFFIObjectDecRef(ptr noundef %54)
+  br label %56
+56:
+  %57 = phi ptr [ %53, %52 ], [ @make_pool.pool, %41 ], [ @make_pool.pool, %33 ]
+  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %3)
+  br label %58
+58:
+  %59 = phi ptr [ %14, %13 ], [ %57, %56 ]
+  %60 = ptrtoint ptr %59 to i64
+  store atomic i64 %60, ptr @rammer_the_pool seq_cst, align 8
+  store atomic i32 0, ptr @rammer_pool.making seq_cst, align 4
+  br label %61
+61:
+  %62 = phi ptr [ %7, %6 ], [ %59, %58 ]
+  ret ptr %62
+}
+declare i32 @sched_yield()
+define internal fastcc ptr @find_pool() unnamed_addr {
+  %1 = alloca ptr, align 8
+  %2 = alloca %struct.TVMFFIAny, align 8
+  call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %1)
+  store ptr null, ptr %1, align 8
+  call void @llvm.lifetime.start.p0(i64 16, ptr nonnull %2)
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(16) %2, i8 0, i64 16, i1 false)
+  %3 = icmp eq ptr @TVMFFIFunctionGetGlobal, null
+  br i1 %3, label %20, label %4
+4:
+  %5 = call i32 @TVMFFIFunctionGetGlobal(ptr noundef nonnull @NAME_BYTES, ptr noundef nonnull %1)
+  %6 = icmp eq i32 %5, 0
+  %7 = load ptr, ptr %1, align 8
+  %8 = icmp ne ptr %7, null
+  %9 = select i1 %6, i1 %8, i1 false
+  br i1 %9, label %10, label %20
+10:
+  %11 = call i32 @TVMFFIFunctionCall(ptr noundef nonnull %7, ptr noundef null, i32 noundef 0, ptr noundef nonnull %2)
+  %12 = icmp eq i32 %11, 0
+  br i1 %12, label %15, label %13
+13:
+  %14 = getelementptr inbounds i8, ptr %2, i64 8
+  store ptr null, ptr %14, align 8
+  br label %15
+15:
+  %16 = load ptr, ptr %1, align 8
+  %17 = call i32 @TVMFFIObjectDecRef(ptr noundef %16)
+  %18 = getelementptr inbounds i8, ptr %2, i64 8
+  %19 = load ptr, ptr %18, align 8
+  br label %20
+20:
+  %21 = phi ptr [ %19, %15 ], [ null, %4 ], [ null, %0 ]
+  call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %2)
+  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %1)
+  ret ptr %21
+}
+declare extern_weak i32 @TVMFFIFunctionCreate(ptr noundef, ptr noundef, ptr noundef, ptr noundef)
+declare extern_weak i32 @TVMFFIFunctionSetGlobal(ptr noundef, ptr noundef, i32 noundef)
+declare extern_weak i32 @TVMFFIObjectDecRef(ptr noundef)
+define linkonce_odr hidden void @rammer_ring(ptr noundef %0) {
+  %2 = getelementptr inbounds i8, ptr %0, i64 4
+  %3 = atomicrmw add ptr %2, i32 1 seq_cst, align 4
+  %4 = tail call i64 @rammer_futex(ptr noundef nonnull %2, i32 noundef 129, i32 noundef 2147483647)
+  ret void
+}
+define linkonce_odr hidden void @rammer_help(ptr noundef %0) {
+  %2 = alloca %struct.Polling, align 8
+  %3 = alloca i32, align 4
+  %4 = getelementptr inbounds i8, ptr %0, i64 8
+  %5 = load ptr, ptr %4, align 8
+  %6 = tail call fastcc i64 @take_stock(ptr noundef %0)
+  %7 = getelementptr inbounds i8, ptr %0, i64 32
+  store i64 5000000, ptr %7, align 32
+  %8 = getelementptr inbounds i8, ptr %5, i64 24
+  %9 = ptrtoint ptr %0 to i64
+  %10 = getelementptr inbounds i8, ptr %0, i64 24
+  %11 = getelementptr inbounds i8, ptr %5, i64 8
+  %12 = getelementptr inbounds i8, ptr %0, i64 40
+  %13 = getelementptr inbounds i8, ptr %0, i64 48
+  br label %14
+14:
+  %15 = load ptr, ptr %8, align 8
+  %16 = load atomic i32, ptr %15 seq_cst, align 64
+  %17 = load ptr, ptr %8, align 8
+  %18 = getelementptr inbounds i8, ptr %17, i64 192
+  %19 = ptrtoint ptr %18 to i64
+  %20 = sub i64 %9, %19
+  %21 = lshr exact i64 %20, 6
+  %22 = trunc i64 %21 to i32
+  %23 = add nsw i32 %22, 1
+  br label %24
+24:
+  %25 = phi i64 [ %41, %39 ], [ 0, %14 ]
+  %26 = phi i1 [ %40, %39 ], [ false, %14 ]
+  %27 = icmp eq i64 %25, 16
+  br i1 %27, label %42, label %28
+28:
+  %29 = load ptr, ptr %8, align 8
+  %30 = getelementptr inbounds i8, ptr %29, i64 8320
+  %31 = getelementptr inbounds [16 x %struct.Job], ptr %30, i64 0, i64 %25
+  call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %3)
+  %32 = call fastcc i32 @claim_any(ptr noundef nonnull %31, i32 noundef %23, ptr noundef nonnull %3)
+  %33 = icmp slt i32 %32, 0
+  br i1 %33, label %39, label %34
+34:
+  %35 = load i32, ptr %3, align 4
+  %36 = tail call fastcc i64 @take_part(ptr noundef nonnull %31, ptr noundef %0, i32 noundef %35, i32 noundef %32)
+  %37 = load i64, ptr %10, align 8
+  %38 = add nsw i64 %37, %36
+  store i64 %38, ptr %10, align 8
+  br label %39
+39:
+  %40 = phi i1 [ true, %34 ], [ %26, %28 ]
+  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %3)
+  %41 = add nuw nsw i64 %25, 1
+  br label %24
+42:
+  br i1 %26, label %43, label %56
+43:
+  %44 = tail call fastcc i64 @take_stock(ptr noundef %0)
+  %45 = load i64, ptr %7, align 32
+  %46 = icmp slt i64 %45, 0
+  br i1 %46, label %47, label %56
+47:
+  store i64 0, ptr %7, align 32
+  %48 = load i64, ptr %12, align 8
+  %49 = icmp eq i64 %48, 0
+  %50 = shl nsw i64 %48, 1
+  %51 = tail call i64 @llvm.smin.i64(i64 %50, i64 256000000)
+  %52 = select i1 %49, i64 4000000, i64 %51
+  store i64 %52, ptr %12, align 8
+  %53 = tail call fastcc i64 @now_ns()
+  %54 = load i64, ptr %12, align 8
+  %55 = add nsw i64 %54, %53
+  store atomic i64 %55, ptr %13 seq_cst, align 16
+  store atomic i32 2, ptr %0 seq_cst, align 64
+  br label %72
+56:
+  call void @llvm.lifetime.start.p0(i64 16, ptr nonnull %2)
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(16) %2, i8 0, i64 16, i1 false)
+  store atomic i32 1, ptr %0 seq_cst, align 64
+  br label %57
+57:
+  %58 = load ptr, ptr %8, align 8
+  %59 = load atomic i32, ptr %58 seq_cst, align 64
+  %60 = icmp eq i32 %59, %16
+  br i1 %60, label %62, label %61
+61:
+  store atomic i32 0, ptr %0 seq_cst, align 64
+  call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %2)
+  br label %84
+62:
+  %63 = load i64, ptr %11, align 8
+  %64 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %2, i64 noundef %63)
+  br i1 %64, label %57, label %65
+65:
+  store atomic i32 0, ptr %0 seq_cst, align 64
+  call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %2)
+  store atomic i32 2, ptr %0 seq_cst, align 64
+  %66 = load ptr, ptr %8, align 8
+  %67 = load atomic i32, ptr %66 seq_cst, align 64
+  %68 = icmp eq i32 %67, %16
+  br i1 %68, label %72, label %69
+69:
+  %70 = cmpxchg ptr %0, i32 2, i32 0 seq_cst seq_cst, align 64
+  %71 = extractvalue { i32, i1 } %70, 1
+  br i1 %71, label %84, label %72
+72:
+  %73 = tail call fastcc i64 @now_ns()
+  br label %74
+74:
+  %75 = load atomic i32, ptr %0 seq_cst, align 64
+  %76 = icmp eq i32 %75, 2
+  br i1 %76, label %77, label %79
+77:
+  %78 = tail call i64 @rammer_futex(ptr noundef nonnull %0, i32 noundef 128, i32 noundef 2)
+  br label %74
+79:
+  %80 = tail call fastcc i64 @now_ns()
+  %81 = sub i64 %80, %73
+  %82 = load i64, ptr %10, align 8
+  %83 = add nsw i64 %81, %82
+  store i64 %83, ptr %10, align 8
+  br label %84
+84:
+  br label %14
+}
+define internal fastcc i64 @take_stock(ptr nocapture noundef %0) unnamed_addr {
+  %2 = tail call fastcc i64 @clock_ns(i32 noundef 3)
+  %3 = tail call fastcc i64 @now_ns()
+  %4 = getelementptr inbounds i8, ptr %0, i64 16
+  %5 = load i64, ptr %4, align 16
+  %6 = sub nsw i64 %2, %5
+  %7 = getelementptr inbounds i8, ptr %0, i64 24
+  %8 = load i64, ptr %7, align 8
+  %9 = add i64 %6, %8
+  %10 = sub i64 %3, %9
+  store i64 %2, ptr %4, align 16
+  store i64 %3, ptr %7, align 8
+  %11 = shl nsw i64 %10, 1
+  %12 = sub nsw i64 %6, %11
+  %13 = getelementptr inbounds i8, ptr %0, i64 32
+  %14 = load i64, ptr %13, align 32
+  %15 = add nsw i64 %12, %14
+  store i64 %15, ptr %13, align 32
+  %16 = icmp sgt i64 %15, 5000000
+  br i1 %16, label %17, label %19
+17:
+  store i64 5000000, ptr %13, align 32
+  %18 = getelementptr inbounds i8, ptr %0, i64 40
+  store i64 0, ptr %18, align 8
+  br label %19
+19:
+  ret i64 %10
+}
+define linkonce_odr hidden void @rammer_run(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) {
+  %5 = alloca i64, align 8
+  %6 = alloca %struct.__sigset_t, align 8
+  %7 = alloca %struct.__sigset_t, align 8
+  %8 = tail call ptr @rammer_pool(ptr noundef %0)
+  %9 = add i32 %3, -129
+  %10 = icmp ult i32 %9, -127
+  br i1 %10, label %30, label %11
+11:
+  %12 = load i32, ptr %8, align 8
+  %13 = icmp slt i32 %12, 2
+  br i1 %13, label %30, label %14
+14:
+  %15 = getelementptr inbounds i8, ptr %8, i64 24
+  %16 = load ptr, ptr %15, align 8
+  %17 = getelementptr inbounds i8, ptr %16, i64 8320
+  br label %18
+18:
+  %19 = phi i64 [ %29, %28 ], [ 0, %14 ]
+  %20 = icmp eq i64 %19, 16
+  br i1 %20, label %30, label %21
+21:
+  %22 = getelementptr inbounds [16 x %struct.Job], ptr %17, i64 0, i64 %19
+  %23 = load atomic i32, ptr %22 seq_cst, align 64
+  %24 = icmp eq i32 %23, 0
+  br i1 %24, label %25, label %28
+25:
+  %26 = atomicrmw xchg ptr %22, i32 1 seq_cst, align 64
+  %27 = icmp eq i32 %26, 0
+  br i1 %27, label %32, label %28
+28:
+  %29 = add nuw nsw i64 %19, 1
+  br label %18
+30:
+  %31 = load ptr, ptr %0, align 8
+  tail call fastcc void @walk_alone(ptr noundef %31, ptr noundef %1, ptr noundef %2, i32 noundef %3)
+  br label %149
+32:
+  %33 = load ptr, ptr %0, align 8
+  %34 = getelementptr inbounds i8, ptr %22, i64 16
+  store ptr %33, ptr %34, align 16
+  %35 = getelementptr inbounds i8, ptr %22, i64 24
+  store ptr %1, ptr %35, align 8
+  %36 = getelementptr inbounds i8, ptr %22, i64 8
+  %37 = load i32, ptr %36, align 8
+  %38 = add i32 %37, 1
+  store i32 %38, ptr %36, align 8
+  %39 = getelementptr inbounds i8, ptr %22, i64 64
+  store atomic i32 %3, ptr %39 seq_cst, align 64
+  %40 = getelementptr inbounds i8, ptr %22, i64 192
+  %41 = zext nneg i32 %3 to i64
+  %42 = zext i32 %38 to i64
+  %43 = shl nuw i64 %42, 32
+  br label %44
+44:
+  %45 = phi i64 [ %148, %143 ], [ 0, %32 ]
+  %46 = icmp eq i64 %45, %41
+  br i1 %46, label %47, label %137
+47:
+  %48 = getelementptr inbounds i8, ptr %22, i64 4
+  store atomic i32 %3, ptr %48 seq_cst, align 4
+  %49 = load ptr, ptr %15, align 8
+  %50 = atomicrmw add ptr %49, i32 1 seq_cst, align 64
+  %51 = add nsw i32 %3, -1
+  %52 = load ptr, ptr %15, align 8
+  %53 = getelementptr inbounds i8, ptr %52, i64 64
+  %54 = load atomic i32, ptr %53 seq_cst, align 64
+  %55 = getelementptr inbounds i8, ptr %52, i64 192
+  %56 = sext i32 %54 to i64
+  br label %57
+57:
+  %58 = phi i64 [ %93, %91 ], [ 0, %47 ]
+  %59 = phi i32 [ %92, %91 ], [ %51, %47 ]
+  %60 = icmp slt i64 %58, %56
+  %61 = icmp sgt i32 %59, 0
+  %62 = select i1 %60, i1 %61, i1 false
+  br i1 %62, label %70, label %63
+63:
+  %64 = load i32, ptr %8, align 8
+  %65 = add nsw i32 %64, -1
+  %66 = icmp sgt i32 %64, 127
+  %67 = select i1 %66, i32 127, i32 %65
+  %68 = icmp slt i32 %54, %67
+  %69 = select i1 %61, i1 %68, i1 false
+  br i1 %69, label %94, label %134
+70:
+  %71 = getelementptr inbounds [127 x %struct.Helper], ptr %55, i64 0, i64 %58
+  %72 = load atomic i32, ptr %71 seq_cst, align 64
+  %73 = icmp eq i32 %72, 1
+  %74 = sext i1 %73 to i32
+  %75 = add nsw i32 %59, %74
+  %76 = getelementptr inbounds i8, ptr %71, i64 48
+  %77 = load atomic i64, ptr %76 seq_cst, align 16
+  %78 = icmp eq i32 %72, 2
+  br i1 %78, label %79, label %91
+79:
+  %80 = icmp eq i64 %77, 0
+  br i1 %80, label %84, label %81
+81:
+  %82 = tail call fastcc i64 @now_ns()
+  %83 = icmp slt i64 %82, %77
+  br i1 %83, label %91, label %84
+84:
+  %85 = cmpxchg ptr %71, i32 2, i32 0 seq_cst seq_cst, align 64
+  %86 = extractvalue { i32, i1 } %85, 1
+  br i1 %86, label %87, label %89
+87:
+  %88 = tail call i64 @rammer_futex(ptr noundef nonnull %71, i32 noundef 129, i32 noundef 1)
+  br label %89
+89:
+  %90 = add nsw i32 %59, -1
+  br label %91
+91:
+  %92 = phi i32 [ %90, %89 ], [ %75, %81 ], [ %75, %70 ]
+  %93 = add nuw nsw i64 %58, 1
+  br label %57
+94:
+  %95 = getelementptr inbounds i8, ptr %52, i64 128
+  %96 = atomicrmw xchg ptr %95, i32 1 seq_cst, align 64
+  %97 = icmp eq i32 %96, 0
+  br i1 %97, label %98, label %134
+98:
+  %99 = load atomic i32, ptr %53 seq_cst, align 64
+  %100 = getelementptr inbounds i8, ptr %8, i64 16
+  %101 = sext i32 %99 to i64
+  %102 = sext i32 %67 to i64
+  br label %103
+103:
+  %104 = phi i64 [ %130, %129 ], [ %101, %98 ]
+  %105 = phi i32 [ %132, %129 ], [ %59, %98 ]
+  %106 = icmp sgt i32 %105, 0
+  %107 = icmp slt i64 %104, %102
+  %108 = select i1 %106, i1 %107, i1 false
+  br i1 %108, label %109, label %133
+109:
+  %110 = load ptr, ptr %15, align 8
+  %111 = getelementptr inbounds i8, ptr %110, i64 192
+  %112 = getelementptr inbounds [127 x %struct.Helper], ptr %111, i64 0, i64 %104
+  %113 = getelementptr inbounds i8, ptr %112, i64 8
+  store ptr %8, ptr %113, align 8
+  call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %5)
+  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %6)
+  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %7)
+  %114 = call i32 @sigfillset(ptr noundef nonnull %6)
+  %115 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %6, ptr noundef nonnull %7)
+  %116 = load ptr, ptr %100, align 8
+  %117 = call i32 @pthread_create(ptr noundef nonnull %5, ptr noundef null, ptr noundef %116, ptr noundef nonnull %112)
+  %118 = icmp eq i32 %117, 0
+  br i1 %118, label %119, label %126
+119:
+  %120 = load i64, ptr %5, align 8
+  %121 = call i32 @pthread_detach(i64 noundef %120)
+  %122 = load ptr, ptr %15, align 8
+  %123 = getelementptr inbounds i8, ptr %122, i64 64
+  %124 = add nsw i64 %104, 1
+  %125 = trunc nsw i64 %124 to i32
+  store atomic i32 %125, ptr %123 seq_cst, align 64
+  br label %129
+126:
+  %127 = add nsw i64 %104, 1
+  %128 = trunc nsw i64 %127 to i32
+  store i32 %128, ptr %8, align 8
+  br label %129
+129:
+  %130 = phi i64 [ %124, %119 ], [ %127, %126 ]
+  %131 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %7, ptr noundef null)
+  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %7)
+  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %6)
+  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %5)
+  %132 = add nsw i32 %105, -1
+  br label %103
+133:
+  store atomic i32 0, ptr %95 seq_cst, align 64
+  br label %134
+134:
+  %135 = load i32, ptr %2, align 4
+  %136 = call fastcc i64 @take_part(ptr noundef nonnull %22, ptr noundef null, i32 noundef 0, i32 noundef %135)
+  store atomic i32 0, ptr %48 seq_cst, align 4
+  store atomic i32 0, ptr %22 seq_cst, align 64
+  br label %149
+137:
+  %138 = icmp eq i64 %45, 0
+  br i1 %138, label %143, label %139
+139:
+  %140 = getelementptr inbounds i32, ptr %2, i64 %45
+  %141 = load i32, ptr %140, align 4
+  %142 = add nsw i32 %141, 2
+  br label %143
+143:
+  %144 = phi i32 [ %142, %139 ], [ 1, %137 ]
+  %145 = getelementptr inbounds [128 x %struct.Lane], ptr %40, i64 0, i64 %45
+  %146 = zext i32 %144 to i64
+  %147 = or disjoint i64 %43, %146
+  store atomic i64 %147, ptr %145 seq_cst, align 64
+  %148 = add nuw nsw i64 %45, 1
+  br label %44
+149:
+  ret void
+}
+define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) unnamed_addr {
+  %5 = alloca %struct.Bell, align 64
+  call void @llvm.lifetime.start.p0(i64 64, ptr nonnull %5)
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 dereferenceable(64) %5, i8 0, i64 64, i1 false)
+  %6 = getelementptr inbounds i8, ptr %5, i64 8
+  store i32 1, ptr %6, align 8
+  %7 = zext i32 %3 to i64
+  %8 = tail call ptr @llvm.stacksave.p0()
+  %9 = alloca i32, i64 %7, align 16
+  %10 = tail call i32 @llvm.smax.i32(i32 %3, i32 0)
+  %11 = zext nneg i32 %10 to i64
+  br label %12
+12:
+  %13 = phi i64 [ %19, %15 ], [ 0, %4 ]
+  %14 = icmp eq i64 %13, %11
+  br i1 %14, label %20, label %15
+15:
+  %16 = getelementptr inbounds i32, ptr %2, i64 %13
+  %17 = load i32, ptr %16, align 4
+  %18 = getelementptr inbounds i32, ptr %9, i64 %13
+  store i32 %17, ptr %18, align 4
+  %19 = add nuw nsw i64 %13, 1
+  br label %12
+20:
+  %21 = phi i32 [ %36, %35 ], [ %3, %12 ]
+  %22 = phi i32 [ %38, %35 ], [ 0, %12 ]
+  %23 = icmp eq i32 %21, 0
+  br i1 %23, label %24, label %25
+24:
+  call void @llvm.stackrestore.p0(ptr %8)
+  call void @llvm.lifetime.end.p0(i64 64, ptr nonnull %5)
+  ret void
+25:
+  %26 = sext i32 %22 to i64
+  %27 = getelementptr inbounds i32, ptr %9, i64 %26
+  %28 = load i32, ptr %27, align 4
+  %29 = icmp slt i32 %28, 0
+  br i1 %29, label %35, label %30
+30:
+  %31 = call i32 %0(ptr noundef %1, i32 noundef %22, ptr noundef nonnull %27, ptr noundef nonnull %5)
+  %32 = load i32, ptr %27, align 4
+  %33 = ashr i32 %32, 31
+  %34 = add i32 %33, %21
+  br label %35
+35:
+  %36 = phi i32 [ %21, %25 ], [ %34, %30 ]
+  %37 = add nsw i32 %22, 1
+  %38 = srem i32 %37, %3
+  br label %20
+}
+define internal fastcc i64 @take_part(ptr noundef %0, ptr noundef %1, i32 noundef %2, i32 noundef %3) unnamed_addr {
+  %5 = alloca i32, align 4
+  %6 = alloca %struct.Waiter, align 8
+  %7 = alloca i32, align 4
+  store i32 %2, ptr %5, align 4
+  call void @llvm.lifetime.start.p0(i64 32, ptr nonnull %6)
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(32) %6, i8 0, i64 32, i1 false)
+  %8 = getelementptr inbounds i8, ptr %0, i64 4
+  %9 = load atomic i32, ptr %8 seq_cst, align 4
+  %10 = getelementptr inbounds i8, ptr %0, i64 128
+  %11 = getelementptr inbounds i8, ptr %0, i64 136
+  %12 = atomicrmw add ptr %11, i32 1 seq_cst, align 8
+  %13 = getelementptr inbounds i8, ptr %0, i64 16
+  %14 = getelementptr inbounds i8, ptr %0, i64 24
+  %15 = getelementptr inbounds i8, ptr %0, i64 192
+  %16 = getelementptr inbounds i8, ptr %0, i64 8
+  %17 = getelementptr inbounds i8, ptr %6, i64 16
+  %18 = getelementptr inbounds i8, ptr %0, i64 64
+  %19 = icmp eq ptr %1, null
+  %20 = add nsw i32 %9, 1
+  %21 = getelementptr inbounds i8, ptr %0, i64 132
+  %22 = getelementptr inbounds i8, ptr %6, i64 20
+  %23 = getelementptr inbounds i8, ptr %6, i64 24
+  %24 = icmp ne ptr %1, null
+  br label %25
+25:
+  %26 = phi i1 [ true, %4 ], [ %96, %95 ]
+  %27 = phi i32 [ %3, %4 ], [ %89, %95 ]
+  br i1 %26, label %28, label %97
+28:
+  call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %7)
+  store i32 %27, ptr %7, align 4
+  %29 = icmp sgt i32 %27, -1
+  br i1 %29, label %30, label %60
+30:
+  %31 = load ptr, ptr %13, align 16
+  %32 = load ptr, ptr %14, align 8
+  %33 = load i32, ptr %5, align 4
+  %34 = call i32 %31(ptr noundef %32, i32 noundef %33, ptr noundef nonnull %7, ptr noundef nonnull %10)
+  %35 = load i32, ptr %7, align 4
+  %36 = icmp slt i32 %35, 0
+  %37 = add nsw i32 %35, 2
+  %38 = select i1 %36, i32 0, i32 %37
+  %39 = sext i32 %33 to i64
+  %40 = getelementptr inbounds [128 x %struct.Lane], ptr %15, i64 0, i64 %39
+  %41 = load i32, ptr %16, align 8
+  %42 = zext i32 %41 to i64
+  %43 = shl nuw i64 %42, 32
+  %44 = zext i32 %38 to i64
+  %45 = or disjoint i64 %43, %44
+  store atomic i64 %45, ptr %40 seq_cst, align 64
+  %46 = icmp eq i32 %35, %27
+  br i1 %46, label %60, label %47
+47:
+  %48 = load i32, ptr %17, align 8
+  %49 = icmp eq i32 %48, 0
+  br i1 %49, label %53, label %50
+50:
+  %51 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
+  %52 = load i32, ptr %7, align 4
+  br label %53
+53:
+  %54 = phi i32 [ %35, %47 ], [ %52, %50 ]
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
+  %55 = icmp slt i32 %54, 0
+  br i1 %55, label %56, label %86
+56:
+  %57 = atomicrmw sub ptr %18, i32 1 seq_cst, align 64
+  %58 = icmp eq i32 %57, 1
+  br i1 %58, label %59, label %86
+59:
+  call fastcc void @ring_if_heard(ptr noundef nonnull %10)
+  br label %86
+60:
+  br i1 %19, label %65, label %61
+61:
+  %62 = call fastcc i64 @take_stock(ptr noundef nonnull %1)
+  %63 = icmp sgt i64 %62, 500000
+  br i1 %63, label %64, label %65
+64:
+  call fastcc void @ring_if_heard(ptr noundef nonnull %10)
+  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %7)
+  br label %97
+65:
+  %66 = load i32, ptr %17, align 8
+  %67 = icmp sgt i32 %66, 1
+  br i1 %67, label %68, label %70
+68:
+  %69 = add nsw i32 %66, -1
+  store i32 %69, ptr %17, align 8
+  br label %86
+70:
+  %71 = icmp eq i32 %66, 1
+  br i1 %71, label %72, label %81
+72:
+  %73 = call fastcc i64 @now_ns()
+  %74 = load i32, ptr %22, align 4
+  %75 = call i64 @rammer_futex(ptr noundef nonnull %21, i32 noundef 128, i32 noundef %74)
+  %76 = call fastcc i64 @now_ns()
+  %77 = sub i64 %76, %73
+  %78 = load i64, ptr %23, align 8
+  %79 = add nsw i64 %77, %78
+  store i64 %79, ptr %23, align 8
+  %80 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
+  br label %86
+81:
+  %82 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %6, i64 noundef 200000)
+  br i1 %82, label %86, label %83
+83:
+  %84 = atomicrmw add ptr %10, i32 1 seq_cst, align 64
+  store i32 %20, ptr %17, align 8
+  %85 = load atomic i32, ptr %21 seq_cst, align 4
+  store i32 %85, ptr %22, align 4
+  br label %86
+86:
+  %87 = load i32, ptr %5, align 4
+  %88 = add nsw i32 %87, 1
+  %89 = call fastcc i32 @claim_any(ptr noundef %0, i32 noundef %88, ptr noundef nonnull %5)
+  %90 = icmp sgt i32 %89, -1
+  %91 = or i1 %90, %24
+  br i1 %91, label %95, label %92
+92:
+  %93 = load atomic i32, ptr %18 seq_cst, align 64
+  %94 = icmp ne i32 %93, 0
+  br label %95
+95:
+  %96 = phi i1 [ %90, %86 ], [ %94, %92 ]
+  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %7)
+  br label %25
+97:
+  %98 = load i32, ptr %17, align 8
+  %99 = icmp eq i32 %98, 0
+  br i1 %99, label %102, label %100
+100:
+  %101 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
+  br label %102
+102:
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
+  %103 = atomicrmw sub ptr %11, i32 1 seq_cst, align 8
+  %104 = load i64, ptr %23, align 8
+  call void @llvm.lifetime.end.p0(i64 32, ptr nonnull %6)
+  ret i64 %104
+}
+declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
+declare extern_weak i32 @TVMFFIFunctionGetGlobal(ptr noundef, ptr noundef)
+declare extern_weak i32 @TVMFFIFunctionCall(ptr noundef, ptr noundef, i32 noundef, ptr noundef)
+declare ptr @mmap(ptr noundef, i64 noundef, i32 noundef, i32 noundef, i32 noundef, i64 noundef)
+declare i32 @madvise(ptr noundef, i64 noundef, i32 noundef)
+define internal fastcc void @pin(ptr nocapture noundef readonly %0) unnamed_addr {
+  %2 = alloca %struct.Dl_info, align 8
+  call void @llvm.lifetime.start.p0(i64 32, ptr nonnull %2)
+  %3 = getelementptr inbounds i8, ptr %0, i64 8
+  %4 = load ptr, ptr %3, align 8
+  %5 = call i32 @dladdr(ptr noundef %4, ptr noundef nonnull %2)
+  %6 = icmp eq i32 %5, 0
+  br i1 %6, label %10, label %7
+7:
+  %8 = load ptr, ptr %2, align 8
+  %9 = call ptr @dlopen(ptr noundef %8, i32 noundef 4102)
+  br label %10
+10:
+  call void @llvm.lifetime.end.p0(i64 32, ptr nonnull %2)
+  ret void
+}
+define internal fastcc noundef i32 @setting(ptr nocapture noundef readonly %0, i32 noundef %1) unnamed_addr {
+  %3 = tail call ptr @getenv(ptr noundef %0)
+  %4 = icmp eq ptr %3, null
+  br i1 %4, label %10, label %5
+5:
+  %6 = tail call i32 @atoi(ptr nocapture noundef nonnull %3)
+  %7 = freeze i32 %6
+  %8 = icmp sgt i32 %7, 0
+  %9 = select i1 %8, i32 %7, i32 %1
+  br label %10
+10:
+  %11 = phi i32 [ %1, %2 ], [ %9, %5 ]
+  ret i32 %11
+}
+declare i32 @dladdr(ptr noundef, ptr noundef)
+declare ptr @dlopen(ptr noundef, i32 noundef)
+declare i32 @sched_getaffinity(i32 noundef, i64 noundef, ptr noundef)
+declare i32 @__sched_cpucount(i64 noundef, ptr noundef)
+declare noundef ptr @getenv(ptr nocapture noundef)
+declare i32 @atoi(ptr nocapture noundef)
+define internal fastcc i64 @clock_ns(i32 noundef %0) unnamed_addr {
+  %2 = alloca %struct.timespec, align 8
+  call void @llvm.lifetime.start.p0(i64 16, ptr nonnull %2)
+  %3 = call i32 @clock_gettime(i32 noundef %0, ptr noundef nonnull %2)
+  %4 = load i64, ptr %2, align 8
+  %5 = mul nsw i64 %4, 1000000000
+  %6 = getelementptr inbounds i8, ptr %2, i64 8
+  %7 = load i64, ptr %6, align 8
+  %8 = add nsw i64 %5, %7
+  call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %2)
+  ret i64 %8
+}
+define internal fastcc i64 @now_ns() unnamed_addr {
+  %1 = tail call fastcc i64 @clock_ns(i32 noundef 1)
+  ret i64 %1
+}
+declare i32 @clock_gettime(i32 noundef, ptr noundef)
+define internal fastcc i32 @claim_any(ptr nocapture noundef %0, i32 noundef %1, ptr nocapture noundef writeonly %2) unnamed_addr {
+  %4 = getelementptr inbounds i8, ptr %0, i64 4
+  %5 = load atomic i32, ptr %4 seq_cst, align 4
+  %6 = getelementptr inbounds i8, ptr %0, i64 192
+  %7 = tail call i32 @llvm.smax.i32(i32 %5, i32 0)
+  br label %8
+8:
+  %9 = phi i32 [ 0, %3 ], [ %30, %29 ]
+  %10 = icmp eq i32 %9, %7
+  br i1 %10, label %31, label %11
+11:
+  %12 = add nsw i32 %9, %1
+  %13 = srem i32 %12, %5
+  store i32 %13, ptr %2, align 4
+  %14 = sext i32 %13 to i64
+  %15 = getelementptr inbounds [128 x %struct.Lane], ptr %6, i64 0, i64 %14
+  %16 = load atomic i64, ptr %15 seq_cst, align 64
+  %17 = and i64 %16, 4294967294
+  %18 = icmp eq i64 %17, 0
+  br i1 %18, label %29, label %19
+19:
+  %20 = and i64 %16, -4294967296
+  %21 = or disjoint i64 %20, 1
+  %22 = cmpxchg ptr %15, i64 %16, i64 %21 seq_cst seq_cst, align 64
+  %23 = extractvalue { i64, i1 } %22, 1
+  %24 = extractvalue { i64, i1 } %22, 0
+  %25 = trunc i64 %24 to i32
+  %26 = add i32 %25, -2
+  %27 = icmp sgt i32 %26, -1
+  %28 = select i1 %23, i1 %27, i1 false
+  br i1 %28, label %31, label %29
+29:
+  %30 = add nuw i32 %9, 1
+  br label %8
+31:
+  %32 = phi i32 [ -1, %8 ], [ %26, %19 ]
+  ret i32 %32
+}
+define internal fastcc zeroext i1 @poll_on(ptr nocapture noundef %0, i64 noundef %1) unnamed_addr {
+  tail call void @rammer_pause()
+  %3 = load i32, ptr %0, align 8
+  %4 = add nsw i32 %3, 1
+  store i32 %4, ptr %0, align 8
+  %5 = and i32 %4, 63
+  %6 = icmp eq i32 %5, 0
+  br i1 %6, label %7, label %17
+7:
+  %8 = tail call fastcc i64 @now_ns()
+  %9 = getelementptr inbounds i8, ptr %0, i64 8
+  %10 = load i64, ptr %9, align 8
+  %11 = icmp eq i64 %10, 0
+  br i1 %11, label %12, label %13
+12:
+  store i64 %8, ptr %9, align 8
+  br label %13
+13:
+  %14 = phi i64 [ %8, %12 ], [ %10, %7 ]
+  %15 = sub nsw i64 %8, %14
+  %16 = icmp slt i64 %15, %1
+  br label %17
+17:
+  %18 = phi i1 [ %16, %13 ], [ true, %2 ]
+  ret i1 %18
+}
+declare ptr @llvm.stacksave.p0()
+declare void @llvm.stackrestore.p0(ptr)
+declare i32 @sigfillset(ptr noundef)
+declare i32 @pthread_sigmask(i32 noundef, ptr noundef, ptr noundef)
+declare i32 @pthread_create(ptr noundef, ptr noundef, ptr noundef, ptr noundef)
+declare i32 @pthread_detach(i64 noundef)
+define internal fastcc void @ring_if_heard(ptr noundef %0) unnamed_addr {
+  %2 = load atomic i32, ptr %0 seq_cst, align 64
+  %3 = icmp eq i32 %2, 0
+  br i1 %3, label %5, label %4
+4:
+  tail call void @rammer_ring(ptr noundef nonnull %0)
+  br label %5
+5:
+  ret void
+}
+declare i32 @llvm.smin.i32(i32, i32)
+declare i32 @llvm.smax.i32(i32, i32)
+declare i64 @llvm.smin.i64(i64, i64)

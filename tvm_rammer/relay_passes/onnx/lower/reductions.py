@@ -1,0 +1,81 @@
+"""Reductions: of truth values, of infinities, and along no axis at all."""
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from ..emit import Emitter, NodeView
+from .elementwise import element
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
+_OF_ONE = {"ReduceSumSquare": "Mul", "ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceLogSum": "Log"}
+"""What reductions make of a single element, where that is another one."""
+
+
+def _reduce(node: NodeView, emit: Emitter) -> Emitter | None:
+    if _has_no_axes(node):
+        return _of_each_element(node, emit)
+    if node.node.op_type in ("ReduceMax", "ReduceMin") and element(node, 0) == TensorProto.BOOL:
+        return _of_truth_values(node, emit)
+    if node.node.op_type == "ReduceLogSumExp" and element(node, 0) in _FLOATS:
+        return _log_sum_exp(node, emit)
+    return None
+
+
+def _has_no_axes(node: NodeView) -> bool:
+    """Whether a node says that nothing is to be reduced: no axes does not mean all of them then."""
+    axes = node.array(1)
+    return bool(node.attribute("noop_with_empty_axes", 0)) and (
+        not node.input(1) or (axes is not None and not axes.size)
+    )
+
+
+def _of_each_element(node: NodeView, emit: Emitter) -> Emitter:
+    """TVM's frontend would return the elements as they are."""
+    kind = _OF_ONE.get(node.node.op_type, "Identity")
+    operands = [node.input(0)] * (2 if kind == "Mul" else 1)
+    emit.last(kind, *operands, outputs=node.node.output)
+    return emit
+
+
+def _of_truth_values(node: NodeView, emit: Emitter) -> Emitter:
+    """The largest or smallest truth value, as a number."""
+    number = emit("Cast", node.input(0), to=TensorProto.UINT8)
+    reduced = emit(node.node.op_type, number, *list(node.node.input)[1:], **_attributes(node))
+    emit.last("Cast", reduced, outputs=node.node.output, to=TensorProto.BOOL)
+    return emit
+
+
+def _log_sum_exp(node: NodeView, emit: Emitter) -> Emitter:
+    """The largest element is taken out of the sum, unless it is infinite: infinity less infinity is no number."""
+    x, axes, attributes = node.input(0), list(node.node.input)[1:], _attributes(node)
+    attributes.pop("keepdims", None)
+    largest = emit("ReduceMax", x, *axes, **attributes, keepdims=1)
+    finite = emit("Less", emit("Abs", largest), emit.number(float("inf")))
+    largest = emit("Where", finite, largest, emit.number(0.0))
+    powers = emit("Exp", emit("Sub", x, largest))
+    value = emit("Add", emit("Log", _sum(emit, powers, axes, attributes)), largest)
+    if node.attribute("keepdims", 1):
+        emit.name(value, node.output)
+    else:  # of an axis with one element
+        emit.last("ReduceMax", value, *axes, outputs=node.node.output, **attributes, keepdims=0)
+    return emit
+
+
+def _sum(emit: Emitter, value: str, axes: list[str], attributes: dict[str, object]) -> str:
+    """ReduceSum has had its axes as an input since opset 13, the other reductions since 18."""
+    listed = attributes.get("axes")
+    if listed is None or emit.opset < 13:
+        return emit("ReduceSum", value, *axes, **attributes, keepdims=1)
+    rest = {name: given for name, given in attributes.items() if name != "axes"}
+    return emit("ReduceSum", value, emit.constant(np.array(listed, np.int64)), **rest, keepdims=1)
+
+
+def _attributes(node: NodeView) -> dict[str, object]:
+    return {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
+
+
+REDUCTIONS = {
+    ("", f"Reduce{kind}"): _reduce
+    for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+}
+"""By domain and name."""

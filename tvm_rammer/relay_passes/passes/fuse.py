@@ -1,0 +1,89 @@
+"""TVM's FuseOps, in a time that grows with the number of operators.
+
+For each operator FuseOps walks to the operator in which all uses of its result meet again, before it looks whether the
+two can be fused. In a recurrent layer the uses of a state meet at the end of the model, so the walks are as long as the
+model. A result that a product, a convolution or something opaque reads is fused with nothing that comes after it. Here
+such a result is an output of its dataflow block while FuseOps runs: then it does not walk, and fuses the same.
+"""
+
+import tvm
+from tvm import relax, tirx
+from tvm.ir import Call
+
+from ..bindings import body_blocks, is_call, leaves, rebuild, result_of, rewrite_functions, substitute
+from ..module_pass import module_pass
+from .bound_chains import OPAQUE
+
+MAX_DEPTH = 32
+"""Operators that are fused into one function at most."""
+
+_INTO_RESULT = 4
+"""TVM's `op_pattern` of products and convolutions: only what comes after them is fused with them."""
+
+
+def Fuse() -> tvm.transform.Pass:
+    """Make the pass: FuseOps, at most `MAX_DEPTH` deep.
+
+    TVM's own limit of 256 makes functions of thousands of characters in their names alone.
+    """
+
+    @module_pass("RammerFuse")
+    def run(mod: tvm.IRModule, ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        key = "relax.FuseOps.max_depth"
+        config = {**ctx.config, key: min(int(ctx.config.get(key, MAX_DEPTH)), MAX_DEPTH)}
+        marked = rewrite_functions(mod, lambda func: _with_outputs(mod, func))
+        with tvm.transform.PassContext(ctx.opt_level, ctx.required_pass, ctx.disabled_pass, ctx.instruments, config):
+            fused = relax.transform.FuseOps()(marked)
+        return rewrite_functions(fused, _without_outputs)
+
+    return run
+
+
+def _with_outputs(mod: tvm.IRModule, func: relax.Function) -> relax.Function | None:
+    """The function, in which what is read by operators that fuse with no producer is an output of its block."""
+    unfused = {
+        leaf
+        for block in body_blocks(func)
+        for binding in block.bindings
+        if _fuses_with_no_producer(mod, binding.value)
+        for leaf in leaves(binding.value)
+        if isinstance(leaf, relax.DataflowVar)
+    }
+    return _renamed(func, {var: relax.Var(var.name, var.ty) for var in unfused})
+
+
+def _fuses_with_no_producer(mod: tvm.IRModule, value: relax.Expr) -> bool:
+    if not is_call(value, ("relax.call_tir",)):
+        return isinstance(value, Call)
+    callee = mod[value.args[0]]
+    return isinstance(callee, tirx.PrimFunc) and int(callee.attrs.get("op_pattern", OPAQUE)) in (_INTO_RESULT, OPAQUE)
+
+
+def _without_outputs(func: relax.Function) -> relax.Function | None:
+    """The function, in which only what is read outside of its block is an output."""
+    blocks = body_blocks(func)
+    outside = set(leaves(result_of(func)))
+    inside: dict[relax.Var, int] = {}
+    for number, block in enumerate(blocks):
+        for binding in block.bindings:
+            outside.update(leaf for leaf in leaves(binding.value) if inside.get(leaf, number) != number)
+            if isinstance(block, relax.DataflowBlock) and not isinstance(binding.var, relax.DataflowVar):
+                inside[binding.var] = number
+    return _renamed(func, {var: relax.DataflowVar(var.name, var.ty) for var in inside if var not in outside})
+
+
+def _renamed(func: relax.Function, names: dict[relax.Expr, relax.Expr]) -> relax.Function | None:
+    """The function with other Vars; None where there are none."""
+    if not names:
+        return None
+    blocks = []
+    for block in body_blocks(func):
+        bindings = []
+        for binding in block.bindings:
+            var, value = names.get(binding.var, binding.var), substitute(binding.value, names)
+            if isinstance(binding, relax.MatchCast):
+                bindings.append(relax.MatchCast(var, value, binding.ty))
+            else:
+                bindings.append(relax.VarBinding(var, value))
+        blocks.append((isinstance(block, relax.DataflowBlock), bindings))
+    return rebuild(func, blocks)
