@@ -18,6 +18,14 @@ def test_messages_appear_from_their_level_on(monkeypatch, capsys):
     assert capsys.readouterr().err == "rammer: shown\n"
 
 
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_dump_that_cannot_be_written_is_said_and_stops_nothing(place, monkeypatch, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RAMMER_DUMP", str(tmp_path / place))
+    debug.dump("a.txt", lambda: "text")
+    assert "cannot write a.txt to RAMMER_DUMP=" in capsys.readouterr().err
+
+
 def test_dumps_are_made_only_where_they_are_wanted(monkeypatch, tmp_path):
     monkeypatch.delenv("RAMMER_DUMP", raising=False)
     debug.dump("a.txt", lambda: pytest.fail("nobody asked for it"))

@@ -21,12 +21,20 @@ def say(at: int, message: str) -> None:
 
 
 def dump(name: str, text: Callable[[], str]) -> None:
-    """Write what `text` returns to the file `name` in the folder `RAMMER_DUMP`, where that is set."""
+    """Write what `text` returns to the file `name` in the folder `RAMMER_DUMP`, where that is set.
+
+    Where it cannot be written, a line on standard error says so: the compilation goes on.
+    """
     folder = os.environ.get("RAMMER_DUMP")
-    if folder:
-        path = pathlib.Path(folder)
+    if not folder:
+        return
+    path = pathlib.Path(folder)
+    try:
         path.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(text(), encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or error
+        say(0, f"cannot write {name} to RAMMER_DUMP={folder!r}: {reason}; name a folder that can be written")
 
 
 def cache_folder() -> pathlib.Path:

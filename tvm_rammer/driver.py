@@ -133,8 +133,11 @@ def _compile(
     explore: int,
     concurrency: int,
 ) -> RammerModule:
-    if explore < 0 or concurrency < 1:
-        raise ModelError(f"explore is {explore} and concurrency {concurrency}; give at least 0 and at least 1")
+    for name, number, least in (("explore", explore, 0), ("concurrency", concurrency, 1)):
+        if not isinstance(number, int) or number < least:
+            raise ModelError(f"{name} is {number!r}; give an integer, at least {least}")
+    if record.options is not None and not isinstance(record.options, PolicyOptions):
+        raise ModelError(f"options is {record.options!r}; give a tvm_rammer.wavefront.PolicyOptions")
     with guarded(mod):
         return _stages(mod, inputs, record, tuning_logs, explore, concurrency)
 

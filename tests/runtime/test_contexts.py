@@ -95,7 +95,15 @@ def test_eighty_thousand_calls(name):
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"), [({"concurrency": 0}, "concurrency 0"), ({"explore": -1}, "explore is -1")]
+    ("asked", "message"),
+    [
+        ({"concurrency": 0}, "concurrency is 0; give an integer, at least 1"),
+        ({"concurrency": "all"}, "concurrency is 'all'"),
+        ({"explore": -1}, "explore is -1"),
+        ({"explore": 1.5}, "explore is 1.5"),
+        ({"options": {"beam": 3}}, "options is {'beam': 3}; give a"),
+        ({"shapes": [1, 8]}, r"shapes is \[1, 8\]; give a mapping"),
+    ],
 )
 def test_impossible_numbers_are_refused(asked, message):
     with pytest.raises(ModelError, match=message):

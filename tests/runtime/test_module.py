@@ -166,6 +166,20 @@ def test_an_exported_library_runs_in_plain_tvm(module, arrays, want, tmp_path):
 def test_a_library_in_a_folder_that_does_not_exist_is_an_error(module, tmp_path):
     with pytest.raises(ToolError, match="a folder that exists"):
         module.export_library(tmp_path / "nowhere" / "model.so")
+    with pytest.raises(ToolError, match=r"does not end in \.so"):
+        module.export_library(tmp_path / "model")
+
+
+def test_a_library_that_cannot_be_linked_leaves_what_was_there(module, tmp_path, monkeypatch):
+    old = tmp_path / "model.so"
+    old.write_text("the library of before")
+    monkeypatch.setenv("CXX", "false")
+    monkeypatch.setattr("tvm_rammer.runtime.module.cc.get_cc", lambda: "false")
+    monkeypatch.setattr("tvm.support.cc.get_cc", lambda: "false")
+    with pytest.raises(ToolError, match="cannot link the library"):
+        module.export_library(old)
+    assert [p.name for p in tmp_path.iterdir()] == ["model.so"]
+    assert old.read_text() == "the library of before"
 
 
 def test_a_library_without_a_c_compiler_is_an_error(module, tmp_path, monkeypatch):

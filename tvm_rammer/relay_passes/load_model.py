@@ -1,6 +1,7 @@
 """Load a model of any of the supported kinds as a Relax module of static shapes."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import tvm
@@ -33,6 +34,10 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
     ModelError
         The model cannot be read or imported.
     """
+    if shapes is not None and not isinstance(shapes, Mapping):
+        raise ModelError(
+            f"shapes is {shapes!r}; give a mapping of input names to sizes, as in {{'x': (1, 3, 224, 224)}}"
+        )
     if isinstance(model, tvm.IRModule):
         from .static_relax import static_relax
 

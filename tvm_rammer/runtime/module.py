@@ -13,7 +13,8 @@ from tvm.support import cc
 
 from ..compilation.record import Compilation
 from ..device import why_not_here
-from ..errors import ModelError, TargetError, ToolError, last_line
+from ..errors import ModelError, RammerError, TargetError, ToolError, last_line
+from ..files import check_writable, replacing
 from ..ir import RProgram
 from ..relay_passes.passes.check_indices import MARK
 from ..wavefront import CostModel, schedule_svg, trace_json
@@ -157,13 +158,19 @@ class RammerModule:
         target = pathlib.Path(path)
         if cc.get_cc() is None:
             raise ToolError("no C compiler to link a library with; install g++, or name one in the variable CXX")
-        try:
-            self.executable.export_library(str(target))
-        except (RuntimeError, OSError, ValueError) as error:
+        if target.suffix != ".so":
             raise ToolError(
-                f"cannot write the library {str(target)!r}: {last_line(error)}; it needs "
-                "a folder that exists, and a name that ends in .so"
-            ) from error
+                f"cannot write the library {str(target)!r}: its name does not end in .so; give one that does"
+            )
+        try:
+            check_writable(target)
+            with replacing(target) as new:
+                self.executable.export_library(str(new))
+        except (RuntimeError, ValueError) as error:
+            reason = next((line for line in str(error).splitlines() if "ld: " in line), last_line(error))
+            raise ToolError(f"cannot link the library {str(target)!r}: {reason.strip()}") from error
+        except RammerError as error:
+            raise ToolError(str(error)) from error
         return target
 
     def runtime_device(self) -> tvm.runtime.Device:

@@ -148,6 +148,10 @@ def _fix_symbol(symbol: str, size: int, name: str, symbols: dict[str, tuple[int,
 def _bind_symbols(value: onnx.ValueInfoProto, symbols: dict[str, tuple[int, str]]) -> None:
     dims = _dims(value)
     sizes = None if dims is None else [symbols[d][0] if d in symbols else d for d in dims]
+    if sizes is not None and 0 in sizes:
+        raise ShapeError(
+            f"input {value.name!r} has the shape {_show(sizes)}, which has no elements; {remedy(value.name, sizes)}"
+        )
     if sizes is None or any(_is_open(d) for d in sizes):
         raise ShapeError(
             f"input {value.name!r} has no static shape but {_show(dims)}; "
