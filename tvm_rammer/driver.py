@@ -12,7 +12,7 @@ from .compilation.guard import guarded
 from .compilation.record import Compilation
 from .compilation.regions import plan_regions
 from .compilation.stages import build, find_kernels
-from .compilation.target import resolve_device
+from .compilation.target import resolve_device, with_threads
 from .errors import ModelError
 from .relay_passes.bindings import body_blocks
 from .runtime.explore import Alternative, Exploration, plan_alternatives
@@ -33,6 +33,7 @@ def compile(
     tuning_logs: str | os.PathLike[str] | None = None,
     explore: int = 0,
     concurrency: int = CONCURRENCY,
+    threads: int | None = None,
 ) -> RammerModule:
     """Compile a model to persistent rPrograms inside a Relax VM executable.
 
@@ -58,6 +59,9 @@ def compile(
     concurrency : int
         How many threads' calls may run at the same time on a CPU, each with a workspace of its own; others wait. With 1
         one call runs at a time. A module for a GPU always runs one call at a time.
+    threads : int, optional
+        vEUs of a CPU: how many threads work on one call, as far as there are processors. By default one for each core
+        that the process may use (`TVM_NUM_THREADS`, affinity, quota).
 
     Returns
     -------
@@ -69,7 +73,7 @@ def compile(
         See `tvm_rammer.errors`.
     """
     mod = relay_passes.load_model(model, shapes)
-    record = Compilation(resolve_device(target), policy, sync, options)
+    record = Compilation(with_threads(resolve_device(target), threads), policy, sync, options)
     return _compile(mod, tensor_specs(mod), record, tuning_logs, explore, concurrency)
 
 
@@ -85,6 +89,7 @@ def compile_together(
     tuning_logs: str | os.PathLike[str] | None = None,
     explore: int = 0,
     concurrency: int = CONCURRENCY,
+    threads: int | None = None,
 ) -> RammerModule:
     """Compile several models to one module: its rPrograms run them side by side on one vDevice.
 
@@ -97,7 +102,7 @@ def compile_together(
         all vEUs; of operators that the policy holds equal, those of earlier models come first.
     shapes : sequence of (mapping or None), optional
         For each model, as `compile` takes them.
-    target, policy, sync, options, tuning_logs, explore, concurrency
+    target, policy, sync, options, tuning_logs, explore, concurrency, threads
         As in `compile`.
 
     Returns
@@ -118,7 +123,7 @@ def compile_together(
         )
     mods = [relay_passes.load_model(m, s) for m, s in zip(models, shapes or [None] * len(models), strict=True)]
     inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
-    record = Compilation(resolve_device(target), policy, sync, options)
+    record = Compilation(with_threads(resolve_device(target), threads), policy, sync, options)
     record.num_params = tuple(len(specs) for specs in inputs)
     record.shares = tuple(shares) if shares is not None else None
     joined = relay_passes.join_models(mods)

@@ -75,7 +75,7 @@ def test_four_ways_run_on_the_cpu():
 def test_the_script_prints_a_table():
     options = ["--models", "Inception module", "--measure", "--repeat", "2"]
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "programs" / "ablation_interplay.py", *options],
+        [sys.executable, ROOT / "scripts" / "programs" / "ablation" / "interplay.py", *options],
         capture_output=True, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
     assert done.stdout.count("| Inception module |") == 3

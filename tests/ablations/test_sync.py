@@ -107,7 +107,7 @@ def test_both_kinds_run_on_the_cpu():
 def test_the_script_prints_a_table(tmp_path):
     options = ["--modules", "3", "--channels", "4", "--size", "6", "--measure", "2", "--repeat", "2", "--json"]
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "programs" / "ablation_sync.py", *options, tmp_path / "found.json"],
+        [sys.executable, ROOT / "scripts" / "programs" / "ablation" / "sync.py", *options, tmp_path / "found.json"],
         capture_output=True, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
     assert "| predicted, all | 3 | 100 % |" in done.stdout

@@ -10,7 +10,7 @@ import tvm
 import tvm_rammer
 from tvm_rammer.compilation.target import resolve_device
 from tvm_rammer.device import host_cpu, why_not_here
-from tvm_rammer.errors import ToolError
+from tvm_rammer.errors import TargetError, ToolError
 from tvm_rammer.zoo.inception_module import inception_module
 from tvm_rammer.zoo.lstm_stack import lstm_stack
 
@@ -83,3 +83,24 @@ def test_a_plain_target_is_right_here():
     best = tvm_rammer.compile(inception_module())
     x = np.random.default_rng(0).standard_normal(module.inputs[0].shape).astype("float32")
     np.testing.assert_allclose(module(x), best(x), rtol=1e-4, atol=1e-4)
+
+
+def test_threads_are_the_veus_of_a_cpu():
+    module = tvm_rammer.compile(lstm_stack(1, 2, 64), threads=3)
+    assert [len(program.lanes) for program in module.rprograms] == [3]
+    inputs = [np.ones(spec.shape, spec.dtype) for spec in module.inputs]
+    alone = tvm_rammer.compile(lstm_stack(1, 2, 64), threads=1)
+    np.testing.assert_allclose(module(*inputs), alone(*inputs), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"threads": 0}, "threads is 0; give an integer, at least 1"),
+        ({"threads": "2"}, "threads is '2'"),
+        ({"threads": 2, "target": "cuda:h100"}, "threads is 2, but .* is no CPU; leave it out"),
+    ],
+)
+def test_impossible_threads_are_refused(how, message):
+    with pytest.raises(TargetError, match=message):
+        tvm_rammer.compile(lstm_stack(1, 1, 8), **how)

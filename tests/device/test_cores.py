@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tvm_rammer.device import host_cpu
-from tvm_rammer.device.cores import chosen_workers, cpu_quota, usable_cores
+from tvm_rammer.device.cores import chosen_workers, cpu_quota, usable_cores, usable_processors
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -57,7 +57,22 @@ def test_quotas_of_control_groups(tmp_path, lines, files, quota):
 def test_a_quota_limits_the_cores(monkeypatch, quota, cores):
     monkeypatch.setattr("tvm_rammer.device.cores.os.sched_getaffinity", lambda _: range(8))
     monkeypatch.setattr("tvm_rammer.device.cores.cpu_quota", lambda: quota)
-    assert usable_cores() == cores
+    assert usable_processors() == cores
+
+
+@pytest.mark.parametrize(
+    ("siblings", "cores"),
+    [(["0,4", "1", "2", "3", "0,4"], 4), (["0-1", "0-1", "2-3", "2-3", None], 3), ([None] * 5, 5)],
+)
+def test_hyper_threads_of_a_core_count_as_one(siblings, cores, monkeypatch, tmp_path):
+    monkeypatch.setattr("tvm_rammer.device.cores.os.sched_getaffinity", lambda _: range(5))
+    monkeypatch.setattr("tvm_rammer.device.cores.cpu_quota", lambda: None)
+    for cpu, text in enumerate(siblings):
+        (tmp_path / f"cpu{cpu}" / "topology").mkdir(parents=True)
+        if text:
+            (tmp_path / f"cpu{cpu}" / "topology" / "thread_siblings_list").write_text(text + "\n")
+    assert usable_cores(tmp_path) == cores
+    assert usable_processors() == 5
 
 
 def python(script: str, **environment: str) -> list[str]:

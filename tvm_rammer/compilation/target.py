@@ -1,5 +1,6 @@
 """A user's target as a device, and a device as TVM's target."""
 
+from dataclasses import replace
 from typing import Any
 
 import tvm
@@ -23,6 +24,23 @@ def resolve_device(target: Any) -> DeviceSpec:
     if isinstance(target, tvm.target.Target):
         return from_target_config(target.export())
     raise TargetError(f"{type(target).__name__} is no target; give a preset's name, a tvm Target or a DeviceSpec")
+
+
+def with_threads(device: DeviceSpec, threads: int | None) -> DeviceSpec:
+    """A CPU with so many vEUs.
+
+    Raises
+    ------
+    TargetError
+        It is no CPU, or no number of threads.
+    """
+    if threads is None:
+        return device
+    if device.kind != "cpu":
+        raise TargetError(f"threads is {threads!r}, but {device.name} is no CPU; leave it out")
+    if not isinstance(threads, int) or threads < 1:
+        raise TargetError(f"threads is {threads!r}; give an integer, at least 1")
+    return replace(device, units=threads)
 
 
 def tvm_target(device: DeviceSpec) -> tvm.target.Target:

@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Mapping
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
+TOPOLOGY = pathlib.Path("/sys/devices/system/cpu")
 
 
 def chosen_workers(environment: Mapping[str, str] = os.environ) -> int | None:
@@ -16,14 +17,31 @@ def chosen_workers(environment: Mapping[str, str] = os.environ) -> int | None:
     return None
 
 
-def usable_cores() -> int:
+def usable_cores(topology: pathlib.Path = TOPOLOGY) -> int:
     """Cores that this process may use: those of its affinity, and no more than its control group pays for.
 
-    A quota is rounded down: of workers that wait for each other none may be stopped for want of time.
+    Two hyper-threads of a core count as one: they share the vector units that kernels keep busy. A quota is rounded
+    down: of workers that wait for each other none may be stopped for want of time.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    siblings = (_lines(topology / f"cpu{cpu}" / "topology" / "thread_siblings_list") for cpu in _affinity())
+    cores = {tuple(lines) or number for number, lines in enumerate(siblings)}
+    return _paid(len(cores))
+
+
+def usable_processors() -> int:
+    """The same with each hyper-thread as one: how many threads can run at the same time."""
+    return _paid(len(_affinity()))
+
+
+def _affinity() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _paid(count: int) -> int:
     quota = cpu_quota()
-    return cores if quota is None else max(1, min(cores, int(quota)))
+    return count if quota is None else max(1, min(count, int(quota)))
 
 
 def cpu_quota(root: pathlib.Path = CGROUPS, own: pathlib.Path = pathlib.Path("/proc/self/cgroup")) -> float | None:

@@ -1,5 +1,7 @@
 """Static shapes for inputs: taken over, checked, refused."""
 
+import resource
+
 import pytest
 from onnx import TensorProto, helper
 
@@ -76,3 +78,10 @@ def test_an_input_that_cannot_be_addressed_is_refused():
     inputs = [value("x", [1, 1]), value("target", [2**40], TensorProto.INT64)]
     with pytest.raises(ShapeError, match=r"'target' has the shape \(1099511627776\): 1099511627776 elements"):
         load_model(model(nodes, inputs, ["y"]))
+
+
+def test_vectors_of_a_gigabyte_are_imported_as_fast_as_small_ones():
+    """Onnx's propagation of data would list each element: more than this machine's memory."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert shapes_of(load_model(add([1 << 28], [1 << 28]))) == [(1 << 28,)] * 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # kilobytes

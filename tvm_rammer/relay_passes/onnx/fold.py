@@ -19,6 +19,8 @@ from .read import SMALL_ELEMENTS, elements, skeleton
 
 LIMIT_BYTES = 512 << 20
 """A result that is larger than this and than four times its inputs is computed at run time."""
+LONG_VECTOR = 1 << 18
+"""Elements of a vector that surely holds no sizes."""
 
 _GROWING = frozenset("ConstantOfShape Expand Tile Range OneHot EyeLike Pad".split())  # noqa: SIM905
 _FOLDED = _GROWING | frozenset(
@@ -140,7 +142,7 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.Clear()
     try:
-        bare = onnx.shape_inference.infer_shapes(bare, data_prop=True)
+        bare = onnx.shape_inference.infer_shapes(bare, data_prop=not _has_long_vector(bare))
     except Exception:  # an inference that fails knows nothing: TVM's frontend will say what is wrong
         return {}
     known: dict[str, onnx.TypeProto.Tensor] = {}
@@ -152,6 +154,21 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
         unclear |= {name for name, kind in own.items() if known.get(name, kind) != kind}
         known |= own
     return {name: kind for name, kind in known.items() if name not in unclear}
+
+
+def _has_long_vector(model: onnx.ModelProto) -> bool:
+    """Whether onnx must not look for sizes in vectors: it takes a microsecond and a kilobyte for each element."""
+    if not any(_size(value) > LONG_VECTOR for value in model.graph.input):
+        return False
+    graph = onnx.shape_inference.infer_shapes(model).graph
+    values = (*graph.input, *graph.value_info, *graph.output)
+    return any(_size(v) > LONG_VECTOR and len(v.type.tensor_type.shape.dim) == 1 for v in values)
+
+
+def _size(value: onnx.ValueInfoProto) -> int:
+    """Elements of a value; 0 where they are not known."""
+    dims = static_dims(value.type.tensor_type) if value.type.HasField("tensor_type") else None
+    return elements(dims) if dims is not None else 0
 
 
 def run_node(

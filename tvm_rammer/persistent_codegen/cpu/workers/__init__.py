@@ -21,7 +21,7 @@ import tvm
 from tvm import ir, tirx
 from tvm.script import tirx as T
 
-from ....device.cores import chosen_workers, usable_cores
+from ....device.cores import chosen_workers, usable_cores, usable_processors
 from .entries import entries_text, function_of, plain_functions, pool_entries
 from .processors import processor_text
 
@@ -77,7 +77,7 @@ def limit_workers(count: int | None = None) -> int:
     Parameters
     ----------
     count : int, optional
-        Else as many as the user chose, else one for each core that the process may use; never more than these.
+        Else as many as the user chose, else one for each core that the process may use; never more than its processors.
 
     Returns
     -------
@@ -91,8 +91,7 @@ def limit_workers(count: int | None = None) -> int:
 
 def num_workers(count: int | None = None) -> int:
     """How many threads walk lanes at the same time where `limit_workers` is called with `count`."""
-    cores = usable_cores()
-    return max(1, min(count or chosen_workers() or cores, cores))
+    return max(1, min(count or chosen_workers() or usable_cores(), usable_processors()))
 
 
 def _make() -> None:

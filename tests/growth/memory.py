@@ -1,0 +1,60 @@
+"""What stays in the memory of a process after many calls, or many compilations: in a process of its own."""
+
+import gc
+import multiprocessing
+import os
+import pathlib
+from collections.abc import Callable
+
+from .models import long_model
+
+KINDS = ("Relu", "Tanh", "Add", "LSTM")
+"""Models that are compiled in turn."""
+
+
+def after_calls(warm_up: int, calls: int) -> float:
+    """Megabytes that calls of a small module add after a warm-up."""
+    return _in_new_process(_calls, warm_up, calls)
+
+
+def after_compilations(warm_up: int, compilations: int) -> float:
+    """Megabytes that compilations of small models, each called once, add after a warm-up."""
+    return _in_new_process(_compilations, warm_up, compilations)
+
+
+def _in_new_process(measure: Callable[[int, int], float], *counts: int) -> float:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(measure, counts)
+
+
+def _calls(warm_up: int, calls: int) -> float:
+    import tvm_rammer
+
+    proto, inputs = long_model("Relu", 3)
+    module = tvm_rammer.compile(proto)
+    return _added(lambda _: module(**inputs), warm_up, calls)
+
+
+def _compilations(warm_up: int, compilations: int) -> float:
+    import tvm_rammer
+
+    def compile_one(number: int) -> None:
+        proto, inputs = long_model(KINDS[number % len(KINDS)], 3 + number % 5)
+        tvm_rammer.compile(proto)(**inputs)
+
+    return _added(compile_one, warm_up, compilations)
+
+
+def _added(act: Callable[[int], object], warm_up: int, times: int) -> float:
+    for number in range(warm_up):
+        act(number)
+    before = _resident()
+    for number in range(times):
+        act(number)
+    return _resident() - before
+
+
+def _resident() -> float:
+    gc.collect()
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
