@@ -1,5 +1,6 @@
 """Random functions for the kernel rules: windows, products, reductions and functions of elements."""
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -153,7 +154,7 @@ class ReductionWriter(ProductWriter):
         sizes = (1, 1, 2, 3, 4, 7, 8, 16, 33, 64)
         spatial = tuple(rng.choice(sizes) for _ in range(rng.choice([0, 1, 1, 2, 2, 3])))
         reduce = tuple(rng.choice(sizes) for _ in range(rng.choice([1, 1, 2])))
-        while bounds_product(spatial) * bounds_product(reduce) > 30_000:
+        while math.prod(spatial) * math.prod(reduce) > 30_000:
             spatial = spatial[1:]
         extents = (*spatial, *reduce)
         body = self.operand(list(range(len(extents))), extents)
@@ -163,7 +164,7 @@ class ReductionWriter(ProductWriter):
             axis = rng.randrange(len(extents))
             other = ("lit", self.dtype, rng.choice([0, 1]))
             body = ("if", ("cmp", rng.choice(["<", ">", "!="]), ("var", axis), ("num", rng.randint(0, 4))), body, other)
-        combine = rng.choice(["sum", "sum", "max", "min", "prod" if bounds_product(reduce) <= 8 else "max"])
+        combine = rng.choice(["sum", "sum", "max", "min", "prod" if math.prod(reduce) <= 8 else "max"])
         init = {"sum": 0, "prod": 1, "max": LOWEST, "min": -LOWEST}[combine]
         if self.dtype != "float32" and combine in ("max", "min"):
             init = -60_000 if combine == "max" else 60_000
@@ -191,14 +192,6 @@ class ReductionWriter(ProductWriter):
         return self.finished(stage, result)
 
 
-def bounds_product(extents: tuple[int, ...]) -> int:
-    """Elements of a box."""
-    count = 1
-    for extent in extents:
-        count *= extent
-    return count
-
-
 class ElementwiseWriter(ProductWriter):
     """Writes a function of elements: quotients, remainders, selections, repeated, reversed and transposed reads."""
 
@@ -206,7 +199,7 @@ class ElementwiseWriter(ProductWriter):
         rng = self.rng
         self.dtype = rng.choice(["float32"] * 5 + ["int32", "float16"])
         shape = tuple(rng.choice((1, 2, 3, 4, 5, 8, 16, 24, 48)) for _ in range(rng.choice([0, 1, 2, 2, 3])))
-        while bounds_product(shape) > 20_000:
+        while math.prod(shape) > 20_000:
             shape = shape[1:]
         axes = list(range(len(shape)))
         kept: list[Expr] = []

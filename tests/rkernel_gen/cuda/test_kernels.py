@@ -113,3 +113,10 @@ def test_a_sum_without_an_epilogue_is_not_stored_past_the_output(results):
     function = Function("sum_of_rows", function_of("sum_of_rows"), H200)
     kernel = REDUCTION_RULE.build(function, {"results": results, "threads_per_sum": max(4, 64 // results)})
     check(function.func, [kernel])
+
+
+def test_a_single_result_has_the_threads_of_one():
+    function = Function("dot_product", function_of("dot_product"), H200)
+    assert {tiling["results"] for tiling in REDUCTION_RULE.tilings(function)} == {1}
+    assert REDUCTION_RULE.build(function, {"results": 2, "threads_per_sum": 32}) is None
+    check(function.func, [REDUCTION_RULE.build(function, {"results": 1, "threads_per_sum": 64})])

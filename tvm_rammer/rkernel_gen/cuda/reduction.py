@@ -100,7 +100,9 @@ def reduction_tiles(problem: Reduction, device: DeviceSpec) -> Iterator[Reductio
         max_threads = MAX_THREADS // results
         # Otherwise the tile is no box of the output.
         is_box = problem.row in (problem.results, results) or problem.row % results == 0
-        if results > 2 * problem.results or not is_box or (problem.result_fast and results < 8):
+        # TVM drops the guard of a single result: the threads of a second one would store to the same place.
+        most = 2 * problem.results if problem.results > 1 else 1
+        if results > most or not is_box or (problem.result_fast and results < 8):
             continue
         if problem.result_fast:
             choices = [n for n in range(2, max_threads + 1) if problem.terms % n == 0]
@@ -132,7 +134,11 @@ def schedule_reduction(func: tirx.PrimFunc, problem: Reduction, tile: ReductionT
     ------
     ScheduleError
         Something around the reduction cannot be inlined.
+    ValueError
+        There is a single result, and a tile of several.
     """
+    if problem.results == 1 < tile.results:
+        raise ValueError(f"{tile} has threads for more than one result")
     sch = new_schedule(func)
     block = next(b for b in blocks_of(sch) if is_reduction(sch, b))
     inline_spatial(sch)
