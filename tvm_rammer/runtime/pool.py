@@ -26,7 +26,8 @@ def use_workers() -> None:
 
 def set_workers(count: int) -> None:
     """Let the pool of this thread have so many workers."""
-    # TVM takes the length of this list as the largest size of a pool; in mode 1 it chooses the cores itself.
+    # TVM takes the length of this list as the largest size of a pool; in mode 1 it chooses the cores itself. Without a
+    # list, a pool that once had one launches a single worker as slowly as many.
     cores = [str(core) for core in range(count)]
     tvm.get_global_func("runtime.config_threadpool")(1, count, cores)
 

@@ -130,20 +130,25 @@ def evaluate(module: Any, device: Any, _config: Any, arguments: list[list[Any]])
     ValueError
         The result is wrong, or there are more or fewer workers than the times are meant for.
     """
-    set_workers(arguments[0][0].units)
-    return _evaluate(module, device, arguments[0], tvm.get_global_func)
+    return _evaluate(module, device, arguments[0], set_workers, tvm.get_global_func("runtime.NumThreads"))
 
 
 def evaluate_remote(session: Any, module: Any, device: Any, _config: Any, arguments: list[list[Any]]) -> list[float]:
     """The same for a runner of another machine."""
-    return _evaluate(module, device, arguments[0], session.get_function)
+    use_workers = partial(session.get_function("runtime.config_threadpool"), 1)
+    return _evaluate(module, device, arguments[0], use_workers, session.get_function("runtime.NumThreads"))
 
 
-def _evaluate(module: Any, device: Any, arguments: list[Any], function: Callable[[str], Any]) -> list[float]:
+def _evaluate(
+    module: Any,
+    device: Any,
+    arguments: list[Any],
+    use_workers: Callable[[int], Any],
+    num_workers: Callable[[], int],
+) -> list[float]:
     case, *tensors = arguments
-    use_workers = partial(function("runtime.config_threadpool"), 1)
     use_workers(case.units)
-    workers = function("runtime.NumThreads")()
+    workers = num_workers()
     if workers != case.units:
         raise ValueError(f"there are {workers} workers, not {case.units}; start with TVM_NUM_THREADS={case.units}")
     module["main"](*tensors)
