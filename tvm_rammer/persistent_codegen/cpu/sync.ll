@@ -1,7 +1,7 @@
 ; Signal and Wait between the lanes of a program on a CPU: TIR has no atomic operation, so these two are LLVM IR. Nor can it
 ; choose between two pointers.
-; Whoever walks a lane polls a little, unless he is alone, and then leaves it: he takes another lane, or sleeps until the
-; program's bell rings (workers/workers.h). A sleeper says so before he looks at the counter once more, and both sides are sequentially
+; Whoever walks a lane leaves it at once where nobody may be on another lane; else he polls for some microseconds before he
+; leaves it, and sleeps in the end until the program's bell rings (workers/workers.h). A sleeper says so before he looks at the counter once more, and both sides are sequentially
 ; consistent, so no ring is lost.
 
 define internal void @rammer_signal(ptr %counter, ptr %sleepers) alwaysinline {
@@ -19,13 +19,15 @@ done:
 define internal i1 @rammer_waits(ptr %counter, i32 %arrivals, ptr %bell) alwaysinline {
 entry:
   %walkers_at = getelementptr i32, ptr %bell, i64 2
+  %lanes_at = getelementptr i32, ptr %bell, i64 3
   %before = load atomic i32, ptr %counter seq_cst, align 4
   %passed = icmp sge i32 %before, %arrivals
   br i1 %passed, label %done, label %look
 look:
   %walkers = load atomic i32, ptr %walkers_at monotonic, align 4
-  %alone = icmp eq i32 %walkers, 1
-  br i1 %alone, label %done, label %poll
+  %lanes = load atomic i32, ptr %lanes_at monotonic, align 4
+  %some_free = icmp slt i32 %walkers, %lanes
+  br i1 %some_free, label %done, label %poll
 poll:
   %tries = phi i32 [ 0, %look ], [ %next, %again ]
   %now = load atomic i32, ptr %counter seq_cst, align 4
@@ -33,7 +35,7 @@ poll:
   br i1 %there, label %done, label %again_or_leave
 again_or_leave:
   %next = add i32 %tries, 1
-  %patient = icmp slt i32 %next, 200
+  %patient = icmp slt i32 %next, 1000
   br i1 %patient, label %again, label %done
 again:
   call void @rammer_pause()

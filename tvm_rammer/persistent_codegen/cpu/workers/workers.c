@@ -125,7 +125,7 @@ static void count_finished(Job *job) {
 
 /* Walk all lanes on the caller's thread alone. */
 static void walk_alone(Walk walk, void *environment, const int *begin, int lanes) {
-  Bell bell = {.walkers = 1};
+  Bell bell = {.walkers = 1, .lanes = lanes};
   int row[lanes], left = lanes;
   for (int lane = 0; lane < lanes; lane++) row[lane] = begin[lane];
   for (int lane = 0; left; lane = (lane + 1) % lanes) {
@@ -298,6 +298,7 @@ void rammer_run(const Entries *entries, void *environment, const int *begin, int
   job->environment = environment;
   job->number++;
   atomic_store(&job->unfinished, lanes);
+  atomic_store(&job->bell.lanes, lanes);
   for (int lane = 0; lane < lanes; lane++) set_lane(job, lane, lane ? FREE + begin[lane] : HELD);
   atomic_store(&job->lanes, lanes);
   atomic_fetch_add(&pool->state->jobs, 1);

@@ -12,7 +12,7 @@ enum { JOBS = 16, MAX_LANES = 128, MAX_HELPERS = 127, LINE = 64 };
 typedef struct {
   _Alignas(LINE) atomic_int sleepers;
   atomic_int rings;
-  atomic_int walkers;
+  atomic_int walkers, lanes;
 } Bell;
 
 /* Walk a lane from a row on; then `row` is that of a wait that is not over yet, or -1 where the lane ended. Zero: TIR can

@@ -1,4 +1,4 @@
-; Made of workers.c by make_ir.py; do not edit. Source: fb0fd71074a7f8eb
+; Made of workers.c by make_ir.py; do not edit. Source: 214bdb81ef60fd4d
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.Pool = type { i32, i64, ptr, ptr }
 %struct.cpu_set_t = type { [16 x i64] }
@@ -6,7 +6,7 @@
 %union.anon = type { i64 }
 %struct.Polling = type { i32, i64 }
 %struct.Job = type { i32, i32, i32, ptr, ptr, [32 x i8], i32, [60 x i8], %struct.Bell, [128 x %struct.Lane] }
-%struct.Bell = type { i32, i32, i32, [52 x i8] }
+%struct.Bell = type { i32, i32, i32, i32, [48 x i8] }
 %struct.Lane = type { i64, [56 x i8] }
 %struct.__sigset_t = type { [16 x i64] }
 %struct.Helper = type { i32, ptr, i64, i64, i64, i64, i64, [8 x i8] }
@@ -372,7 +372,7 @@ define linkonce_odr hidden void @rammer_run(ptr nocapture noundef readonly %0, p
 30:
   %31 = load ptr, ptr %0, align 8
   tail call fastcc void @walk_alone(ptr noundef %31, ptr noundef %1, ptr noundef %2, i32 noundef %3)
-  br label %149
+  br label %150
 32:
   %33 = load ptr, ptr %0, align 8
   %34 = getelementptr inbounds i8, ptr %22, i64 16
@@ -385,154 +385,156 @@ define linkonce_odr hidden void @rammer_run(ptr nocapture noundef readonly %0, p
   store i32 %38, ptr %36, align 8
   %39 = getelementptr inbounds i8, ptr %22, i64 64
   store atomic i32 %3, ptr %39 seq_cst, align 64
-  %40 = getelementptr inbounds i8, ptr %22, i64 192
-  %41 = zext nneg i32 %3 to i64
-  %42 = zext i32 %38 to i64
-  %43 = shl nuw i64 %42, 32
-  br label %44
-44:
-  %45 = phi i64 [ %148, %143 ], [ 0, %32 ]
-  %46 = icmp eq i64 %45, %41
-  br i1 %46, label %47, label %137
-47:
-  %48 = getelementptr inbounds i8, ptr %22, i64 4
-  store atomic i32 %3, ptr %48 seq_cst, align 4
-  %49 = load ptr, ptr %15, align 8
-  %50 = atomicrmw add ptr %49, i32 1 seq_cst, align 64
-  %51 = add nsw i32 %3, -1
-  %52 = load ptr, ptr %15, align 8
-  %53 = getelementptr inbounds i8, ptr %52, i64 64
-  %54 = load atomic i32, ptr %53 seq_cst, align 64
-  %55 = getelementptr inbounds i8, ptr %52, i64 192
-  %56 = sext i32 %54 to i64
-  br label %57
-57:
-  %58 = phi i64 [ %93, %91 ], [ 0, %47 ]
-  %59 = phi i32 [ %92, %91 ], [ %51, %47 ]
-  %60 = icmp slt i64 %58, %56
-  %61 = icmp sgt i32 %59, 0
-  %62 = select i1 %60, i1 %61, i1 false
-  br i1 %62, label %70, label %63
-63:
-  %64 = load i32, ptr %8, align 8
-  %65 = add nsw i32 %64, -1
-  %66 = icmp sgt i32 %64, 127
-  %67 = select i1 %66, i32 127, i32 %65
-  %68 = icmp slt i32 %54, %67
-  %69 = select i1 %61, i1 %68, i1 false
-  br i1 %69, label %94, label %134
-70:
-  %71 = getelementptr inbounds [127 x %struct.Helper], ptr %55, i64 0, i64 %58
-  %72 = load atomic i32, ptr %71 seq_cst, align 64
-  %73 = icmp eq i32 %72, 1
-  %74 = sext i1 %73 to i32
-  %75 = add nsw i32 %59, %74
-  %76 = getelementptr inbounds i8, ptr %71, i64 48
-  %77 = load atomic i64, ptr %76 seq_cst, align 16
-  %78 = icmp eq i32 %72, 2
-  br i1 %78, label %79, label %91
-79:
-  %80 = icmp eq i64 %77, 0
-  br i1 %80, label %84, label %81
-81:
-  %82 = tail call fastcc i64 @now_ns()
-  %83 = icmp slt i64 %82, %77
-  br i1 %83, label %91, label %84
-84:
-  %85 = cmpxchg ptr %71, i32 2, i32 0 seq_cst seq_cst, align 64
-  %86 = extractvalue { i32, i1 } %85, 1
-  br i1 %86, label %87, label %89
-87:
-  %88 = tail call i64 @rammer_futex(ptr noundef nonnull %71, i32 noundef 129, i32 noundef 1)
-  br label %89
-89:
-  %90 = add nsw i32 %59, -1
-  br label %91
-91:
-  %92 = phi i32 [ %90, %89 ], [ %75, %81 ], [ %75, %70 ]
-  %93 = add nuw nsw i64 %58, 1
-  br label %57
-94:
-  %95 = getelementptr inbounds i8, ptr %52, i64 128
-  %96 = atomicrmw xchg ptr %95, i32 1 seq_cst, align 64
-  %97 = icmp eq i32 %96, 0
-  br i1 %97, label %98, label %134
-98:
-  %99 = load atomic i32, ptr %53 seq_cst, align 64
-  %100 = getelementptr inbounds i8, ptr %8, i64 16
-  %101 = sext i32 %99 to i64
-  %102 = sext i32 %67 to i64
-  br label %103
-103:
-  %104 = phi i64 [ %130, %129 ], [ %101, %98 ]
-  %105 = phi i32 [ %132, %129 ], [ %59, %98 ]
-  %106 = icmp sgt i32 %105, 0
-  %107 = icmp slt i64 %104, %102
-  %108 = select i1 %106, i1 %107, i1 false
-  br i1 %108, label %109, label %133
-109:
-  %110 = load ptr, ptr %15, align 8
-  %111 = getelementptr inbounds i8, ptr %110, i64 192
-  %112 = getelementptr inbounds [127 x %struct.Helper], ptr %111, i64 0, i64 %104
-  %113 = getelementptr inbounds i8, ptr %112, i64 8
-  store ptr %8, ptr %113, align 8
+  %40 = getelementptr inbounds i8, ptr %22, i64 140
+  store atomic i32 %3, ptr %40 seq_cst, align 4
+  %41 = getelementptr inbounds i8, ptr %22, i64 192
+  %42 = zext nneg i32 %3 to i64
+  %43 = zext i32 %38 to i64
+  %44 = shl nuw i64 %43, 32
+  br label %45
+45:
+  %46 = phi i64 [ %149, %144 ], [ 0, %32 ]
+  %47 = icmp eq i64 %46, %42
+  br i1 %47, label %48, label %138
+48:
+  %49 = getelementptr inbounds i8, ptr %22, i64 4
+  store atomic i32 %3, ptr %49 seq_cst, align 4
+  %50 = load ptr, ptr %15, align 8
+  %51 = atomicrmw add ptr %50, i32 1 seq_cst, align 64
+  %52 = add nsw i32 %3, -1
+  %53 = load ptr, ptr %15, align 8
+  %54 = getelementptr inbounds i8, ptr %53, i64 64
+  %55 = load atomic i32, ptr %54 seq_cst, align 64
+  %56 = getelementptr inbounds i8, ptr %53, i64 192
+  %57 = sext i32 %55 to i64
+  br label %58
+58:
+  %59 = phi i64 [ %94, %92 ], [ 0, %48 ]
+  %60 = phi i32 [ %93, %92 ], [ %52, %48 ]
+  %61 = icmp slt i64 %59, %57
+  %62 = icmp sgt i32 %60, 0
+  %63 = select i1 %61, i1 %62, i1 false
+  br i1 %63, label %71, label %64
+64:
+  %65 = load i32, ptr %8, align 8
+  %66 = add nsw i32 %65, -1
+  %67 = icmp sgt i32 %65, 127
+  %68 = select i1 %67, i32 127, i32 %66
+  %69 = icmp slt i32 %55, %68
+  %70 = select i1 %62, i1 %69, i1 false
+  br i1 %70, label %95, label %135
+71:
+  %72 = getelementptr inbounds [127 x %struct.Helper], ptr %56, i64 0, i64 %59
+  %73 = load atomic i32, ptr %72 seq_cst, align 64
+  %74 = icmp eq i32 %73, 1
+  %75 = sext i1 %74 to i32
+  %76 = add nsw i32 %60, %75
+  %77 = getelementptr inbounds i8, ptr %72, i64 48
+  %78 = load atomic i64, ptr %77 seq_cst, align 16
+  %79 = icmp eq i32 %73, 2
+  br i1 %79, label %80, label %92
+80:
+  %81 = icmp eq i64 %78, 0
+  br i1 %81, label %85, label %82
+82:
+  %83 = tail call fastcc i64 @now_ns()
+  %84 = icmp slt i64 %83, %78
+  br i1 %84, label %92, label %85
+85:
+  %86 = cmpxchg ptr %72, i32 2, i32 0 seq_cst seq_cst, align 64
+  %87 = extractvalue { i32, i1 } %86, 1
+  br i1 %87, label %88, label %90
+88:
+  %89 = tail call i64 @rammer_futex(ptr noundef nonnull %72, i32 noundef 129, i32 noundef 1)
+  br label %90
+90:
+  %91 = add nsw i32 %60, -1
+  br label %92
+92:
+  %93 = phi i32 [ %91, %90 ], [ %76, %82 ], [ %76, %71 ]
+  %94 = add nuw nsw i64 %59, 1
+  br label %58
+95:
+  %96 = getelementptr inbounds i8, ptr %53, i64 128
+  %97 = atomicrmw xchg ptr %96, i32 1 seq_cst, align 64
+  %98 = icmp eq i32 %97, 0
+  br i1 %98, label %99, label %135
+99:
+  %100 = load atomic i32, ptr %54 seq_cst, align 64
+  %101 = getelementptr inbounds i8, ptr %8, i64 16
+  %102 = sext i32 %100 to i64
+  %103 = sext i32 %68 to i64
+  br label %104
+104:
+  %105 = phi i64 [ %131, %130 ], [ %102, %99 ]
+  %106 = phi i32 [ %133, %130 ], [ %60, %99 ]
+  %107 = icmp sgt i32 %106, 0
+  %108 = icmp slt i64 %105, %103
+  %109 = select i1 %107, i1 %108, i1 false
+  br i1 %109, label %110, label %134
+110:
+  %111 = load ptr, ptr %15, align 8
+  %112 = getelementptr inbounds i8, ptr %111, i64 192
+  %113 = getelementptr inbounds [127 x %struct.Helper], ptr %112, i64 0, i64 %105
+  %114 = getelementptr inbounds i8, ptr %113, i64 8
+  store ptr %8, ptr %114, align 8
   call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %5)
   call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %6)
   call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %7)
-  %114 = call i32 @sigfillset(ptr noundef nonnull %6)
-  %115 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %6, ptr noundef nonnull %7)
-  %116 = load ptr, ptr %100, align 8
-  %117 = call i32 @pthread_create(ptr noundef nonnull %5, ptr noundef null, ptr noundef %116, ptr noundef nonnull %112)
-  %118 = icmp eq i32 %117, 0
-  br i1 %118, label %119, label %126
-119:
-  %120 = load i64, ptr %5, align 8
-  %121 = call i32 @pthread_detach(i64 noundef %120)
-  %122 = load ptr, ptr %15, align 8
-  %123 = getelementptr inbounds i8, ptr %122, i64 64
-  %124 = add nsw i64 %104, 1
-  %125 = trunc nsw i64 %124 to i32
-  store atomic i32 %125, ptr %123 seq_cst, align 64
-  br label %129
-126:
-  %127 = add nsw i64 %104, 1
-  %128 = trunc nsw i64 %127 to i32
-  store i32 %128, ptr %8, align 8
-  br label %129
-129:
-  %130 = phi i64 [ %124, %119 ], [ %127, %126 ]
-  %131 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %7, ptr noundef null)
+  %115 = call i32 @sigfillset(ptr noundef nonnull %6)
+  %116 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %6, ptr noundef nonnull %7)
+  %117 = load ptr, ptr %101, align 8
+  %118 = call i32 @pthread_create(ptr noundef nonnull %5, ptr noundef null, ptr noundef %117, ptr noundef nonnull %113)
+  %119 = icmp eq i32 %118, 0
+  br i1 %119, label %120, label %127
+120:
+  %121 = load i64, ptr %5, align 8
+  %122 = call i32 @pthread_detach(i64 noundef %121)
+  %123 = load ptr, ptr %15, align 8
+  %124 = getelementptr inbounds i8, ptr %123, i64 64
+  %125 = add nsw i64 %105, 1
+  %126 = trunc nsw i64 %125 to i32
+  store atomic i32 %126, ptr %124 seq_cst, align 64
+  br label %130
+127:
+  %128 = add nsw i64 %105, 1
+  %129 = trunc nsw i64 %128 to i32
+  store i32 %129, ptr %8, align 8
+  br label %130
+130:
+  %131 = phi i64 [ %125, %120 ], [ %128, %127 ]
+  %132 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %7, ptr noundef null)
   call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %7)
   call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %6)
   call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %5)
-  %132 = add nsw i32 %105, -1
-  br label %103
-133:
-  store atomic i32 0, ptr %95 seq_cst, align 64
-  br label %134
+  %133 = add nsw i32 %106, -1
+  br label %104
 134:
-  %135 = load i32, ptr %2, align 4
-  %136 = call fastcc i64 @take_part(ptr noundef nonnull %22, ptr noundef null, i32 noundef 0, i32 noundef %135)
-  store atomic i32 0, ptr %48 seq_cst, align 4
+  store atomic i32 0, ptr %96 seq_cst, align 64
+  br label %135
+135:
+  %136 = load i32, ptr %2, align 4
+  %137 = call fastcc i64 @take_part(ptr noundef nonnull %22, ptr noundef null, i32 noundef 0, i32 noundef %136)
+  store atomic i32 0, ptr %49 seq_cst, align 4
   store atomic i32 0, ptr %22 seq_cst, align 64
-  br label %149
-137:
-  %138 = icmp eq i64 %45, 0
-  br i1 %138, label %143, label %139
-139:
-  %140 = getelementptr inbounds i32, ptr %2, i64 %45
-  %141 = load i32, ptr %140, align 4
-  %142 = add nsw i32 %141, 2
-  br label %143
-143:
-  %144 = phi i32 [ %142, %139 ], [ 1, %137 ]
-  %145 = getelementptr inbounds [128 x %struct.Lane], ptr %40, i64 0, i64 %45
-  %146 = zext i32 %144 to i64
-  %147 = or disjoint i64 %43, %146
-  store atomic i64 %147, ptr %145 seq_cst, align 64
-  %148 = add nuw nsw i64 %45, 1
-  br label %44
-149:
+  br label %150
+138:
+  %139 = icmp eq i64 %46, 0
+  br i1 %139, label %144, label %140
+140:
+  %141 = getelementptr inbounds i32, ptr %2, i64 %46
+  %142 = load i32, ptr %141, align 4
+  %143 = add nsw i32 %142, 2
+  br label %144
+144:
+  %145 = phi i32 [ %143, %140 ], [ 1, %138 ]
+  %146 = getelementptr inbounds [128 x %struct.Lane], ptr %41, i64 0, i64 %46
+  %147 = zext i32 %145 to i64
+  %148 = or disjoint i64 %44, %147
+  store atomic i64 %148, ptr %146 seq_cst, align 64
+  %149 = add nuw nsw i64 %46, 1
+  br label %45
+150:
   ret void
 }
 define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) unnamed_addr {
@@ -541,49 +543,51 @@ define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr n
   call void @llvm.memset.p0.i64(ptr noundef nonnull align 64 dereferenceable(64) %5, i8 0, i64 64, i1 false)
   %6 = getelementptr inbounds i8, ptr %5, i64 8
   store i32 1, ptr %6, align 8
-  %7 = zext i32 %3 to i64
-  %8 = tail call ptr @llvm.stacksave.p0()
-  %9 = alloca i32, i64 %7, align 16
-  %10 = tail call i32 @llvm.smax.i32(i32 %3, i32 0)
-  %11 = zext nneg i32 %10 to i64
-  br label %12
-12:
-  %13 = phi i64 [ %19, %15 ], [ 0, %4 ]
-  %14 = icmp eq i64 %13, %11
-  br i1 %14, label %20, label %15
-15:
-  %16 = getelementptr inbounds i32, ptr %2, i64 %13
-  %17 = load i32, ptr %16, align 4
-  %18 = getelementptr inbounds i32, ptr %9, i64 %13
-  store i32 %17, ptr %18, align 4
-  %19 = add nuw nsw i64 %13, 1
-  br label %12
-20:
-  %21 = phi i32 [ %36, %35 ], [ %3, %12 ]
-  %22 = phi i32 [ %38, %35 ], [ 0, %12 ]
-  %23 = icmp eq i32 %21, 0
-  br i1 %23, label %24, label %25
-24:
-  call void @llvm.stackrestore.p0(ptr %8)
+  %7 = getelementptr inbounds i8, ptr %5, i64 12
+  store i32 %3, ptr %7, align 4
+  %8 = zext i32 %3 to i64
+  %9 = tail call ptr @llvm.stacksave.p0()
+  %10 = alloca i32, i64 %8, align 16
+  %11 = tail call i32 @llvm.smax.i32(i32 %3, i32 0)
+  %12 = zext nneg i32 %11 to i64
+  br label %13
+13:
+  %14 = phi i64 [ %20, %16 ], [ 0, %4 ]
+  %15 = icmp eq i64 %14, %12
+  br i1 %15, label %21, label %16
+16:
+  %17 = getelementptr inbounds i32, ptr %2, i64 %14
+  %18 = load i32, ptr %17, align 4
+  %19 = getelementptr inbounds i32, ptr %10, i64 %14
+  store i32 %18, ptr %19, align 4
+  %20 = add nuw nsw i64 %14, 1
+  br label %13
+21:
+  %22 = phi i32 [ %37, %36 ], [ %3, %13 ]
+  %23 = phi i32 [ %39, %36 ], [ 0, %13 ]
+  %24 = icmp eq i32 %22, 0
+  br i1 %24, label %25, label %26
+25:
+  call void @llvm.stackrestore.p0(ptr %9)
   call void @llvm.lifetime.end.p0(i64 64, ptr nonnull %5)
   ret void
-25:
-  %26 = sext i32 %22 to i64
-  %27 = getelementptr inbounds i32, ptr %9, i64 %26
-  %28 = load i32, ptr %27, align 4
-  %29 = icmp slt i32 %28, 0
-  br i1 %29, label %35, label %30
-30:
-  %31 = call i32 %0(ptr noundef %1, i32 noundef %22, ptr noundef nonnull %27, ptr noundef nonnull %5)
-  %32 = load i32, ptr %27, align 4
-  %33 = ashr i32 %32, 31
-  %34 = add i32 %33, %21
-  br label %35
-35:
-  %36 = phi i32 [ %21, %25 ], [ %34, %30 ]
-  %37 = add nsw i32 %22, 1
-  %38 = srem i32 %37, %3
-  br label %20
+26:
+  %27 = sext i32 %23 to i64
+  %28 = getelementptr inbounds i32, ptr %10, i64 %27
+  %29 = load i32, ptr %28, align 4
+  %30 = icmp slt i32 %29, 0
+  br i1 %30, label %36, label %31
+31:
+  %32 = call i32 %0(ptr noundef %1, i32 noundef %23, ptr noundef nonnull %28, ptr noundef nonnull %5)
+  %33 = load i32, ptr %28, align 4
+  %34 = ashr i32 %33, 31
+  %35 = add i32 %34, %22
+  br label %36
+36:
+  %37 = phi i32 [ %22, %26 ], [ %35, %31 ]
+  %38 = add nsw i32 %23, 1
+  %39 = srem i32 %38, %3
+  br label %21
 }
 define internal fastcc i64 @take_part(ptr noundef %0, ptr noundef %1, i32 noundef %2, i32 noundef %3) unnamed_addr {
   %5 = alloca i32, align 4
