@@ -11,7 +11,7 @@ from typing import Any
 import onnx
 
 from tvm_rammer.benchmark.bench import bench
-from tvm_rammer.zoo.models import MODELS
+from tvm_rammer.zoo.models import MODELS, model_names
 
 NAMES = [name for name in MODELS if "10 x 20" not in name]
 
@@ -20,20 +20,19 @@ def main() -> int:
     """Measure each model in turn; every row is printed as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--against", default="stock-same-kernels,onnxruntime", metavar="A,B")
-    parser.add_argument("--models", default=",".join(NAMES), metavar="A,B", help=f"some of {', '.join(MODELS)}")
+    parser.add_argument(
+        "--models", type=model_names, default=",".join(NAMES), metavar="A,B", help=f"some of {', '.join(MODELS)}"
+    )
     parser.add_argument("--repeat", type=int, default=50, metavar="N")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="benchmarks, of which the median counts")
     parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path)
     arguments = parser.parse_args()
     against = arguments.against.split(",")
-    wanted = arguments.models.split(",")
-    if unknown := [name for name in wanted if name not in MODELS]:
-        parser.error(f"unknown models {', '.join(unknown)}; choose from {', '.join(MODELS)}")
     print("| model | rOperators | launches | ours, ms | " + " | ".join(f"{a}, times ours" for a in against) + " |")
     print("|---" * (4 + len(against)) + "|", flush=True)
     found = {}
-    for name in wanted:
+    for name in arguments.models:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "model.onnx")
             onnx.save(MODELS[name](), path)

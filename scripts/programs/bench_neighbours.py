@@ -11,7 +11,7 @@ from dataclasses import asdict
 import onnx
 
 from tvm_rammer.benchmark.neighbours import Latency, beside_neighbours, installed
-from tvm_rammer.zoo.models import MODELS
+from tvm_rammer.zoo.models import MODELS, model_names
 
 NAMES = (
     "SqueezeNet", "ShuffleNet", "Inception v1", "LSTM 8 x 8 x 256", "ONNX LSTM 2 x 50 x 32", "Transformer 2 x 32 x 128",
@@ -21,27 +21,24 @@ NAMES = (
 def main() -> int:
     """Measure each model in turn; every row is printed as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", default=",".join(NAMES), metavar="A,B", help=f"some of {', '.join(MODELS)}")
+    parser.add_argument(
+        "--models", type=model_names, default=",".join(NAMES), metavar="A,B", help=f"some of {', '.join(MODELS)}"
+    )
     parser.add_argument("--engines", default="rammer,onnxruntime,openvino", metavar="A,B")
     parser.add_argument("--neighbours", default="0,1,2,4", metavar="N,M", help="numbers of busy processes")
     parser.add_argument("--threads", type=int, default=2, metavar="N")
     parser.add_argument("--clients", type=int, default=1, metavar="N", help="processes of an engine at the same time")
-    parser.add_argument(
-        "--quota", type=float, metavar="P", help="processors that an engine may use: needs the right to"
-    )
+    parser.add_argument("--quota", type=float, metavar="P", help="processors that an engine may use")
     parser.add_argument("--seconds", type=float, default=2, metavar="S", help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="measurements of each engine")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path)
     arguments = parser.parse_args()
-    wanted = arguments.models.split(",")
-    if unknown := [name for name in wanted if name not in MODELS]:
-        parser.error(f"unknown models {', '.join(unknown)}; choose from {', '.join(MODELS)}")
     engines = installed(arguments.engines.split(","))
     neighbours = [int(n) for n in arguments.neighbours.split(",")]
     print("| model | neighbours | " + " | ".join(f"{e}: p50 / mean / p99, ms" for e in engines) + " | mean | p99 |")
     print("|---" * (4 + len(engines)) + "|", flush=True)
     found = {}
-    for name in wanted:
+    for name in arguments.models:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "model.onnx")
             onnx.save(MODELS[name](), path)

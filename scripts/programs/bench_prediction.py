@@ -22,7 +22,7 @@ from tvm_rammer.ablations.prediction import (
 from tvm_rammer.ablations.variants import Variants
 from tvm_rammer.device import preset
 from tvm_rammer.runtime.tensors import random_inputs
-from tvm_rammer.zoo.models import MODELS
+from tvm_rammer.zoo.models import MODELS, model_names
 
 CONFIGURATIONS = (
     ("wavefront", "auto"),
@@ -119,7 +119,9 @@ def join(runs: Sequence[Mapping[str, Sequence[Prediction]]]) -> dict[str, list[P
 def main() -> int:
     """Print the table, each model as soon as it is known, and then what it says in all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", default=",".join(NAMES), metavar="A,B", help=f"some of {', '.join(MODELS)}")
+    parser.add_argument(
+        "--models", type=model_names, default=",".join(NAMES), metavar="A,B", help=f"some of {', '.join(MODELS)}"
+    )
     parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
     parser.add_argument("--repeat", type=int, default=30, metavar="N", help="runs of each plan")
     parser.add_argument("--rounds", type=int, default=12, metavar="N", help="rounds of measurement; half count")
@@ -139,15 +141,12 @@ def main() -> int:
             parser.error("these runs are not of the same plans")
         judge(join(runs))
         return 0
-    wanted = options.models.split(",")
-    if unknown := [name for name in wanted if name not in MODELS]:
-        parser.error(f"unknown models {', '.join(unknown)}; choose from {', '.join(MODELS)}")
     if options.rounds < 1:
         parser.error(f"--rounds is {options.rounds}; give 1 or more")
     print("| model | policy, sync | measured, ms | predicted, ms | off by | profiled, ms | off by |")
     print("|---|---|---|---|---|---|---|", flush=True)
     found = {}
-    for name in wanted:
+    for name in options.models:
         found[name] = measure(name, options.logs, options.repeat, options.rounds)
         print("\n".join(row(name, p) for p in found[name]), flush=True)
     judge(found)

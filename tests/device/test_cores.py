@@ -88,7 +88,11 @@ def python(script: str, **environment: str) -> list[str]:
 POOL = """
 import threading
 from tvm_rammer.device import host_cpu
-from tvm_rammer.runtime.pool import workers
+from tvm_rammer.runtime.pool import use_workers
+import tvm
+def workers():
+    use_workers()
+    return tvm.get_global_func("runtime.NumThreads")()
 print(host_cpu().units, workers())
 thread = threading.Thread(target=lambda: print(workers()))
 thread.start()
@@ -106,8 +110,10 @@ def test_the_pool_of_each_thread_has_a_worker_for_each_veu(environment):
 def test_a_process_on_one_core_plans_one_veu_whatever_its_parent_does():
     script = (
         "import os, subprocess, sys\n"
-        "from tvm_rammer.runtime.pool import workers\n"
-        "print(workers(), 'TVM_NUM_THREADS' in os.environ, flush=True)\n"
+        "import tvm\n"
+        "from tvm_rammer.runtime.pool import use_workers\n"
+        "use_workers()\n"
+        "print(tvm.get_global_func('runtime.NumThreads')(), 'TVM_NUM_THREADS' in os.environ, flush=True)\n"
         f"subprocess.run(['taskset', '-c', '0', sys.executable, '-c', {POOL!r}], check=True)\n"
     )
     assert python(script) == [str(usable_cores()), "False", "1", "1", "1"]

@@ -6,7 +6,7 @@ from types import ModuleType
 import tvm
 from tvm import relax, tirx
 
-from ..hostile import DefineArithmetic
+from ..define_arithmetic import DefineArithmetic
 from .module_pass import module_pass
 
 _BACKENDS = {"llvm": "cpu_generic", "cuda": "cuda"}

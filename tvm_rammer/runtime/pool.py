@@ -30,9 +30,3 @@ def set_workers(count: int) -> None:
     # list, a pool that once had one launches a single worker as slowly as many.
     cores = [str(core) for core in range(count)]
     tvm.get_global_func("runtime.config_threadpool")(1, count, cores)
-
-
-def workers() -> int:
-    """Workers of this thread's pool."""
-    use_workers()
-    return int(tvm.get_global_func("runtime.NumThreads")())

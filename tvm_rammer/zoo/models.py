@@ -1,5 +1,6 @@
 """The models that benchmarks measure, by name."""
 
+import argparse
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -44,3 +45,17 @@ MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = MappingProxyType(
         "Seq2Seq (8 products a cell)": partial(seq2seq, fused_gates=False),
     }
 )
+
+
+def model_names(text: str) -> list[str]:
+    """Names of models, with commas between them: the `type` of a command's argument.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        One of them is unknown.
+    """
+    wanted = text.split(",")
+    if unknown := [name for name in wanted if name not in MODELS]:
+        raise argparse.ArgumentTypeError(f"unknown models {', '.join(unknown)}; choose from {', '.join(MODELS)}")
+    return wanted

@@ -28,13 +28,13 @@ def test_the_ir_is_made_of_the_source():
     assert first.endswith(f"Source: {digest_of_source()}")
 
 
-def build(folder, source, *flags):
-    """The stress test, with some text of the workers' source."""
+def build(folder, source, *flags, test="workers_stress.c"):
+    """A test in C, with some text of the workers' source."""
     for name in ("workers.h", "pool.h"):
         shutil.copy(FOLDER / name, folder)
     (folder / "workers.c").write_text(source, encoding="utf-8")
     program = folder / "stress"
-    command = [GCC, "-std=gnu11", "-O1", "-g", *flags, f"-I{folder}", HERE / "workers_stress.c", "-o", program]
+    command = [GCC, "-std=gnu11", "-O1", "-g", *flags, f"-I{folder}", HERE / test, "-o", program]
     subprocess.run([*command, "-lpthread", "-ldl"], check=True, capture_output=True, timeout=120)
     return program
 
@@ -93,6 +93,14 @@ def test_mutants_of_the_source_fail(name, tmp_path):
     except subprocess.TimeoutExpired:
         failed = True
     assert failed
+
+
+@needs_gcc
+@pytest.mark.parametrize(("meanwhile", "outcome"), [("sleep", "finished, goes on"), ("loss", "left, rests")])
+def test_a_helper_leaves_who_loses_his_processor_not_who_sleeps(meanwhile, outcome, tmp_path):
+    program = build(tmp_path, SOURCE, "-Wno-unused-function", test="workers_clock.c")
+    done = subprocess.run([program, meanwhile], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == outcome
 
 
 @pytest.mark.parametrize(("machine", "words"), [

@@ -100,7 +100,7 @@ int main(int count, char **arguments) {
   runs = atoi(arguments[3]);
   first_seed = atoi(arguments[4]);
   Pool *pool = rammer_pool(&ENTRIES);
-  pool->workers = atoi(arguments[1]);
+  atomic_store(&pool->workers, atoi(arguments[1]));
   pthread_t thread[callers];
   for (int i = 0; i < callers; i++) pthread_create(&thread[i], NULL, caller, (void *)(intptr_t)i);
   for (int i = 0; i < callers; i++) pthread_join(thread[i], NULL);

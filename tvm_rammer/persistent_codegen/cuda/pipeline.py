@@ -15,7 +15,7 @@ from tvm import tirx
 from tvm.ir import Call
 from tvm.tirx.compilation_pipeline import register_tir_pipeline
 
-from ...hostile import DefineArithmetic
+from ...define_arithmetic import DefineArithmetic
 
 PIPELINE = "rammer_cuda"
 """Name for `tvm.compile(..., tir_pipeline=PIPELINE)`."""

@@ -8,7 +8,7 @@ import tvm
 from tvm import relax, te, tirx
 from tvm.ir import Call, Constant
 
-from ...hostile import equals_itself
+from ...define_arithmetic import equals_itself
 
 Legalization = Callable[[relax.BlockBuilder, Call], relax.Expr]
 

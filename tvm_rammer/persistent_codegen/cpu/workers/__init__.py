@@ -31,7 +31,6 @@ __all__ = [
     "entries_text",
     "establish",
     "function_of",
-    "limit_workers",
     "num_workers",
     "plain_functions",
     "pool_entries",
@@ -68,30 +67,15 @@ def establish() -> None:
     with _LOCK:
         if tvm.get_global_func(REGISTERED, allow_missing=True) is None:
             _make()
-            limit_workers()
+            tvm.get_global_func(REGISTERED)(num_workers())
 
 
-def limit_workers(count: int | None = None) -> int:
-    """Say how many threads walk lanes at the same time, callers included; the pool is there.
+def num_workers() -> int:
+    """How many threads walk lanes at the same time, callers included.
 
-    Parameters
-    ----------
-    count : int, optional
-        Else as many as the user chose, else one for each core that the process may use; never more than its processors.
-
-    Returns
-    -------
-    int
-        How many there are from now on.
+    As many as the user chose, else one for each core that the process may use; never more than its processors.
     """
-    workers = num_workers(count)
-    tvm.get_global_func(REGISTERED)(workers)
-    return workers
-
-
-def num_workers(count: int | None = None) -> int:
-    """How many threads walk lanes at the same time where `limit_workers` is called with `count`."""
-    return max(1, min(count or chosen_workers() or usable_cores(), usable_processors()))
+    return min(chosen_workers() or usable_cores(), usable_processors())
 
 
 def _make() -> None:

@@ -3,7 +3,7 @@
  * Each module brings the code of the workers, for plain TVM must be able to run it. The first that runs makes the pool,
  * and tells the others by a function in TVM's registry. The code that its threads run must stay: a library that makes
  * the pool is pinned. Code that TVM compiled in memory cannot be, so tvm_rammer makes the pool of its own process
- * (workers.py) before such code runs.
+ * (`establish` of __init__.py) before such code runs.
  */
 #pragma once
 #include <dlfcn.h>
@@ -44,7 +44,7 @@ static int default_workers(void) {
 /* What the registered function does: returns the pool; an argument is the number of its workers. */
 int rammer_give_pool(void *self, const TVMFFIAny *arguments, int32_t count, TVMFFIAny *result) {
   Pool *pool = self;
-  if (count > 0 && arguments[0].type_index == FFI_INT) pool->workers = (int)arguments[0].v_int64;
+  if (count > 0 && arguments[0].type_index == FFI_INT) atomic_store(&pool->workers, (int)arguments[0].v_int64);
   result->type_index = FFI_POINTER;
   result->zero_padding = 0;
   result->v_ptr = pool;
@@ -71,7 +71,10 @@ static Pool *make_pool(const Entries *entries) {
   State *state = mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   bool usable = state != MAP_FAILED && madvise(state, sizeof *state, MADV_WIPEONFORK) == 0;
   pin(entries);
-  pool = (Pool){usable ? default_workers() : 1, 1000 * (int64_t)setting("RAMMER_SPIN_US", 100), entries->help, state};
+  atomic_init(&pool.workers, usable ? default_workers() : 1);
+  pool.patience_ns = 1000 * (int64_t)setting("RAMMER_SPIN_US", 100);
+  pool.help = entries->help;
+  pool.state = state;
   return &pool;
 }
 
@@ -87,7 +90,8 @@ Pool *rammer_pool(const Entries *entries) {
     pool = make_pool(entries);
     void *function = NULL;
     if (TVMFFIFunctionCreate && TVMFFIFunctionCreate(pool, entries->give_pool, NULL, &function) == 0) {
-      if (TVMFFIFunctionSetGlobal(&NAME_BYTES, function, 0)) pool = find_pool(); /* somebody else was first */
+      Pool *first = TVMFFIFunctionSetGlobal(&NAME_BYTES, function, 0) ? find_pool() : NULL; /* somebody else was first */
+      if (first) pool = first;
       TVMFFIObjectDecRef(function);
     }
   }

@@ -16,7 +16,7 @@
 
 #include "pool.h"
 
-/* These depend on the processor (sync.ll). */
+/* These depend on the processor (processors.py). */
 void rammer_pause(void);
 long rammer_futex(atomic_int *word, int operation, int value);
 
@@ -71,27 +71,28 @@ typedef struct {
   Polling polling;
   int looks; /* still to be had before he sleeps; 0: he has not said so */
   int rings;
-  int64_t slept_ns; /* in all */
 } Waiter;
 
 static void stop_waiting(Waiter *waiter, Bell *bell) {
   if (waiter->looks) atomic_fetch_sub(&bell->sleepers, 1);
-  *waiter = (Waiter){.slept_ns = waiter->slept_ns};
+  *waiter = (Waiter){0};
 }
 
-static void wait_a_little(Waiter *waiter, Bell *bell, int lanes) {
+/* How long we slept. */
+static int64_t wait_a_little(Waiter *waiter, Bell *bell, int lanes) {
   if (waiter->looks > 1) {
     waiter->looks--;
   } else if (waiter->looks == 1) {
     int64_t since_ns = now_ns();
     rammer_futex(&bell->rings, FUTEX_WAIT_PRIVATE, waiter->rings);
-    waiter->slept_ns += now_ns() - since_ns;
     stop_waiting(waiter, bell);
+    return now_ns() - since_ns;
   } else if (!poll_on(&waiter->polling, LONG_WAIT_NS)) {
     atomic_fetch_add(&bell->sleepers, 1);
     waiter->looks = 1 + lanes;
     waiter->rings = atomic_load(&bell->rings);
   }
+  return 0;
 }
 
 /* Lanes. The number of the job is part of a lane's state: a claim that comes too late fails. */
@@ -154,9 +155,8 @@ static int64_t take_stock(Helper *helper) {
 static bool loses_processor(Helper *helper) { return take_stock(helper) > LONG_GAP_NS; }
 
 /* Take part in a job, beginning with a lane that we have claimed: walk lanes that nobody is on, each as far as its waits
- * allow. The caller (`helper` is NULL) stays to the end; a helper leaves when no lane is free, or when he shares his processor.
- * How long we slept. */
-static int64_t take_part(Job *job, Helper *helper, int lane, int row) {
+ * allow. The caller (`helper` is NULL) stays to the end; a helper leaves when no lane is free, or when he shares his processor. */
+static void take_part(Job *job, Helper *helper, int lane, int row) {
   Waiter waiter = {0};
   int lanes = atomic_load(&job->lanes);
   atomic_fetch_add(&job->bell.walkers, 1);
@@ -173,14 +173,14 @@ static int64_t take_part(Job *job, Helper *helper, int lane, int row) {
       ring_if_heard(&job->bell);
       break;
     } else {
-      wait_a_little(&waiter, &job->bell, lanes);
+      int64_t slept_ns = wait_a_little(&waiter, &job->bell, lanes);
+      if (helper) helper->seen_ns += slept_ns; /* sleep is no loss */
     }
     row = claim_any(job, lane + 1, &lane);
     more = row >= 0 || (!helper && atomic_load(&job->unfinished));
   }
   stop_waiting(&waiter, &job->bell);
   atomic_fetch_sub(&job->bell.walkers, 1);
-  return waiter.slept_ns;
 }
 
 static bool help_someone(const Pool *pool, Helper *helper) {
@@ -190,7 +190,7 @@ static bool help_someone(const Pool *pool, Helper *helper) {
     Job *job = &pool->state->job[i];
     int lane, row = claim_any(job, first, &lane);
     if (row < 0) continue;
-    helper->seen_ns += take_part(job, helper, lane, row); /* sleep is no loss */
+    take_part(job, helper, lane, row);
     helped = true;
   }
   return helped;
@@ -253,7 +253,7 @@ static void add_helper(Pool *pool, int number) {
     pthread_detach(thread);
     atomic_store(&pool->state->helpers, number + 1);
   } else {
-    pool->workers = number + 1; /* the system gives no more threads */
+    atomic_store(&pool->workers, number + 1); /* the system gives no more threads */
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -261,8 +261,10 @@ static void add_helper(Pool *pool, int number) {
 /* See to it that so many helpers are awake, but for those that rest; new ones are made where there are too few. */
 static void call_helpers(Pool *pool, int wanted) {
   State *state = pool->state;
+  int most = atomic_load(&pool->workers) - 1;
+  if (most > MAX_HELPERS) most = MAX_HELPERS;
   int helpers = atomic_load(&state->helpers);
-  for (int i = 0; i < helpers && wanted > 0; i++) {
+  for (int i = 0; i < helpers && i < most && wanted > 0; i++) {
     Helper *helper = &state->helper[i];
     int now = atomic_load(&helper->state);
     if (now == POLLING) wanted--;
@@ -271,7 +273,6 @@ static void call_helpers(Pool *pool, int wanted) {
     if (atomic_compare_exchange_strong(&helper->state, &now, BUSY)) rammer_futex(&helper->state, FUTEX_WAKE_PRIVATE, 1);
     wanted--;
   }
-  int most = pool->workers - 1 < MAX_HELPERS ? pool->workers - 1 : MAX_HELPERS;
   if (wanted <= 0 || helpers >= most || atomic_exchange(&state->adding, 1)) return;
   for (helpers = atomic_load(&state->helpers); wanted > 0 && helpers < most; wanted--, helpers++) add_helper(pool, helpers);
   atomic_store(&state->adding, 0);
@@ -289,7 +290,7 @@ static Job *take_job(State *state) {
 /* Run a program: walk all of its lanes, lane i from row begin[i] on. */
 void rammer_run(const Entries *entries, void *environment, const int *begin, int lanes) {
   Pool *pool = rammer_pool(entries);
-  Job *job = lanes < 2 || lanes > MAX_LANES || pool->workers < 2 ? NULL : take_job(pool->state);
+  Job *job = lanes < 2 || lanes > MAX_LANES || atomic_load(&pool->workers) < 2 ? NULL : take_job(pool->state);
   if (!job) {
     walk_alone(entries->walk, environment, begin, lanes);
     return;

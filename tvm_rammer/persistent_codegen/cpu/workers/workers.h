@@ -44,7 +44,8 @@ typedef struct {
   _Atomic int64_t rests_until_ns;
 } Helper;
 
-/* What threads write: zero in a new process, and in a forked child. */
+/* What threads write: zero in a new process, and in a forked child. Libraries of different versions may share it: another layout
+ * of it or of Pool takes another NAME (pool.h). */
 typedef struct {
   _Alignas(LINE) atomic_int jobs; /* that there were so far */
   _Alignas(LINE) atomic_int helpers, adding;
@@ -53,7 +54,7 @@ typedef struct {
 } State;
 
 struct Pool {
-  int workers;         /* that walk lanes at the same time, callers of programs included */
+  atomic_int workers;  /* that walk lanes at the same time, callers of programs included */
   int64_t patience_ns; /* how long a worker polls before it sleeps */
   void *(*help)(void *);
   State *state;

@@ -1,4 +1,4 @@
-; Made of workers.c by make_ir.py; do not edit. Source: 214bdb81ef60fd4d
+; Made of workers.c by make_ir.py; do not edit. Source: c4431a1bf077e51e
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.Pool = type { i32, i64, ptr, ptr }
 %struct.cpu_set_t = type { [16 x i64] }
@@ -10,7 +10,7 @@
 %struct.Lane = type { i64, [56 x i8] }
 %struct.__sigset_t = type { [16 x i64] }
 %struct.Helper = type { i32, ptr, i64, i64, i64, i64, i64, [8 x i8] }
-%struct.Waiter = type { %struct.Polling, i32, i32, i64 }
+%struct.Waiter = type { %struct.Polling, i32, i32 }
 %struct.Dl_info = type { ptr, ptr, ptr, ptr }
 %struct.timespec = type { i64, i64 }
 @rammer_pool.making = internal global i32 0, align 4
@@ -32,7 +32,7 @@ define linkonce_odr hidden noundef i32 @rammer_give_pool(ptr noundef %0, ptr noc
   %10 = getelementptr inbounds i8, ptr %1, i64 8
   %11 = load i64, ptr %10, align 8
   %12 = trunc i64 %11 to i32
-  store i32 %12, ptr %0, align 8
+  store atomic i32 %12, ptr %0 seq_cst, align 8
   br label %13
 13:
   store i32 4, ptr %3, align 8
@@ -52,7 +52,7 @@ define linkonce_odr hidden ptr @rammer_pool(ptr nocapture noundef readonly %0) {
   br i1 %5, label %8, label %6
 6:
   %7 = inttoptr i64 %4 to ptr
-  br label %61
+  br label %63
 8:
   %9 = atomicrmw xchg ptr @rammer_pool.making, i32 1 seq_cst, align 4
   %10 = icmp eq i32 %9, 0
@@ -63,7 +63,7 @@ define linkonce_odr hidden ptr @rammer_pool(ptr nocapture noundef readonly %0) {
 13:
   %14 = tail call fastcc ptr @find_pool()
   %15 = icmp eq ptr %14, null
-  br i1 %15, label %16, label %58
+  br i1 %15, label %16, label %60
 16:
   %17 = tail call ptr @mmap(ptr noundef null, i64 noundef 142464, i32 noundef 3, i32 noundef 34, i32 noundef -1, i64 noundef 0)
   %18 = icmp eq ptr %17, inttoptr (i64 -1 to ptr)
@@ -94,25 +94,25 @@ define linkonce_odr hidden ptr @rammer_pool(ptr nocapture noundef readonly %0) {
   br label %33
 33:
   %34 = phi i32 [ %31, %27 ], [ 1, %19 ], [ 1, %32 ]
+  store i32 %34, ptr @make_pool.pool, align 8
   %35 = call fastcc i32 @setting(ptr noundef nonnull @.str, i32 noundef 100)
   %36 = sext i32 %35 to i64
   %37 = mul nsw i64 %36, 1000
+  store i64 %37, ptr getelementptr inbounds (i8, ptr @make_pool.pool, i64 8), align 8
   %38 = getelementptr inbounds i8, ptr %0, i64 8
   %39 = load ptr, ptr %38, align 8
-  store i32 %34, ptr @make_pool.pool, align 8
-  store i64 %37, ptr getelementptr inbounds (i8, ptr @make_pool.pool, i64 8), align 8
   store ptr %39, ptr getelementptr inbounds (i8, ptr @make_pool.pool, i64 16), align 8
   store ptr %17, ptr getelementptr inbounds (i8, ptr @make_pool.pool, i64 24), align 8
   call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %3)
   store ptr null, ptr %3, align 8
   %40 = icmp eq ptr @TVMFFIFunctionCreate, null
-  br i1 %40, label %56, label %41
+  br i1 %40, label %58, label %41
 41:
   %42 = getelementptr inbounds i8, ptr %0, i64 16
   %43 = load ptr, ptr %42, align 8
   %44 = call i32 @TVMFFIFunctionCreate(ptr noundef nonnull @make_pool.pool, ptr noundef %43, ptr noundef null, ptr noundef nonnull %3)
   %45 = icmp eq i32 %44, 0
-  br i1 %45, label %46, label %56
+  br i1 %45, label %46, label %58
 46:
   %47 = load ptr, ptr %3, align 8
   %48 = call i32 @TVMFFIFunctionSetGlobal(ptr noundef nonnull @NAME_BYTES, ptr noundef %47, i32 noundef 0)
@@ -122,23 +122,25 @@ define linkonce_odr hidden ptr @rammer_pool(ptr nocapture noundef readonly %0) {
   %51 = call fastcc ptr @find_pool()
   br label %52
 52:
-  %53 = phi ptr [ %51, %50 ], [ @make_pool.pool, %46 ]
-  %54 = load ptr, ptr %3, align 8
-  %55 = call i32 @TVMFFIObjectDecRef(ptr noundef %54)
-  br label %56
-56:
-  %57 = phi ptr [ %53, %52 ], [ @make_pool.pool, %41 ], [ @make_pool.pool, %33 ]
-  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %3)
+  %53 = phi ptr [ %51, %50 ], [ null, %46 ]
+  %54 = icmp eq ptr %53, null
+  %55 = select i1 %54, ptr @make_pool.pool, ptr %53
+  %56 = load ptr, ptr %3, align 8
+  %57 = call i32 @TVMFFIObjectDecRef(ptr noundef %56)
   br label %58
 58:
-  %59 = phi ptr [ %14, %13 ], [ %57, %56 ]
-  %60 = ptrtoint ptr %59 to i64
-  store atomic i64 %60, ptr @rammer_the_pool seq_cst, align 8
+  %59 = phi ptr [ %55, %52 ], [ @make_pool.pool, %41 ], [ @make_pool.pool, %33 ]
+  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %3)
+  br label %60
+60:
+  %61 = phi ptr [ %14, %13 ], [ %59, %58 ]
+  %62 = ptrtoint ptr %61 to i64
+  store atomic i64 %62, ptr @rammer_the_pool seq_cst, align 8
   store atomic i32 0, ptr @rammer_pool.making seq_cst, align 4
-  br label %61
-61:
-  %62 = phi ptr [ %7, %6 ], [ %59, %58 ]
-  ret ptr %62
+  br label %63
+63:
+  %64 = phi ptr [ %7, %6 ], [ %61, %60 ]
+  ret ptr %64
 }
 declare i32 @sched_yield()
 define internal fastcc ptr @find_pool() unnamed_addr {
@@ -196,10 +198,10 @@ define linkonce_odr hidden void @rammer_help(ptr noundef %0) {
   store i64 5000000, ptr %7, align 32
   %8 = getelementptr inbounds i8, ptr %5, i64 24
   %9 = ptrtoint ptr %0 to i64
-  %10 = getelementptr inbounds i8, ptr %0, i64 24
-  %11 = getelementptr inbounds i8, ptr %5, i64 8
-  %12 = getelementptr inbounds i8, ptr %0, i64 40
-  %13 = getelementptr inbounds i8, ptr %0, i64 48
+  %10 = getelementptr inbounds i8, ptr %5, i64 8
+  %11 = getelementptr inbounds i8, ptr %0, i64 40
+  %12 = getelementptr inbounds i8, ptr %0, i64 48
+  %13 = getelementptr inbounds i8, ptr %0, i64 24
   br label %14
 14:
   %15 = load ptr, ptr %8, align 8
@@ -213,10 +215,10 @@ define linkonce_odr hidden void @rammer_help(ptr noundef %0) {
   %23 = add nsw i32 %22, 1
   br label %24
 24:
-  %25 = phi i64 [ %41, %39 ], [ 0, %14 ]
-  %26 = phi i1 [ %40, %39 ], [ false, %14 ]
+  %25 = phi i64 [ %38, %36 ], [ 0, %14 ]
+  %26 = phi i1 [ %37, %36 ], [ false, %14 ]
   %27 = icmp eq i64 %25, 16
-  br i1 %27, label %42, label %28
+  br i1 %27, label %39, label %28
 28:
   %29 = load ptr, ptr %8, align 8
   %30 = getelementptr inbounds i8, ptr %29, i64 8320
@@ -224,88 +226,85 @@ define linkonce_odr hidden void @rammer_help(ptr noundef %0) {
   call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %3)
   %32 = call fastcc i32 @claim_any(ptr noundef nonnull %31, i32 noundef %23, ptr noundef nonnull %3)
   %33 = icmp slt i32 %32, 0
-  br i1 %33, label %39, label %34
+  br i1 %33, label %36, label %34
 34:
   %35 = load i32, ptr %3, align 4
-  %36 = tail call fastcc i64 @take_part(ptr noundef nonnull %31, ptr noundef %0, i32 noundef %35, i32 noundef %32)
-  %37 = load i64, ptr %10, align 8
-  %38 = add nsw i64 %37, %36
-  store i64 %38, ptr %10, align 8
-  br label %39
-39:
-  %40 = phi i1 [ true, %34 ], [ %26, %28 ]
+  tail call fastcc void @take_part(ptr noundef nonnull %31, ptr noundef %0, i32 noundef %35, i32 noundef %32)
+  br label %36
+36:
+  %37 = phi i1 [ true, %34 ], [ %26, %28 ]
   call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %3)
-  %41 = add nuw nsw i64 %25, 1
+  %38 = add nuw nsw i64 %25, 1
   br label %24
-42:
-  br i1 %26, label %43, label %56
-43:
-  %44 = tail call fastcc i64 @take_stock(ptr noundef %0)
-  %45 = load i64, ptr %7, align 32
-  %46 = icmp slt i64 %45, 0
-  br i1 %46, label %47, label %56
-47:
+39:
+  br i1 %26, label %40, label %53
+40:
+  %41 = tail call fastcc i64 @take_stock(ptr noundef %0)
+  %42 = load i64, ptr %7, align 32
+  %43 = icmp slt i64 %42, 0
+  br i1 %43, label %44, label %53
+44:
   store i64 0, ptr %7, align 32
-  %48 = load i64, ptr %12, align 8
-  %49 = icmp eq i64 %48, 0
-  %50 = shl nsw i64 %48, 1
-  %51 = tail call i64 @llvm.smin.i64(i64 %50, i64 256000000)
-  %52 = select i1 %49, i64 4000000, i64 %51
-  store i64 %52, ptr %12, align 8
-  %53 = tail call fastcc i64 @now_ns()
-  %54 = load i64, ptr %12, align 8
-  %55 = add nsw i64 %54, %53
-  store atomic i64 %55, ptr %13 seq_cst, align 16
+  %45 = load i64, ptr %11, align 8
+  %46 = icmp eq i64 %45, 0
+  %47 = shl nsw i64 %45, 1
+  %48 = tail call i64 @llvm.smin.i64(i64 %47, i64 256000000)
+  %49 = select i1 %46, i64 4000000, i64 %48
+  store i64 %49, ptr %11, align 8
+  %50 = tail call fastcc i64 @now_ns()
+  %51 = load i64, ptr %11, align 8
+  %52 = add nsw i64 %51, %50
+  store atomic i64 %52, ptr %12 seq_cst, align 16
   store atomic i32 2, ptr %0 seq_cst, align 64
-  br label %72
-56:
+  br label %69
+53:
   call void @llvm.lifetime.start.p0(i64 16, ptr nonnull %2)
   call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(16) %2, i8 0, i64 16, i1 false)
   store atomic i32 1, ptr %0 seq_cst, align 64
-  br label %57
-57:
-  %58 = load ptr, ptr %8, align 8
-  %59 = load atomic i32, ptr %58 seq_cst, align 64
-  %60 = icmp eq i32 %59, %16
-  br i1 %60, label %62, label %61
-61:
+  br label %54
+54:
+  %55 = load ptr, ptr %8, align 8
+  %56 = load atomic i32, ptr %55 seq_cst, align 64
+  %57 = icmp eq i32 %56, %16
+  br i1 %57, label %59, label %58
+58:
   store atomic i32 0, ptr %0 seq_cst, align 64
   call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %2)
-  br label %84
+  br label %81
+59:
+  %60 = load i64, ptr %10, align 8
+  %61 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %2, i64 noundef %60)
+  br i1 %61, label %54, label %62
 62:
-  %63 = load i64, ptr %11, align 8
-  %64 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %2, i64 noundef %63)
-  br i1 %64, label %57, label %65
-65:
   store atomic i32 0, ptr %0 seq_cst, align 64
   call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %2)
   store atomic i32 2, ptr %0 seq_cst, align 64
-  %66 = load ptr, ptr %8, align 8
-  %67 = load atomic i32, ptr %66 seq_cst, align 64
-  %68 = icmp eq i32 %67, %16
-  br i1 %68, label %72, label %69
+  %63 = load ptr, ptr %8, align 8
+  %64 = load atomic i32, ptr %63 seq_cst, align 64
+  %65 = icmp eq i32 %64, %16
+  br i1 %65, label %69, label %66
+66:
+  %67 = cmpxchg ptr %0, i32 2, i32 0 seq_cst seq_cst, align 64
+  %68 = extractvalue { i32, i1 } %67, 1
+  br i1 %68, label %81, label %69
 69:
-  %70 = cmpxchg ptr %0, i32 2, i32 0 seq_cst seq_cst, align 64
-  %71 = extractvalue { i32, i1 } %70, 1
-  br i1 %71, label %84, label %72
-72:
-  %73 = tail call fastcc i64 @now_ns()
-  br label %74
+  %70 = tail call fastcc i64 @now_ns()
+  br label %71
+71:
+  %72 = load atomic i32, ptr %0 seq_cst, align 64
+  %73 = icmp eq i32 %72, 2
+  br i1 %73, label %74, label %76
 74:
-  %75 = load atomic i32, ptr %0 seq_cst, align 64
-  %76 = icmp eq i32 %75, 2
-  br i1 %76, label %77, label %79
-77:
-  %78 = tail call i64 @rammer_futex(ptr noundef nonnull %0, i32 noundef 128, i32 noundef 2)
-  br label %74
-79:
-  %80 = tail call fastcc i64 @now_ns()
-  %81 = sub i64 %80, %73
-  %82 = load i64, ptr %10, align 8
-  %83 = add nsw i64 %81, %82
-  store i64 %83, ptr %10, align 8
-  br label %84
-84:
+  %75 = tail call i64 @rammer_futex(ptr noundef nonnull %0, i32 noundef 128, i32 noundef 2)
+  br label %71
+76:
+  %77 = tail call fastcc i64 @now_ns()
+  %78 = sub i64 %77, %70
+  %79 = load i64, ptr %13, align 8
+  %80 = add nsw i64 %78, %79
+  store i64 %80, ptr %13, align 8
+  br label %81
+81:
   br label %14
 }
 define internal fastcc i64 @take_stock(ptr nocapture noundef %0) unnamed_addr {
@@ -345,7 +344,7 @@ define linkonce_odr hidden void @rammer_run(ptr nocapture noundef readonly %0, p
   %10 = icmp ult i32 %9, -127
   br i1 %10, label %30, label %11
 11:
-  %12 = load i32, ptr %8, align 8
+  %12 = load atomic i32, ptr %8 seq_cst, align 8
   %13 = icmp slt i32 %12, 2
   br i1 %13, label %30, label %14
 14:
@@ -372,7 +371,7 @@ define linkonce_odr hidden void @rammer_run(ptr nocapture noundef readonly %0, p
 30:
   %31 = load ptr, ptr %0, align 8
   tail call fastcc void @walk_alone(ptr noundef %31, ptr noundef %1, ptr noundef %2, i32 noundef %3)
-  br label %150
+  br label %152
 32:
   %33 = load ptr, ptr %0, align 8
   %34 = getelementptr inbounds i8, ptr %22, i64 16
@@ -393,9 +392,9 @@ define linkonce_odr hidden void @rammer_run(ptr nocapture noundef readonly %0, p
   %44 = shl nuw i64 %43, 32
   br label %45
 45:
-  %46 = phi i64 [ %149, %144 ], [ 0, %32 ]
+  %46 = phi i64 [ %151, %146 ], [ 0, %32 ]
   %47 = icmp eq i64 %46, %42
-  br i1 %47, label %48, label %138
+  br i1 %47, label %48, label %140
 48:
   %49 = getelementptr inbounds i8, ptr %22, i64 4
   store atomic i32 %3, ptr %49 seq_cst, align 4
@@ -403,138 +402,142 @@ define linkonce_odr hidden void @rammer_run(ptr nocapture noundef readonly %0, p
   %51 = atomicrmw add ptr %50, i32 1 seq_cst, align 64
   %52 = add nsw i32 %3, -1
   %53 = load ptr, ptr %15, align 8
-  %54 = getelementptr inbounds i8, ptr %53, i64 64
-  %55 = load atomic i32, ptr %54 seq_cst, align 64
-  %56 = getelementptr inbounds i8, ptr %53, i64 192
-  %57 = sext i32 %55 to i64
-  br label %58
-58:
-  %59 = phi i64 [ %94, %92 ], [ 0, %48 ]
-  %60 = phi i32 [ %93, %92 ], [ %52, %48 ]
-  %61 = icmp slt i64 %59, %57
-  %62 = icmp sgt i32 %60, 0
-  %63 = select i1 %61, i1 %62, i1 false
-  br i1 %63, label %71, label %64
-64:
-  %65 = load i32, ptr %8, align 8
-  %66 = add nsw i32 %65, -1
-  %67 = icmp sgt i32 %65, 127
-  %68 = select i1 %67, i32 127, i32 %66
-  %69 = icmp slt i32 %55, %68
-  %70 = select i1 %62, i1 %69, i1 false
-  br i1 %70, label %95, label %135
+  %54 = load atomic i32, ptr %8 seq_cst, align 8
+  %55 = tail call i32 @llvm.smin.i32(i32 %54, i32 128)
+  %56 = add nsw i32 %55, -1
+  %57 = getelementptr inbounds i8, ptr %53, i64 64
+  %58 = load atomic i32, ptr %57 seq_cst, align 64
+  %59 = getelementptr inbounds i8, ptr %53, i64 192
+  %60 = sext i32 %56 to i64
+  %61 = tail call i32 @llvm.smax.i32(i32 %58, i32 0)
+  %62 = zext nneg i32 %61 to i64
+  br label %63
+63:
+  %64 = phi i64 [ %98, %96 ], [ 0, %48 ]
+  %65 = phi i32 [ %97, %96 ], [ %52, %48 ]
+  %66 = icmp eq i64 %64, %62
+  br i1 %66, label %71, label %67
+67:
+  %68 = icmp slt i64 %64, %60
+  %69 = icmp sgt i32 %65, 0
+  %70 = select i1 %68, i1 %69, i1 false
+  br i1 %70, label %75, label %71
 71:
-  %72 = getelementptr inbounds [127 x %struct.Helper], ptr %56, i64 0, i64 %59
-  %73 = load atomic i32, ptr %72 seq_cst, align 64
-  %74 = icmp eq i32 %73, 1
-  %75 = sext i1 %74 to i32
-  %76 = add nsw i32 %60, %75
-  %77 = getelementptr inbounds i8, ptr %72, i64 48
-  %78 = load atomic i64, ptr %77 seq_cst, align 16
-  %79 = icmp eq i32 %73, 2
-  br i1 %79, label %80, label %92
-80:
-  %81 = icmp eq i64 %78, 0
-  br i1 %81, label %85, label %82
-82:
-  %83 = tail call fastcc i64 @now_ns()
-  %84 = icmp slt i64 %83, %78
-  br i1 %84, label %92, label %85
-85:
-  %86 = cmpxchg ptr %72, i32 2, i32 0 seq_cst seq_cst, align 64
-  %87 = extractvalue { i32, i1 } %86, 1
-  br i1 %87, label %88, label %90
-88:
-  %89 = tail call i64 @rammer_futex(ptr noundef nonnull %72, i32 noundef 129, i32 noundef 1)
-  br label %90
-90:
-  %91 = add nsw i32 %60, -1
-  br label %92
+  %72 = icmp sgt i32 %65, 0
+  %73 = icmp slt i32 %58, %56
+  %74 = select i1 %72, i1 %73, i1 false
+  br i1 %74, label %99, label %138
+75:
+  %76 = getelementptr inbounds [127 x %struct.Helper], ptr %59, i64 0, i64 %64
+  %77 = load atomic i32, ptr %76 seq_cst, align 64
+  %78 = icmp eq i32 %77, 1
+  %79 = sext i1 %78 to i32
+  %80 = add nsw i32 %65, %79
+  %81 = getelementptr inbounds i8, ptr %76, i64 48
+  %82 = load atomic i64, ptr %81 seq_cst, align 16
+  %83 = icmp eq i32 %77, 2
+  br i1 %83, label %84, label %96
+84:
+  %85 = icmp eq i64 %82, 0
+  br i1 %85, label %89, label %86
+86:
+  %87 = tail call fastcc i64 @now_ns()
+  %88 = icmp slt i64 %87, %82
+  br i1 %88, label %96, label %89
+89:
+  %90 = cmpxchg ptr %76, i32 2, i32 0 seq_cst seq_cst, align 64
+  %91 = extractvalue { i32, i1 } %90, 1
+  br i1 %91, label %92, label %94
 92:
-  %93 = phi i32 [ %91, %90 ], [ %76, %82 ], [ %76, %71 ]
-  %94 = add nuw nsw i64 %59, 1
-  br label %58
-95:
-  %96 = getelementptr inbounds i8, ptr %53, i64 128
-  %97 = atomicrmw xchg ptr %96, i32 1 seq_cst, align 64
-  %98 = icmp eq i32 %97, 0
-  br i1 %98, label %99, label %135
+  %93 = tail call i64 @rammer_futex(ptr noundef nonnull %76, i32 noundef 129, i32 noundef 1)
+  br label %94
+94:
+  %95 = add nsw i32 %65, -1
+  br label %96
+96:
+  %97 = phi i32 [ %95, %94 ], [ %80, %86 ], [ %80, %75 ]
+  %98 = add nuw nsw i64 %64, 1
+  br label %63
 99:
-  %100 = load atomic i32, ptr %54 seq_cst, align 64
-  %101 = getelementptr inbounds i8, ptr %8, i64 16
-  %102 = sext i32 %100 to i64
-  %103 = sext i32 %68 to i64
-  br label %104
-104:
-  %105 = phi i64 [ %131, %130 ], [ %102, %99 ]
-  %106 = phi i32 [ %133, %130 ], [ %60, %99 ]
-  %107 = icmp sgt i32 %106, 0
-  %108 = icmp slt i64 %105, %103
-  %109 = select i1 %107, i1 %108, i1 false
-  br i1 %109, label %110, label %134
-110:
-  %111 = load ptr, ptr %15, align 8
-  %112 = getelementptr inbounds i8, ptr %111, i64 192
-  %113 = getelementptr inbounds [127 x %struct.Helper], ptr %112, i64 0, i64 %105
-  %114 = getelementptr inbounds i8, ptr %113, i64 8
-  store ptr %8, ptr %114, align 8
+  %100 = getelementptr inbounds i8, ptr %53, i64 128
+  %101 = atomicrmw xchg ptr %100, i32 1 seq_cst, align 64
+  %102 = icmp eq i32 %101, 0
+  br i1 %102, label %103, label %138
+103:
+  %104 = load atomic i32, ptr %57 seq_cst, align 64
+  %105 = getelementptr inbounds i8, ptr %8, i64 16
+  %106 = sext i32 %104 to i64
+  br label %107
+107:
+  %108 = phi i64 [ %134, %133 ], [ %106, %103 ]
+  %109 = phi i32 [ %136, %133 ], [ %65, %103 ]
+  %110 = icmp sgt i32 %109, 0
+  %111 = icmp slt i64 %108, %60
+  %112 = select i1 %110, i1 %111, i1 false
+  br i1 %112, label %113, label %137
+113:
+  %114 = load ptr, ptr %15, align 8
+  %115 = getelementptr inbounds i8, ptr %114, i64 192
+  %116 = getelementptr inbounds [127 x %struct.Helper], ptr %115, i64 0, i64 %108
+  %117 = getelementptr inbounds i8, ptr %116, i64 8
+  store ptr %8, ptr %117, align 8
   call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %5)
   call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %6)
   call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %7)
-  %115 = call i32 @sigfillset(ptr noundef nonnull %6)
-  %116 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %6, ptr noundef nonnull %7)
-  %117 = load ptr, ptr %101, align 8
-  %118 = call i32 @pthread_create(ptr noundef nonnull %5, ptr noundef null, ptr noundef %117, ptr noundef nonnull %113)
-  %119 = icmp eq i32 %118, 0
-  br i1 %119, label %120, label %127
-120:
-  %121 = load i64, ptr %5, align 8
-  %122 = call i32 @pthread_detach(i64 noundef %121)
-  %123 = load ptr, ptr %15, align 8
-  %124 = getelementptr inbounds i8, ptr %123, i64 64
-  %125 = add nsw i64 %105, 1
-  %126 = trunc nsw i64 %125 to i32
-  store atomic i32 %126, ptr %124 seq_cst, align 64
-  br label %130
-127:
-  %128 = add nsw i64 %105, 1
+  %118 = call i32 @sigfillset(ptr noundef nonnull %6)
+  %119 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %6, ptr noundef nonnull %7)
+  %120 = load ptr, ptr %105, align 8
+  %121 = call i32 @pthread_create(ptr noundef nonnull %5, ptr noundef null, ptr noundef %120, ptr noundef nonnull %116)
+  %122 = icmp eq i32 %121, 0
+  br i1 %122, label %123, label %130
+123:
+  %124 = load i64, ptr %5, align 8
+  %125 = call i32 @pthread_detach(i64 noundef %124)
+  %126 = load ptr, ptr %15, align 8
+  %127 = getelementptr inbounds i8, ptr %126, i64 64
+  %128 = add nsw i64 %108, 1
   %129 = trunc nsw i64 %128 to i32
-  store i32 %129, ptr %8, align 8
-  br label %130
+  store atomic i32 %129, ptr %127 seq_cst, align 64
+  br label %133
 130:
-  %131 = phi i64 [ %125, %120 ], [ %128, %127 ]
-  %132 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %7, ptr noundef null)
+  %131 = add nsw i64 %108, 1
+  %132 = trunc nsw i64 %131 to i32
+  store atomic i32 %132, ptr %8 seq_cst, align 8
+  br label %133
+133:
+  %134 = phi i64 [ %128, %123 ], [ %131, %130 ]
+  %135 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %7, ptr noundef null)
   call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %7)
   call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %6)
   call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %5)
-  %133 = add nsw i32 %106, -1
-  br label %104
-134:
-  store atomic i32 0, ptr %96 seq_cst, align 64
-  br label %135
-135:
-  %136 = load i32, ptr %2, align 4
-  %137 = call fastcc i64 @take_part(ptr noundef nonnull %22, ptr noundef null, i32 noundef 0, i32 noundef %136)
+  %136 = add nsw i32 %109, -1
+  br label %107
+137:
+  store atomic i32 0, ptr %100 seq_cst, align 64
+  br label %138
+138:
+  %139 = load i32, ptr %2, align 4
+  call fastcc void @take_part(ptr noundef nonnull %22, ptr noundef null, i32 noundef 0, i32 noundef %139)
   store atomic i32 0, ptr %49 seq_cst, align 4
   store atomic i32 0, ptr %22 seq_cst, align 64
-  br label %150
-138:
-  %139 = icmp eq i64 %46, 0
-  br i1 %139, label %144, label %140
+  br label %152
 140:
-  %141 = getelementptr inbounds i32, ptr %2, i64 %46
-  %142 = load i32, ptr %141, align 4
-  %143 = add nsw i32 %142, 2
-  br label %144
-144:
-  %145 = phi i32 [ %143, %140 ], [ 1, %138 ]
-  %146 = getelementptr inbounds [128 x %struct.Lane], ptr %41, i64 0, i64 %46
-  %147 = zext i32 %145 to i64
-  %148 = or disjoint i64 %44, %147
-  store atomic i64 %148, ptr %146 seq_cst, align 64
-  %149 = add nuw nsw i64 %46, 1
+  %141 = icmp eq i64 %46, 0
+  br i1 %141, label %146, label %142
+142:
+  %143 = getelementptr inbounds i32, ptr %2, i64 %46
+  %144 = load i32, ptr %143, align 4
+  %145 = add nsw i32 %144, 2
+  br label %146
+146:
+  %147 = phi i32 [ %145, %142 ], [ 1, %140 ]
+  %148 = getelementptr inbounds [128 x %struct.Lane], ptr %41, i64 0, i64 %46
+  %149 = zext i32 %147 to i64
+  %150 = or disjoint i64 %44, %149
+  store atomic i64 %150, ptr %148 seq_cst, align 64
+  %151 = add nuw nsw i64 %46, 1
   br label %45
-150:
+152:
   ret void
 }
 define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) unnamed_addr {
@@ -589,13 +592,13 @@ define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr n
   %39 = srem i32 %38, %3
   br label %21
 }
-define internal fastcc i64 @take_part(ptr noundef %0, ptr noundef %1, i32 noundef %2, i32 noundef %3) unnamed_addr {
+define internal fastcc void @take_part(ptr noundef %0, ptr noundef %1, i32 noundef %2, i32 noundef %3) unnamed_addr {
   %5 = alloca i32, align 4
   %6 = alloca %struct.Waiter, align 8
   %7 = alloca i32, align 4
   store i32 %2, ptr %5, align 4
-  call void @llvm.lifetime.start.p0(i64 32, ptr nonnull %6)
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(32) %6, i8 0, i64 32, i1 false)
+  call void @llvm.lifetime.start.p0(i64 24, ptr nonnull %6)
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
   %8 = getelementptr inbounds i8, ptr %0, i64 4
   %9 = load atomic i32, ptr %8 seq_cst, align 4
   %10 = getelementptr inbounds i8, ptr %0, i64 128
@@ -611,13 +614,13 @@ define internal fastcc i64 @take_part(ptr noundef %0, ptr noundef %1, i32 nounde
   %20 = add nsw i32 %9, 1
   %21 = getelementptr inbounds i8, ptr %0, i64 132
   %22 = getelementptr inbounds i8, ptr %6, i64 20
-  %23 = getelementptr inbounds i8, ptr %6, i64 24
+  %23 = getelementptr inbounds i8, ptr %1, i64 24
   %24 = icmp ne ptr %1, null
   br label %25
 25:
-  %26 = phi i1 [ true, %4 ], [ %96, %95 ]
-  %27 = phi i32 [ %3, %4 ], [ %89, %95 ]
-  br i1 %26, label %28, label %97
+  %26 = phi i1 [ true, %4 ], [ %99, %98 ]
+  %27 = phi i32 [ %3, %4 ], [ %92, %98 ]
+  br i1 %26, label %28, label %100
 28:
   call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %7)
   store i32 %27, ptr %7, align 4
@@ -654,14 +657,14 @@ define internal fastcc i64 @take_part(ptr noundef %0, ptr noundef %1, i32 nounde
   %54 = phi i32 [ %35, %47 ], [ %52, %50 ]
   call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
   %55 = icmp slt i32 %54, 0
-  br i1 %55, label %56, label %86
+  br i1 %55, label %56, label %89
 56:
   %57 = atomicrmw sub ptr %18, i32 1 seq_cst, align 64
   %58 = icmp eq i32 %57, 1
-  br i1 %58, label %59, label %86
+  br i1 %58, label %59, label %89
 59:
   call fastcc void @ring_if_heard(ptr noundef nonnull %10)
-  br label %86
+  br label %89
 60:
   br i1 %19, label %65, label %61
 61:
@@ -671,7 +674,7 @@ define internal fastcc i64 @take_part(ptr noundef %0, ptr noundef %1, i32 nounde
 64:
   call fastcc void @ring_if_heard(ptr noundef nonnull %10)
   call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %7)
-  br label %97
+  br label %100
 65:
   %66 = load i32, ptr %17, align 8
   %67 = icmp sgt i32 %66, 1
@@ -679,59 +682,63 @@ define internal fastcc i64 @take_part(ptr noundef %0, ptr noundef %1, i32 nounde
 68:
   %69 = add nsw i32 %66, -1
   store i32 %69, ptr %17, align 8
-  br label %86
+  br label %84
 70:
   %71 = icmp eq i32 %66, 1
-  br i1 %71, label %72, label %81
+  br i1 %71, label %72, label %79
 72:
   %73 = call fastcc i64 @now_ns()
   %74 = load i32, ptr %22, align 4
   %75 = call i64 @rammer_futex(ptr noundef nonnull %21, i32 noundef 128, i32 noundef %74)
-  %76 = call fastcc i64 @now_ns()
-  %77 = sub i64 %76, %73
-  %78 = load i64, ptr %23, align 8
-  %79 = add nsw i64 %77, %78
-  store i64 %79, ptr %23, align 8
-  %80 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
+  %76 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
   call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
-  br label %86
+  %77 = call fastcc i64 @now_ns()
+  %78 = sub nsw i64 %77, %73
+  br label %84
+79:
+  %80 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %6, i64 noundef 200000)
+  br i1 %80, label %84, label %81
 81:
-  %82 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %6, i64 noundef 200000)
-  br i1 %82, label %86, label %83
-83:
-  %84 = atomicrmw add ptr %10, i32 1 seq_cst, align 64
+  %82 = atomicrmw add ptr %10, i32 1 seq_cst, align 64
   store i32 %20, ptr %17, align 8
-  %85 = load atomic i32, ptr %21 seq_cst, align 4
-  store i32 %85, ptr %22, align 4
-  br label %86
+  %83 = load atomic i32, ptr %21 seq_cst, align 4
+  store i32 %83, ptr %22, align 4
+  br label %84
+84:
+  %85 = phi i64 [ %78, %72 ], [ 0, %81 ], [ 0, %79 ], [ 0, %68 ]
+  br i1 %19, label %89, label %86
 86:
-  %87 = load i32, ptr %5, align 4
-  %88 = add nsw i32 %87, 1
-  %89 = call fastcc i32 @claim_any(ptr noundef %0, i32 noundef %88, ptr noundef nonnull %5)
-  %90 = icmp sgt i32 %89, -1
-  %91 = or i1 %90, %24
-  br i1 %91, label %95, label %92
-92:
-  %93 = load atomic i32, ptr %18 seq_cst, align 64
-  %94 = icmp ne i32 %93, 0
-  br label %95
+  %87 = load i64, ptr %23, align 8
+  %88 = add nsw i64 %87, %85
+  store i64 %88, ptr %23, align 8
+  br label %89
+89:
+  %90 = load i32, ptr %5, align 4
+  %91 = add nsw i32 %90, 1
+  %92 = call fastcc i32 @claim_any(ptr noundef %0, i32 noundef %91, ptr noundef nonnull %5)
+  %93 = icmp sgt i32 %92, -1
+  %94 = or i1 %93, %24
+  br i1 %94, label %98, label %95
 95:
-  %96 = phi i1 [ %90, %86 ], [ %94, %92 ]
+  %96 = load atomic i32, ptr %18 seq_cst, align 64
+  %97 = icmp ne i32 %96, 0
+  br label %98
+98:
+  %99 = phi i1 [ %93, %89 ], [ %97, %95 ]
   call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %7)
   br label %25
-97:
-  %98 = load i32, ptr %17, align 8
-  %99 = icmp eq i32 %98, 0
-  br i1 %99, label %102, label %100
 100:
-  %101 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
-  br label %102
-102:
+  %101 = load i32, ptr %17, align 8
+  %102 = icmp eq i32 %101, 0
+  br i1 %102, label %105, label %103
+103:
+  %104 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
+  br label %105
+105:
   call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
-  %103 = atomicrmw sub ptr %11, i32 1 seq_cst, align 8
-  %104 = load i64, ptr %23, align 8
-  call void @llvm.lifetime.end.p0(i64 32, ptr nonnull %6)
-  ret i64 %104
+  %106 = atomicrmw sub ptr %11, i32 1 seq_cst, align 8
+  call void @llvm.lifetime.end.p0(i64 24, ptr nonnull %6)
+  ret void
 }
 declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
 declare extern_weak i32 @TVMFFIFunctionGetGlobal(ptr noundef, ptr noundef)

@@ -12,7 +12,7 @@ from tvm.script import tirx as T
 import tvm_rammer
 from tests.emulation.programs import plan, run_all
 from tests.functions import relax_module
-from tvm_rammer.hostile import define_arithmetic
+from tvm_rammer.define_arithmetic import define_arithmetic
 
 NAN = np.nan
 VALUES = np.array(
