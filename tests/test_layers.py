@@ -23,6 +23,8 @@ TOP = {
     "gpu_bundle",
     "onnx_backend",
     "runtime",
+    "saving",
+    "session",
     "startup",
     "tuning",
     "__main__",

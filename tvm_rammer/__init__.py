@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import startup
+from .version import VERSION
 
 if TYPE_CHECKING:  # `__getattr__` imports these when they are first used; type checkers need to see them
     from .device import DeviceSpec
@@ -21,7 +22,8 @@ if TYPE_CHECKING:  # `__getattr__` imports these when they are first used; type 
     from .relay_passes.onnx.fix_inputs import fix_inputs
     from .rkernel_gen.registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
     from .runtime.module import RammerModule
-    from .runtime.profiler import profile
+    from .runtime.profiler import Profile, profile
+    from .saving.load import load
 
 startup.register_pipeline_with_tvm()
 
@@ -30,6 +32,8 @@ _MODULE_OF = {
     "compile_together": "driver",
     "RammerModule": "runtime.module",
     "fix_inputs": "relay_passes.onnx.fix_inputs",
+    "Profile": "runtime.profiler",
+    "load": "saving.load",
     "profile": "runtime.profiler",
     "DeviceSpec": "device",
     "RProgram": "ir",
@@ -40,10 +44,11 @@ _MODULE_OF = {
     "unregister_rkernel": "rkernel_gen.registered",
 }
 
-__version__ = "0.4.0"
+__version__ = VERSION
 __all__ = [
     "CudaSource",
     "DeviceSpec",
+    "Profile",
     "RProgram",
     "RammerError",
     "RammerModule",
@@ -51,6 +56,7 @@ __all__ = [
     "compile",
     "compile_together",
     "fix_inputs",
+    "load",
     "profile",
     "register_rkernel",
     "unregister_rkernel",

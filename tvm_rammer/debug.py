@@ -37,6 +37,19 @@ def dump(name: str, text: Callable[[], str]) -> None:
         say(0, f"cannot write {name} to RAMMER_DUMP={folder!r}: {reason}; name a folder that can be written")
 
 
+CACHE_BYTES = 2 << 30
+"""What the cache of compiled models may hold, unless the user says."""
+
+
+def cache_bytes() -> int:
+    """Return `RAMMER_CACHE_BYTES`: what the cache of compiled models may hold; with 0 there is none.
+
+    A value that is no such number counts as none.
+    """
+    text = os.environ.get("RAMMER_CACHE_BYTES", "").strip()
+    return int(text) if text.isdecimal() else CACHE_BYTES
+
+
 def cache_folder() -> pathlib.Path:
     """Where results that take long are kept: `RAMMER_CACHE`, or `tvm_rammer` in the user's cache folder."""
     own = os.environ.get("RAMMER_CACHE")
