@@ -68,7 +68,7 @@ class Entry:
             module.save(self.path)
             kept = load(self.path, concurrency=concurrency)
             trim(self.path.parent, self.limit)
-        except (RammerError, OSError) as error:
+        except (RammerError, OSError, ValueError) as error:  # a null byte in the path is a ValueError
             debug.say(1, f"not kept in the cache: {first_line(error)}")
             return None
         debug.say(1, f"kept in the cache: {self.path}")
@@ -96,12 +96,10 @@ def find_entry(request: Request, cache: bool | str | os.PathLike[str]) -> Entry 
         return None
     try:
         folder = debug.cache_folder() / "models" if cache is True else pathlib.Path(cache)
-        entry = Entry(folder.absolute() / f"{request_key(request)}{SUFFIX}", limit)
-        entry.path.exists()
-        return entry
+        return Entry(folder.absolute() / f"{request_key(request)}{SUFFIX}", limit)
     except NoKeyError as reason:
         debug.say(1, f"not looked for in the cache: {reason}")
-    except (OSError, RuntimeError, ValueError) as error:  # no home, no such file, a null byte in the path
+    except (OSError, RuntimeError) as error:  # no home, no such file
         debug.say(1, f"not looked for in the cache: {first_line(error)}")
     return None
 
