@@ -1,13 +1,14 @@
 """The driver: `compile` and `compile_together`; what was compiled before comes from the cache, without the compiler."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .compilation.request import Request
 from .compilation.target import resolve_device, with_threads
 from .errors import ModelError
 from .runtime.module import CONCURRENCY, RammerModule
+from .runtime.tensors import TensorSpec
 from .saving.cache import find_entry
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ def compile(
     model : path, onnx.ModelProto, tvm.IRModule or torch.export.ExportedProgram
     target : str, tvm.target.Target or DeviceSpec
         "cpu", "cuda:h200", "cuda:h100", "cuda:a100", "cuda:v100", or a device of your own.
-    shapes : mapping of str to sequence of int, optional
-        Static shapes of the inputs whose shapes the model leaves open.
+    shapes : mapping of str to int or sequence of int, optional
+        By the name of an input the static shape that the model leaves open, or by the name of a symbolic dimension its
+        size, as in `{"batch": 1}`.
     policy : str
         A scheduling policy (`tvm_rammer.wavefront.POLICIES`).
     sync : {"auto", "global"}
@@ -133,9 +135,26 @@ def compile_together(
 
 
 def compile_request(
-    request: Request, concurrency: int = CONCURRENCY, cache: bool | str | os.PathLike[str] = True
+    request: Request,
+    concurrency: int = CONCURRENCY,
+    cache: bool | str | os.PathLike[str] = True,
+    loaded: Callable[[Sequence[TensorSpec]], None] = lambda inputs: None,
 ) -> RammerModule:
-    """Compile what is not in the cache; parameters and errors as in `compile`."""
+    """Compile what is not in the cache.
+
+    Parameters
+    ----------
+    request : Request
+    concurrency, cache
+        As in `compile`.
+    loaded : callable
+        Told of the model's inputs before it is compiled; not called where the module comes from the cache.
+
+    Raises
+    ------
+    ModelError, TargetError, ScheduleError, CodegenError, ToolError
+        See `tvm_rammer.errors`.
+    """
     if not isinstance(concurrency, int) or concurrency < 1:
         raise ModelError(f"concurrency is {concurrency!r}; give an integer, at least 1")
     entry = find_entry(request, cache)
@@ -143,9 +162,9 @@ def compile_request(
         return module
     from .compilation.compiler import compile_loaded, load_request
 
-    loaded = load_request(request)
-    exploration = compile_loaded(request, loaded)
-    module = RammerModule(exploration, loaded.inputs, loaded.outputs, concurrency)
+    model = load_request(request)
+    loaded(model.inputs)
+    module = RammerModule(compile_loaded(request, model), model.inputs, model.outputs, concurrency)
     if entry is not None and (kept := entry.store(module, concurrency)):
         return kept
     return module

@@ -95,7 +95,7 @@ def find_entry(request: Request, cache: bool | str | os.PathLike[str]) -> Entry 
     if cache is False or limit == 0:
         return None
     try:
-        folder = debug.cache_folder() / "models" if cache is True else pathlib.Path(cache)
+        folder = debug.model_cache_folder() if cache is True else pathlib.Path(cache)
         return Entry(folder.absolute() / f"{request_key(request)}{SUFFIX}", limit)
     except NoKeyError as reason:
         debug.say(1, f"not looked for in the cache: {reason}")
