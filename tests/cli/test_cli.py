@@ -11,7 +11,8 @@ from onnx import TensorProto, helper
 import tvm_rammer
 from tests.runtime.test_module import two_inputs
 from tvm_rammer.benchmark.bench import CONTENDERS, bench
-from tvm_rammer.benchmark.race import PACKAGES, relative_error
+from tvm_rammer.benchmark.peers import PACKAGES
+from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.cli import main
 from tvm_rammer.cli.options import model_of
 from tvm_rammer.errors import ModelError

@@ -17,7 +17,8 @@ from ..errors import ModelError
 from ..persistent_codegen import num_workers
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
-from .race import PACKAGES, Runner, onnxruntime_session, openvino_runner, race, tvm_runner
+from .peers import PACKAGES, Runner, onnxruntime_session, openvino_runner
+from .race import race, tvm_runner
 
 CONTENDERS = ("stock", "stock-same-kernels", *PACKAGES)
 

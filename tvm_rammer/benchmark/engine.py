@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from .race import onnxruntime_session, openvino_runner
+from .peers import onnxruntime_session, openvino_runner
 
 FEWEST_CALLS = 20
 """Calls of a measurement at least, however long they take."""

@@ -17,7 +17,8 @@ from ..errors import ModelError
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
 from .operators import OPERATORS, Operator
-from .race import PACKAGES, onnxruntime_session, openvino_runner, relative_error
+from .peers import PACKAGES, onnxruntime_session, openvino_runner
+from .race import relative_error
 
 BLOCK_S, PAUSE_S = 0.1, 0.05
 """Time of a block of runs of one contender; and a pause between blocks, so that the threads of the one, which spin
