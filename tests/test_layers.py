@@ -135,6 +135,13 @@ def test_loads_without_tvm_and_numpy(module: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("module", ["driver", "session", "saving.load", "saving.cache", "cli"])
+def test_what_runs_a_module_loads_without_the_compiler(module: str) -> None:
+    code = f"import sys, tvm_rammer.{module}; print(sorted({{'tvm', 'onnx'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {module: edges(path) & MODULES.keys() for module, path in MODULES.items()}
     done: set[tuple[str, ...]] = set()

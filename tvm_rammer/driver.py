@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .compilation.request import Request
@@ -157,6 +158,7 @@ def compile_request(
     """
     if not isinstance(concurrency, int) or concurrency < 1:
         raise ModelError(f"concurrency is {concurrency!r}; give an integer, at least 1")
+    request = _with_relax(request)
     entry = find_entry(request, cache)
     if entry is not None and (module := entry.load(concurrency)):
         return module
@@ -168,3 +170,12 @@ def compile_request(
     if entry is not None and (kept := entry.store(module, concurrency)):
         return kept
     return module
+
+
+def _with_relax(request: Request) -> Request:
+    """Import programs of torch, which have no bytes that a cache could know them by; importing them is quick."""
+    if not any(type(model).__name__ == "ExportedProgram" for model in request.models):
+        return request
+    from .relay_passes import load_model
+
+    return replace(request, models=[load_model(m, s) for m, s in zip(request.models, request.shapes, strict=True)])

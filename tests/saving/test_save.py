@@ -12,6 +12,7 @@ import zipfile
 import numpy as np
 import pytest
 import tvm
+from onnx import TensorProto, helper, numpy_helper
 from tvm import relax
 
 import tvm_rammer
@@ -75,6 +76,24 @@ def test_loading_needs_no_compiler(saved, module, arrays, tmp_path):
     subprocess.run([sys.executable, "-c", script, str(tmp_path), str(saved)], check=True, timeout=300, env=env)
     with np.load(tmp_path / "out.npz") as got:
         np.testing.assert_array_equal(got["arr_0"], module(*arrays)[0])
+
+
+def test_calls_of_stock_tvm_run_in_a_new_process(tmp_path):
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 12]) for name in "xy"]
+    nodes = [helper.make_node("CumSum", ["x", "axis"], ["sum"]), helper.make_node("Tanh", ["sum"], ["y"])]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], [numpy_helper.from_array(np.array(1), "axis")])
+    module = tvm_rammer.compile(helper.make_model(graph))
+    assert module.compilation.stock_calls
+    path = module.save(tmp_path / "m.rammer")
+    script = (
+        "import sys, numpy as np, tvm_rammer\n"
+        "x = np.full((2, 12), 0.1, 'float32')\n"
+        "np.save(sys.argv[2], tvm_rammer.load(sys.argv[1])(x))\n"
+    )
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    out = tmp_path / "y.npy"
+    subprocess.run([sys.executable, "-c", script, str(path), str(out)], check=True, timeout=300, env=env)
+    np.testing.assert_allclose(np.load(out)[0], np.tanh(0.1 * np.arange(1, 13)), rtol=1e-5)
 
 
 def test_plain_tvm_loads_the_file_under_the_name_of_a_library(saved, module, arrays, tmp_path):

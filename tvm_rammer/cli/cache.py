@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     folder, limit = debug.model_cache_folder(), debug.cache_bytes()
     if arguments.clear:
-        print(f"removed {trim(folder, 0)} models from {folder}")
+        print(f"removed {trim(folder, -1)} models from {folder}")
         return
     found = entries(folder)
     total = sum(size for _, size, _ in found)

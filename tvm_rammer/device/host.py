@@ -1,5 +1,6 @@
 """The processor of this machine."""
 
+import functools
 import pathlib
 import platform
 
@@ -51,8 +52,9 @@ _PROCESSOR_DETAILS = {"cpu family": "family", "CPU implementer": "implementer", 
 """Fields of /proc/cpuinfo, the last two on ARM, and what they are called here."""
 
 
+@functools.cache
 def _cpu_info() -> dict[str, str]:
-    """What Linux says of the first core."""
+    """What Linux says of the first core; asked once, since machines of many cores take their time to answer."""
     try:
         text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

@@ -16,6 +16,7 @@ from ..saving.link import link_library
 from .contexts import Context, ContextPool
 from .explore import Exploration, Plan
 from .tensors import TensorSpec, to_numpy, to_tensor
+from .tvm_runtime import tell_workers
 
 if TYPE_CHECKING:
     import tvm
@@ -58,6 +59,7 @@ class RammerModule:
         # The counters of a program on a GPU live in the module: one call at a time.
         self._contexts = ContextPool(self.inputs, concurrency if on_cpu else 1)
         self._foreign = why_not_here(device) if on_cpu else ""
+        self._workers_told = not on_cpu or exploration.best.file is None
         self._stageable = on_cpu and all(hasattr(np, s.dtype) for s in self.inputs)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -133,6 +135,9 @@ class RammerModule:
 
         try:
             result = self.exploration.call(run)
+            if not self._workers_told:  # the first call of a library makes the workers
+                tell_workers()
+                self._workers_told = True
         except AssertionError as error:
             if not str(error).startswith(INDEX_MARK):
                 raise

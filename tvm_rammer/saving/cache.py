@@ -106,6 +106,11 @@ def find_entry(request: Request, cache: bool | str | os.PathLike[str]) -> Entry 
 
 def entries(folder: pathlib.Path) -> Sequence[tuple[pathlib.Path, int, float]]:
     """The entries of a folder with their bytes and the times of their last use, the latest first."""
+    return [entry for entry in _files(folder) if not entry[0].name.startswith(".")]
+
+
+def _files(folder: pathlib.Path) -> list[tuple[pathlib.Path, int, float]]:
+    """The entries, and what is in the making: its name begins with a dot."""
     found = []
     for path in folder.glob(f"*{SUFFIX}"):
         with contextlib.suppress(OSError):
@@ -115,7 +120,7 @@ def entries(folder: pathlib.Path) -> Sequence[tuple[pathlib.Path, int, float]]:
 
 
 def trim(folder: pathlib.Path, limit: int) -> int:
-    """Remove what was used least recently until a folder holds no more than `limit` bytes.
+    """Remove what was used least recently until a folder holds no more than `limit` bytes; with -1 all of it.
 
     Returns
     -------
@@ -123,7 +128,7 @@ def trim(folder: pathlib.Path, limit: int) -> int:
         How many entries were removed.
     """
     kept = removed = 0
-    for path, size, used in entries(folder):
+    for path, size, used in _files(folder):
         hidden = path.name.startswith(".")  # in the making, or left by a process that was killed
         kept += 0 if hidden else size
         if (hidden and time.time() - used > _ABANDONED_S) or (not hidden and kept > limit):
