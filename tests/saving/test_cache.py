@@ -1,5 +1,6 @@
 """The cache of compiled models: what is found, what is not, and what goes wrong without harm."""
 
+import dataclasses
 import os
 import pathlib
 import subprocess
@@ -115,6 +116,14 @@ def test_the_key_is_of_all_that_matters(tmp_path, monkeypatch):
             patch.setattr(f"tvm_rammer.saving.key.{name}", other)
             found.add(request_key(request(model)))
     assert len(found) == 14
+
+
+def test_no_field_of_a_request_is_left_out_of_the_key():
+    """Whoever adds one has to say in `saving/key.py` what it does to the key."""
+    fields = {field.name for field in dataclasses.fields(Request)}
+    named = {"models", "shapes", "device", "joined", "shares", "policy", "sync", "options", "tuning_logs"}
+    refused = {"explore"}
+    assert fields == named | refused
 
 
 def test_external_data_are_part_of_the_key(tmp_path):

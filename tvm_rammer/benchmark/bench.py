@@ -75,7 +75,14 @@ def bench(
         raise ModelError(f"repeat is {repeat}; give 1 or more")
     progress("compiling with Rammer")
     module = driver.compile(
-        model, target=target, shapes=shapes, policy=policy, sync=sync, tuning_logs=tuning_logs, threads=threads
+        model,
+        target=target,
+        shapes=shapes,
+        policy=policy,
+        sync=sync,
+        tuning_logs=tuning_logs,
+        threads=threads,
+        cache=False,
     )
     inputs = random_inputs(module.inputs, seed)
     runners: dict[str, Runner] = {"rammer": tvm_runner(module.executable, module.runtime_device())}

@@ -87,7 +87,7 @@ def _row(
     name: str, operator: Operator, against: str, seconds: float, tuning_logs: str | os.PathLike[str] | None
 ) -> Row:
     model = operator.model()
-    module = driver.compile(model, tuning_logs=tuning_logs)
+    module = driver.compile(model, tuning_logs=tuning_logs, cache=False)
     inputs = random_inputs(module.inputs, seed=1)
     ours, theirs = _ours(module, inputs), _peer(against, model, module, inputs)
     results = ours()

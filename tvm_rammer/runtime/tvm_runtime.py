@@ -1,6 +1,7 @@
 """TVM's runtime by itself: enough to run a compiled model, while importing TVM as a whole takes a second."""
 
 import ctypes
+import functools
 import importlib.metadata
 import importlib.util
 import pathlib
@@ -30,6 +31,7 @@ def start_runtime() -> None:
         ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
 
 
+@functools.cache
 def tvm_version() -> str:
     """The version of TVM, without importing it."""
     try:

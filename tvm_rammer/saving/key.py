@@ -84,6 +84,7 @@ def _settings(context: Any) -> tuple[object, ...]:
     return context.opt_level, list(map(str, context.required_pass)), list(map(str, context.disabled_pass)), config
 
 
+@functools.cache
 def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
