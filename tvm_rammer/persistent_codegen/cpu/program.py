@@ -111,8 +111,8 @@ def _main(
 ) -> tirx.PrimFunc:
     """The function that TVM calls: it resets the counters, and launches all lanes.
 
-    The tables are one parameter, for TVM checks each tensor that a function is called with, and the code that does so is
-    more than all the rest of this function.
+    The tables are one parameter, for TVM checks each tensor that a function is called with, and that takes more code
+    than all the rest.
     """
     segments = memory.segments
     sizes = [align(array_bytes(table)) // ITEM_BYTES["int32"] for table in memory.plan]

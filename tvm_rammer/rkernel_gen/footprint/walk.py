@@ -194,10 +194,10 @@ class Walk:
 
     def _boxes(self, bounds: Sequence[Interval], shape: tuple[int, ...]) -> Boxes:
         """Boxes within a shape; an index past the end of a dimension is carried to the one before."""
-        low, high = (np.empty((len(shape), self.num_rtasks)) for _ in range(2))
+        first, last = (np.empty((len(shape), self.num_rtasks)) for _ in range(2))
         for d, interval in enumerate(bounds):
-            low[d], high[d] = interval.low, interval.high
-        low, high = (np.clip(ends, -LARGEST_INDEX, LARGEST_INDEX).astype(np.int64) for ends in (low, high))
+            first[d], last[d] = interval.low, interval.high
+        low, high = (np.clip(ends, -LARGEST_INDEX, LARGEST_INDEX).astype(np.int64) for ends in (first, last))
         inner = np.array(shape[1:])[:, np.newaxis]
         if (low[1:] < 0).any() or (high[1:] >= inner).any():
             _carry(low, high, shape)
