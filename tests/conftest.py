@@ -8,6 +8,9 @@ import os
 os.environ.setdefault("TVM_THREAD_POOL_SPIN_COUNT", "1000")
 os.environ.setdefault("TVM_BIND_THREADS", "0")
 
+# Tests compile; those of the cache give it a folder and a size.
+os.environ["RAMMER_CACHE_BYTES"] = "0"
+
 import pytest
 
 from tvm_rammer.runtime.pool import use_workers

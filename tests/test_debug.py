@@ -1,5 +1,7 @@
 """The `RAMMER_*` environment variables."""
 
+import logging
+
 import pytest
 
 from tvm_rammer import debug
@@ -16,6 +18,25 @@ def test_messages_appear_from_their_level_on(monkeypatch, capsys):
     debug.say(2, "shown")
     debug.say(3, "hidden")
     assert capsys.readouterr().err == "rammer: shown\n"
+
+
+def test_messages_are_logged(monkeypatch, capsys, caplog):
+    monkeypatch.setenv("RAMMER_DEBUG", "0")
+    debug.say(1, "not wanted")
+    with caplog.at_level(logging.INFO, "tvm_rammer"):
+        debug.say(0, "worrying")
+        debug.say(1, "of interest")
+        debug.say(2, "hidden")
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [("WARNING", "worrying"), ("INFO", "of interest")]
+    assert capsys.readouterr().err == "rammer: worrying\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("", debug.CACHE_BYTES), ("0", 0), ("1000", 1000), ("much", debug.CACHE_BYTES)]
+)
+def test_the_size_of_the_cache(monkeypatch, text, count):
+    monkeypatch.setenv("RAMMER_CACHE_BYTES", text)
+    assert debug.cache_bytes() == count
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])

@@ -12,16 +12,35 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import startup
+from .version import VERSION
 
 if TYPE_CHECKING:  # `__getattr__` imports these when they are first used; type checkers need to see them
     from .device import DeviceSpec
     from .driver import compile, compile_together
-    from .errors import RammerError
+    from .errors import (
+        CodegenError,
+        MissingToolError,
+        ModelError,
+        RammerError,
+        ResidencyError,
+        SavedModelError,
+        ScheduleError,
+        ShapeError,
+        TargetError,
+        ToolError,
+        TuningLogError,
+        UnsupportedOperatorError,
+        VerificationError,
+    )
     from .ir import RProgram
     from .relay_passes.onnx.fix_inputs import fix_inputs
     from .rkernel_gen.registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
     from .runtime.module import RammerModule
-    from .runtime.profiler import profile
+    from .runtime.profiler import Profile, profile
+    from .saving.load import load
+    from .session import InferenceSession
+    from .wavefront.options import PolicyOptions
+    from .wavefront.policies import POLICIES
 
 startup.register_pipeline_with_tvm()
 
@@ -31,26 +50,60 @@ _MODULE_OF = {
     "RammerModule": "runtime.module",
     "fix_inputs": "relay_passes.onnx.fix_inputs",
     "profile": "runtime.profiler",
+    "Profile": "runtime.profiler",
+    "load": "saving.load",
+    "InferenceSession": "session",
     "DeviceSpec": "device",
     "RProgram": "ir",
-    "RammerError": "errors",
+    "POLICIES": "wavefront.policies",
+    "PolicyOptions": "wavefront.options",
     "CudaSource": "rkernel_gen.registered",
     "TirKernel": "rkernel_gen.registered",
     "register_rkernel": "rkernel_gen.registered",
     "unregister_rkernel": "rkernel_gen.registered",
+    "RammerError": "errors",
+    "ModelError": "errors",
+    "ShapeError": "errors",
+    "UnsupportedOperatorError": "errors",
+    "TargetError": "errors",
+    "ScheduleError": "errors",
+    "VerificationError": "errors",
+    "CodegenError": "errors",
+    "ResidencyError": "errors",
+    "TuningLogError": "errors",
+    "SavedModelError": "errors",
+    "ToolError": "errors",
+    "MissingToolError": "errors",
 }
 
-__version__ = "0.4.0"
+__version__ = VERSION
 __all__ = [
+    "POLICIES",
+    "CodegenError",
     "CudaSource",
     "DeviceSpec",
+    "InferenceSession",
+    "MissingToolError",
+    "ModelError",
+    "PolicyOptions",
+    "Profile",
     "RProgram",
     "RammerError",
     "RammerModule",
+    "ResidencyError",
+    "SavedModelError",
+    "ScheduleError",
+    "ShapeError",
+    "TargetError",
     "TirKernel",
+    "ToolError",
+    "TuningLogError",
+    "UnsupportedOperatorError",
+    "VerificationError",
     "compile",
     "compile_together",
     "fix_inputs",
+    "load",
     "profile",
     "register_rkernel",
     "unregister_rkernel",

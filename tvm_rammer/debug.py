@@ -1,11 +1,21 @@
-"""The `RAMMER_*` environment variables: read here, and nowhere else."""
+"""The `RAMMER_*` environment variables: read here, and nowhere else; and the messages of this package.
 
+Messages go to Python's logger "tvm_rammer". Those up to the level `RAMMER_DEBUG` are also written to standard error,
+however logging is set up.
+"""
+
+import logging
 import os
 import pathlib
 import sys
 from collections.abc import Callable
 
 LEVELS = range(6)
+
+LOGGER = logging.getLogger("tvm_rammer")
+
+_LOGGED_AS = (logging.WARNING, logging.INFO, logging.DEBUG, 8, 7, 6)
+"""The level at which Python's logging knows messages of each level of `RAMMER_DEBUG`."""
 
 
 def level() -> int:
@@ -14,10 +24,27 @@ def level() -> int:
     return int(text) if text.isdecimal() and int(text) in LEVELS else 1
 
 
+class _ToStandardError(logging.Handler):
+    """Writes what `RAMMER_DEBUG` asks for."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, if it is wanted."""
+        if record.levelno in _LOGGED_AS and level() >= _LOGGED_AS.index(record.levelno):
+            try:
+                sys.stderr.write(f"rammer: {record.getMessage()}\n")
+                sys.stderr.flush()
+            except (OSError, ValueError):
+                self.handleError(record)
+
+
+LOGGER.addHandler(_ToStandardError())
+
+
 def say(at: int, message: str) -> None:
-    """Print `message` to standard error where `RAMMER_DEBUG` is at least `at`."""
-    if level() >= at:
-        print(f"rammer: {message}", file=sys.stderr, flush=True)
+    """Log a message; it appears on standard error, too, where `RAMMER_DEBUG` is at least `at`."""
+    number = _LOGGED_AS[at]
+    if LOGGER.isEnabledFor(number) or level() >= at:
+        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, number, "", 0, message, (), None))
 
 
 def dump(name: str, text: Callable[[], str]) -> None:
@@ -35,6 +62,24 @@ def dump(name: str, text: Callable[[], str]) -> None:
     except OSError as error:
         reason = error.strerror or error
         say(0, f"cannot write {name} to RAMMER_DUMP={folder!r}: {reason}; name a folder that can be written")
+
+
+CACHE_BYTES = 2 << 30
+"""What the cache of compiled models may hold, unless the user says."""
+
+
+def cache_bytes() -> int:
+    """Return `RAMMER_CACHE_BYTES`: what the cache of compiled models may hold; with 0 there is none.
+
+    A value that is no such number counts as none.
+    """
+    text = os.environ.get("RAMMER_CACHE_BYTES", "").strip()
+    return int(text) if text.isdecimal() else CACHE_BYTES
+
+
+def model_cache_folder() -> pathlib.Path:
+    """Where compiled models are kept."""
+    return cache_folder() / "models"
 
 
 def cache_folder() -> pathlib.Path:

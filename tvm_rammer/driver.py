@@ -1,39 +1,36 @@
-"""The driver: `compile` and `compile_together`, stage after stage."""
+"""The driver: `compile` and `compile_together`; what was compiled before comes from the cache, without the compiler."""
 
 import os
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-import tvm
-
-from . import relay_passes
-from .compilation.guard import guarded
-from .compilation.record import Compilation
-from .compilation.regions import plan_regions
-from .compilation.stages import build, find_kernels
+from .compilation.request import Request
 from .compilation.target import resolve_device, with_threads
 from .errors import ModelError
-from .relay_passes.bindings import body_blocks
-from .runtime.explore import Alternative, Exploration, plan_alternatives
-from .runtime.explore_log import model_key, recall, remember
 from .runtime.module import CONCURRENCY, RammerModule
-from .runtime.tensors import TensorSpec, tensor_specs
-from .wavefront import PolicyOptions
+from .runtime.tensors import TensorSpec
+from .saving.cache import find_entry
+
+if TYPE_CHECKING:
+    from .wavefront.options import PolicyOptions
+
+Size = int | Sequence[int]
 
 
 def compile(
     model: Any,
     *,
     target: Any = "cpu",
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Size] | None = None,
     policy: str = "auto",
     sync: str = "auto",
-    options: PolicyOptions | None = None,
+    options: "PolicyOptions | None" = None,
     tuning_logs: str | os.PathLike[str] | None = None,
     explore: int = 0,
     concurrency: int = CONCURRENCY,
     threads: int | None = None,
+    cache: bool | str | os.PathLike[str] = True,
 ) -> RammerModule:
     """Compile a model to persistent rPrograms inside a Relax VM executable.
 
@@ -42,8 +39,9 @@ def compile(
     model : path, onnx.ModelProto, tvm.IRModule or torch.export.ExportedProgram
     target : str, tvm.target.Target or DeviceSpec
         "cpu", "cuda:h200", "cuda:h100", "cuda:a100", "cuda:v100", or a device of your own.
-    shapes : mapping of str to sequence of int, optional
-        Static shapes of the inputs whose shapes the model leaves open.
+    shapes : mapping of str to int or sequence of int, optional
+        By the name of an input the static shape that the model leaves open, or by the name of a symbolic dimension its
+        size, as in `{"batch": 1}`.
     policy : str
         A scheduling policy (`tvm_rammer.wavefront.POLICIES`).
     sync : {"auto", "global"}
@@ -62,6 +60,10 @@ def compile(
     threads : int, optional
         vEUs of a CPU: how many threads work on one call, as far as there are processors. By default one for each core
         that the process may use (`TVM_NUM_THREADS`, affinity, quota).
+    cache : bool or path
+        Whether to keep the module on disk and to take it from there when the same is compiled again, or the folder in
+        which to do so; True means `models` in the folder `RAMMER_CACHE`. Modules for a GPU and those that
+        explore are not kept.
 
     Returns
     -------
@@ -72,9 +74,11 @@ def compile(
     ModelError, TargetError, ScheduleError, CodegenError, ToolError
         See `tvm_rammer.errors`.
     """
-    mod = relay_passes.load_model(model, shapes)
-    record = Compilation(with_threads(resolve_device(target), threads), policy, sync, options)
-    return _compile(mod, tensor_specs(mod), record, tuning_logs, explore, concurrency)
+    device = with_threads(resolve_device(target), threads)
+    request = Request(
+        (model,), (shapes,), device, policy=policy, sync=sync, options=options, tuning_logs=tuning_logs, explore=explore
+    )
+    return compile_request(request, concurrency, cache)
 
 
 def compile_together(
@@ -82,14 +86,15 @@ def compile_together(
     *,
     shares: Sequence[float] | None = None,
     target: Any = "cpu",
-    shapes: Sequence[Mapping[str, Sequence[int]] | None] | None = None,
+    shapes: Sequence[Mapping[str, Size] | None] | None = None,
     policy: str = "auto",
     sync: str = "auto",
-    options: PolicyOptions | None = None,
+    options: "PolicyOptions | None" = None,
     tuning_logs: str | os.PathLike[str] | None = None,
     explore: int = 0,
     concurrency: int = CONCURRENCY,
     threads: int | None = None,
+    cache: bool | str | os.PathLike[str] = True,
 ) -> RammerModule:
     """Compile several models to one module: its rPrograms run them side by side on one vDevice.
 
@@ -102,7 +107,7 @@ def compile_together(
         all vEUs; of operators that the policy holds equal, those of earlier models come first.
     shapes : sequence of (mapping or None), optional
         For each model, as `compile` takes them.
-    target, policy, sync, options, tuning_logs, explore, concurrency, threads
+    target, policy, sync, options, tuning_logs, explore, concurrency, threads, cache
         As in `compile`.
 
     Returns
@@ -121,53 +126,56 @@ def compile_together(
             f"{len(models)} models, {len(shapes or ())} shapes, {len(shares or ())} shares; give at least one model, "
             "and for each one share and one mapping of shapes, or none at all"
         )
-    mods = [relay_passes.load_model(m, s) for m, s in zip(models, shapes or [None] * len(models), strict=True)]
-    inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
-    record = Compilation(with_threads(resolve_device(target), threads), policy, sync, options)
-    record.num_params = tuple(len(specs) for specs in inputs)
-    record.shares = tuple(shares) if shares is not None else None
-    joined = relay_passes.join_models(mods)
-    return _compile(joined, [spec for specs in inputs for spec in specs], record, tuning_logs, explore, concurrency)
+    device = with_threads(resolve_device(target), threads)
+    parts = None if shares is None else tuple(shares)
+    request = Request(
+        tuple(models), tuple(shapes or [None] * len(models)), device, True, parts, policy, sync, options, tuning_logs,
+        explore,
+    )  # fmt: skip
+    return compile_request(request, concurrency, cache)
 
 
-def _compile(
-    mod: tvm.IRModule,
-    inputs: Sequence[TensorSpec],
-    record: Compilation,
-    tuning_logs: str | os.PathLike[str] | None,
-    explore: int,
-    concurrency: int,
+def compile_request(
+    request: Request,
+    concurrency: int = CONCURRENCY,
+    cache: bool | str | os.PathLike[str] = True,
+    loaded: Callable[[Sequence[TensorSpec]], None] = lambda inputs: None,
 ) -> RammerModule:
-    for name, number, least in (("explore", explore, 0), ("concurrency", concurrency, 1)):
-        if not isinstance(number, int) or number < least:
-            raise ModelError(f"{name} is {number!r}; give an integer, at least {least}")
-    if record.options is not None and not isinstance(record.options, PolicyOptions):
-        raise ModelError(f"options is {record.options!r}; give a tvm_rammer.wavefront.PolicyOptions")
-    with guarded(mod):
-        return _stages(mod, inputs, record, tuning_logs, explore, concurrency)
+    """Compile what is not in the cache.
+
+    Parameters
+    ----------
+    request : Request
+    concurrency, cache
+        As in `compile`.
+    loaded : callable
+        Told of the model's inputs before it is compiled; not called where the module comes from the cache.
+
+    Raises
+    ------
+    ModelError, TargetError, ScheduleError, CodegenError, ToolError
+        See `tvm_rammer.errors`.
+    """
+    if not isinstance(concurrency, int) or concurrency < 1:
+        raise ModelError(f"concurrency is {concurrency!r}; give an integer, at least 1")
+    request = _with_relax(request)
+    entry = find_entry(request, cache)
+    if entry is not None and (module := entry.load(concurrency)):
+        return module
+    from .compilation.compiler import compile_loaded, load_request
+
+    model = load_request(request)
+    loaded(model.inputs)
+    module = RammerModule(compile_loaded(request, model), model.inputs, model.outputs, concurrency)
+    if entry is not None and (kept := entry.store(module, concurrency)):
+        return kept
+    return module
 
 
-def _stages(
-    mod: tvm.IRModule,
-    inputs: Sequence[TensorSpec],
-    record: Compilation,
-    tuning_logs: str | os.PathLike[str] | None,
-    explore: int,
-    concurrency: int,
-) -> RammerModule:
-    record.operators = _count_calls(mod)
-    module = find_kernels(mod, record, tuning_logs)
-    module = plan_regions(module, record)
-    if not explore:
-        return RammerModule(Exploration([Alternative("", record, build(module, record))], 0), inputs, concurrency)
-    plans, key = plan_alternatives(module, record), model_key(record)
-    known = recall(tuning_logs, key, record) if tuning_logs is not None else None
-    plans = [plan for plan in plans if plan[0] == known] or plans
-    made = [Alternative(label, plan, build(module, plan)) for label, plan in plans]
-    if tuning_logs is None:
-        return RammerModule(Exploration(made, explore), inputs, concurrency)
-    return RammerModule(Exploration(made, explore, partial(remember, tuning_logs, key)), inputs, concurrency)
+def _with_relax(request: Request) -> Request:
+    """Import programs of torch, which have no bytes that a cache could know them by; importing them is quick."""
+    if not any(type(model).__name__ == "ExportedProgram" for model in request.models):
+        return request
+    from .relay_passes import load_model
 
-
-def _count_calls(mod: tvm.IRModule) -> int:
-    return sum(isinstance(b.value, tvm.ir.Call) for block in body_blocks(mod["main"]) for b in block.bindings)
+    return replace(request, models=[load_model(m, s) for m, s in zip(request.models, request.shapes, strict=True)])

@@ -10,11 +10,15 @@
     ├── CodegenError          a kernel cannot be turned into an rTask function
     │   └── ResidencyError    the vEUs of a plan cannot all be resident at once
     ├── TuningLogError        a tuning log is missing or broken
+    ├── SavedModelError       a saved model cannot be loaded: damaged, or made for another processor or version
     └── ToolError             a program that is needed (nvcc) is missing or failed
         └── MissingToolError  it is missing, or does not know the device
 
 Each message says what is wrong, shows the value, and names the way out.
 """
+
+INDEX_MARK = "rammer index check: "
+"""Begins the text of an AssertionError that compiled code raises where an index lies outside of what it indexes."""
 
 
 class RammerError(Exception):
@@ -55,6 +59,10 @@ class ResidencyError(CodegenError):
 
 class TuningLogError(RammerError):
     """A tuning log is missing, or cannot be read."""
+
+
+class SavedModelError(RammerError):
+    """A file is no saved model, is damaged, or was made for another processor or by another version."""
 
 
 class ToolError(RammerError):

@@ -18,6 +18,9 @@ BufferKind = Literal["input", "constant", "intermediate", "output"]
 ALIGNMENT = 128
 """Every buffer starts at a multiple of this many bytes: a cache line, and a memory transaction."""
 
+OUTPUT_NAMES = "rammer.output_names"
+"""An attribute of a Relax function "main": what its results are called, where the model says that."""
+
 ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
               "int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
 

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 from tvm_rammer.benchmark.kernels import as_json, as_table, bench_kernels
-from tvm_rammer.benchmark.race import PACKAGES
+from tvm_rammer.benchmark.peers import PACKAGES
 
 
 def main() -> None:

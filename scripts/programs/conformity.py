@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 
+os.environ["RAMMER_CACHE_BYTES"] = "0"  # each model is compiled once
 os.environ.setdefault("TVM_NUM_THREADS", "1")  # a child for each core: with more threads they would wait for cores
 
 import tvm_rammer.onnx_backend  # TVM, once for all children

@@ -2,6 +2,7 @@
 
 import argparse
 import datetime
+import os
 import pathlib
 import sys
 import time
@@ -27,6 +28,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, metavar="N", help="stop after so many, too")
     parser.add_argument("--case", metavar="KIND:SEED", help="run this one only, and say what came of it")
     options = parser.parse_args()
+    os.environ["RAMMER_CACHE_BYTES"] = "0"  # no model comes twice
     if options.case:
         return one(options.case)
     kinds = options.kinds.split(",")

@@ -8,10 +8,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import tvm_rammer
 from tests.runtime.test_module import two_inputs
 from tvm_rammer.benchmark.bench import CONTENDERS, bench
-from tvm_rammer.benchmark.race import PACKAGES, relative_error
+from tvm_rammer.benchmark.peers import PACKAGES
+from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.cli import main
+from tvm_rammer.cli.options import model_of
 from tvm_rammer.errors import ModelError
 
 
@@ -37,6 +40,57 @@ def test_compile_writes_a_library(model, tmp_path):
     assert (tmp_path / "model.so").stat().st_size > 0
 
 
+def test_a_saved_model_is_run_and_explained(model, tmp_path, capsys):
+    saved = str(tmp_path / "model.rammer")
+    assert main(["compile", model, "--shape", "batch=2", "--threads", "1", "-o", saved]) == 0
+    out = tmp_path / "out.npz"
+    assert main(["run", saved, "--output", str(out)]) == 0
+    with np.load(out) as results:
+        assert {name: results[name].shape for name in results.files} == {"y": (2, 32), "z": (2, 32)}
+    assert main(["explain", saved]) == 0
+    assert "1 vEUs" in capsys.readouterr().out
+    assert main(["run", saved, "--policy", "list", "--shape", "x=1,16"]) == 1
+    assert "is compiled already; leave out --shape, --policy" in capsys.readouterr().err
+    (tmp_path / "foreign.rammer").touch()
+    assert main(["run", str(tmp_path / "foreign.rammer")]) == 1
+    assert "no saved model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["zoo:Inception module", "light:shufflenet"])
+def test_models_of_this_package_have_names(name):
+    assert model_of(name).graph.node
+
+
+@pytest.mark.parametrize("name", ["zoo:nothing", "light:nothing"])
+def test_a_model_that_is_not_there_is_named(name, capsys):
+    assert main(["explain", name]) == 1
+    assert f"there is no model '{name}'; choose from {name.partition(':')[0]}:" in capsys.readouterr().err
+
+
+def test_the_cache_is_shown_and_cleared(model, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAMMER_CACHE", str(tmp_path / "cache"))
+    assert main(["cache"]) == 0
+    assert "0 models, 0.0 MB; it is off" in capsys.readouterr().out
+    monkeypatch.setenv("RAMMER_CACHE_BYTES", "1000000000")
+    for _ in range(2):
+        assert main(["run", model, *SHAPES]) == 0
+    assert main(["run", model, *SHAPES, "--no-cache", "--threads", "1"]) == 0
+    capsys.readouterr()
+    assert main(["cache"]) == 0
+    told = capsys.readouterr().out
+    assert "cache/models: 1 models, 0." in told and "MB of 1000 MB" in told
+    assert "x float32[2, 16], b float32[2, 32] -> y float32[2, 32], z float32[2, 32]" in told
+    assert main(["cache", "--clear"]) == 0
+    assert "removed 1 models" in capsys.readouterr().out
+    assert not list((tmp_path / "cache" / "models").iterdir())
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"tvm-rammer {tvm_rammer.__version__}\n"
+
+
 def test_compile_for_a_gpu_writes_cuda(model, tmp_path):
     out = tmp_path / "model.cu"
     command = ["compile", model, *SHAPES, "--target", "cuda:h200", "-o", str(tmp_path / "m.so"), "--cuda-source"]
@@ -51,7 +105,7 @@ def test_run_reads_and_writes_arrays(model, tmp_path):
     assert main(["run", model, *SHAPES, "--input", f"x={tmp_path / 'x.npy'}", "--output", str(out)]) == 0
     w = np.random.default_rng(0).standard_normal((16, 32)).astype("float32")
     with np.load(out) as results:
-        np.testing.assert_allclose(results["arr_1"], x @ w, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(results["z"], x @ w, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow

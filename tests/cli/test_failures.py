@@ -76,7 +76,7 @@ def test_what_cannot_be_written_is_one_line(model, command, message):
     ],
 )
 def test_files_are_looked_at_before_anything_is_compiled(model, arguments, message, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("tvm_rammer.driver.compile", lambda *a, **k: pytest.fail("compiled"))
+    monkeypatch.setattr("tvm_rammer.compilation.compiler.compile_loaded", lambda *a, **k: pytest.fail("compiled"))
     np.save(tmp_path / "array.npy", np.zeros(2))
     (tmp_path / "empty.npy").touch()
     names = {"{model}": model, "{array}": str(tmp_path / "array.npy"), "{empty}": str(tmp_path / "empty.npy")}

@@ -74,7 +74,7 @@ def test_foreign_code_is_not_run(for_arm):
 
 def test_code_for_registers_that_are_missing_is_not_run(monkeypatch):
     module = tvm_rammer.compile(lstm_stack(1, 1, 8), target=tvm.target.Target({"kind": "llvm", "mcpu": "x86-64-v3"}))
-    monkeypatch.setattr("tvm_rammer.device.host._cpu_flags", lambda: {"sse2"})
+    monkeypatch.setattr("tvm_rammer.device.host.cpu_flags", lambda: {"sse2"})
     assert "no avx2, fma" in why_not_here(module.compilation.device)
 
 

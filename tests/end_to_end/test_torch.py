@@ -27,3 +27,15 @@ def test_a_convolutional_net_with_batch_norm():
         module = tvm_rammer.compile(torch.export.export(net, (x,)))
     np.testing.assert_allclose(module(x).numpy(), net(x).detach().numpy(), rtol=1e-4, atol=1e-5)
     assert module.report()["launches"] == 1
+
+
+def test_a_program_is_taken_from_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAMMER_CACHE_BYTES", str(1 << 30))
+    net, x = torch.nn.Linear(4, 3).eval(), torch.randn(2, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's own
+        program = torch.export.export(net, (x,))
+        modules = [tvm_rammer.compile(program, cache=tmp_path) for _ in range(2)]
+    assert len(list(tmp_path.iterdir())) == 1
+    for module in modules:
+        np.testing.assert_allclose(module(x).numpy(), net(x).detach().numpy(), rtol=1e-4, atol=1e-5)

@@ -58,12 +58,12 @@ def test_what_has_no_elements_is_a_constant():
 
 
 def test_no_exception_of_others_leaves_the_compiler(monkeypatch):
-    from tvm_rammer import driver
+    from tvm_rammer.compilation import compiler
 
     def fail(*_args):
         raise TypeError("a message of TVM's")
 
-    monkeypatch.setattr(driver, "find_kernels", fail)
+    monkeypatch.setattr(compiler, "find_kernels", fail)
     with pytest.raises(CodegenError, match=r"fails at one of the operators .*relu: TypeError: a message") as caught:
         backend.run_model(model("Relu", [("x", 1, [2])]), [np.ones(2, "float32")])
     assert isinstance(caught.value, RammerError) and isinstance(caught.value.__cause__, TypeError)

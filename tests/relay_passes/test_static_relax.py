@@ -31,8 +31,9 @@ def test_static_modules_are_copied():
 
 
 def test_symbolic_dimensions_are_bound_in_all_parameters():
-    mod = load_model(Symbolic, {"x": (2, 3)})
-    assert [static_shape(p.ty) for p in mod["main"].params] == [(2, 3), (2, 3)]
+    for shapes in ({"x": (2, 3)}, {"n": 2}):
+        mod = load_model(Symbolic, shapes)
+        assert [static_shape(p.ty) for p in mod["main"].params] == [(2, 3), (2, 3)]
     assert static_shape(Symbolic["main"].params[0].ty) is None
 
 
@@ -43,6 +44,7 @@ def test_symbolic_dimensions_are_bound_in_all_parameters():
         ({"q": (1,)}, "'q', which is no input"),
         ({"x": (2,)}, "of rank 2"),
         ({"x": (2, 4)}, "does not fit"),
+        ({"n": 4, "x": (2, 3)}, "'n' of parameter 'x' is 2 here and 4 elsewhere"),
         ({"x": (2, 3), "y": (3, 3)}, "'n' of parameter 'y' is 3 here and 2 elsewhere"),
     ],
 )

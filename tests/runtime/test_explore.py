@@ -11,7 +11,6 @@ from tests.functions import relax_module
 from tvm_rammer.compilation.record import Compilation
 from tvm_rammer.device import host_cpu
 from tvm_rammer.errors import TuningLogError
-from tvm_rammer.runtime import explore
 from tvm_rammer.runtime.explore import MIN_CALLS, Alternative, Exploration
 from tvm_rammer.tuning.log.lines import TuningLogWarning
 from tvm_rammer.tuning.log.reader import folder_name
@@ -73,7 +72,7 @@ def test_only_as_many_are_tried_as_can_be_judged(calls, tried):
 
 @pytest.mark.slow
 def test_results_are_right_throughout(monkeypatch):
-    monkeypatch.setattr(explore, "TIE_FACTOR", 10.0)
+    monkeypatch.setattr("tvm_rammer.runtime.alternatives.TIE_FACTOR", 10.0)
     mod = relax_module(
         [(16, 64), (64, 64), (64, 64)],
         lambda x, v, w: op.add(op.nn.softmax(op.matmul(x, v)), op.tanh(op.matmul(x, w))),
@@ -94,7 +93,7 @@ def test_results_are_right_throughout(monkeypatch):
 
 
 def test_what_was_learnt_is_logged_and_used(monkeypatch, tmp_path):
-    monkeypatch.setattr(explore, "TIE_FACTOR", 10.0)
+    monkeypatch.setattr("tvm_rammer.runtime.alternatives.TIE_FACTOR", 10.0)
     mod = relax_module([(16, 64), (64, 64)], lambda x, w: op.tanh(op.matmul(op.nn.softmax(x), w)))
     (tmp_path / folder_name(host_cpu())).mkdir()
     (tmp_path / folder_name(host_cpu()) / "rkernels.jsonl").touch()

@@ -8,7 +8,8 @@ from typing import Any
 import tvm
 
 from .. import relay_passes
-from ..benchmark.race import Runner, tvm_runner
+from ..benchmark.peers import Runner
+from ..benchmark.race import tvm_runner
 from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels

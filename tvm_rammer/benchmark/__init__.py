@@ -4,5 +4,7 @@ race       interleaved timing of contenders
 bench      a model against stock TVM and ONNX Runtime
 kernels    single operators against ONNX Runtime
 operators  which operators
+peers      ONNX Runtime and OpenVINO
+startup    how long a new process takes to its first answer (first_answer: what runs in it)
 neighbours each engine in a process of its own (engine), beside busy processes, with a quota (quota)
 """

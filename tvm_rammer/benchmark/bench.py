@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import onnx
 import tvm
 
 from .. import driver, relay_passes
@@ -16,13 +17,14 @@ from ..errors import ModelError
 from ..persistent_codegen import num_workers
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
-from .race import PACKAGES, Runner, onnxruntime_session, openvino_runner, race, tvm_runner
+from .peers import PACKAGES, Runner, onnxruntime_session, openvino_runner
+from .race import race, tvm_runner
 
 CONTENDERS = ("stock", "stock-same-kernels", *PACKAGES)
 
 
 def bench(
-    model: str | os.PathLike[str],
+    model: str | os.PathLike[str] | onnx.ModelProto,
     *,
     target: str = "cpu",
     against: Sequence[str] = ("stock",),
@@ -31,6 +33,7 @@ def bench(
     policy: str = "auto",
     sync: str = "auto",
     tuning_logs: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda message: None,
 ) -> dict[str, Any]:
@@ -38,8 +41,7 @@ def bench(
 
     Parameters
     ----------
-    model : path
-        An ONNX file.
+    model : path or onnx.ModelProto
     target : str
         Where our side runs; the contenders run on the same device.
     against : sequence of str
@@ -48,7 +50,7 @@ def bench(
     shapes : mapping of str to sequence of int, optional
     repeat : int
         Runs of each contender.
-    policy, sync, tuning_logs
+    policy, sync, tuning_logs, threads
         As in `tvm_rammer.compile`.
     seed : int
         Of the random inputs.
@@ -72,7 +74,16 @@ def bench(
     if repeat < 1:
         raise ModelError(f"repeat is {repeat}; give 1 or more")
     progress("compiling with Rammer")
-    module = driver.compile(model, target=target, shapes=shapes, policy=policy, sync=sync, tuning_logs=tuning_logs)
+    module = driver.compile(
+        model,
+        target=target,
+        shapes=shapes,
+        policy=policy,
+        sync=sync,
+        tuning_logs=tuning_logs,
+        threads=threads,
+        cache=False,
+    )
     inputs = random_inputs(module.inputs, seed)
     runners: dict[str, Runner] = {"rammer": tvm_runner(module.executable, module.runtime_device())}
     missing = {}
@@ -85,7 +96,7 @@ def bench(
     results = {name: s.summary() for name, s in race(runners, inputs, repeat, progress).items()}
     ours = results["rammer"]["median_ms"]
     return {
-        "model": str(model),
+        "model": model.graph.name if isinstance(model, onnx.ModelProto) else str(model),
         "target": target,
         "threads": module.compilation.device.units,
         "workers": num_workers(),
@@ -98,7 +109,7 @@ def bench(
 
 def _contender(
     name: str,
-    model: str | os.PathLike[str],
+    model: str | os.PathLike[str] | onnx.ModelProto,
     shapes: Mapping[str, Sequence[int]] | None,
     tuning_logs: str | os.PathLike[str] | None,
     module: RammerModule,
@@ -106,7 +117,7 @@ def _contender(
     if name == "onnxruntime":
         return _onnxruntime_runner(model, module)
     if name == "openvino":
-        return openvino_runner(str(model), module.compilation.device.units)
+        return openvino_runner(_source(model), module.compilation.device.units)
     ours, mod = module.compilation, relay_passes.load_model(model, shapes)
     if name == "stock":
         return tvm_runner(tvm.compile(mod, tvm_target(ours.device)), module.runtime_device())
@@ -116,7 +127,12 @@ def _contender(
     return tvm_runner(build(kernelized, record, single_calls=True), module.runtime_device())
 
 
-def _onnxruntime_runner(model: str | os.PathLike[str], module: RammerModule) -> Runner:
-    session = onnxruntime_session(str(model), module.compilation.device.units)
+def _source(model: str | os.PathLike[str] | onnx.ModelProto) -> str | bytes:
+    """What other engines read: the path of a file, or its contents."""
+    return model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
+
+
+def _onnxruntime_runner(model: str | os.PathLike[str] | onnx.ModelProto, module: RammerModule) -> Runner:
+    session = onnxruntime_session(_source(model), module.compilation.device.units)
     names = [spec.name for spec in module.inputs]
     return lambda arrays: session.run(None, dict(zip(names, arrays, strict=True)))

@@ -17,7 +17,8 @@ from ..errors import ModelError
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
 from .operators import OPERATORS, Operator
-from .race import PACKAGES, onnxruntime_session, openvino_runner, relative_error
+from .peers import PACKAGES, onnxruntime_session, openvino_runner
+from .race import relative_error
 
 BLOCK_S, PAUSE_S = 0.1, 0.05
 """Time of a block of runs of one contender; and a pause between blocks, so that the threads of the one, which spin
@@ -86,7 +87,7 @@ def _row(
     name: str, operator: Operator, against: str, seconds: float, tuning_logs: str | os.PathLike[str] | None
 ) -> Row:
     model = operator.model()
-    module = driver.compile(model, tuning_logs=tuning_logs)
+    module = driver.compile(model, tuning_logs=tuning_logs, cache=False)
     inputs = random_inputs(module.inputs, seed=1)
     ours, theirs = _ours(module, inputs), _peer(against, model, module, inputs)
     results = ours()

@@ -19,6 +19,7 @@ from tvm import relax
 
 from ..errors import ModelError
 from ..runtime.pool import use_workers
+from .peers import Runner
 
 ROUNDS = 6
 """Least number of rounds by default; half of them count."""
@@ -29,12 +30,6 @@ DISTURBED = 0.1
 RETRIES = 3
 PAUSE_S = 0.05
 """Between two contenders: ONNX Runtime's threads go on spinning for a while after a run."""
-
-PACKAGES = ("onnxruntime", "openvino")
-"""Contenders that are packages of their own, which need not be installed."""
-
-Runner = Callable[[Sequence[np.ndarray]], Sequence[Any]]
-"""Runs a model on inputs."""
 
 
 @dataclass(slots=True)
@@ -190,47 +185,6 @@ def _others_seconds() -> float:
     user, nice, system, _, _, irq, softirq, steal, *_ = (int(word) for word in busy)
     mine = sum(os.times()[:2])
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK") - mine
-
-
-def onnxruntime_session(model: str | bytes, threads: int) -> Any:
-    """Open a model in ONNX Runtime on this machine's CPU.
-
-    Parameters
-    ----------
-    model : str or bytes
-        The path of an ONNX file, or its contents.
-    threads : int
-        Threads within an operator; operators run one after another.
-    """
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
-def openvino_runner(model: str | bytes, threads: int) -> Runner:
-    """Make a contender of a model in OpenVINO on this machine's CPU, in float32 as the others.
-
-    Parameters
-    ----------
-    model : str or bytes
-        The path of an ONNX file, or its contents.
-    threads : int
-    """
-    import openvino
-
-    hints = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
-    core = openvino.Core()
-    compiled = core.compile_model(core.read_model(model), "CPU", hints)
-    request = compiled.create_infer_request()
-
-    def run(arrays: Sequence[np.ndarray]) -> Sequence[Any]:
-        request.infer(dict(enumerate(arrays)), share_inputs=True)
-        return [request.get_output_tensor(i).data for i in range(len(compiled.outputs))]
-
-    return run
 
 
 def tvm_runner(executable: relax.VMExecutable, device: tvm.runtime.Device) -> Runner:

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from ..files import write_text
-from .options import compile_arguments, end_progress, model_options, progress
+from .options import compile_arguments, end_progress, model_of, model_options, progress
 
 
 def add_parser(commands: Any) -> None:
@@ -24,13 +24,14 @@ def run(arguments: argparse.Namespace) -> None:
     from ..benchmark.bench import bench
 
     found = bench(
-        arguments.model,
+        model_of(arguments.model),
         against=[name for name in arguments.against.split(",") if name],
         repeat=arguments.repeat,
         progress=progress,
         **compile_arguments(arguments),
     )
     end_progress()
+    found["model"] = arguments.model
     if arguments.json:
         write_text(arguments.json, json.dumps(found, indent=2) + "\n")
     print(f"{'contender':<20}{'median ms':>12}{'p90 ms':>12}{'runs':>6}{'rel. error':>12}{'ratio':>8}")

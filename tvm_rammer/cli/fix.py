@@ -6,12 +6,13 @@ from typing import Any
 
 from ..errors import RammerError
 from ..files import not_written, replacing
+from .options import MODEL_HELP, model_of
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the subparsers of the command line."""
     parser = commands.add_parser("fix", help="make constants of inputs that are always the same")
-    parser.add_argument("model", metavar="MODEL", help="an ONNX file")
+    parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     parser.add_argument("values", nargs="+", metavar="NAME=NUMBER", help="an input and its value, or a .npy file of it")
     parser.add_argument("-o", "--output", required=True, metavar="OUT.onnx", help="where to write the model")
     parser.set_defaults(run=run, writes=("output",))
@@ -33,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
             values[name] = np.load(value, allow_pickle=False) if value.endswith(".npy") else json.loads(value)
         except (OSError, ValueError) as error:
             raise RammerError(f"{text!r}: {error}; give NAME=NUMBER or NAME=FILE.npy") from error
-    proto = fix_inputs(arguments.model, values)
+    proto = fix_inputs(model_of(arguments.model), values)
     try:
         with replacing(arguments.output) as new:
             onnx.save(proto, new)

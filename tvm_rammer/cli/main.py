@@ -15,10 +15,11 @@ from typing import NoReturn
 from .. import debug
 from ..errors import RammerError, first_line
 from ..files import check_writable
-from . import bench, compile, explain, fix, profile, run, tune
+from ..version import VERSION
+from . import bench, cache, compile, explain, fix, profile, run, tune
 from .options import end_progress, tell
 
-COMMANDS = (compile, run, explain, bench, profile, fix, tune)
+COMMANDS = (compile, run, explain, bench, profile, fix, tune, cache)
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -36,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         0; 1 where the command failed, and 130 where it was interrupted: what was wrong is on standard error.
     """
     parser = argparse.ArgumentParser(prog="tvm-rammer", description="Compile models to persistent rPrograms (Rammer).")
+    parser.add_argument("--version", action="version", version=f"tvm-rammer {VERSION}")
     commands = parser.add_subparsers(title="commands", required=True)
     for command in COMMANDS:
         command.add_parser(commands)

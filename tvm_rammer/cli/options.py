@@ -6,8 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ..errors import ShapeError
-from ..files import write_text
+from ..errors import RammerError, ShapeError
+from ..files import is_saved_model, write_text
+
+MODEL_HELP = "an ONNX file, zoo:NAME for a model that the benchmarks measure, or light:NAME for one of the onnx package"
 
 
 class Drawable(Protocol):
@@ -20,17 +22,53 @@ class Drawable(Protocol):
 def model_options() -> argparse.ArgumentParser:
     """The options of all commands that compile a model."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("model", metavar="MODEL", help="an ONNX file")
+    parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
     parser.add_argument("--target", default="cpu", metavar="T", help="cpu, cuda:h200, cuda:h100, cuda:a100, cuda:v100")
     parser.add_argument(
-        "--shape", action="append", default=[], metavar="NAME=1,3,224,224", help="a static shape for an input"
+        "--shape",
+        action="append",
+        default=[],
+        metavar="NAME=1,3,224,224",
+        help="an input's shape, or SYMBOL=1: a size",
     )
     parser.add_argument(
         "--policy", default="auto", help="auto (default), wavefront, sequential, global, ios, list or search"
     )
     parser.add_argument("--sync", default="auto", help="auto, or global: a barrier between waves")
     parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
+    parser.add_argument("--threads", type=int, metavar="N", help="how many threads of a CPU work on one run")
     return parser
+
+
+def cache_options() -> argparse.ArgumentParser:
+    """The option of commands that may take a model from the cache."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing")
+    return parser
+
+
+def model_of(text: str) -> Any:
+    """What MODEL stands for: a path, or a model of this package by its name.
+
+    Raises
+    ------
+    RammerError
+        There is no model of this name.
+    """
+    kind, _, name = text.partition(":")
+    if kind == "zoo":
+        from ..zoo.models import MODELS
+
+        if name in MODELS:
+            return MODELS[name]()
+        raise RammerError(f"there is no model {text!r}; choose from {', '.join(f'zoo:{n}' for n in MODELS)}")
+    if kind == "light":
+        from ..zoo.light import NAMES, light
+
+        if name in NAMES:
+            return light(name)
+        raise RammerError(f"there is no model {text!r}; choose from {', '.join(f'light:{n}' for n in NAMES)}")
+    return text
 
 
 def drawing_options() -> argparse.ArgumentParser:
@@ -42,7 +80,7 @@ def drawing_options() -> argparse.ArgumentParser:
 
 
 def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Read the values of `--shape`.
+    """Read the values of `--shape`; a single number may be the size of a symbolic dimension.
 
     Raises
     ------
@@ -69,17 +107,36 @@ def compile_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
         "policy": arguments.policy,
         "sync": arguments.sync,
         "tuning_logs": arguments.logs,
+        "threads": arguments.threads,
     }
 
 
 def compiled(arguments: argparse.Namespace) -> Any:
-    """The compiled module of a command."""
+    """The compiled module of a command, or the saved one that it names.
+
+    Raises
+    ------
+    RammerError
+        It is a saved one, and options say how to compile it; or it cannot be compiled or loaded.
+    """
+    if is_saved_model(arguments.model):
+        return saved(arguments)
     from ..driver import compile
 
     progress(f"compiling {arguments.model} for {arguments.target}")
-    module = compile(arguments.model, **compile_arguments(arguments))
+    module = compile(model_of(arguments.model), cache=not arguments.no_cache, **compile_arguments(arguments))
     end_progress()
     return module
+
+
+def saved(arguments: argparse.Namespace) -> Any:
+    """The saved model of a command; raises as `compiled`."""
+    from ..saving.load import load
+
+    plain = model_options().parse_args([arguments.model])
+    if given := [f"--{name}" for name in vars(plain) if getattr(arguments, name) != getattr(plain, name)]:
+        raise RammerError(f"{arguments.model!r} is compiled already; leave out {', '.join(given)}")
+    return load(arguments.model)
 
 
 def draw(arguments: argparse.Namespace, drawable: Drawable) -> None:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from .options import compile_arguments, draw, drawing_options, end_progress, model_options, progress
+from .options import compile_arguments, draw, drawing_options, end_progress, model_of, model_options, progress
 
 
 def add_parser(commands: Any) -> None:
@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..runtime.profiler import profile
 
     progress(f"compiling and running {arguments.model}")
-    found = profile(arguments.model, runs=arguments.runs, **compile_arguments(arguments))
+    found = profile(model_of(arguments.model), runs=arguments.runs, **compile_arguments(arguments))
     end_progress()
     draw(arguments, found)
     print(found.text())

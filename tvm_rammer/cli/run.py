@@ -7,8 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import RammerError
-from ..files import replacing
-from .options import compile_arguments, end_progress, model_options, progress, shapes_of
+from ..files import is_saved_model, replacing
+from .options import (
+    cache_options,
+    compile_arguments,
+    end_progress,
+    model_of,
+    model_options,
+    progress,
+    saved,
+)
 
 WARM_RUNS = 5
 """Runs after the first one, which finds cold caches and makes what later runs use again."""
@@ -16,9 +24,11 @@ WARM_RUNS = 5
 
 def add_parser(commands: Any) -> None:
     """Add the command to the subparsers of the command line."""
-    parser = commands.add_parser("run", parents=[model_options()], help="run a model, and tell how long it takes")
+    parser = commands.add_parser(
+        "run", parents=[model_options(), cache_options()], help="run a model, and tell how long it takes"
+    )
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="default: random, seeded")
-    parser.add_argument("--output", metavar="FILE.npz", help="where to write the results")
+    parser.add_argument("--output", metavar="FILE.npz", help="where to write the results, each under its name")
     parser.set_defaults(run=run, writes=("output",))
 
 
@@ -32,25 +42,43 @@ def run(arguments: argparse.Namespace) -> None:
     """
     import numpy as np
 
-    from ..driver import compile
-    from ..relay_passes import load_model
-    from ..runtime.tensors import tensor_specs
-
     given = _arrays(arguments.input)
-    loaded = load_model(arguments.model, shapes_of(arguments.shape))
-    values = _values(tensor_specs(loaded), given)
-    progress(f"compiling {arguments.model} for {arguments.target}")
-    module = compile(loaded, **compile_arguments(arguments) | {"shapes": None})
-    end_progress()
+    module, values = _module(arguments, given)
     result, first_ms = _timed(module, values)
     warm_ms = statistics.median(_timed(module, values)[1] for _ in range(WARM_RUNS))
     print(f"ran in {warm_ms:.3f} ms (median of {WARM_RUNS}; the first run took {first_ms:.3f} ms)")
-    outputs = result if isinstance(result, tuple) else (result,)
-    for i, output in enumerate(outputs):
-        print(f"output {i}: {output.dtype}{list(output.shape)}, {_range(output)}")
+    named = dict(zip((spec.name for spec in module.outputs), result, strict=True))
+    for name, output in named.items():
+        print(f"output {name}: {output.dtype}{list(output.shape)}, {_range(output)}")
     if arguments.output:
         with replacing(arguments.output) as new, new.open("wb") as file:
-            np.savez(file, *outputs)
+            np.savez(file, **named)
+
+
+def _module(arguments: argparse.Namespace, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The module, and its inputs, which are looked at before anything is compiled."""
+    if is_saved_model(arguments.model):
+        module = saved(arguments)
+        return module, _values(module.inputs, given)
+    from ..compilation.request import Request
+    from ..compilation.target import resolve_device, with_threads
+    from ..driver import compile_request
+
+    how = compile_arguments(arguments)
+    device = with_threads(resolve_device(how["target"]), how["threads"])
+    request = Request(
+        (model_of(arguments.model),), (how["shapes"],), device, policy=how["policy"], sync=how["sync"],
+        tuning_logs=how["tuning_logs"],
+    )  # fmt: skip
+    values: dict[str, Any] = {}
+
+    def loaded(inputs: Sequence[Any]) -> None:
+        values.update(_values(inputs, given))
+        progress(f"compiling {arguments.model} for {arguments.target}")
+
+    module = compile_request(request, cache=not arguments.no_cache, loaded=loaded)
+    end_progress()
+    return module, values or _values(module.inputs, given)
 
 
 def _arrays(texts: Sequence[str]) -> dict[str, Any]:
@@ -84,7 +112,7 @@ def _values(specs: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _timed(module: Any, values: Mapping[str, Any]) -> tuple[Any, float]:
     started = time.perf_counter()
-    result = module(**values)
+    result = module.run(None, values)
     return result, (time.perf_counter() - started) * 1e3
 
 

@@ -7,13 +7,15 @@ from typing import Any
 
 from ..device import DeviceSpec
 from ..errors import RammerError
-from .options import shapes_of
+from .options import MODEL_HELP, model_of, shapes_of
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the subparsers of the command line."""
     parser = commands.add_parser("tune", help="measure kernels, and write a tuning log that --logs reads")
-    parser.add_argument("models", nargs="*", metavar="MODEL", help="ONNX files; what they have in common is tuned once")
+    parser.add_argument(
+        "models", nargs="*", metavar="MODEL", help=f"{MODEL_HELP}; what several have in common is tuned once"
+    )
     parser.add_argument("--target", default="cpu", metavar="T", help="cpu, cuda:h200, cuda:h100, cuda:a100")
     parser.add_argument(
         "--trials", type=int, default=1000, metavar="N", help="over all functions, with those of the log"
@@ -22,6 +24,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--functions", type=int, metavar="K", help="only the K functions that take most of the time")
     parser.add_argument("--seed", type=int, default=0, metavar="S")
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,224,224", help="a static shape")
+    parser.add_argument("--threads", type=int, metavar="N", help="how many threads of a CPU will work on one run")
     parser.add_argument("--rpc", metavar="HOST:PORT", help="a TVM tracker whose servers run the kernels")
     parser.add_argument("--key", metavar="K", help="the key of those servers")
     parser.add_argument("--export", metavar="BUNDLE", help="write a folder that measures on a machine with a GPU")
@@ -37,16 +40,16 @@ def run(arguments: argparse.Namespace) -> None:
     RammerError
         The arguments contradict each other, or one of the steps fails.
     """
-    from ..compilation.target import resolve_device
+    from ..compilation.target import resolve_device, with_threads
     from ..tuning.tasks import tasks_of
 
     _check(arguments)
-    device = resolve_device(arguments.target)
+    device = with_threads(resolve_device(arguments.target), arguments.threads)
     if device.kind == "cpu" and (arguments.export or arguments.times):
         raise RammerError("--export and --import are for GPUs: kernels of a CPU are measured here, or with --rpc")
     if device.kind != "cpu" and not (arguments.export or arguments.times):
         raise RammerError(f"kernels of {device.name} are measured elsewhere: use --export, there run it, then --import")
-    tasks = tasks_of(arguments.models, device, shapes_of(arguments.shape))[: arguments.functions]
+    tasks = tasks_of([model_of(m) for m in arguments.models], device, shapes_of(arguments.shape))[: arguments.functions]
     if not tasks:
         raise RammerError(f"no operator of {', '.join(arguments.models)} has tilings on {device.name}: nothing to tune")
     step = _export if arguments.export else _import if arguments.times else _tune
@@ -98,6 +101,6 @@ def _check(arguments: argparse.Namespace) -> None:
         raise RammerError("--trials and --functions take numbers from 1 on")
     if bool(arguments.rpc) != bool(arguments.key):
         raise RammerError("--rpc HOST:PORT and --key K belong together")
-    missing = [m for m in arguments.models if not pathlib.Path(m).is_file()]
+    missing = [m for m in arguments.models if isinstance(model_of(m), str) and not pathlib.Path(m).is_file()]
     if missing:
         raise RammerError(f"no such file: {', '.join(missing)}; MODEL is an ONNX file")

@@ -1,5 +1,7 @@
 """One compilation: the stages put together, and the record of what they decided.
 
+    request   what is to be compiled, and how
+    compiler  request -> plans that can run, stage after stage
     record    what became of a model: kernels, plans, what was left to stock TVM and why
     target    a user's target as a device, and a device as TVM's target
     regions   kernels, plan and code of the regions of a prepared module, and back into the module

@@ -1,12 +1,13 @@
 """A user's target as a device, and a device as TVM's target."""
 
 from dataclasses import replace
-from typing import Any
-
-import tvm
+from typing import TYPE_CHECKING, Any
 
 from ..device import DeviceSpec, from_target_config, preset
 from ..errors import TargetError
+
+if TYPE_CHECKING:
+    import tvm
 
 
 def resolve_device(target: Any) -> DeviceSpec:
@@ -21,6 +22,8 @@ def resolve_device(target: Any) -> DeviceSpec:
         return target
     if isinstance(target, str):
         return preset(target)
+    import tvm
+
     if isinstance(target, tvm.target.Target):
         return from_target_config(target.export())
     raise TargetError(f"{type(target).__name__} is no target; give a preset's name, a tvm Target or a DeviceSpec")
@@ -43,6 +46,8 @@ def with_threads(device: DeviceSpec, threads: int | None) -> DeviceSpec:
     return replace(device, units=threads)
 
 
-def tvm_target(device: DeviceSpec) -> tvm.target.Target:
+def tvm_target(device: DeviceSpec) -> "tvm.target.Target":
     """The target for which TVM compiles for a device."""
+    import tvm
+
     return tvm.target.Target(device.target_config())

@@ -4,6 +4,9 @@ import os
 import pathlib
 from collections.abc import Mapping
 
+REGISTERED = "tvm_rammer.workers.v1"
+"""The function in TVM's registry that returns the workers of this process; its argument says how many there may be."""
+
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 TOPOLOGY = pathlib.Path("/sys/devices/system/cpu")
 
@@ -31,6 +34,14 @@ def usable_cores(topology: pathlib.Path = TOPOLOGY) -> int:
 def usable_processors() -> int:
     """The same with each hyper-thread as one: how many threads can run at the same time."""
     return _paid(len(_affinity()))
+
+
+def num_workers() -> int:
+    """How many threads walk lanes at the same time, callers included.
+
+    As many as the user chose, else one for each core that the process may use; never more than its processors.
+    """
+    return min(chosen_workers() or usable_cores(), usable_processors())
 
 
 def _affinity() -> list[int]:

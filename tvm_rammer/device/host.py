@@ -1,5 +1,6 @@
 """The processor of this machine."""
 
+import functools
 import pathlib
 import platform
 
@@ -17,7 +18,7 @@ def host_cpu() -> DeviceSpec:
     DeviceSpec
         Clock and bandwidths are typical figures, not measured.
     """
-    flags = _cpu_flags()
+    flags = cpu_flags()
     if platform.machine() not in ("x86_64", "AMD64"):
         arch, vector, flops = "generic", 16, 16
     elif {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"} <= flags:
@@ -34,7 +35,8 @@ def host_cpu() -> DeviceSpec:
     )  # fmt: skip
 
 
-def _cpu_flags() -> set[str]:
+def cpu_flags() -> set[str]:
+    """What Linux says that this processor can; empty where it says nothing."""
     return set(_cpu_info().get("flags", "").split())
 
 
@@ -50,8 +52,9 @@ _PROCESSOR_DETAILS = {"cpu family": "family", "CPU implementer": "implementer", 
 """Fields of /proc/cpuinfo, the last two on ARM, and what they are called here."""
 
 
+@functools.cache
 def _cpu_info() -> dict[str, str]:
-    """What Linux says of the first core."""
+    """What Linux says of the first core; asked once, since machines of many cores take their time to answer."""
     try:
         text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -66,7 +69,7 @@ def why_not_here(device: DeviceSpec) -> str:
     if device.machine and device.machine != here.replace("AMD64", "x86_64"):
         return f"it is code for {device.machine}, and this processor is {here}"
     needed = _FLAGS_OF_WIDTH.get(device.vector_bytes, set()) if here in ("x86_64", "AMD64") else set()
-    missing = needed - _cpu_flags()
+    missing = needed - cpu_flags()
     return f"this processor has no {', '.join(sorted(missing))}" if missing else ""
 
 

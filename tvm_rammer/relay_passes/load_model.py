@@ -17,8 +17,8 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
     ----------
     model : path, onnx.ModelProto, tvm.IRModule or torch.export.ExportedProgram
         An .onnx file (str or PathLike) or a model in memory, which is never changed.
-    shapes : mapping of str to sequence of int, optional
-        Static shapes of inputs by name.
+    shapes : mapping of str to int or sequence of int, optional
+        Static shapes of inputs by name, and sizes of symbolic dimensions by name.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
     """
     if shapes is not None and not isinstance(shapes, Mapping):
         raise ModelError(
-            f"shapes is {shapes!r}; give a mapping of input names to sizes, as in {{'x': (1, 3, 224, 224)}}"
+            f"shapes is {shapes!r}; give a mapping of names to sizes, as in {{'x': (1, 3, 224, 224)}} or {{'batch': 1}}"
         )
     if isinstance(model, tvm.IRModule):
         from .static_relax import static_relax

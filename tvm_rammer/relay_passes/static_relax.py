@@ -16,8 +16,8 @@ def static_relax(mod: tvm.IRModule, shapes: Shapes | None = None) -> tvm.IRModul
     ----------
     mod : tvm.IRModule
         Is not changed.
-    shapes : mapping of str to sequence of int, optional
-        Static shapes of parameters by name.
+    shapes : mapping of str to int or sequence of int, optional
+        Static shapes of parameters, and sizes of symbolic dimensions, by name.
 
     Raises
     ------
@@ -31,10 +31,11 @@ def static_relax(mod: tvm.IRModule, shapes: Shapes | None = None) -> tvm.IRModul
         raise ModelError(f"the module has no Relax function 'main', only {names}; rename the one to be compiled")
     mod = mod.clone()
     params = {param.name: param for param in mod["main"].params}
-    given = check_given(shapes, list(params))
-    bound: dict[tirx.Var, int] = {}
-    for name, sizes in given.items():
-        _match(name, params[name].ty, sizes, bound)
+    open_dims = {dim.name: dim for param in mod["main"].params for dim in _open_dims(param.ty)}
+    given, sizes = check_given(shapes, list(params), open_dims)
+    bound: dict[tirx.Var, int] = {open_dims[symbol]: size for symbol, size in sizes.items()}
+    for name, shape in given.items():
+        _match(name, params[name].ty, shape, bound)
     if bound:
         mod = relax.transform.BindSymbolicVars(bound, "main")(mod)
     for param in mod["main"].params:
@@ -96,6 +97,16 @@ def _check_static(name: str, ty: tvm.ir.Type) -> None:
             raise ShapeError(f"parameter {name!r} has no static shape but {_show(ty)}; {remedy(name, known)}")
     elif isinstance(ty, relax.ShapeType):
         raise ShapeError(f"parameter {name!r} is a shape, {ty}; only tensors of static shapes can be inputs")
+
+
+def _open_dims(ty: tvm.ir.Type) -> list[tirx.Var]:
+    if isinstance(ty, relax.TupleType):
+        return [dim for field in ty.fields for dim in _open_dims(field)]
+    return [dim for dim in ty.shape if isinstance(dim, tirx.Var)] if _is_shaped(ty) else []
+
+
+def _is_shaped(ty: tvm.ir.Type) -> bool:
+    return isinstance(ty, relax.TensorType) and _has_shape(ty)
 
 
 def _has_shape(ty: relax.TensorType) -> bool:

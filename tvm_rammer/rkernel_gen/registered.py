@@ -149,6 +149,11 @@ def unregister_rkernel(name: str, *, kind: Kind) -> None:
     _registered.pop((kind, name), None)
 
 
+def any_registered() -> bool:
+    """Whether there are kernels that are not part of this package."""
+    return bool(_registered)
+
+
 def registered_rules(kind: Kind) -> tuple[RegisteredRule, ...]:
     """The rules that are registered for a kind of device, in order of registration."""
     return tuple(rule for (k, _), rule in _registered.items() if k == kind)

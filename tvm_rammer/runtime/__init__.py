@@ -5,5 +5,7 @@ tensors      what goes in and comes out
 pool         the size of TVM's thread pool, for stock calls
 report       what the compilation did, as figures and as text
 profiler     what each kernel took in real runs
-explore, explore_log   the first calls try plans of nearly equal predicted time
+explore, alternatives, explore_log   the first calls try plans of nearly equal predicted time
+contexts     what one call changes
+tvm_runtime  TVM's runtime without its compiler
 """

@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
-import tvm
-from tvm import relax
 
 from ..errors import ToolError
-from .explore import Alternative
+from .explore import Plan
 from .tensors import TensorSpec, aligned_tensor, check_input
+from .tvm_runtime import main_of
 
 Result = TypeVar("Result")
 
@@ -37,11 +36,11 @@ class Context:
         self._mains: dict[str, Any] = {}
         self._staged: list[tuple[np.ndarray[Any, Any], Any]] | None = None
 
-    def main(self, alternative: Alternative, device: tvm.runtime.Device) -> Any:
+    def main(self, plan: Plan) -> Any:
         """The function of a plan; its virtual machine is made at the first call."""
-        if alternative.label not in self._mains:
-            self._mains[alternative.label] = relax.VirtualMachine(alternative.executable, device)["main"]
-        return self._mains[alternative.label]
+        if plan.label not in self._mains:
+            self._mains[plan.label] = main_of(plan.module, plan.device.kind)
+        return self._mains[plan.label]
 
     def stage(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
         """Copy arrays to tensors that are made once: making one takes longer than many a small model.

@@ -1,44 +1,83 @@
 """Choose while running (Astra, ASPLOS 2019): the first calls try plans of nearly equal predicted time.
 
-Astra's enumerator is `alternatives`: static knowledge leaves a few plans, of several policies and kernel choices, whose
-predicted times are close. Its wirer is `Exploration`: real calls cycle through them, then the fastest is kept. Every
-alternative is a verified plan of the same model, so results are right throughout.
+Astra's enumerator is in `alternatives`: static knowledge leaves a few plans, of several policies and kernel choices,
+whose predicted times are close. Its wirer is `Exploration`: real calls cycle through them, then the fastest is kept.
+Every alternative is a verified plan of the same model, so results are right throughout.
 """
 
+import pathlib
 import statistics
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from tvm import relax
-
-from ..compilation.record import Compilation
-from ..compilation.regions import KernelizedModule, plan_regions
-from ..errors import RammerError, ScheduleError
-from ..ir import RKernel
+from ..device import DeviceSpec
+from ..errors import RammerError
 from ..tuning.log.lines import TuningLogWarning
 
-TIE_FACTOR = 1.3
-"""Plans whose predicted times are within this factor of the best one's are worth a try."""
+if TYPE_CHECKING:
+    from tvm import relax
 
-MAX_ALTERNATIVES = 6
-"""Alternatives at most, since each is compiled."""
+    from ..compilation.record import Compilation
 
 MIN_CALLS = 3
 """Least calls of an alternative. The first one finds cold caches, and counts only where it is the only one."""
 
-POLICIES = ("wavefront", "list", "ios", "sequential")
-"""Policies that are asked for a plan; the one that the user chose comes first."""
-
 Result = TypeVar("Result")
+
+
+class Plan(Protocol):
+    """One way to run a model: just compiled (`Alternative`), or read from a file (`saving.loaded`)."""
+
+    label: str
+    times_us: list[float]
+
+    @property
+    def device(self) -> DeviceSpec:
+        """What it was compiled for."""
+        ...
+
+    @property
+    def stock_calls(self) -> int:
+        """How many calls were left to stock TVM."""
+        ...
+
+    @property
+    def median_us(self) -> float:
+        """Median time of a call."""
+        ...
+
+    @property
+    def compilation(self) -> "Compilation":
+        """What was decided."""
+        ...
+
+    @property
+    def executable(self) -> "relax.VMExecutable":
+        """TVM's executable."""
+        ...
+
+    @property
+    def module(self) -> Any:
+        """What a virtual machine loads."""
+        ...
+
+    @property
+    def file(self) -> pathlib.Path | None:
+        """The file that it was read from."""
+        ...
+
+    def cuda_source(self) -> str:
+        """The generated CUDA text; empty on a CPU."""
+        ...
 
 
 @dataclass(slots=True)
 class Alternative:
-    """One way to run the model.
+    """One way to run the model, just compiled.
 
     Parameters
     ----------
@@ -51,9 +90,33 @@ class Alternative:
     """
 
     label: str
-    compilation: Compilation
-    executable: relax.VMExecutable
+    compilation: "Compilation"
+    executable: "relax.VMExecutable"
     times_us: list[float] = field(default_factory=list)
+
+    @property
+    def device(self) -> DeviceSpec:
+        """What it was compiled for."""
+        return self.compilation.device
+
+    @property
+    def stock_calls(self) -> int:
+        """How many calls were left to stock TVM."""
+        return len(self.compilation.stock_calls)
+
+    @property
+    def module(self) -> Any:
+        """What a virtual machine loads: code in memory."""
+        return self.executable.jit()
+
+    @property
+    def file(self) -> pathlib.Path | None:
+        """None: it was read from no file."""
+        return None
+
+    def cuda_source(self) -> str:
+        """The generated CUDA text; empty on a CPU."""
+        return "\n".join(m.inspect_source("cuda") for m in _imports(self.executable.mod) if m.kind == "cuda")
 
     @property
     def median_us(self) -> float:
@@ -67,7 +130,7 @@ class Exploration:
 
     Parameters
     ----------
-    alternatives : sequence of Alternative
+    alternatives : sequence of Plan
         The best predicted first; at least one.
     calls : int
         How many calls to spend. Only so many alternatives are tried that each gets `MIN_CALLS` of them.
@@ -77,7 +140,7 @@ class Exploration:
 
     def __init__(
         self,
-        alternatives: Sequence[Alternative],
+        alternatives: Sequence[Plan],
         calls: int,
         finished: Callable[["Exploration"], None] = lambda exploration: None,
     ) -> None:
@@ -88,12 +151,12 @@ class Exploration:
         self._begun = Counter[str]()
 
     @property
-    def best(self) -> Alternative:
+    def best(self) -> Plan:
         """The fastest so far; before all have been tried, the one that is predicted to be."""
         tried = all(a.times_us for a in self.alternatives)
         return min(self.alternatives, key=lambda a: a.median_us) if tried else self.alternatives[0]
 
-    def call(self, run: Callable[[Alternative], tuple[Result, float]]) -> Result:
+    def call(self, run: Callable[[Plan], tuple[Result, float]]) -> Result:
         """Make one call by the alternative that has had the fewest.
 
         Parameters
@@ -127,64 +190,5 @@ class Exploration:
             warnings.warn(f"what the exploration found is not kept: {error}", TuningLogWarning, stacklevel=4)
 
 
-def plan_alternatives(module: KernelizedModule, record: Compilation) -> list[tuple[str, Compilation]]:
-    """Plan the regions in several ways.
-
-    Parameters
-    ----------
-    module : KernelizedModule
-    record : Compilation
-        With the user's policy, planned already.
-
-    Returns
-    -------
-    list of (str, Compilation)
-        Labels and plans: the user's first, then others within `TIE_FACTOR` of the best; at most `MAX_ALTERNATIVES`.
-    """
-    found = {_plan_of(record): (_label(record, "all kernels"), record)}
-    for policy in dict.fromkeys((record.policy, *POLICIES)):
-        for label, kernels in _kernel_sets(record):
-            other = record.for_policy(policy, kernels)
-            try:
-                if plan_regions(module, other) is not module:  # of this kernel set nothing is left for some function
-                    continue
-            except ScheduleError:  # a policy may have limits of its own; there are others
-                continue
-            found.setdefault(_plan_of(other), (_label(other, label), other))
-    (first, *others) = found.values()
-    limit = TIE_FACTOR * min(_predicted_us(c) for _, c in found.values())
-    others = sorted((o for o in others if _predicted_us(o[1]) <= limit), key=lambda o: _predicted_us(o[1]))
-    return [first, *others[: MAX_ALTERNATIVES - 1]]
-
-
-def _label(record: Compilation, kernels: str) -> str:
-    return f"policy {record.policy}, {kernels}"
-
-
-def _predicted_us(record: Compilation) -> float:
-    return sum(p.makespan_us for p in record.programs)
-
-
-def _plan_of(record: Compilation) -> tuple[object, ...]:
-    return tuple((p.kernels, p.lanes) for p in record.programs)
-
-
-def _kernel_sets(record: Compilation) -> Iterator[tuple[str, Mapping[str, tuple[RKernel, ...]]]]:
-    """Candidate sets: all kernels; the fastest of each function; those near the fastest that the first plan lacks."""
-    units = record.device.units
-    yield "all kernels", record.kernels
-    yield (
-        "fastest kernels",
-        {f: (min(made, key=lambda k: _alone_us(k, units)),) for f, made in record.kernels.items() if made},
-    )
-    chosen = {k for p in record.programs for k in p.kernels}
-    rivals = {}
-    for function, made in record.kernels.items():
-        limit = TIE_FACTOR * min((_alone_us(k, units) for k in made), default=0.0)
-        close = tuple(k for k in made if k not in chosen and _alone_us(k, units) <= limit)
-        rivals[function] = close or made
-    yield "second kernels", rivals
-
-
-def _alone_us(kernel: RKernel, units: int) -> float:
-    return kernel.rtask_us * -(-kernel.num_rtasks // units)
+def _imports(module: Any) -> list[Any]:
+    return [module, *(m for child in module.imports for m in _imports(child))]

@@ -4,25 +4,25 @@ import os
 import pathlib
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tvm
-from tvm import relax
-from tvm.support import cc
 
-from ..compilation.record import Compilation
 from ..device import why_not_here
-from ..errors import ModelError, RammerError, TargetError, ToolError, last_line
-from ..files import check_writable, replacing
+from ..errors import INDEX_MARK, ModelError, TargetError, ToolError
 from ..ir import RProgram
-from ..relay_passes.passes.check_indices import MARK
-from ..wavefront import CostModel, schedule_svg, trace_json
+from ..saving.file import Facts, copy_library, copy_saved, write_saved
+from ..saving.link import link_library
 from .contexts import Context, ContextPool
-from .explore import Alternative, Exploration
-from .pool import use_workers
-from .report import explain, report
+from .explore import Exploration, Plan
 from .tensors import TensorSpec, to_numpy, to_tensor
+from .tvm_runtime import tell_workers
+
+if TYPE_CHECKING:
+    import tvm
+    from tvm import relax
+
+    from ..compilation.record import Compilation
 
 CONCURRENCY = 8
 """Calls of one module that run at the same time, unless the user says how many: each has a workspace of its own."""
@@ -39,21 +39,30 @@ class RammerModule:
     ----------
     exploration : Exploration
         The plans to run it by; most modules have one.
-    inputs : sequence of TensorSpec
+    inputs, outputs : sequence of TensorSpec
+        Name, shape and element type of each, in the model's order; the results of joined models one after another.
     concurrency : int
         How many threads' calls may run at the same time on a CPU; others wait.
     """
 
-    def __init__(self, exploration: Exploration, inputs: Sequence[TensorSpec], concurrency: int = CONCURRENCY) -> None:
+    def __init__(
+        self,
+        exploration: Exploration,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[TensorSpec],
+        concurrency: int = CONCURRENCY,
+    ) -> None:
         self.exploration = exploration
-        self.inputs = tuple(inputs)
-        on_cpu = self.compilation.device.kind == "cpu"
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        device = exploration.best.device
+        on_cpu = device.kind == "cpu"
         # The counters of a program on a GPU live in the module: one call at a time.
         self._contexts = ContextPool(self.inputs, concurrency if on_cpu else 1)
-        self._foreign = why_not_here(self.compilation.device) if on_cpu else ""
+        self._foreign = why_not_here(device) if on_cpu else ""
+        self._workers_told = not on_cpu or exploration.best.file is None
         self._stageable = on_cpu and all(hasattr(np, s.dtype) for s in self.inputs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the model; any number of threads may call at the same time.
 
         Raises
@@ -69,40 +78,79 @@ class RammerModule:
         with self._contexts.hold() as context:
             return self._contexts.run(lambda: self._call(context, given))
 
+    def run(self, output_names: Sequence[str] | None, feeds: Mapping[str, Any]) -> list[Any]:
+        """Run the model as `onnxruntime.InferenceSession.run` does.
+
+        Parameters
+        ----------
+        output_names : sequence of str, optional
+            Which outputs, in which order; all of them where there are none.
+        feeds : mapping of str to array
+            A value for each input.
+
+        Returns
+        -------
+        list
+            The outputs, of the type that a call has: NumPy arrays, or tvm tensors.
+
+        Raises
+        ------
+        ModelError
+            There is no such output; or as for a call.
+        ToolError
+            As for a call.
+        """
+        if not isinstance(feeds, Mapping):
+            raise ModelError(f"the inputs are a {type(feeds).__name__}; give a mapping of names to arrays")
+        names = [spec.name for spec in self.outputs]
+        unknown = [name for name in output_names or () if name not in names]
+        if unknown:
+            raise ModelError(
+                f"the model has no output {', '.join(map(repr, unknown))}; its outputs are {', '.join(names)}"
+            )
+        results = dict(zip(names, _leaves(self(**feeds)), strict=True))
+        return [results[name] for name in output_names or names]
+
     def _call(self, context: Context, given: Sequence[Any]) -> Any:
-        device = self.runtime_device()
-        if self.compilation.stock_calls:
+        self._check_here()
+        if self.exploration.best.stock_calls:
+            from .pool import use_workers
+
             use_workers()
         by_numpy = all(isinstance(value, np.ndarray) for value in given)
         if by_numpy and self._stageable:
             tensors = context.stage(given)
         else:
+            device = self.runtime_device()
             tensors = [to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]
 
-        def run(alternative: Alternative) -> tuple[Any, float]:
+        def run(plan: Plan) -> tuple[Any, float]:
             """The result, and its time in microseconds; a GPU is waited for only while plans are compared."""
-            main = context.main(alternative, device)
+            main = context.main(plan)
             started = time.perf_counter()
             result = main(*tensors)
             if self.exploration.calls_left:
-                device.sync()
+                self.runtime_device().sync()
             return result, (time.perf_counter() - started) * 1e6
 
         try:
             result = self.exploration.call(run)
+            if not self._workers_told:  # the first call of a library makes the workers
+                tell_workers()
+                self._workers_told = True
         except AssertionError as error:
-            if not str(error).startswith(MARK):
+            if not str(error).startswith(INDEX_MARK):
                 raise
-            raise ModelError(str(error).removeprefix(MARK)) from None
+            raise ModelError(str(error).removeprefix(INDEX_MARK)) from None
         return to_numpy(result) if by_numpy else result
 
     @property
-    def executable(self) -> relax.VMExecutable:
+    def executable(self) -> "relax.VMExecutable":
         """TVM's executable of the best plan so far."""
         return self.exploration.best.executable
 
     @property
-    def compilation(self) -> Compilation:
+    def compilation(self) -> "Compilation":
         """The record of the best plan so far."""
         return self.exploration.best.compilation
 
@@ -113,18 +161,26 @@ class RammerModule:
 
     def report(self) -> dict[str, Any]:
         """Return the figures of the compilation: operators, rKernels, waves, launches, waits, makespan."""
+        from .report import report
+
         return report(self.compilation)
 
     def explain(self) -> str:
         """Tell what each operator became and why, and what was left to stock TVM and why."""
+        from .report import explain
+
         return explain(self.compilation)
 
     def schedule_svg(self) -> str:
         """Draw the plan: one lane a vEU, rTasks coloured by rOperator, waits hatched."""
+        from ..wavefront import CostModel, schedule_svg
+
         return schedule_svg(self.rprograms, CostModel.of(self.compilation.device))
 
     def trace(self) -> str:
         """The simulated plan as a trace in JSON, for Perfetto (ui.perfetto.dev) or chrome://tracing."""
+        from ..wavefront import CostModel, trace_json
+
         return trace_json(self.rprograms, CostModel.of(self.compilation.device))
 
     def cuda_source(self) -> str:
@@ -135,12 +191,13 @@ class RammerModule:
         TargetError
             The module was compiled for a CPU.
         """
-        if self.compilation.device.kind != "cuda":
+        plan = self.exploration.best
+        if plan.device.kind != "cuda":
             raise TargetError(
-                f"the module was compiled for {self.compilation.device.name}, which has no CUDA source; "
+                f"the module was compiled for {plan.device.name}, which has no CUDA source; "
                 'compile with target="cuda:h200" or the like'
             )
-        return "\n".join(m.inspect_source("cuda") for m in _imports(self.executable.mod) if m.kind == "cuda")
+        return plan.cuda_source()
 
     def export_library(self, path: str | os.PathLike[str]) -> pathlib.Path:
         """Save a library that plain TVM loads with `tvm.runtime.load_module`, without this package.
@@ -156,24 +213,43 @@ class RammerModule:
             The library could not be linked or written.
         """
         target = pathlib.Path(path)
-        if cc.get_cc() is None:
-            raise ToolError("no C compiler to link a library with; install g++, or name one in the variable CXX")
         if target.suffix != ".so":
             raise ToolError(
                 f"cannot write the library {str(target)!r}: its name does not end in .so; give one that does"
             )
-        try:
-            check_writable(target)
-            with replacing(target) as new:
-                self.executable.export_library(str(new))
-        except (RuntimeError, ValueError) as error:
-            reason = next((line for line in str(error).splitlines() if "ld: " in line), last_line(error))
-            raise ToolError(f"cannot link the library {str(target)!r}: {reason.strip()}") from error
-        except RammerError as error:
-            raise ToolError(str(error)) from error
+        plan = self.exploration.best
+        if plan.file is not None:
+            copy_library(plan.file, target)
+        else:
+            link_library(plan.executable, target)
         return target
 
-    def runtime_device(self) -> tvm.runtime.Device:
+    def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
+        """Save the module as one file, which `tvm_rammer.load` reads without compiling.
+
+        The file is a library like that of `export_library`, followed by what this package knows of the model: plain TVM
+        loads it, too, under a name that ends in `.so`.
+
+        Parameters
+        ----------
+        path : path
+            Of any name, such as `model.rammer`. It is there as a whole or not at all.
+
+        Raises
+        ------
+        ToolError
+            There is no C compiler on this machine, with which the library is linked, or it fails.
+        RammerError
+            The file cannot be written.
+        """
+        target, plan = pathlib.Path(path), self.exploration.best
+        if plan.file is not None:
+            copy_saved(plan.file, target)
+        else:
+            write_saved(target, plan, Facts.of(plan, self.inputs, self.outputs))
+        return target
+
+    def runtime_device(self) -> "tvm.runtime.Device":
         """The device that this module runs on.
 
         Raises
@@ -181,20 +257,27 @@ class RammerModule:
         ToolError
             There is none on this machine.
         """
-        if self.compilation.device.kind == "cpu":
+        import tvm
+
+        self._check_here()
+        return tvm.cpu() if self.exploration.best.device.kind == "cpu" else tvm.cuda()
+
+    def _check_here(self) -> None:
+        device = self.exploration.best.device
+        if device.kind == "cpu":
             if self._foreign:
                 raise ToolError(
-                    f"compiled for {self.compilation.device.arch}, which cannot run here: {self._foreign}; "
+                    f"compiled for {device.arch}, which cannot run here: {self._foreign}; "
                     "export_library() and run that where the processor is, or compile for target='cpu'"
                 )
-            return tvm.cpu()
-        device = tvm.cuda()
-        if not device.exist:
+            return
+        import tvm
+
+        if not tvm.cuda().exist:
             raise ToolError(
-                f"compiled for {self.compilation.device.name}, but there is no CUDA device here; "
+                f"compiled for {device.name}, but there is no CUDA device here; "
                 "read cuda_source(), or export_library() and run that where the device is"
             )
-        return device
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         names = [spec.name for spec in self.inputs]
@@ -213,5 +296,8 @@ class RammerModule:
         return [given[name] for name in names]
 
 
-def _imports(module: Any) -> list[Any]:
-    return [module, *(m for child in module.imports for m in _imports(child))]
+def _leaves(result: Any) -> list[Any]:
+    """The tensors of a result, tuples within tuples one after another."""
+    if isinstance(result, np.ndarray) or hasattr(result, "__dlpack__"):
+        return [result]
+    return [leaf for part in result for leaf in _leaves(part)]

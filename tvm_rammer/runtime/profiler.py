@@ -16,7 +16,7 @@ from .. import relay_passes
 from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels
-from ..compilation.target import resolve_device
+from ..compilation.target import resolve_device, with_threads
 from ..errors import ModelError, TargetError, ToolError
 from ..ir import RProgram, Run
 from ..wavefront import CostModel, PolicyOptions, Timeline, measured_timeline, schedule_svg, simulate, trace_json
@@ -95,6 +95,7 @@ def profile(
     options: PolicyOptions | None = None,
     tuning_logs: str | os.PathLike[str] | None = None,
     runs: int = 30,
+    threads: int | None = None,
 ) -> Profile:
     """Compile a model for this machine's CPU so that it notes the time, and run it.
 
@@ -108,6 +109,8 @@ def profile(
         In the model's order; without them random ones.
     runs : int
         At least one.
+    threads : int, optional
+        As in `tvm_rammer.compile`.
 
     Returns
     -------
@@ -124,7 +127,7 @@ def profile(
     ToolError
         There are fewer cores than vEUs.
     """
-    record = Compilation(resolve_device(target), policy, sync, options)
+    record = Compilation(with_threads(resolve_device(target), threads), policy, sync, options)
     _check_device(record)
     loaded = relay_passes.load_model(model, shapes)
     specs, module = tensor_specs(loaded), find_kernels(loaded, record, tuning_logs)

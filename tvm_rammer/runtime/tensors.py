@@ -3,30 +3,61 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tvm
+import tvm_ffi
 
 from ..errors import ModelError
-from ..ir import ALIGNMENT
+from ..ir import ALIGNMENT, OUTPUT_NAMES
+
+if TYPE_CHECKING:
+    import tvm
 
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """Name, static shape and element type of an input."""
+    """Name, static shape and element type of an input or an output; an extent that nobody knows before a run is -1."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
 
 
-def tensor_specs(mod: tvm.IRModule, prefix: str = "") -> tuple[TensorSpec, ...]:
+def tensor_specs(mod: "tvm.IRModule", prefix: str = "") -> tuple[TensorSpec, ...]:
     """The inputs of a loaded module, `prefix` before their names."""
     return tuple(
         TensorSpec(prefix + param.name, tuple(int(s) for s in param.ty.shape), str(param.ty.dtype))
         for param in mod["main"].params
     )
+
+
+def output_specs(mod: "tvm.IRModule", prefix: str = "") -> tuple[TensorSpec, ...]:
+    """The outputs of a loaded module, tuples within tuples one after another, `prefix` before their names.
+
+    Those of an ONNX model have its names, others are called `output_0`, `output_1` and so on.
+    """
+    from tvm import relax
+
+    def leaves(ty: Any) -> list[Any]:
+        return [leaf for field in ty.fields for leaf in leaves(field)] if isinstance(ty, relax.TupleType) else [ty]
+
+    main = mod["main"]
+    types = leaves(main.ret_ty)
+    given = main.attrs.get(OUTPUT_NAMES) if main.attrs else None
+    names = list(map(str, given or ()))
+    if len(names) != len(types):
+        names = [f"output_{number}" for number in range(len(types))]
+    return tuple(TensorSpec(prefix + name, _extents(ty), str(ty.dtype)) for name, ty in zip(names, types, strict=True))
+
+
+def _extents(ty: Any) -> tuple[int, ...]:
+    """The shape of a Relax tensor type, with -1 for what is not static."""
+    from tvm import relax, tirx
+
+    if not isinstance(ty.shape, relax.ShapeExpr):
+        return (-1,) * max(0, int(ty.ndim))
+    return tuple(int(d) if isinstance(d, tirx.IntImm) else -1 for d in ty.shape)
 
 
 def random_inputs(specs: Sequence[TensorSpec], seed: int) -> list[np.ndarray]:
@@ -43,8 +74,10 @@ def random_inputs(specs: Sequence[TensorSpec], seed: int) -> list[np.ndarray]:
     return made
 
 
-def to_tensor(value: Any, spec: TensorSpec, device: tvm.runtime.Device) -> Any:
+def to_tensor(value: Any, spec: TensorSpec, device: "tvm.runtime.Device") -> Any:
     """What a model takes as an input, on its device; raises a ModelError where `value` is something else."""
+    import tvm
+
     if not isinstance(value, tvm.runtime.Tensor):
         has_dlpack = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
         if has_dlpack and value.__dlpack_device__()[0] != tvm.cpu().dlpack_device_type():
@@ -73,14 +106,16 @@ def aligned_tensor(spec: TensorSpec) -> tuple[np.ndarray, Any]:
     storage = np.zeros(nbytes + ALIGNMENT, np.uint8)
     begin = -storage.ctypes.data % ALIGNMENT
     array = storage[begin : begin + nbytes].view(dtype).reshape(spec.shape)
-    return array, tvm.runtime.from_dlpack(array)
+    return array, tvm_ffi.from_dlpack(array)
 
 
 def to_numpy(result: Any) -> Any:
     """A result as NumPy arrays: one, or a tuple."""
-    if not isinstance(result, tvm.runtime.Tensor):
+    if not isinstance(result, tvm_ffi.Tensor):
         return tuple(to_numpy(part) for part in result)
     try:
         return np.from_dlpack(result).copy()  # a tenth of the time of TVM's own way
     except (BufferError, RuntimeError):  # on a GPU, or of a type that NumPy has not
-        return result.numpy()
+        import tvm
+
+        return (result if isinstance(result, tvm.runtime.Tensor) else tvm.runtime.from_dlpack(result)).numpy()

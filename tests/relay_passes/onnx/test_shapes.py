@@ -2,6 +2,7 @@
 
 import resource
 
+import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
@@ -40,6 +41,11 @@ def test_an_input_without_a_rank_is_refused_and_can_be_given():
     assert shapes_of(load_model(add(None, [3]), {"x": (2, 3)})) == [(2, 3), (3,)]
 
 
+@pytest.mark.parametrize("shapes", [{"n": 2}, {"n": (2,)}, {"n": np.int64(2)}, {"n": 2, "z": (2, 3)}])
+def test_a_symbolic_dimension_has_a_name(shapes):
+    assert shapes_of(load_model(add(["n", 3], ["n", 3]), shapes)) == [(2, 3), (2, 3)]
+
+
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
@@ -52,6 +58,10 @@ def test_an_input_without_a_rank_is_refused_and_can_be_given():
         ({"x": ("a", 3)}, "give integers"),
         ({"x": 3}, "give integers"),
         ({"x": (2, 3), "z": (4, 3)}, "'n' is 2 in input 'x' and 4 in input 'z'"),
+        ({"n": 2, "z": (4, 3)}, "'n' is 2 in shapes and 4 in input 'z'"),
+        ({"m": 2}, "'m', which is no input; the inputs are x, z; its symbolic dimensions are n"),
+        ({"n": 0}, "sizes are from 1"),
+        ({"n": (2, 3)}, "give one integer"),
     ],
 )
 def test_shapes_that_do_not_fit(shapes, message):

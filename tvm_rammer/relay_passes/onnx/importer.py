@@ -14,6 +14,7 @@ from tvm import relax
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
 from ...errors import ModelError, RammerError, UnsupportedOperatorError, last_line
+from ...ir import OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
 from .converters import CONVERTERS, has_own
 from .fold import infer_types, static_dims
@@ -90,6 +91,9 @@ def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
             f"try to simplify it (onnxsim) or to export it with another opset"
         ) from error
     _check_results(mod, model, types)
+    mod.update_func(
+        mod.get_global_var("main"), mod["main"].with_attr(OUTPUT_NAMES, [value.name for value in model.graph.output])
+    )
     return mod
 
 

@@ -1,13 +1,15 @@
 """Give every input of an ONNX model a static shape."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, SupportsIndex
 
 import onnx
 
 from ...errors import ModelError, ShapeError
 from .read import MOST_ELEMENTS, elements
 
-Shapes = Mapping[str, Sequence[int]]
+Shapes = Mapping[str, int | Sequence[int]]
+"""By the name of an input its shape, or by the name of a symbolic dimension its size."""
 
 
 def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> None:
@@ -18,8 +20,8 @@ def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> No
     Parameters
     ----------
     model : onnx.ModelProto
-    shapes : mapping of str to sequence of int, optional
-        Static shapes of inputs by name.
+    shapes : mapping of str to int or sequence of int, optional
+        Static shapes of inputs by name, and sizes of symbolic dimensions by name.
 
     Raises
     ------
@@ -33,8 +35,9 @@ def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> No
     inputs = [value for value in graph.input if value.name not in weights]
     del graph.input[:]
     graph.input.extend(inputs)
-    given = check_given(shapes, [value.name for value in graph.input])
-    symbols: dict[str, tuple[int, str]] = {}
+    open_dims = {dim for value in graph.input for dim in _dims(value) or () if isinstance(dim, str) and dim != "?"}
+    given, sizes = check_given(shapes, [value.name for value in graph.input], open_dims)
+    symbols = {symbol: (size, "shapes") for symbol, size in sizes.items()}
     for value in graph.input:
         _check_tensor(value, _maker(graph, value.name))
         if value.name in given:
@@ -59,8 +62,26 @@ def _maker(graph: onnx.GraphProto, name: str) -> str:
     return f" of {maker or reader}" if maker or reader else ""
 
 
-def check_given(shapes: Shapes | None, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Check that given shapes name inputs and hold positive integers; return them as tuples.
+def check_given(
+    shapes: Shapes | None, names: Sequence[str], symbols: Collection[str]
+) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
+    """Check that given shapes name inputs or symbolic dimensions, and hold positive integers.
+
+    Parameters
+    ----------
+    shapes : mapping of str to int or sequence of int, optional
+        A name that is both is the input's.
+    names : sequence of str
+        The inputs.
+    symbols : collection of str
+        The symbolic dimensions of their shapes.
+
+    Returns
+    -------
+    dict of str to tuple of int
+        Shapes of inputs.
+    dict of str to int
+        Sizes of symbolic dimensions.
 
     Raises
     ------
@@ -69,16 +90,25 @@ def check_given(shapes: Shapes | None, names: Sequence[str]) -> dict[str, tuple[
     """
     given: dict[str, tuple[int, ...]] = {}
     for name, shape in (shapes or {}).items():
-        if name not in names:
-            raise ShapeError(f"a shape is given for {name!r}, which is no input; the inputs are {', '.join(names)}")
+        if name not in names and name not in symbols:
+            known = f"; its symbolic dimensions are {', '.join(sorted(symbols))}" if symbols else ""
+            raise ShapeError(
+                f"a shape is given for {name!r}, which is no input; the inputs are {', '.join(names)}{known}"
+            )
         try:
-            sizes = tuple(size.__index__() for size in shape)
+            extents: Any = (shape,) if name not in names and isinstance(shape, SupportsIndex) else shape
+            sizes = tuple(size.__index__() for size in extents)
         except (AttributeError, TypeError):
             raise ShapeError(f"the shape given for input {name!r} is {shape!r}; give integers") from None
+        if name not in names and len(sizes) != 1:
+            raise ShapeError(f"the size given for the dimension {name!r} is {shape!r}; give one integer")
         if any(size <= 0 or size >= 2**31 for size in sizes):
             raise ShapeError(f"the shape given for input {name!r} is {sizes}; sizes are from 1 to {2**31 - 1}")
         given[name] = sizes
-    return given
+    return (
+        {name: sizes for name, sizes in given.items() if name in names},
+        {name: sizes[0] for name, sizes in given.items() if name not in names},
+    )
 
 
 def remedy(name: str, shape: Sequence[int | str]) -> str:
@@ -137,10 +167,10 @@ def _apply(value: onnx.ValueInfoProto, sizes: tuple[int, ...], symbols: dict[str
 
 
 def _fix_symbol(symbol: str, size: int, name: str, symbols: dict[str, tuple[int, str]]) -> None:
-    fixed, where = symbols.setdefault(symbol, (size, name))
+    fixed, where = symbols.setdefault(symbol, (size, f"input {name!r}"))
     if fixed != size:
         raise ShapeError(
-            f"the dimension {symbol!r} is {fixed} in input {where!r} and {size} in input {name!r}; "
+            f"the dimension {symbol!r} is {fixed} in {where} and {size} in input {name!r}; "
             f"give one value to all that share it"
         )
 

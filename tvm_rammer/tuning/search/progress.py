@@ -1,9 +1,10 @@
-"""Shows progress: one line that changes on a terminal, one line a function elsewhere."""
+"""Shows progress: on a terminal one line that changes and one for each function; elsewhere these are logged."""
 
 import time
 from collections.abc import Callable
 from typing import TextIO
 
+from ... import debug
 from ..trial import Outcome, Trial
 
 
@@ -82,6 +83,8 @@ class Progress:
         return f"{seconds // 60}:{seconds % 60:02}"
 
     def _line(self, text: str) -> None:
-        start = "\r\033[K" if self._stream.isatty() else ""
-        self._stream.write(f"{start}{text}\n")
+        if not self._stream.isatty():
+            debug.say(1, text)
+            return
+        self._stream.write(f"\r\033[K{text}\n")
         self._stream.flush()

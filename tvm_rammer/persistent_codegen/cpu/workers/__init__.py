@@ -21,7 +21,7 @@ import tvm
 from tvm import ir, tirx
 from tvm.script import tirx as T
 
-from ....device.cores import chosen_workers, usable_cores, usable_processors
+from ....device.cores import REGISTERED, num_workers
 from .entries import entries_text, function_of, plain_functions, pool_entries
 from .processors import processor_text
 
@@ -39,8 +39,6 @@ __all__ = [
 
 FOLDER = pathlib.Path(__file__).parent
 SOURCES = ("workers.h", "pool.h", "workers.c")
-REGISTERED = "tvm_rammer.workers.v1"
-"""The function in TVM's registry that returns the pool of this process; its argument is the number of its workers."""
 
 _LOCK = threading.Lock()
 
@@ -68,14 +66,6 @@ def establish() -> None:
         if tvm.get_global_func(REGISTERED, allow_missing=True) is None:
             _make()
             tvm.get_global_func(REGISTERED)(num_workers())
-
-
-def num_workers() -> int:
-    """How many threads walk lanes at the same time, callers included.
-
-    As many as the user chose, else one for each core that the process may use; never more than its processors.
-    """
-    return min(chosen_workers() or usable_cores(), usable_processors())
 
 
 def _make() -> None:

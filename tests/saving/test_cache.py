@@ -1,0 +1,290 @@
+"""The cache of compiled models: what is found, what is not, and what goes wrong without harm."""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+import tvm
+from onnx import TensorProto, helper, numpy_helper
+from tvm import relax
+
+import tvm_rammer
+from tests.functions import relax_module
+from tests.runtime.test_module import two_inputs
+from tvm_rammer import TirKernel
+from tvm_rammer.compilation import compiler
+from tvm_rammer.compilation.request import Request
+from tvm_rammer.device import host_cpu, preset
+from tvm_rammer.errors import ModelError
+from tvm_rammer.saving.cache import entries, trim
+from tvm_rammer.saving.key import NoKeyError, request_key
+from tvm_rammer.wavefront import PolicyOptions
+
+
+@pytest.fixture(autouse=True)
+def _bytes(monkeypatch):
+    monkeypatch.setenv("RAMMER_CACHE_BYTES", str(1 << 30))
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """What is really compiled, one entry for each."""
+    seen, real = [], compiler.compile_loaded
+
+    def counted(request, loaded):
+        seen.append(request)
+        return real(request, loaded)
+
+    monkeypatch.setattr(compiler, "compile_loaded", counted)
+    return seen
+
+
+def relu() -> onnx.ModelProto:
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", values[:1], values[1:])
+    return helper.make_model(graph)
+
+
+X = np.array([[-1, 0, 1]], "float32")
+SHAPES = {"x": (1, 3)}
+
+
+def names(folder: pathlib.Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+def test_the_same_is_compiled_once(tmp_path, compilations):
+    onnx.save(relu(), tmp_path / "m.onnx")
+    cache = tmp_path / "cache"
+    for model in (tmp_path / "m.onnx", str(tmp_path / "m.onnx")):
+        module = tvm_rammer.compile(model, shapes=SHAPES, cache=cache)
+        np.testing.assert_array_equal(module(X), np.maximum(X, 0))
+    assert len(compilations) == len(names(cache)) == 1
+    tvm_rammer.compile(tmp_path / "m.onnx", shapes={"x": (2, 3)}, cache=cache)
+    tvm_rammer.compile(tmp_path / "m.onnx", shapes=SHAPES, cache=cache, policy="list")
+    assert len(compilations) == len(names(cache)) == 3
+    assert module.report() == tvm_rammer.compile(tmp_path / "m.onnx", shapes=SHAPES, cache=False).report()
+
+
+def test_relax_modules_and_joined_models_are_kept_too(tmp_path, compilations):
+    mod = relax_module([(3,)], lambda x: relax.op.negative(x))
+    for _ in range(2):
+        np.testing.assert_array_equal(tvm_rammer.compile(mod, cache=tmp_path)(np.ones(3, "float32")), -np.ones(3))
+        both = tvm_rammer.compile_together([mod, relu()], shapes=[None, SHAPES], shares=[1, 1], cache=tmp_path)
+        assert [s.name for s in both.outputs] == ["model0_output_0", "model1_y"]
+    assert len(compilations) == 2
+    tvm_rammer.compile_together([mod, relu()], shapes=[None, SHAPES], cache=tmp_path)
+    assert len(compilations) == 3
+
+
+def request(model, **how) -> Request:
+    return Request((model,), (how.pop("shapes", None),), how.pop("device", host_cpu()), **how)
+
+
+def test_the_key_is_of_all_that_matters(tmp_path, monkeypatch):
+    model, logs = relu(), tmp_path / "logs"
+    logs.mkdir()
+    plain = request_key(request(model))
+    assert plain == request_key(request(relu()))
+    changed = relu()
+    changed.graph.node[0].op_type = "Neg"
+    found = {
+        plain,
+        request_key(request(changed)),
+        request_key(request(model, shapes=SHAPES)),
+        request_key(request(model, shapes={"n": 1})),
+        request_key(request(model, sync="global")),
+        request_key(request(model, options=PolicyOptions(seed=3))),
+        request_key(request(model, tuning_logs=logs)),
+    }
+    (logs / "a.jsonl").write_text("{}")
+    found.add(request_key(request(model, tuning_logs=logs)))
+    (logs / "a.jsonl").write_text("[]")
+    found.add(request_key(request(model, tuning_logs=logs)))
+    monkeypatch.setenv("TVM_NUM_THREADS", "7")
+    found.add(request_key(request(model, device=host_cpu())))
+    monkeypatch.delenv("TVM_NUM_THREADS")
+    with tvm.transform.PassContext(opt_level=1):
+        found.add(request_key(request(model)))
+    for name, other in (("cpu_flags", lambda: {"sse2"}), ("versions", dict), ("_version", lambda package: "9")):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"tvm_rammer.saving.key.{name}", other)
+            found.add(request_key(request(model)))
+    assert len(found) == 14
+
+
+def test_no_field_of_a_request_is_left_out_of_the_key():
+    """Whoever adds one has to say in `saving/key.py` what it does to the key."""
+    fields = {field.name for field in dataclasses.fields(Request)}
+    named = {"models", "shapes", "device", "joined", "shares", "policy", "sync", "options", "tuning_logs"}
+    refused = {"explore"}
+    assert fields == named | refused
+
+
+def test_external_data_are_part_of_the_key(tmp_path):
+    weights = numpy_helper.from_array(np.arange(2048, dtype="float32"), "w")
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2048]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", values[:1], values[1:], [weights])
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph), path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    before = request_key(request(path))
+    data = bytearray((tmp_path / "w.bin").read_bytes())
+    data[5] ^= 1
+    (tmp_path / "w.bin").write_bytes(data)
+    assert request_key(request(path)) != before
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"explore": 3}, "explores"),
+        ({"device": preset("cuda:h200")}, "cuda:h200"),
+        ({"options": PolicyOptions(seconds=1.0, clock=lambda: 0.0)}, "clock"),
+        ({"tuning_logs": "nowhere"}, "no folder"),
+        ({"shapes": 3}, "shapes"),
+    ],
+)
+def test_what_cannot_be_named_is_not_kept(how, message):
+    with pytest.raises(NoKeyError, match=message):
+        request_key(request(relu(), **how))
+
+
+def test_what_watches_a_compilation_has_it_made(monkeypatch, tmp_path):
+    with pytest.raises(NoKeyError, match=r"builtins\.dict"):
+        request_key(request({}))
+    with monkeypatch.context() as patch:
+        patch.setenv("RAMMER_DUMP", str(tmp_path))
+        with pytest.raises(NoKeyError, match="RAMMER_DUMP"):
+            request_key(request(relu()))
+    tvm_rammer.register_rkernel("mine", lambda func: False, lambda function: TirKernel(None), kind="cpu")
+    try:
+        with pytest.raises(NoKeyError, match="registered"):
+            request_key(request(relu()))
+    finally:
+        tvm_rammer.unregister_rkernel("mine", kind="cpu")
+
+
+@pytest.mark.parametrize("damage", [b"", b"half", None])
+def test_a_damaged_entry_is_made_anew(tmp_path, compilations, damage):
+    def compiled():
+        return tvm_rammer.compile(relu(), shapes=SHAPES, cache=tmp_path)(X)
+
+    compiled()
+    (entry,) = tmp_path.iterdir()
+    if damage is None:
+        whole = entry.read_bytes()
+        damage = bytes(b ^ 255 if n == 4000 else b for n, b in enumerate(whole))
+    other = tmp_path / "other"
+    other.write_bytes(damage)
+    other.rename(entry)
+    np.testing.assert_array_equal(compiled(), np.maximum(X, 0))
+    assert len(compilations) == 2
+    compiled()
+    assert len(compilations) == 2
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/nowhere", "a\0b"])
+def test_a_folder_that_cannot_be_written_hinders_nothing(tmp_path, place):
+    (tmp_path / "file").touch()
+    module = tvm_rammer.compile(relu(), shapes=SHAPES, cache=f"{tmp_path}/{place}" if place[0] != "/" else place)
+    np.testing.assert_array_equal(module(X), np.maximum(X, 0))
+
+
+def test_without_a_c_compiler_nothing_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr("tvm.support.cc.get_cc", lambda: None)
+    tvm_rammer.compile(relu(), shapes=SHAPES, cache=tmp_path)(X)
+    assert names(tmp_path) == []
+
+
+def test_the_cache_is_where_the_environment_says_and_can_be_off(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAMMER_CACHE", str(tmp_path / "own"))
+    tvm_rammer.compile(relu(), shapes=SHAPES, cache=False)
+    assert names(tmp_path) == []
+    monkeypatch.setenv("RAMMER_CACHE_BYTES", "0")
+    tvm_rammer.compile(relu(), shapes=SHAPES)
+    assert names(tmp_path) == []
+    monkeypatch.setenv("RAMMER_CACHE_BYTES", str(1 << 30))
+    tvm_rammer.compile(relu(), shapes=SHAPES)
+    assert len(names(tmp_path / "own" / "models")) == 1
+    monkeypatch.delenv("RAMMER_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    tvm_rammer.compile(relu(), shapes=SHAPES)
+    assert len(names(tmp_path / "xdg" / "tvm_rammer" / "models")) == 1
+    with pytest.raises(ModelError, match="cache is 3; give True, False, or a folder"):
+        tvm_rammer.compile(relu(), shapes=SHAPES, cache=3)
+
+
+def test_what_was_used_least_recently_goes_first(tmp_path):
+    for age, name in enumerate(["new", "used", "old", "oldest"]):
+        (tmp_path / f"{name}.rammer").write_bytes(bytes(100))
+        os.utime(tmp_path / f"{name}.rammer", (1e9 - age, 1e9 - age))
+    (tmp_path / ".abandoned.rammer").write_bytes(bytes(100))
+    os.utime(tmp_path / ".abandoned.rammer", (1e9, 1e9))
+    (tmp_path / ".in the making.rammer").write_bytes(bytes(100))
+    (tmp_path / "somebody's file").touch()
+    assert trim(tmp_path, 250) == 3
+    assert names(tmp_path) == [".in the making.rammer", "new.rammer", "somebody's file", "used.rammer"]
+    assert [path.name for path, _, _ in entries(tmp_path)][-1] == "used.rammer"
+
+
+def test_a_hit_is_a_use(tmp_path):
+    tvm_rammer.compile(relu(), shapes=SHAPES, cache=tmp_path)
+    (entry,) = tmp_path.iterdir()
+    os.utime(entry, (1e9, 1e9))
+    tvm_rammer.compile(relu(), shapes=SHAPES, cache=tmp_path)
+    assert entry.stat().st_mtime > 1e9
+
+
+def test_a_module_outlives_its_entry(tmp_path):
+    module = tvm_rammer.compile(relu(), shapes=SHAPES, cache=tmp_path)
+    (entry,) = tmp_path.iterdir()
+    entry.unlink()
+    np.testing.assert_array_equal(module(X), np.maximum(X, 0))
+    assert "rOperators" in module.explain()
+    module.save(tmp_path / "kept.rammer")
+    np.testing.assert_array_equal(tvm_rammer.load(tmp_path / "kept.rammer")(X), np.maximum(X, 0))
+
+
+def test_an_entry_larger_than_the_cache_is_used_but_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAMMER_CACHE_BYTES", "10")
+    np.testing.assert_array_equal(tvm_rammer.compile(relu(), shapes=SHAPES, cache=tmp_path)(X), np.maximum(X, 0))
+    assert names(tmp_path) == []
+
+
+def test_another_process_finds_what_one_kept_and_imports_no_compiler(tmp_path):
+    onnx.save(two_inputs(), tmp_path / "m.onnx")
+    script = (
+        "import sys, numpy as np, tvm_rammer\n"
+        "from tvm_rammer import DeviceSpec, RammerError\n"
+        "module = tvm_rammer.compile(sys.argv[1] + '/m.onnx', cache=sys.argv[1] + '/cache')\n"
+        "module(*(np.ones(s.shape, s.dtype) for s in module.inputs))\n"
+        "print('tvm' in sys.modules or 'onnx' in sys.modules)\n"
+    )
+    env = os.environ | {"PYTHONPATH": str(pathlib.Path(tvm_rammer.__file__).parents[1])}
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    first, second = (
+        subprocess.run(command, check=True, timeout=300, env=env, capture_output=True, text=True) for _ in range(2)
+    )
+    assert (first.stdout, second.stdout) == ("True\n", "False\n")
+    assert second.stderr == ""
+
+
+def test_processes_that_compile_the_same_at_the_same_time_share_a_folder(tmp_path):
+    onnx.save(two_inputs(), tmp_path / "m.onnx")
+    script = (
+        "import sys, numpy as np, tvm_rammer\n"
+        "module = tvm_rammer.compile(sys.argv[1] + '/m.onnx', cache=sys.argv[1] + '/cache')\n"
+        "print(float(module(*(np.ones(s.shape, s.dtype) for s in module.inputs))[1].sum()))\n"
+    )
+    env = os.environ | {"PYTHONPATH": str(pathlib.Path(tvm_rammer.__file__).parents[1])}
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    running = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    results = [process.communicate(timeout=300)[0] for process in running]
+    assert results[0] == results[1] != ""
+    assert [process.returncode for process in running] == [0, 0]
+    assert len(names(tmp_path / "cache")) == 1

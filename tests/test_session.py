@@ -1,0 +1,135 @@
+"""Code that was written for ONNX Runtime's `InferenceSession`."""
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import tvm_rammer
+from tests.runtime.test_module import two_inputs
+from tvm_rammer.errors import ModelError, ShapeError
+from tvm_rammer.session import MOST_SHAPES, InferenceSession
+
+
+@pytest.fixture(scope="module")
+def data():
+    return two_inputs().SerializeToString()
+
+
+@pytest.fixture(scope="module")
+def session(data):
+    return InferenceSession(data)
+
+
+def feed(batch=2):
+    rng = np.random.default_rng(1)
+    return {n: rng.standard_normal((batch, size)).astype("float32") for n, size in (("x", 16), ("b", 32))}
+
+
+@pytest.fixture(params=["ours", "onnxruntime"])
+def either(request, session, data):
+    """The tests of this fixture hold for ONNX Runtime as well."""
+    return session if request.param == "ours" else onnxruntime.InferenceSession(data)
+
+
+@pytest.mark.parametrize("names", [None, ["z"], ["z", "y"]])
+def test_run_returns_what_was_asked_for(either, names, session):
+    got = either.run(names, feed())
+    assert isinstance(got, list)
+    named = dict(zip(("y", "z"), session.run(None, feed()), strict=True))
+    for a, name in zip(got, names or ["y", "z"], strict=True):
+        np.testing.assert_allclose(a, named[name], rtol=1e-4, atol=1e-5)
+
+
+def test_inputs_and_outputs(either):
+    told = [(a.name, a.shape, a.type) for a in (*either.get_inputs(), *either.get_outputs())]
+    wide = [2, 32]
+    assert told == [(n, s, "tensor(float)") for n, s in (("x", [2, 16]), ("b", wide), ("y", wide), ("z", wide))]
+    assert "CPUExecutionProvider" in either.get_providers()
+
+
+def test_open_shapes_are_compiled_when_they_are_run():
+    model = two_inputs("batch")
+    ours, theirs = InferenceSession(model), onnxruntime.InferenceSession(model.SerializeToString())
+    for told in ("get_inputs", "get_outputs"):
+        assert [(a.name, a.shape, a.type) for a in getattr(ours, told)()] == [
+            (a.name, a.shape, a.type) for a in getattr(theirs, told)()
+        ]
+    assert ours.modules == ()
+    for batch in (1, 3, 1):
+        for got, want in zip(ours.run(None, feed(batch)), theirs.run(None, feed(batch)), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    assert [m.inputs[0].shape[0] for m in ours.modules] == [3, 1]
+    with pytest.raises(ModelError, match="no value for the inputs b"):
+        ours.run(None, {"x": feed()["x"]})
+    assert len(ours.modules) <= MOST_SHAPES
+
+
+def test_given_shapes_are_compiled_at_once():
+    model = two_inputs("batch")
+    session = InferenceSession(model, shapes={"batch": 2})
+    assert len(session.modules) == 1
+    assert session.get_inputs()[0].shape == [2, 16]
+    with pytest.raises(ShapeError, match="'batch'"):
+        InferenceSession(model, shapes={"batch": 0})
+
+
+def test_a_saved_model_is_opened(session, tmp_path):
+    path = session.modules[0].save(tmp_path / "model.rammer")
+    for where in (path, str(path), session.modules[0].save(tmp_path / "model.so")):
+        got = InferenceSession(where).run(None, feed())
+        np.testing.assert_array_equal(got[0], session.run(None, feed())[0])
+    with pytest.raises(ModelError, match="compiled already"):
+        InferenceSession(path, shapes={"batch": 2})
+
+
+def test_the_number_of_threads_is_heeded(data):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    session = InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    assert session.modules[0].report()["veus"] == 1
+
+
+@pytest.mark.parametrize(
+    "providers",
+    [["CPUExecutionProvider"], ["CUDAExecutionProvider", "CPUExecutionProvider"], [("CPUExecutionProvider", {})]],
+)
+def test_providers_that_are_met(data, providers):
+    assert InferenceSession(data, providers=providers, provider_options=None).get_providers() == [
+        "CPUExecutionProvider"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"providers": ["CUDAExecutionProvider"]}, r"CUDAExecutionProvider.*target='cuda:h200'"),
+        ({"providers": [("CPUExecutionProvider", {"arena": "1"})]}, "options of providers are not read"),
+        ({"provider_options": [{"arena": "1"}]}, "options of providers are not read"),
+        ({"enable_profiling": True}, "see tvm_rammer.profile"),
+        ({"optimized_model_filepath": "m.onnx"}, "no ONNX model is written"),
+    ],
+)
+def test_what_is_not_done_is_refused(data, arguments, message):
+    options = onnxruntime.SessionOptions()
+    for name in ("enable_profiling", "optimized_model_filepath"):
+        if name in arguments:
+            setattr(options, name, arguments.pop(name))
+    with pytest.raises(ModelError, match=message):
+        InferenceSession(data, options, **arguments)
+
+
+def test_what_is_no_model_is_an_error_of_ours(tmp_path):
+    with pytest.raises(ModelError, match="no ONNX model"):
+        InferenceSession(b"\xff\xffno model")
+    with pytest.raises(ModelError, match="nowhere"):
+        InferenceSession(tmp_path / "nowhere.onnx")
+    with pytest.raises(ModelError, match="no input 'w'"):
+        InferenceSession(two_inputs()).run(None, feed() | {"w": np.zeros(3)})
+
+
+def test_the_name_is_there_at_top_level():
+    assert tvm_rammer.InferenceSession is InferenceSession
+    assert issubclass(tvm_rammer.SavedModelError, tvm_rammer.RammerError)
+    assert "auto" in tvm_rammer.POLICIES
+    assert tvm_rammer.PolicyOptions(seed=1).seed == 1

@@ -1,0 +1,92 @@
+"""The compiler: a request becomes plans that can run, stage after stage."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import tvm
+
+from .. import relay_passes
+from ..relay_passes.bindings import body_blocks
+from ..runtime.alternatives import plan_alternatives
+from ..runtime.explore import Alternative, Exploration
+from ..runtime.explore_log import model_key, recall, remember
+from ..runtime.tensors import TensorSpec, output_specs, tensor_specs
+from .guard import guarded
+from .record import Compilation
+from .regions import plan_regions
+from .request import Request
+from .stages import build, find_kernels
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The models of a request as one Relax module.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+    inputs, outputs : tuple of TensorSpec
+    num_params : tuple of int
+        How many inputs each of several joined models has; empty for a single model.
+    """
+
+    mod: tvm.IRModule
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    num_params: tuple[int, ...] = ()
+
+
+def load_request(request: Request) -> Loaded:
+    """Read and import the models of a request.
+
+    Raises
+    ------
+    ModelError
+        One of them cannot be read or imported.
+    """
+    mods = [relay_passes.load_model(m, s) for m, s in zip(request.models, request.shapes, strict=True)]
+    if not request.joined:
+        return Loaded(mods[0], tensor_specs(mods[0]), output_specs(mods[0]))
+    inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
+    outputs = [output_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
+    num_params = tuple(len(specs) for specs in inputs)
+    return Loaded(relay_passes.join_models(mods), _flat(inputs), _flat(outputs), num_params)
+
+
+def compile_loaded(request: Request, loaded: Loaded) -> Exploration:
+    """Compile the models of a request.
+
+    Raises
+    ------
+    ModelError, TargetError, ScheduleError, CodegenError, ToolError
+        See `tvm_rammer.errors`.
+    """
+    record = Compilation(request.device, request.policy, request.sync, request.options)
+    record.num_params, record.shares = loaded.num_params, request.shares
+    with guarded(loaded.mod):
+        return _stages(loaded.mod, record, request)
+
+
+def _stages(mod: tvm.IRModule, record: Compilation, request: Request) -> Exploration:
+    record.operators = _count_calls(mod)
+    logs = request.tuning_logs
+    module = find_kernels(mod, record, logs)
+    module = plan_regions(module, record)
+    if not request.explore:
+        return Exploration([Alternative("", record, build(module, record))], 0)
+    plans, key = plan_alternatives(module, record), model_key(record)
+    known = recall(logs, key, record) if logs is not None else None
+    plans = [plan for plan in plans if plan[0] == known] or plans
+    made = [Alternative(label, plan, build(module, plan)) for label, plan in plans]
+    if logs is None:
+        return Exploration(made, request.explore)
+    return Exploration(made, request.explore, partial(remember, logs, key))
+
+
+def _count_calls(mod: tvm.IRModule) -> int:
+    return sum(isinstance(b.value, tvm.ir.Call) for block in body_blocks(mod["main"]) for b in block.bindings)
+
+
+def _flat(specs: Sequence[Sequence[TensorSpec]]) -> tuple[TensorSpec, ...]:
+    return tuple(spec for some in specs for spec in some)

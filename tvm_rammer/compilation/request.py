@@ -1,0 +1,61 @@
+"""What is to be compiled, and how: the arguments of `compile` and `compile_together`, checked."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..device import DeviceSpec
+from ..errors import ModelError
+
+if TYPE_CHECKING:
+    from ..wavefront.options import PolicyOptions
+
+Shapes = Mapping[str, Any] | None
+"""By the name of an input its static shape, or by the name of a symbolic dimension its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be compiled.
+
+    Parameters
+    ----------
+    models : sequence
+        As `compile` takes them.
+    shapes : sequence of (mapping or None)
+        For each model.
+    device : DeviceSpec
+    joined : bool
+        Whether the models become one module by `compile_together`; otherwise there is one.
+    shares : tuple of float or None
+    policy, sync : str
+    options : PolicyOptions or None
+    tuning_logs : path or None
+    explore : int
+
+    Raises
+    ------
+    ModelError
+        An argument has no sense.
+    """
+
+    models: Sequence[Any]
+    shapes: Sequence[Shapes]
+    device: DeviceSpec
+    joined: bool = False
+    shares: tuple[float, ...] | None = None
+    policy: str = "auto"
+    sync: str = "auto"
+    options: "PolicyOptions | None" = None
+    tuning_logs: str | os.PathLike[str] | None = None
+    explore: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.explore, int) or self.explore < 0:
+            raise ModelError(f"explore is {self.explore!r}; give an integer, at least 0")
+        if self.options is not None:
+            from ..wavefront.options import PolicyOptions
+
+            if not isinstance(self.options, PolicyOptions):
+                raise ModelError(f"options is {self.options!r}; give a tvm_rammer.PolicyOptions")

@@ -1,0 +1,65 @@
+"""TVM's runtime by itself: enough to run a compiled model, while importing TVM as a whole takes a second."""
+
+import ctypes
+import functools
+import importlib.metadata
+import importlib.util
+import pathlib
+import sys
+from typing import Any
+
+import tvm_ffi
+
+from ..device.cores import REGISTERED, num_workers
+
+_CPU, _CUDA = 1, 2
+"""Types of devices, as DLPack numbers them."""
+
+_POOLED = 2
+"""The virtual machine's allocator that keeps memory for the next call."""
+
+
+def start_runtime() -> None:
+    """Load TVM's runtime library, unless TVM is imported already; importing it later works, too."""
+    if "tvm" in sys.modules:
+        return
+    found = importlib.util.find_spec("tvm")
+    library = pathlib.Path(found.origin or "").parent / "lib" / "libtvm_runtime.so" if found else None
+    if library is None or not library.is_file():
+        import tvm  # noqa: F401  # it knows other places
+    else:
+        ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+
+
+@functools.cache
+def tvm_version() -> str:
+    """The version of TVM, without importing it."""
+    try:
+        return importlib.metadata.version("apache-tvm")
+    except importlib.metadata.PackageNotFoundError:
+        import tvm
+
+        return str(tvm.__version__)
+
+
+def main_of(module: Any, kind: str) -> Any:
+    """The function "main" of an executable, in a virtual machine of its own.
+
+    Parameters
+    ----------
+    module : tvm.runtime.Module or tvm_ffi.Module
+        What `VMExecutable.jit` returns, or a library.
+    kind : {"cpu", "cuda"}
+        Where it runs.
+    """
+    machine = module["vm_load_executable"]()
+    devices = [_CPU] if kind == "cpu" else [_CUDA, _CPU]
+    machine["vm_initialization"](*(number for device in devices for number in (device, 0, _POOLED)))
+    return machine["main"]
+
+
+def tell_workers() -> None:
+    """Tell the workers how many they may be; a library by itself knows nothing of hyper-threads and quotas."""
+    workers = tvm_ffi.get_global_func(REGISTERED, allow_missing=True)
+    if workers is not None:
+        workers(num_workers())

@@ -1,0 +1,221 @@
+"""ONNX Runtime's `InferenceSession` in front of the compiler: existing code moves by one line.
+
+from tvm_rammer import InferenceSession  # instead of: from onnxruntime import InferenceSession
+"""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import debug
+from .driver import Size, compile
+from .errors import ModelError, ShapeError
+from .files import is_saved_model
+from .runtime.module import RammerModule
+from .runtime.tensors import TensorSpec
+from .saving.load import load
+
+CPU_PROVIDER = "CPUExecutionProvider"
+
+MOST_SHAPES = 8
+"""Modules that a session keeps of a model with open shapes: one for each set of shapes that came last."""
+
+_TYPES = {"float32": "float", "float64": "double"}
+"""Element types whose names differ in ONNX Runtime."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeArg:
+    """An input or output, as `onnxruntime.NodeArg`.
+
+    Parameters
+    ----------
+    name : str
+    shape : list
+        An integer, the name of a symbolic dimension, or None for each dimension.
+    type : str
+        Such as `tensor(float)`.
+    """
+
+    name: str
+    shape: list[int | str | None]
+    type: str
+
+
+class InferenceSession:
+    """A model behind the interface of `onnxruntime.InferenceSession`, on this machine's CPU.
+
+    A model of static shapes is compiled at once, or taken from the cache. One with open shapes is compiled when it is
+    run, once for each set of shapes; to have that done at once, give `shapes`.
+
+    Parameters
+    ----------
+    path_or_bytes : path, bytes or onnx.ModelProto
+        An ONNX model, or a file that `RammerModule.save` wrote.
+    sess_options : onnxruntime.SessionOptions, optional
+        `intra_op_num_threads` is heeded. What concerns graph optimisation, logging or memory has no meaning here.
+    providers : sequence of str or (str, mapping), optional
+        Must hold "CPUExecutionProvider", if given; others are passed over.
+    provider_options : sequence of mapping, optional
+        Must be empty.
+    shapes : mapping, optional
+        As in `tvm_rammer.compile`.
+    **options
+        Others of `tvm_rammer.compile`: `policy`, `tuning_logs`, `concurrency`, `cache` and so on.
+
+    Raises
+    ------
+    ModelError
+        The model cannot be read, or an argument asks for what is not done here.
+    RammerError
+        As in `tvm_rammer.compile` and `tvm_rammer.load`.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: Any,
+        sess_options: Any = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        shapes: Mapping[str, Size] | None = None,
+        **options: Any,
+    ) -> None:
+        _check_providers(providers, provider_options)
+        threads = _threads(sess_options)
+        self._options = options | ({"threads": threads} if threads else {})
+        self._model = _model(path_or_bytes)
+        self._lock = threading.Lock()
+        self._modules: OrderedDict[tuple[object, ...], RammerModule] = OrderedDict()
+        self._module: RammerModule | None = None
+        if isinstance(self._model, str | os.PathLike) and is_saved_model(self._model):
+            if shapes is not None or self._options.keys() - {"concurrency"}:
+                raise ModelError(f"{self._model!r} is compiled already; leave out shapes, threads and other options")
+            self._module = load(self._model, **self._options)
+            return
+        try:
+            self._module = compile(self._model, shapes=shapes, **self._options)
+        except ShapeError:
+            if shapes is not None:
+                raise
+            debug.say(1, "the model has open shapes: it is compiled when it is run")
+
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None
+    ) -> list[np.ndarray[Any, Any]]:
+        """Run the model.
+
+        Parameters
+        ----------
+        output_names : sequence of str, optional
+            Which outputs, in which order; all of them where there are none.
+        input_feed : mapping of str to array
+        run_options : onnxruntime.RunOptions, optional
+            Has no meaning here.
+
+        Raises
+        ------
+        ModelError
+            There is no such input or output, an input is missing, or one has another type or shape.
+        """
+        feed = {name: np.asarray(value) for name, value in dict(input_feed).items()}
+        results: list[np.ndarray[Any, Any]] = self._module_for(feed).run(output_names, feed)
+        return results
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs, in the model's order."""
+        return [_arg(s) for s in self._module.inputs] if self._module else self._open_args()[0]
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The outputs, in the model's order."""
+        return [_arg(s) for s in self._module.outputs] if self._module else self._open_args()[1]
+
+    def get_providers(self) -> list[str]:
+        """What ONNX Runtime calls the device that the model runs on."""
+        return [CPU_PROVIDER]
+
+    @property
+    def modules(self) -> tuple[RammerModule, ...]:
+        """What was compiled so far: one module, or one for each set of shapes."""
+        return (self._module,) if self._module else tuple(self._modules.values())
+
+    def _module_for(self, feed: Mapping[str, np.ndarray[Any, Any]]) -> RammerModule:
+        if self._module is not None:
+            return self._module
+        key = tuple(sorted((name, value.shape) for name, value in feed.items()))
+        with self._lock:
+            if key not in self._modules:
+                names = [arg.name for arg in self.get_inputs()]
+                if missing := [name for name in names if name not in feed]:
+                    raise ModelError(f"no value for the inputs {', '.join(missing)}")
+                shapes = {name: value.shape for name, value in feed.items()}
+                self._modules[key] = compile(self._model, shapes=shapes, **self._options)
+                if len(self._modules) > MOST_SHAPES:
+                    self._modules.popitem(last=False)
+            self._modules.move_to_end(key)
+            return self._modules[key]
+
+    def _open_args(self) -> tuple[list[NodeArg], list[NodeArg]]:
+        """Inputs and outputs of a model with open shapes, as the model declares them."""
+        import onnx
+
+        model = self._model
+        proto = model if isinstance(model, onnx.ModelProto) else onnx.load(model, load_external_data=False)
+        weights = {tensor.name for tensor in proto.graph.initializer}
+        inputs = [_declared(value) for value in proto.graph.input if value.name not in weights]
+        return inputs, [_declared(value) for value in proto.graph.output]
+
+
+def _model(given: Any) -> Any:
+    if not isinstance(given, bytes):
+        return given
+    import onnx
+
+    try:
+        return onnx.ModelProto.FromString(given)
+    except Exception as error:
+        raise ModelError("the bytes are no ONNX model; give the contents of an .onnx file") from error
+
+
+def _check_providers(providers: Sequence[Any] | None, options: Sequence[Mapping[str, Any]] | None) -> None:
+    names = [entry if isinstance(entry, str) else entry[0] for entry in providers or ()]
+    own = [entry[1] for entry in providers or () if not isinstance(entry, str) and entry[0] == CPU_PROVIDER]
+    if names and CPU_PROVIDER not in names:
+        raise ModelError(
+            f"the providers are {', '.join(names)}, and a session runs on {CPU_PROVIDER}; add it, or compile for a GPU "
+            "by tvm_rammer.compile(model, target='cuda:h200')"
+        )
+    if any(options or ()) or any(own):
+        raise ModelError("options of providers are not read here; leave them out")
+    if passed := [name for name in names if name != CPU_PROVIDER]:
+        debug.say(1, f"not used: {', '.join(passed)}; the model runs on {CPU_PROVIDER}")
+
+
+def _threads(options: Any) -> int | None:
+    """What `SessionOptions` asks for; 0 means as many as there are cores."""
+    if options is None:
+        return None
+    if getattr(options, "enable_profiling", False):
+        raise ModelError("enable_profiling is set; leave it out, and see tvm_rammer.profile")
+    if getattr(options, "optimized_model_filepath", ""):
+        raise ModelError("optimized_model_filepath is set, but no ONNX model is written; see RammerModule.save")
+    return int(getattr(options, "intra_op_num_threads", 0)) or None
+
+
+def _arg(spec: TensorSpec) -> NodeArg:
+    shape: list[int | str | None] = [extent if extent >= 0 else None for extent in spec.shape]
+    return NodeArg(spec.name, shape, f"tensor({_TYPES.get(spec.dtype, spec.dtype)})")
+
+
+def _declared(value: Any) -> NodeArg:
+    from onnx import helper
+
+    kind = value.type.tensor_type
+    dims = [d.dim_value if d.WhichOneof("value") == "dim_value" else d.dim_param or None for d in kind.shape.dim]
+    dtype = str(helper.tensor_dtype_to_np_dtype(kind.elem_type))
+    return NodeArg(value.name, dims, f"tensor({_TYPES.get(dtype, dtype)})")
