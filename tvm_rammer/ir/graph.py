@@ -9,7 +9,7 @@ from typing import Literal
 BufferKind = Literal["input", "constant", "intermediate", "output", "view"]
 
 ALIGNMENT = 128
-"""Every buffer with memory of its own starts at a multiple of this many bytes: a cache line, and a memory transaction."""
+"""Every buffer but views starts at a multiple of this many bytes: a cache line, and a memory transaction."""
 
 VIEW_ALIGNMENT = 64
 """Every view starts at a multiple of this many bytes: a CPU's cache line, which two writers then never share, and more

@@ -14,8 +14,8 @@ def place_views(graph: RGraph, copies: Copies, kept: Collection[str] = ()) -> RG
     """Leave out the operators that copy, where the data can be made, or read, where the copy would put it.
 
     Operators are tried by how much they copy, the largest first. One stays where its buffers cannot lie as it asks for:
-    where a part would have to be in two places, two parts in one, or a part not at a multiple of `VIEW_ALIGNMENT`; where
-    an input, a constant or an output would lie within another buffer; or where no buffer holds all others.
+    where a part would be in two places, two parts in one, or a part not at a multiple of `VIEW_ALIGNMENT`; where an
+    input, a constant or an output would lie within another buffer; or where no buffer holds all others.
 
     Parameters
     ----------

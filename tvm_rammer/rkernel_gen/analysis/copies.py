@@ -15,7 +15,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Call, Expr, Range, TensorLoad
 
-from ...ir import ITEM_BYTES, Move
+from ...ir import ITEM_BYTES, Move, RGraph
 from .affine import linear
 from .claims import false_claim
 from .work import shape_of
@@ -32,6 +32,20 @@ class _Piece:
     start: int
     target: int
     length: int
+
+
+def find_copies(graphs: Sequence[RGraph], functions: Mapping[str, tirx.PrimFunc]) -> dict[str, tuple[Move, ...]]:
+    """The moves of each function in some graphs that is proven to do nothing but copy.
+
+    Parameters
+    ----------
+    graphs : sequence of RGraph
+    functions : mapping of str to tirx.PrimFunc
+        By the names that `ROperator.function` uses.
+    """
+    num_inputs = {op.function: len(op.inputs) for graph in graphs for op in graph.operators}
+    found = {name: moves_of(functions[name], count) for name, count in num_inputs.items()}
+    return {name: moves for name, moves in found.items() if moves}
 
 
 def moves_of(func: tirx.PrimFunc, num_inputs: int) -> tuple[Move, ...] | None:

@@ -2,8 +2,8 @@
 
 Rammer's barrier-rTask waits for a set of rTasks (OSDI 2020, 3.4). Here that set comes from the footprints of the
 two kernels. Two rTasks are independent if the boxes that they touch lie apart in some dimension: of the view
-that both footprints have, or else of the buffer's own shape, or of its elements in row-major order. Where they touch
-different buffers that share memory, what counts is the dimensions from which on both are alike, and the order of elements.
+that both footprints have, or else of the buffer's own shape, or of its elements in row-major order. Of different
+buffers that share memory the inner dimensions count that both have, and the order of all elements.
 """
 
 import math

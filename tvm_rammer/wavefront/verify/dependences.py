@@ -13,7 +13,7 @@ Partners = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """The shapes of a buffer that is written and of one that is read, and at which element of one memory each starts."""
+    """The shapes of a buffer that is written and of one that is read, and at which element of a third each starts."""
 
     written: tuple[int, ...]
     read: tuple[int, ...]

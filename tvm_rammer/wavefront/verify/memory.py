@@ -1,6 +1,7 @@
 """Which bytes each buffer of a program has, and that each byte has one writer, for the verifier."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from ...errors import VerificationError
 from ...ir import VIEW_ALIGNMENT, Buffer, RGraph, RProgram
@@ -65,7 +66,7 @@ def check_memory(program: RProgram) -> None:
         if writes and buffer.kind in ("input", "constant"):
             name = graph.operators[writes[0][1]].name
             raise _error(program, f"operator {name!r} writes {buffer.name!r}, which is of kind {buffer.kind}")
-        for ((_, end), one, _), ((start, _), other, _) in zip(writes, writes[1:], strict=False):
+        for ((_, end), one, _), ((start, _), other, _) in pairwise(writes):
             if start < end:
                 names = [graph.operators[w].name for w in (one, other)]
                 raise _error(

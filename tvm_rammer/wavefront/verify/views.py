@@ -62,7 +62,7 @@ def _addresses(programs: Sequence[RProgram]) -> dict[str, Address]:
             here = (buffer.name, 0) if place is None else (buffers[place.base].name, place.offset)
             if found.setdefault(buffer.name, here) != here:
                 raise VerificationError(
-                    f"program {program.name!r} has {buffer.name!r} at {here}, a program before it at {found[buffer.name]}"
+                    f"program {program.name!r} has {buffer.name!r} at {here}, one before it at {found[buffer.name]}"
                 )
     return found
 
@@ -74,6 +74,6 @@ def _check_kinds(graph: RGraph, missing: Sequence[ROperator], addresses: dict[st
             name, kind = graph.buffers[b].name, graph.buffers[b].kind
             if kind == "output" and addresses.get(name) != (name, 0):
                 raise VerificationError(
-                    f"operator {op.name!r} of graph {graph.name!r} is in no program, but its output {name!r} is to be a "
-                    "tensor of its own; copy it"
+                    f"operator {op.name!r} of graph {graph.name!r} is in no program, but its output {name!r} is to be "
+                    "a tensor of its own; copy it"
                 )
