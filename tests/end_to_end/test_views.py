@@ -8,6 +8,7 @@ import tvm
 from tvm import relax
 from tvm.relax import op
 
+import tvm_rammer
 from tests.marks import slow_but
 from tvm_rammer.compilation.record import Compilation
 from tvm_rammer.compilation.regions import KernelizedModule, find_regions, plan_regions
@@ -16,6 +17,7 @@ from tvm_rammer.device import DeviceSpec, host_cpu
 from tvm_rammer.persistent_codegen.reference import interpret
 from tvm_rammer.persistent_codegen.reference_rtasks import compile_rtasks
 from tvm_rammer.relay_passes import prepare
+from tvm_rammer.zoo.inception_module import inception_module
 
 TARGET = tvm.target.Target(host_cpu().target_config() | {"opt-level": 0})
 
@@ -134,3 +136,22 @@ def test_the_random_modules_lose_copies_of_all_kinds() -> None:
                     (stay if o.name in there else lost).add(kind)
     assert lost >= {"concat", "split", "slice"}
     assert stay
+
+
+@pytest.fixture(scope="module")
+def inception() -> tvm_rammer.RammerModule:
+    return tvm_rammer.compile(inception_module(0, channels=16, size=8, widths=(8, 8, 16, 4, 8, 8)))
+
+
+def test_what_is_left_out_is_reported(inception: tvm_rammer.RammerModule) -> None:
+    facts = inception.report()
+    assert (facts["roperators"], facts["views"], facts["stock_launches"]) == (7, 1, 8)
+    assert "Of the calls 1 would only copy" in inception.explain()
+    assert "concatenate" not in inception.schedule_svg()
+
+
+def test_branches_write_straight_into_the_output(inception: tvm_rammer.RammerModule) -> None:
+    (program,) = inception.compilation.programs
+    views = {b.name: program.graph.buffers[b.place.base].kind for b in program.graph.buffers if b.place}
+    assert len(views) == 4
+    assert set(views.values()) == {"output"}

@@ -7,8 +7,16 @@ from dataclasses import replace
 import pytest
 
 from tvm_rammer.errors import VerificationError
-from tvm_rammer.ir import Buffer, Move, Place, RGraph, RKernel, ROperator
-from tvm_rammer.wavefront import CostModel, place_views, schedule, verify_sequence
+from tvm_rammer.ir import Buffer, Move, Place, RGraph, RKernel, ROperator, RProgram
+from tvm_rammer.wavefront import (
+    CostModel,
+    place_views,
+    schedule,
+    schedule_together,
+    verify,
+    verify_sequence,
+    with_prefix,
+)
 
 from .graphs import DEVICE
 
@@ -237,6 +245,23 @@ def test_only_what_is_torn_apart_by_programs_copies() -> None:
     assert {op.name for p in programs for op in p.graph.operators} == {"a", "b", "d", "abd", "y"}
 
 
+@pytest.mark.parametrize("shares", [None, [1, 2]])
+def test_graphs_that_share_a_device_keep_their_views_apart(shares: list[float] | None) -> None:
+    made = Made(x=64)
+    made.op("a", "x")
+    made.op("b", "x")
+    made.concat("c", "a b")
+    made.op("y", "c", kind="output")
+    graphs = [with_prefix(made.graph(), prefix) for prefix in ("m0_", "m1_")]
+    programs = schedule_together(graphs, made.kernels(), DEVICE, veus=4, shares=shares, copies=made.copies)
+    assert sorted(op.name for p in programs for op in p.graph.operators) == sorted(
+        prefix + name for prefix in ("m0_", "m1_") for name in "aby"
+    )
+    for program in programs:
+        found = places(program.graph)
+        assert all(name[:3] == base[:3] for name, (base, _) in found.items())
+
+
 def random_made(rng: random.Random, size: int = 12) -> Made:
     """Any mixture of computing, concatenating, cutting and renaming, mostly at multiples of 64 bytes."""
     made = Made(x=256, z=512)
@@ -300,3 +325,38 @@ def test_a_copy_that_nothing_replaces_is_missed() -> None:
     apart = {"f_c": (Move(0, 0, 0, 256, 256), Move(1, 0, 0, 0, 256))}
     with pytest.raises(VerificationError, match="'c' of graph 'g' is in no program, but"):
         verify_sequence(graph, programs, apart)
+
+
+def joined_program() -> RProgram:
+    made = Made(x=64)
+    made.op("a", "x")
+    made.op("b", "x")
+    made.concat("c", "a b")
+    made.op("y", "c", kind="output")
+    (program,) = schedule(made.graph(), made.kernels(), DEVICE, veus=2, copies=made.copies)
+    return program
+
+
+@pytest.mark.parametrize(
+    "name, changes, message",
+    [
+        ("b", {"place": Place(3, 224)}, "view 'b' at offset 224: not a multiple of 64"),
+        ("b", {"place": Place(3, 320)}, "view 'b' at bytes 320 to 576 of int8 is no part of 'c', which has 512 bytes"),
+        ("b", {"place": Place(3, -64)}, "view 'b' at bytes -64 to 192 of int8 is no part of 'c'"),
+        ("b", {"place": Place(1, 0)}, "view 'b' is a part of buffer 1, which owns no memory"),
+        ("b", {"place": Place(9, 0)}, "view 'b' is a part of buffer 9, which owns no memory"),
+        ("b", {"place": None}, "buffer 'b' is of kind view and has the place None"),
+        ("b", {"kind": "intermediate"}, "buffer 'b' is of kind intermediate and has the place"),
+        ("b", {"dtype": "uint8"}, "view 'b' at bytes 256 to 512 of uint8 is no part of 'c'"),
+        ("b", {"place": Place(3, 192)}, "buffer 'c' is written by 'a' and by 'b' at byte 192"),
+        ("b", {"place": Place(0, 0), "shape": (64,)}, "operator 'b' writes 'x', which is of kind input"),
+        ("a", {"shape": (128,)}, "operator 'y' reads 'c', which no operator writes at byte 128"),
+        ("c", {"kind": "output", "shape": (576,)}, "operator 'y' reads 'c', which no operator writes at byte 512"),
+    ],
+)
+def test_views_that_cannot_be_are_refused(name: str, changes: dict[str, object], message: str) -> None:
+    program = joined_program()
+    assert [b.name for b in program.graph.buffers] == ["x", "a", "b", "c", "y"]
+    buffers = tuple(replace(b, **changes) if b.name == name else b for b in program.graph.buffers)
+    with pytest.raises(VerificationError, match=message):
+        verify(replace(program, graph=replace(program.graph, buffers=buffers)))

@@ -71,7 +71,7 @@ def explain(record: Compilation) -> str:
         f"{facts['lower_bound_us']} us.",
     ]
     if facts["views"]:
-        lines.append(f"{facts['views']} calls only copy: their data is made, or read, where it is needed.")
+        lines.append(f"Of the calls {facts['views']} would only copy: their data is made, or read, in place.")
     if facts["dependences_on_all_rtasks"]:
         lines.append(
             f"{facts['dependences_on_all_rtasks']} of {facts['dependences']} dependences between operators wait for "
