@@ -38,7 +38,7 @@ def moved_bytes(programs: list[RProgram]) -> int:
 
 
 def row(name: str, device: DeviceSpec) -> str:
-    """A line of the table: each figure before and after."""
+    """A line of the table: each figure before and after; the last one is what the plan is predicted to take."""
     record = Compilation(device)
     find_regions(relay_passes.prepare(tvm_target(device))(relay_passes.load_model(MODELS[name]())), record)
     before, after = planned(record, {}), planned(record, record.copies)
@@ -48,6 +48,7 @@ def row(name: str, device: DeviceSpec) -> str:
         [f"{sum(p.workspace_bytes for p in programs) / MIB:.2f}" for programs in (before, after)],
         [str(sum(k.num_rtasks for p in programs for k in p.kernels)) for programs in (before, after)],
         [str(sum(p.waits() for p in programs)) for programs in (before, after)],
+        [f"{sum(p.makespan_us for p in programs):.0f}" for programs in (before, after)],
     ]
     return f"| {name} | " + " | ".join(f"{old} -> {new}" for old, new in figures) + " |"
 
@@ -62,8 +63,8 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     device = resolve_device(arguments.target)
-    print("| model | rOperators | MiB moved | MiB of workspace | rTasks | waits |")
-    print("|---" * 6 + "|", flush=True)
+    print("| model | rOperators | MiB moved | MiB of workspace | rTasks | waits | predicted, us |")
+    print("|---" * 7 + "|", flush=True)
     for name in arguments.models:
         print(row(name, replace(device, units=arguments.units or device.units)), flush=True)
     return 0
