@@ -35,6 +35,41 @@ def test_one_sided_isinf(positive, negative, run):
     check(run, "IsInf", [INF], detect_positive=positive, detect_negative=negative)
 
 
+@pytest.mark.parametrize("shape", [(), (5,)])
+def test_celu_chooses_one_of_its_two_sides(shape, run):
+    with np.errstate(over="ignore"):
+        check(run, "Celu", [np.resize(np.array([3e38, -1, 0, -np.inf, np.nan], "float32"), shape)], alpha=0.25)
+
+
+def test_the_first_clip_has_finite_ends(run):
+    x = INF[~np.isnan(INF)]
+    check(run, "Clip", [x], opset=10)
+    check(run, "Clip", [x], opset=10, max=0.5)
+
+
+def test_gelu_in_double_precision_has_the_constants_of_its_definition(run):
+    x = np.array([-0.5, 0.25, 3.0])
+    mod = check(run, "Gelu", [x], approximate="tanh")
+    exact = (
+        0.5 * x * (1 + np.tanh(np.sqrt(np.float64(np.float32(2 / np.pi))) * (x + float(np.float32(0.044715)) * x**3)))
+    )
+    np.testing.assert_allclose(run(mod, x), exact, rtol=1e-14)
+
+
+def test_the_deviation_of_a_layer_of_large_numbers(run):
+    x = (1000 + random(2, 3, 8) / 8).astype("float32")
+    proto = model(
+        [node("LayerNormalization", ["x", "s"], ["y", "m", "i"], axis=1)], [value("x", x.shape)], ["y", "m", "i"],
+        [tensor("s", np.ones((3, 8), "float32"))], opset=21,
+    )  # fmt: skip
+    y, mean, inverse = run(load_model(proto), x)
+    flat = x.reshape(2, -1).astype("float64")
+    deviation = np.sqrt(flat.var(1) + 1e-5)
+    np.testing.assert_allclose(mean.ravel(), flat.mean(1), rtol=1e-6)
+    np.testing.assert_allclose(inverse.ravel(), 1 / deviation, rtol=1e-4)
+    np.testing.assert_allclose(y.reshape(2, -1), (flat - flat.mean(1)[:, None]) / deviation[:, None], atol=2e-3)
+
+
 def test_the_remainder_has_the_divisors_sign(run):
     x = np.array([5.3, -5.3, 5.3, -5.3, 3, -3, 0], "float32")
     check(run, "Mod", [x, np.array([2, 2, -2, -2, np.inf, np.inf, 2], "float32")], fmod=1)

@@ -118,6 +118,32 @@ def _thresholded_relu(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _celu(node: NodeView, emit: Emitter) -> Emitter | None:
+    """TVM's frontend makes a vector of a number, and adds what it has not chosen, which may be infinite."""
+    elem = element(node, 0)
+    if elem not in _FLOATS:
+        return None
+    x, alpha = node.input(0), emit.constant(np.array(node.attribute("alpha", 1.0), numpy_type(elem)))
+    zero, one = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, 1))
+    below = emit("Mul", alpha, emit("Sub", emit("Exp", emit("Div", x, alpha)), one))
+    emit.name(emit("Where", emit("Less", x, zero), below, x), node.output)
+    return emit
+
+
+def _clip(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Before opset 11 the ends are attributes, and finite where they are not given: infinity is cut off, too."""
+    elem = element(node, 0)
+    if emit.opset >= 11 or elem not in _FLOATS:
+        return None
+    value, ends = node.input(0), np.finfo(np.float32)
+    for kind, name, end in (("Max", "min", ends.min), ("Min", "max", ends.max)):
+        with np.errstate(over="ignore"):
+            limit = np.array(node.attribute(name, float(end)), numpy_type(elem))
+        value = emit(kind, value, emit.constant(limit))
+    emit.name(value, node.output)
+    return emit
+
+
 def _shrink(node: NodeView, emit: Emitter) -> Emitter | None:
     """Integers are moved by a bias that need not be one, and then cut off."""
     elem = element(node, 0)
@@ -138,6 +164,8 @@ def _bernoulli(node: NodeView, _emit: Emitter) -> Emitter | None:
 
 
 ELEMENTWISE = {
+    ("", "Celu"): _celu,
+    ("", "Clip"): _clip,
     ("", "IsInf"): _is_inf,
     ("", "Mod"): _mod,
     ("", "Pow"): _pow,

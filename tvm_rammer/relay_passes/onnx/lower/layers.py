@@ -39,6 +39,29 @@ def _batch_norm(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
+    """With its mean and deviation as further results; ONNX's definition loses the variance of large numbers."""
+    dims, elem = node.dims(0), element(node, 0)
+    if dims is None or not elem or not any(node.node.output[1:]):
+        return None
+    axis, stash = node.attribute("axis", -1), node.attribute("stash_type", 1)
+    node.require(-len(dims) <= axis < len(dims), f"axis {axis} of the shape {dims}")
+    axes = list(range(axis % len(dims), len(dims)))
+    x = emit("Cast", node.input(0), to=stash)
+    mean = _mean(emit, x, axes)
+    centred = emit("Sub", x, mean)
+    variance = _mean(emit, emit("Mul", centred, centred), axes)
+    epsilon = emit.constant(np.array(node.attribute("epsilon", 1e-5), numpy_type(stash)))
+    inverse = emit("Reciprocal", emit("Sqrt", emit("Add", variance, epsilon)))
+    value = emit("Mul", emit("Cast", emit("Mul", centred, inverse), to=elem), node.input(1))
+    if node.input(2):
+        value = emit("Add", value, node.input(2))
+    for name, made in zip(node.node.output, (value, mean, inverse), strict=False):
+        if name:
+            emit.name(made, name)
+    return emit
+
+
 def _mean(emit: Emitter, value: str, axes: list[int]) -> str:
     if emit.opset < 18:
         return emit("ReduceMean", value, axes=axes)
@@ -194,6 +217,7 @@ LAYERS = {
     ("", "ConvTranspose"): _conv_transpose,
     ("", "Det"): _det,
     ("", "Dropout"): _dropout,
+    ("", "LayerNormalization"): _layer_norm,
     ("", "MaxPool"): _max_pool,
 }
 """By domain and name."""
