@@ -56,18 +56,30 @@ def test_gelu_in_double_precision_has_the_constants_of_its_definition(run):
     np.testing.assert_allclose(run(mod, x), exact, rtol=1e-14)
 
 
-def test_the_deviation_of_a_layer_of_large_numbers(run):
-    x = (1000 + random(2, 3, 8) / 8).astype("float32")
+@pytest.mark.parametrize("op", ["LayerNormalization", "GroupNormalization", "MeanVarianceNormalization"])
+def test_the_deviation_of_large_numbers(op, run):
+    x = (1000 + random(2, 4, 6) / 8).astype("float32")
+    attributes = {"L": {"axis": 1}, "G": {"num_groups": 1}, "M": {"axes": [1, 2]}}[op[0]]
+    scales = {"L": [(4, 6)], "G": [(4,), (4,)], "M": []}[op[0]]
+    names, outputs = [f"s{i}" for i in range(len(scales))], ["y", "m", "i"] if op[0] == "L" else ["y"]
+    constants = [tensor(n, np.full(shape, n == "s0", "float32")) for n, shape in zip(names, scales, strict=True)]
     proto = model(
-        [node("LayerNormalization", ["x", "s"], ["y", "m", "i"], axis=1)], [value("x", x.shape)], ["y", "m", "i"],
-        [tensor("s", np.ones((3, 8), "float32"))], opset=21,
-    )  # fmt: skip
-    y, mean, inverse = run(load_model(proto), x)
+        [node(op, ["x", *names], outputs, **attributes)], [value("x", x.shape)], outputs, constants, opset=21, ir=10
+    )
+    got = run(load_model(proto), x)
     flat = x.reshape(2, -1).astype("float64")
     deviation = np.sqrt(flat.var(1) + 1e-5)
-    np.testing.assert_allclose(mean.ravel(), flat.mean(1), rtol=1e-6)
-    np.testing.assert_allclose(inverse.ravel(), 1 / deviation, rtol=1e-4)
-    np.testing.assert_allclose(y.reshape(2, -1), (flat - flat.mean(1)[:, None]) / deviation[:, None], atol=2e-3)
+    y = got[0] if op[0] == "L" else got
+    np.testing.assert_allclose(y.reshape(2, -1), (flat - flat.mean(1)[:, None]) / deviation[:, None], atol=5e-3)
+    if op[0] == "L":
+        np.testing.assert_allclose(got[1].ravel(), flat.mean(1), rtol=1e-6)
+        np.testing.assert_allclose(got[2].ravel(), 1 / deviation, rtol=1e-4)
+
+
+def test_equal_numbers_have_no_variance(run):
+    x = np.full((1, 2, 3, 4), 2, "float32")
+    proto = model([node("MeanVarianceNormalization", ["x"], ["y"])], [value("x", x.shape)], ["y"], opset=13)
+    np.testing.assert_array_equal(run(load_model(proto), x), np.zeros_like(x))
 
 
 def test_the_remainder_has_the_divisors_sign(run):
