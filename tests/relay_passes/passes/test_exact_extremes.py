@@ -47,3 +47,14 @@ def test_leaky_rectifiers_multiply_only_what_is_less_than_zero(alpha):
     proto = model(nodes, {"x": x}, slopes)
     for got, want in zip(results(proto, {"x": x}), by_onnxruntime(proto, {"x": x}), strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("last", [0, 1])
+def test_the_place_of_integers_that_are_all_extreme(dtype, last):
+    ends = np.iinfo(dtype)
+    x = np.array([[ends.min] * 3, [ends.max] * 3, [ends.min, 5, ends.max]], dtype)
+    more = {"axis": 1, "keepdims": 0, "select_last_index": last}
+    most, least = results(model([("ArgMax", ["x"], more), ("ArgMin", ["x"], more)], {"x": x}), {"x": x})
+    np.testing.assert_array_equal(most, [2, 2, 2] if last else [0, 0, 2])
+    np.testing.assert_array_equal(least, [2, 2, 0] if last else [0, 0, 0])

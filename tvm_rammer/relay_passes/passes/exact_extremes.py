@@ -47,13 +47,17 @@ def _max_pool(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
 
 
 def _place_of_extreme(name: str) -> Legalization:
-    """TVM begins with the farthest finite number, at no place: every number is to be nearer than that."""
+    """TVM begins with the farthest number, at place -1: of floating point every one is to be nearer than that.
+
+    Integers that are all the farthest ones stay at no place, which means the first.
+    """
     nearer = getattr(tirx, name)
 
     def legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         dtype = str(call.args[0].ty.dtype)
         if dtype not in ("float16", "float32", "float64"):
-            return stock(bb, call)
+            place = bb.emit(stock(bb, call))
+            return stock(bb, bb.normalize(relax.op.maximum(place, relax.const(0, str(call.ty.dtype)))))
         ends = np.finfo(dtype)
         start = np.nextafter(ends.min if name == "max" else ends.max, ends.dtype.type(0))
         farthest, infinite = (tirx.const(float(n), dtype) for n in (start, _INFINITE[name]))
