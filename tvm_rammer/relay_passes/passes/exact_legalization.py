@@ -1,6 +1,7 @@
 """Legalizations in the place of TVM's own, where those are less exact than the model asks for, or warn in vain."""
 
 import math
+from collections.abc import Callable
 
 import tvm
 from tvm import relax, te, tirx
@@ -12,16 +13,21 @@ from .stock_legalization import Legalization, stock
 
 _POOLS = [f"relax.nn.{kind}{n}d" for kind in ("avg_pool", "adaptive_avg_pool") for n in (1, 2, 3)]
 _SUMS = ["relax.sum", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d", *_POOLS]
+_ARCS = [f"relax.a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")]
 _HALVES = ("float16", "bfloat16")
+_SINH = [1 / math.factorial(n) for n in range(17, 0, -2)]
+"""Of the Taylor series about 0, the last one first: below 1 the next is beyond the last bit of float64."""
 
 
 def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     """Legalizations by the operator's name, for `relax.transform.LegalizeOps`.
 
     What is not less need not be greater or equal: it may be NaN. A product with 0 need not be 0, and only what is less
-    than 0 is multiplied in a leaky rectifier. On a CPU, sums and products of half precision are computed in float32, as
-    NumPy and ONNX Runtime do. A `take` whose indices are surely inside (`check_indices`) is legalized without TVM's
-    warning that they might not be. What concerns the largest and smallest numbers is in `exact_extremes`.
+    than 0 is multiplied in a leaky rectifier. On a CPU, sums, products and inverse functions of half precision are
+    computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for LLVM,
+    are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
+    legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
+    `exact_extremes`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),
@@ -33,7 +39,8 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.nn.prelu": _prelu,
     }
     if target.kind.name == "llvm":
-        exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax} | dict.fromkeys(_SUMS, _in_float32)
+        exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax, "relax.cosh": _cosh, "relax.sinh": _sinh}
+        exact |= dict.fromkeys([*_SUMS, *_ARCS], _in_float32)
     return exact
 
 
@@ -152,3 +159,41 @@ def _prelu(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         return te.compute(x.shape, element, name="prelu", tag="broadcast")
 
     return bb.call_te(compute, *call.args, primfunc_name_hint="prelu")
+
+
+def _cosh(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    def element(x: tirx.Expr) -> tirx.Expr:
+        grown, rest = _half_powers(x)
+        return grown + rest
+
+    return _elementwise(bb, call, element)
+
+
+def _sinh(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    def element(x: tirx.Expr) -> tirx.Expr:
+        grown, rest = _half_powers(x)
+        far = tirx.Select(x < tirx.const(0, x.ty.dtype), rest - grown, grown - rest)
+        near = tirx.const(0, x.ty.dtype)
+        for factor in _SINH:
+            near = near * (x * x) + tirx.const(factor, x.ty.dtype)
+        return tirx.Select(tirx.abs(x) < tirx.const(1, x.ty.dtype), near * x, far)
+
+    return _elementwise(bb, call, element)
+
+
+def _half_powers(x: tirx.Expr) -> tuple[tirx.Expr, tirx.Expr]:
+    """Halves of e^|x| and of its reciprocal, by a root that is finite wherever the first half is."""
+    half = tirx.const(0.5, x.ty.dtype)
+    root = tirx.exp(tirx.abs(x) * half)
+    return root * half * root, half / (root * root)
+
+
+def _elementwise(bb: relax.BlockBuilder, call: Call, element: Callable[[tirx.Expr], tirx.Expr]) -> relax.Expr:
+    """A function of each element, in float32 at least."""
+    dtype, name = str(call.ty.dtype), call.op.name.removeprefix("relax.")
+    wide = "float32" if dtype in _HALVES else dtype
+
+    def compute(x: te.Tensor) -> te.Tensor:
+        return te.compute(x.shape, lambda *i: element(x(*i).astype(wide)).astype(dtype), name=name, tag="elemwise")
+
+    return bb.call_te(compute, call.args[0], primfunc_name_hint=f"tir_{name}")

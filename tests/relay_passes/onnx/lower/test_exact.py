@@ -9,23 +9,7 @@ from tvm_rammer.relay_passes import load_model
 from tvm_rammer.relay_passes.onnx.emit import attribute
 
 from ...models import model, node, random, tensor, value
-from .judge import by_reference
-
-
-def check(run, op, arrays, constants=(), outputs=1, opset=21, **attributes):
-    """One operator; a constant is an array after the inputs."""
-    names = [f"i{n}" for n in range(len(arrays))]
-    fixed = [f"c{n}" if c is not None else "" for n, c in enumerate(constants)]
-    inputs = [value(n, a.shape, TensorProto.DataType.Value(kind_of(a))) for n, a in zip(names, arrays, strict=True)]
-    results = [f"y{n}" for n in range(outputs)]
-    tensors = [tensor(n, c) for n, c in zip(fixed, constants, strict=True) if c is not None]
-    proto = model([node(op, [*names, *fixed], results, **attributes)], inputs, results, tensors, opset=opset, ir=10)
-    return by_reference(run, proto, **dict(zip(names, arrays, strict=True)))
-
-
-def kind_of(array):
-    return {"float32": "FLOAT", "float64": "DOUBLE"}.get(str(array.dtype), str(array.dtype).upper())
-
+from .judge import by_reference, check
 
 INF = np.array([1, np.inf, -np.inf, np.nan, 0], "float32")
 
@@ -33,53 +17,6 @@ INF = np.array([1, np.inf, -np.inf, np.nan, 0], "float32")
 @pytest.mark.parametrize(("positive", "negative"), [(0, 1), (1, 0), (1, 1)])
 def test_one_sided_isinf(positive, negative, run):
     check(run, "IsInf", [INF], detect_positive=positive, detect_negative=negative)
-
-
-@pytest.mark.parametrize("shape", [(), (5,)])
-def test_celu_chooses_one_of_its_two_sides(shape, run):
-    with np.errstate(over="ignore"):
-        check(run, "Celu", [np.resize(np.array([3e38, -1, 0, -np.inf, np.nan], "float32"), shape)], alpha=0.25)
-
-
-def test_the_first_clip_has_finite_ends(run):
-    x = INF[~np.isnan(INF)]
-    check(run, "Clip", [x], opset=10)
-    check(run, "Clip", [x], opset=10, max=0.5)
-
-
-def test_gelu_in_double_precision_has_the_constants_of_its_definition(run):
-    x = np.array([-0.5, 0.25, 3.0])
-    mod = check(run, "Gelu", [x], approximate="tanh")
-    exact = (
-        0.5 * x * (1 + np.tanh(np.sqrt(np.float64(np.float32(2 / np.pi))) * (x + float(np.float32(0.044715)) * x**3)))
-    )
-    np.testing.assert_allclose(run(mod, x), exact, rtol=1e-14)
-
-
-@pytest.mark.parametrize("op", ["LayerNormalization", "GroupNormalization", "MeanVarianceNormalization"])
-def test_the_deviation_of_large_numbers(op, run):
-    x = (1000 + random(2, 4, 6) / 8).astype("float32")
-    attributes = {"L": {"axis": 1}, "G": {"num_groups": 1}, "M": {"axes": [1, 2]}}[op[0]]
-    scales = {"L": [(4, 6)], "G": [(4,), (4,)], "M": []}[op[0]]
-    names, outputs = [f"s{i}" for i in range(len(scales))], ["y", "m", "i"] if op[0] == "L" else ["y"]
-    constants = [tensor(n, np.full(shape, n == "s0", "float32")) for n, shape in zip(names, scales, strict=True)]
-    proto = model(
-        [node(op, ["x", *names], outputs, **attributes)], [value("x", x.shape)], outputs, constants, opset=21, ir=10
-    )
-    got = run(load_model(proto), x)
-    flat = x.reshape(2, -1).astype("float64")
-    deviation = np.sqrt(flat.var(1) + 1e-5)
-    y = got[0] if op[0] == "L" else got
-    np.testing.assert_allclose(y.reshape(2, -1), (flat - flat.mean(1)[:, None]) / deviation[:, None], atol=5e-3)
-    if op[0] == "L":
-        np.testing.assert_allclose(got[1].ravel(), flat.mean(1), rtol=1e-6)
-        np.testing.assert_allclose(got[2].ravel(), 1 / deviation, rtol=1e-4)
-
-
-def test_equal_numbers_have_no_variance(run):
-    x = np.full((1, 2, 3, 4), 2, "float32")
-    proto = model([node("MeanVarianceNormalization", ["x"], ["y"])], [value("x", x.shape)], ["y"], opset=13)
-    np.testing.assert_array_equal(run(load_model(proto), x), np.zeros_like(x))
 
 
 def test_the_remainder_has_the_divisors_sign(run):
