@@ -37,6 +37,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.divide": _with_zero,
         "relax.nn.leakyrelu": _leaky_relu,
         "relax.nn.prelu": _prelu,
+        "relax.sign": _sign,
     }
     if target.kind.name == "llvm":
         exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax, "relax.cosh": _cosh, "relax.sinh": _sinh}
@@ -159,6 +160,18 @@ def _prelu(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         return te.compute(x.shape, element, name="prelu", tag="broadcast")
 
     return bb.call_te(compute, *call.args, primfunc_name_hint="prelu")
+
+
+def _sign(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """NaN has no sign: it stays what it is."""
+    if not str(call.ty.dtype).startswith(("float", "bfloat")):
+        return stock(bb, call)
+
+    def element(x: tirx.Expr) -> tirx.Expr:
+        zero, one, less = (tirx.const(n, x.ty.dtype) for n in (0, 1, -1))
+        return tirx.Select(x < zero, less, tirx.Select(zero < x, one, x))
+
+    return _elementwise(bb, call, element)
 
 
 def _cosh(bb: relax.BlockBuilder, call: Call) -> relax.Expr:

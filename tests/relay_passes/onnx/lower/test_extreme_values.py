@@ -68,3 +68,14 @@ def test_equal_numbers_have_no_variance(run):
     x = np.full((1, 2, 3, 4), 2, "float32")
     proto = model([node("MeanVarianceNormalization", ["x"], ["y"])], [value("x", x.shape)], ["y"], opset=13)
     np.testing.assert_array_equal(run(load_model(proto), x), np.zeros_like(x))
+
+
+def test_numbers_that_are_no_index_are_out_of_range(run):
+    index = np.array([1, -np.inf, np.inf, -1, -9, 3], "float32")
+    proto = model(
+        [node("OneHot", ["x", "depth", "values"], ["y"])], [value("x", index.shape)], ["y"],
+        [tensor("depth", np.array(3)), tensor("values", np.array([0, 1], "float32"))],
+    )  # fmt: skip
+    want = np.zeros((6, 3), "float32")
+    want[0, 1] = want[3, 2] = 1
+    np.testing.assert_array_equal(run(load_model(proto), index), want)

@@ -96,18 +96,6 @@ def _is_inf(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _sign(node: NodeView, emit: Emitter) -> Emitter | None:
-    """NaN has no sign: it stays what it is."""
-    elem = element(node, 0)
-    if elem not in _FLOATS:
-        return None
-    x = node.input(0)
-    zero, one, less = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, 1, -1))
-    rest = emit("Where", emit("Less", x, zero), less, x)
-    emit.name(emit("Where", emit("Less", zero, x), one, rest), node.output)
-    return emit
-
-
 def _thresholded_relu(node: NodeView, emit: Emitter) -> Emitter | None:
     """A choice: TVM's frontend multiplies by 0, of which NaN and infinities make NaN."""
     elem = element(node, 0)
@@ -182,7 +170,6 @@ ELEMENTWISE = {
     ("", "Mod"): _mod,
     ("", "Pow"): _pow,
     ("", "Shrink"): _shrink,
-    ("", "Sign"): _sign,
     ("", "ThresholdedRelu"): _thresholded_relu,
     **{
         ("", kind): _bernoulli

@@ -25,7 +25,11 @@ def _one_hot(node: NodeView, emit: Emitter) -> Emitter | None:
     axis = node.attribute("axis", -1)
     node.require(count > 0 and -rank <= axis < rank, f"depth {count} and axis {axis} for the shape {dims}")
     axis %= rank
-    index = emit("Cast", node.input(0), to=TensorProto.INT64)
+    index, elem = node.input(0), element(node, 0)
+    if elem and numpy_type(elem).kind == "f":  # of what is not finite a cast would make an index
+        beyond = emit.constant(np.array(count + 1, numpy_type(elem)))
+        index = emit("Where", emit("Less", emit("Abs", index), beyond), index, beyond)
+    index = emit("Cast", index, to=TensorProto.INT64)
     index = emit.reshape(index, [*dims[:axis], 1, *dims[axis:]])
     below = emit("Less", index, emit.constant(np.array(0, np.int64)))
     index = emit("Where", below, emit("Add", index, emit.constant(np.array(count, np.int64))), index)
