@@ -54,6 +54,7 @@ def test_run_reads_and_writes_arrays(model, tmp_path):
         np.testing.assert_allclose(results["arr_1"], x @ w, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_bench_writes_all_figures(model, tmp_path, capsys):
     out = tmp_path / "bench.json"
     there = [name for name in CONTENDERS if name not in PACKAGES or importlib.util.find_spec(name)]

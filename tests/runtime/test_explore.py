@@ -71,6 +71,7 @@ def test_only_as_many_are_tried_as_can_be_judged(calls, tried):
     assert set(labels) == set("abc"[:tried])
 
 
+@pytest.mark.slow
 def test_results_are_right_throughout(monkeypatch):
     monkeypatch.setattr(explore, "TIE_FACTOR", 10.0)
     mod = relax_module(

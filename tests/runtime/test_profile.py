@@ -28,6 +28,7 @@ def found():
     return tvm_rammer.profile(light("squeezenet"), [image((1, 3, 224, 224))], runs=9)
 
 
+@pytest.mark.slow
 def test_every_kernel_that_ran_has_a_time(found):
     used = {k.name for program in found.compilation.programs for k in program.kernels}
     assert set(found.rtask_us) == used
