@@ -119,29 +119,17 @@ def _celu(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _clip(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Two choices: TVM's frontend would look for NaN in bounds that are known, thousands of times in a long model."""
+    """Before opset 11 a bound that is not given is finite: infinity is cut off, too."""
     elem = element(node, 0)
-    if elem not in (_FLOATS if emit.opset < 12 else _FLOATS | _INTEGERS):
+    if emit.opset >= 11 or elem not in _FLOATS:
         return None
-    value = node.input(0)
-    for kind, end in (("Max", "min"), ("Min", "max")):
-        place = 1 if end == "min" else 2
-        if emit.opset >= 11 and not node.input(place):
-            continue
-        bound = node.array(place) if emit.opset >= 11 else _first_bound(node, end, elem)
-        if bound is None or bound.size != 1:
-            return None
-        if not np.isnan(bound).any():
-            value = emit(kind, value, emit.constant(bound.reshape(())))
+    value, ends = node.input(0), np.finfo(np.float32)
+    for kind, name, end in (("Max", "min", ends.min), ("Min", "max", ends.max)):
+        with np.errstate(over="ignore"):
+            bound = np.array(node.attribute(name, float(end)), numpy_type(elem))
+        value = emit(kind, value, emit.constant(bound))
     emit.name(value, node.output)
     return emit
-
-
-def _first_bound(node: NodeView, end: str, elem: int) -> np.ndarray:
-    """Before opset 11 a bound that is not given is finite: infinity is cut off, too."""
-    farthest = float(getattr(np.finfo(np.float32), end))
-    with np.errstate(over="ignore"):
-        return np.array(node.attribute(end, farthest), numpy_type(elem))
 
 
 def _shrink(node: NodeView, emit: Emitter) -> Emitter | None:
