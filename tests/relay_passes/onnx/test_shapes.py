@@ -95,3 +95,9 @@ def test_what_cannot_be_a_shape_is_refused(op, kind, dims):
     proto = model([node(op, inputs, ["y"])], [value(n, d, k) for n, d, k in (("x", [2], 1), ("s", dims, kind))], ["y"])
     with pytest.raises(ModelError, match=f"{op} 'y'|Type Error|type|Shape"):
         load_model(proto)
+
+
+def test_axes_that_are_no_integers_are_refused():
+    proto = model([node("Unsqueeze", ["x", "x"], ["y"])], [value("x", [3])], ["y"])
+    with pytest.raises(ModelError):
+        load_model(proto)

@@ -137,7 +137,8 @@ def _top_k(node: NodeView, emit: Emitter) -> Emitter | None:
 
 def _squeeze(node: NodeView, emit: Emitter) -> Emitter | None:
     """Axes that are one number without an axis of its own."""
-    axes = node.array(1)
+    axes, elem = node.array(1), element(node, 1)
+    node.require(elem in (0, TensorProto.INT64), f"axes of the type {TensorProto.DataType.Name(elem)}, not INT64")
     if axes is None or axes.ndim:
         return None
     emit.last(node.node.op_type, node.input(0), emit.constant(axes.reshape(1)), outputs=node.node.output)
