@@ -6,6 +6,7 @@ import pytest
 import tvm_rammer
 from tests.end_to_end.models import by_onnxruntime, image
 from tests.end_to_end.random_graphs import random_graph
+from tests.functions import UNOPTIMISED
 from tests.marks import slow_but
 
 
@@ -31,7 +32,8 @@ def test_a_random_graph_runs_as_rprograms(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 132))
 def test_many_random_graphs(seed):
-    check(seed, sync=["auto", "global"][seed % 2], policy=["wavefront", "sequential"][seed // 2 % 2])
+    how = {"sync": ["auto", "global"][seed % 2], "policy": ["wavefront", "sequential"][seed // 2 % 2]}
+    check(seed, target=UNOPTIMISED, **how)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tvm_rammer
+from tests.functions import UNOPTIMISED
 from tvm_rammer.zoo.nasbench import nasbench, random_module
 
 from .onnx_models import inputs_of, run
@@ -28,11 +29,11 @@ def test_a_tiny_model_is_right(name, form):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_a_batch_is_right(name):
-    compare(TINY[name](batch=2))
+    compare(TINY[name](batch=2), target=UNOPTIMISED)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sync", ["auto", "global"])
 def test_random_modules_are_right(sync):
     for seed in range(10):
-        compare(nasbench(random_module(seed), channels=6, size=10, seed=seed), sync=sync)
+        compare(nasbench(random_module(seed), channels=6, size=10, seed=seed), sync=sync, target=UNOPTIMISED)

@@ -35,7 +35,8 @@ def compile_rtasks(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> li
     if device.kind != "cpu":
         raise CodegenError(f"the reference interpreter runs rTasks on a CPU, not on {device.name!r}")
     functions = {k.spec.name: one_rtask(k) for k in kernels}
-    built = tvm.compile(tvm.IRModule(functions), tvm.target.Target(device.target_config()))
+    # The interpreter itself takes far longer than rTasks that LLVM did not optimise.
+    built = tvm.compile(tvm.IRModule(functions), tvm.target.Target(device.target_config() | {"opt-level": 0}))
     found = {name: built[name] for name in functions}
     return [found[k.spec.name] for k in kernels]
 
