@@ -1,0 +1,54 @@
+/* Colours of the page's present scheme, and how numbers are written. */
+
+const byId = (id) => document.getElementById(id);
+
+function make(tag, text, className) {
+  const element = document.createElement(tag);
+  if (text !== undefined) element.textContent = text;
+  if (className) element.className = className;
+  return element;
+}
+
+function schemeColours() {
+  const style = getComputedStyle(document.documentElement);
+  const names = ["card", "ink", "muted", "line", "row", "accent", "path", "wait", "wait-line", "launch"];
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
+}
+
+/* Dark or light text on a colour of the form #rrggbb, whichever has more contrast. */
+function textOn(colour) {
+  const part = (at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2;
+  return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5) > 0.3 ? "#10141c" : "#ffffff";
+}
+
+function hatch(context, colours) {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 6;
+  const c = tile.getContext("2d");
+  c.fillStyle = colours.wait;
+  c.fillRect(0, 0, 6, 6);
+  c.strokeStyle = colours["wait-line"];
+  c.beginPath();
+  for (const shift of [-6, 0, 6]) {
+    c.moveTo(shift, 6);
+    c.lineTo(shift + 6, 0);
+  }
+  c.stroke();
+  return context.createPattern(tile, "repeat");
+}
+
+const grouped = (number, digits) =>
+  number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
+/* Three significant digits or whole numbers, as a table of times needs it. */
+function micros(us) {
+  if (us === null || us === undefined) return "–";
+  return grouped(us, us >= 100 ? 0 : us >= 10 ? 1 : 2);
+}
+
+function duration(us) {
+  return us >= 10000 ? [grouped(us / 1000, us >= 100000 ? 0 : 1), "ms"] : [micros(us), "µs"];
+}
+
+const plural = (count, word) => grouped(count, 0) + " " + word + (count === 1 ? "" : "s");
+const percent = (part) => grouped(100 * part, part > 0 && part < 0.0995 ? 1 : 0) + " %";
