@@ -1,6 +1,7 @@
 """The page in a browser without a window: it draws, without an error."""
 
 import html
+import json
 import re
 import shutil
 import subprocess
@@ -48,11 +49,56 @@ def test_lanes_and_tables_are_drawn(tmp_path):
     noted = marks(document)
     assert "error" not in noted
     assert int(noted["drawn"]) == 2 * 2 * (3 + 3)
-    shown = html.unescape(re.sub(r"<script.*?</script>", "", document, flags=re.S))
+    shown = html.unescape(re.sub(r"<script.*?</script>|<wbr>", "", document, flags=re.S))
     assert shown.count("<tr") == (1 + 4) + (1 + 1) + (1 + 3)
     assert f">{NASTY}</h1>" in shown
     for text in ("f_conv", "rows parts2", "no rKernel", "the package openvino is not installed", "2.50"):
         assert text in shown
+
+
+BY_HAND = """<script>
+const canvas = document.getElementById("canvas"), tip = document.getElementById("tip"), told = [];
+const press = (key) => { canvas.dispatchEvent(new KeyboardEvent("keydown", { key })); told.push(tip.innerText); };
+["ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "+", "c", "0", "Escape"].forEach(press);
+const wheel = { deltaY: -100, bubbles: true, cancelable: true };
+told.push(String(!canvas.dispatchEvent(new WheelEvent("wheel", wheel))));
+const find = document.getElementById("find");
+find.value = "relu";
+find.dispatchEvent(new Event("input"));
+told.push(document.getElementById("found").textContent);
+const names = () => [...document.querySelectorAll("#kernels tbody tr")].map((row) => row.cells[0].textContent).join();
+told.push(names());
+document.querySelector("#kernels th button").click();
+told.push(names());
+document.querySelector("#kernels tbody tr").click();
+told.push(document.querySelector("#kernels tr.chosen").cells[0].textContent);
+document.getElementById("scheme").click();
+told.push(document.documentElement.dataset.scheme);
+document.documentElement.dataset.told = JSON.stringify(told);
+</script></body>"""
+
+
+def test_keys_wheel_search_and_sorting(tmp_path):
+    record = record_of(handed_over(["conv", "relu", "add"]))
+    page = report_html(record, "model", profile=profile_of(record)).replace("</body>", BY_HAND)
+    noted = marks(drawn(page, tmp_path))
+    assert "error" not in noted
+    first, wait, relu, below, measured, *_, gone, wheel, found, by_time, by_name, chosen, scheme = json.loads(
+        noted["told"]
+    )
+    assert first.startswith("conv\n")
+    assert wait.startswith("Wait before relu\n")
+    assert re.search(r"waits for\s+conv \(2 signals\)", wait)
+    assert relu.startswith("relu\n")
+    assert re.search(r"predicted\s+2.00 µs.*\s+measured\s+4.00 µs", relu)
+    assert re.search(r"vEU\s+1\n", below)
+    assert re.search(r"waited for\s+conv on vEU 0", below)
+    assert re.search(r"vEU\s+0\n", measured)
+    assert "critical path of the measured run" in measured
+    assert gone == ""
+    assert (wheel, found) == ("true", "1 operator")
+    assert (by_time, by_name) == ("f_add,f_relu,f_conv", "f_add,f_conv,f_relu")
+    assert (chosen, scheme) == ("f_add", "dark")
 
 
 def test_only_the_plan_of_another_machine(tmp_path):
@@ -62,6 +108,13 @@ def test_only_the_plan_of_another_machine(tmp_path):
     assert "error" not in marks(document)
     assert "Measured" not in re.sub(r"<script.*?</script>", "", document, flags=re.S)
     assert '<p class="note" id="note">All times are predicted.</p>' in document
+
+
+def test_a_model_of_stock_calls_only(tmp_path):
+    document = drawn(report_html(record_of(stock=(("sort", "no rKernel"),)), "model"), tmp_path)
+    assert marks(document)["drawn"] == "0"
+    assert "error" not in marks(document)
+    assert re.search(r'<section id="lanes"[^>]* hidden="">', document)
 
 
 def test_thousands_of_operators_draw_what_is_visible(tmp_path):

@@ -1,4 +1,4 @@
-/* Colours of the page's present scheme, and how numbers are written. */
+/* Colours of the page's present scheme, and how numbers and names are written. */
 
 const byId = (id) => document.getElementById(id);
 
@@ -40,7 +40,7 @@ function hatch(context, colours) {
 const grouped = (number, digits) =>
   number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
-/* Three significant digits or whole numbers, as a table of times needs it. */
+/* At least two significant digits of a time, in microseconds. */
 function micros(us) {
   if (us === null || us === undefined) return "–";
   return grouped(us, us >= 100 ? 0 : us >= 10 ? 1 : 2);
@@ -51,4 +51,14 @@ function duration(us) {
 }
 
 const plural = (count, word) => grouped(count, 0) + " " + word + (count === 1 ? "" : "s");
-const percent = (part) => grouped(100 * part, part > 0 && part < 0.0995 ? 1 : 0) + " %";
+const percent = (part) => {
+  const digits = part > 0 && part < 0.0995 ? (part < 0.00095 ? 2 : 1) : 0;
+  return grouped(100 * part, digits) + " %";
+};
+
+/* A text cut to a width; empty where not even a few letters fit. */
+function fitted(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  const letters = Math.floor((width / context.measureText(text).width) * text.length) - 1;
+  return letters >= 4 ? text.slice(0, letters) + "…" : "";
+}

@@ -104,8 +104,7 @@ class Chart {
     c.textAlign = "left";
     c.fillStyle = this.colours.ink;
     c.font = "600 13px " + FONT;
-    const title = { planned: "Planned", measured: "Measured" }[panel.name];
-    c.fillText(title, 0, this.top(e, 0) - HEAD / 2 - 1);
+    c.fillText(panel.title, 0, this.top(e, 0) - HEAD / 2 - 1);
     this.drawPrograms(panel, e);
     for (let v = 0; v < this.model.lanes.length; v++) {
       const y = this.top(e, v), height = this.pitch > 6 ? this.pitch - 2 : this.pitch - 0.5;
@@ -133,7 +132,9 @@ class Chart {
     c.font = "12px " + FONT;
     c.fillStyle = this.colours.muted;
     panel.begins.forEach((begin, p) => {
-      const from = Math.max(LEFT + 6, this.x(begin) + 2), to = Math.min(this.width - RIGHT, this.x(panel.ends[p]));
+      const from = Math.max(LEFT + 6, this.x(begin) + 2), right = this.width - RIGHT;
+      const to = p + 1 < panel.begins.length ? Math.min(right, this.x(panel.begins[p + 1])) : right;
+      if (this.x(panel.ends[p]) < LEFT) return;
       const name = this.model.programs[p].name, time = duration(panel.ends[p] - begin).join(" ");
       const texts = [name + ": " + time + ", vEUs busy for " + percent(panel.busy[p]), name + ": " + time, name];
       const text = texts.find((t) => c.measureText(t).width < to - from - 6);
@@ -178,7 +179,7 @@ class Chart {
     c.globalAlpha = faded && !here ? 0.16 : 1;
     c.fillStyle = colour;
     c.fillRect(x, y, width > 3 ? width - 1 : width, height);
-    if (width > 26 && height >= 12 && lane.kind[n] === RUN) {
+    if (width > 26 && height >= 12 && lane.kind[n] === RUN && c.globalAlpha === 1) {
       c.fillStyle = textOn(colour);
       c.font = "11.5px " + FONT;
       c.textAlign = "left";
@@ -298,11 +299,4 @@ class Chart {
     this.tip.style.left = Math.max(0, Math.min(this.width - box.width, left)) + "px";
     this.tip.style.top = (this.pointer ? this.pointer[1] + 18 : this.top(e, v) + this.pitch + 6) + "px";
   }
-}
-
-/* A text cut to a width; empty where not even a few letters fit. */
-function fitted(context, text, width) {
-  if (context.measureText(text).width <= width) return text;
-  const letters = Math.floor((width / context.measureText(text).width) * text.length) - 1;
-  return letters >= 4 ? text.slice(0, letters) + "…" : "";
 }

@@ -138,14 +138,14 @@ class _Needs:
         self.rows: list[list[int]] = []
         self._program, self._names = program, names
         self._row_of: dict[int, int] = {}
-        self._givers: dict[int, dict[int, None]] = defaultdict(dict)
+        self._givers: dict[int, set[int]] = defaultdict(set)
         for lane in program.lanes:
             operator = -1
             for instruction in lane:
                 if isinstance(instruction, Run):
                     operator = instruction.operator
                 elif isinstance(instruction, Signal) and operator >= 0:
-                    self._givers[instruction.event][operator] = None
+                    self._givers[instruction.event].add(operator)
 
     def row(self, event: int) -> int:
         """The row of an event; -1 for a barrier."""

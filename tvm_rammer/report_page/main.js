@@ -32,6 +32,7 @@ window.addEventListener("afterprint", () => {
 });
 
 const f = data.facts;
+byId("lanes").hidden = byId("kernels").hidden = !model.lanes.length;
 byId("model").textContent = data.model;
 byId("subtitle").textContent = [f.device, f.target, plural(f.veus, "vEU"), "policy " + f.policy].join(" · ");
 byId("note").textContent = data.note;
@@ -78,7 +79,9 @@ canvas.addEventListener("wheel", (event) => {
   if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
     const shift = ((event.deltaX || event.deltaY) / chart.plot) * (chart.to - chart.from);
     chart.show(chart.from + shift, chart.to + shift);
-  } else chart.zoom(Math.exp(Math.max(-120, Math.min(120, event.deltaY)) * 0.003), chart.timeAt(event.offsetX));
+  } else if (drag) return;
+  else chart.zoom(Math.exp(Math.max(-120, Math.min(120, event.deltaY)) * 0.003), chart.timeAt(event.offsetX));
+  chart.choose(chart.boxAt(event.offsetX, event.offsetY));
 }, { passive: false });
 
 let drag = null;

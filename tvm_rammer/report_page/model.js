@@ -26,7 +26,7 @@ function decodeLanes(data) {
 function decodeExecution(data, name, e, lanes, first) {
   const launch = data.facts.launch_us;
   const panel = {
-    name, begins: [], ends: [], path: [], busy: [],
+    name, title: { planned: "Planned", measured: "Measured" }[name], begins: [], ends: [], path: [], busy: [],
     start: lanes.map((lane) => new Float64Array(lane.kind.length)),
     end: lanes.map((lane) => new Float64Array(lane.kind.length)),
     critical: lanes.map((lane) => new Uint8Array(lane.kind.length)),
@@ -78,7 +78,7 @@ function describe(data, model, panelNumber, v, n) {
   const rows = [["vEU", String(v)]], name = operator ? operator[0] : "the end";
   let title = name;
   if (kind === RUN) {
-    rows.push(["rTasks", rtasksText(lane.a[n], lane.b[n], lane.c[n], operator[2])]);
+    rows.push([lane.b[n] === 1 ? "rTask" : "rTasks", rtasksText(lane.a[n], lane.b[n], lane.c[n], operator[2])]);
     const kernel = data.kernels[operator[1]];
     if (kernel) rows.push(["kernel", kernel.function === name ? kernel.tiling : kernel.function + ", " + kernel.tiling]);
   } else if (kind === WAIT) {
@@ -91,7 +91,7 @@ function describe(data, model, panelNumber, v, n) {
   model.panels.forEach((panel) => {
     const took = panel.end[v][n] - panel.start[v][n];
     const from = panel.start[v][n] - panel.begins[lane.program[n]];
-    rows.push([panel.name, micros(took) + " µs, from " + micros(from) + " to " + micros(from + took) + " µs"]);
+    rows.push([panel.name === "planned" ? "predicted" : panel.name, micros(took) + " µs, from " + micros(from) + " to " + micros(from + took) + " µs"]);
   });
   const panel = model.panels[panelNumber];
   if (kind === RUN) {
@@ -107,7 +107,7 @@ function describe(data, model, panelNumber, v, n) {
 function rtasksText(start, count, step, all) {
   const last = start + (count - 1) * step;
   const which = count === 1 ? String(start) : start + " to " + last + (step > 1 ? " by " + step : "");
-  return which + " of " + grouped(all, 0);
+  return which + " (of " + grouped(all, 0) + ")";
 }
 
 function needsText(data, program, lane, n) {

@@ -101,9 +101,9 @@ def embedded(data: Any) -> str:
 
 
 def _rounded(value: Any) -> Any:
-    """Times to nanoseconds: more digits than that are noise."""
+    """Six significant digits: more than that are noise."""
     if isinstance(value, float):
-        return round(value, 4)
+        return float(f"{value:.6g}")
     if isinstance(value, dict):
         return {key: _rounded(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -124,8 +124,15 @@ function kernelTable(data) {
 function functionCell(kernel) {
   const cell = make("span", undefined, "function"), swatch = make("i");
   swatch.style.background = kernel.colour;
-  cell.append(swatch, make("span", kernel.function));
+  cell.append(swatch, breakable(kernel.function));
   return cell;
+}
+
+/* A name that may go on in the next line after each underscore. */
+function breakable(name) {
+  const text = make("span");
+  name.split(/(?<=_)/).forEach((part, n) => text.append(...(n ? [make("wbr")] : []), part));
+  return text;
 }
 
 function shareCell(kernel) {
