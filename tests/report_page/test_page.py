@@ -13,7 +13,7 @@ from tvm_rammer.report_page import report_html
 from tvm_rammer.report_page.lanes import JOINED, RUN, WAIT
 from tvm_rammer.report_page.page import embedded, page_data
 from tvm_rammer.runtime.profiler import Profile
-from tvm_rammer.wavefront import CostModel, critical_path, simulate
+from tvm_rammer.wavefront import CostModel, critical_path, measured_timeline, simulate
 
 from .plans import DEVICE, handed_over, record_of
 
@@ -111,6 +111,16 @@ def test_what_was_left_to_stock_tvm_is_counted_by_reason():
         handed_over(["a"]), stock=(("sort", "no rKernel"), ("sort", "no rKernel"), ("topk", "two outputs"))
     )
     assert page_data(record)["stock"] == [["sort", "no rKernel", 2], ["topk", "two outputs", 1]]
+
+
+def test_a_run_whose_veus_took_turns_says_so():
+    program = handed_over(["a", "b"])
+    record, (lane, _) = record_of(program), program.lanes
+    turns = measured_timeline(program, [0.0, 1.0], [[1.0 + n for n in range(len(lane))], [8.0 + n for n in range(5)]])
+    assert simulate(program, COST).utilisation > 0.6
+    assert read(report_html(record, "m", profile=profile_of(record)))[1]["note"] == ""
+    told = read(report_html(record, "m", profile=Profile(record, (turns,), profile_of(record).rtask_us)))[1]["note"]
+    assert told.startswith("In the measured run the vEUs took turns")
 
 
 def test_names_cannot_leave_the_data():

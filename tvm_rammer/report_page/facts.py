@@ -69,6 +69,13 @@ def _busy(programs: Sequence[RProgram], timelines: Sequence[Timeline]) -> float:
     return sum(t.utilisation * t.makespan_us * len(p.lanes) for p, t in pairs) / area_us if area_us else 0.0
 
 
+def took_turns(measured: Sequence[Timeline]) -> bool:
+    """Whether of several vEUs hardly ever two were busy at the same time."""
+    busy_us = sum(s.end_us - s.start_us for t in measured for s in t.spans if s.kind == "run")
+    together_us = sum(t.makespan_us for t in measured)
+    return any(len(t.wait_us) > 1 for t in measured) and busy_us <= 1.02 * together_us
+
+
 @dataclass(slots=True)
 class _Use:
     """What one kernel is used for, over all rPrograms."""

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 from ..compilation.record import Compilation
 from ..runtime.report import report
 from ..wavefront import CostModel, simulate
-from .facts import MOST_KERNELS, MOST_STOCK_CALLS, contender_rows, header, kernel_rows, stock_rows
+from .facts import MOST_KERNELS, MOST_STOCK_CALLS, contender_rows, header, kernel_rows, stock_rows, took_turns
 from .lanes import MOST_BOXES, Names, lanes_of, shortened
 
 if TYPE_CHECKING:
     from ..runtime.profiler import Profile
 
 _FOLDER = pathlib.Path(__file__).parent
+_TURNS = (
+    "In the measured run the vEUs took turns: no two of them were busy at the same time, as where other processes hold "
+    "the other cores. Measure on a quiet machine."
+)
 _SCRIPTS = ("colours.js", "model.js", "lanes.js", "tables.js", "main.js")
 
 
@@ -50,7 +54,7 @@ def report_html(
     """
     data = page_data(record, profile=profile) | {
         "model": shortened(model),
-        "note": note,
+        "note": " ".join(filter(None, (note, _TURNS if profile and took_turns(profile.timelines) else ""))),
         "contenders": None if comparison is None else contender_rows(comparison),
     }
     page = string.Template(_read("page.html"))
