@@ -5,10 +5,12 @@ import json
 import pathlib
 import re
 import tomllib
+from dataclasses import replace
 
 import pytest
 
 import tvm_rammer.errors
+from tvm_rammer.ir import Buffer, Place
 from tvm_rammer.report_page import report_html
 from tvm_rammer.report_page.lanes import JOINED, RUN, WAIT
 from tvm_rammer.report_page.page import embedded, page_data
@@ -104,6 +106,16 @@ def test_kernels_have_planned_and_measured_times_and_a_bound():
         assert row["bound_us"] == pytest.approx(row["planned_us"])
     assert sum(row["share"] for row in rows) == pytest.approx(1)
     assert [row["measured_us"] for row in page_data(record)["kernels"]] == [None] * 3
+
+
+def test_what_lies_within_another_buffer_has_a_bound():
+    program = handed_over(["a", "b"])
+    graph = program.graph
+    owner = Buffer("both", (8,), "float32", "intermediate")
+    view = replace(graph.buffers[1], kind="view", place=Place(len(graph.buffers), 16))
+    buffers = (graph.buffers[0], view, *graph.buffers[2:], owner)
+    record = record_of(replace(program, graph=replace(graph, buffers=buffers)))
+    assert [row["bound_us"] for row in page_data(record)["kernels"]] == [4, 2]
 
 
 def test_what_was_left_to_stock_tvm_is_counted_by_reason():

@@ -50,7 +50,7 @@ function duration(us) {
   return us >= 10000 ? [grouped(us / 1000, us >= 100000 ? 0 : 1), "ms"] : [micros(us), "µs"];
 }
 
-const plural = (count, word) => grouped(count, 0) + " " + word + (count === 1 ? "" : "s");
+const plural = (count, one, many = one + "s") => grouped(count, 0) + " " + (count === 1 ? one : many);
 const percent = (part) => {
   const digits = part > 0 && part < 0.0995 ? (part < 0.00095 ? 2 : 1) : 0;
   return grouped(100 * part, digits) + " %";

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..compilation.record import Compilation
-from ..ir import RGraph, RKernel, RProgram
+from ..ir import Buffer, BufferKind, RGraph, RKernel, RProgram
 from ..version import VERSION
 from ..wavefront import Timeline, lower_bound
 from ..wavefront.show.boxes import operator_colour
@@ -45,6 +45,7 @@ def header(
         "busy": _busy(record.programs, measured or planned),
         "operators": facts["operators"],
         "roperators": facts["roperators"],
+        "views": facts["views"],
         "rtasks": facts["rtasks"],
         "waits": facts["waits"],
         "launches": facts["launches"],
@@ -149,18 +150,16 @@ def _bound_us(graph: RGraph, operator: int, record: Compilation, veus: int) -> f
     """vEU time that an operator takes at least, alone on the device."""
     op = graph.operators[operator]
     touched = list(dict.fromkeys((*op.inputs, *op.outputs)))
-    position = {b: n for n, b in enumerate(touched)}
-    buffers = [replace(graph.buffers[b], kind="output" if b in op.outputs else _read_kind(graph, b)) for b in touched]
-    renumbered = replace(
-        op, inputs=tuple(position[b] for b in op.inputs), outputs=tuple(position[b] for b in op.outputs)
-    )
-    alone = RGraph(graph.name, tuple(buffers), (renumbered,))
+    buffers = tuple(_own_buffer(graph.buffers[b], b in op.outputs) for b in touched)
+    alone = RGraph(graph.name, buffers, (op.renumbered({b: n for n, b in enumerate(touched)}),))
     found = lower_bound(alone, record.kernels, record.device, veus=veus)
     return veus * max(found.area_us, found.bandwidth_us)
 
 
-def _read_kind(graph: RGraph, buffer: int) -> Any:
-    return "constant" if graph.buffers[buffer].kind == "constant" else "input"
+def _own_buffer(buffer: Buffer, written: bool) -> Buffer:
+    """A buffer as an operator has it that is alone: a part of another one, too, has memory of its own."""
+    kind: BufferKind = "output" if written else "constant" if buffer.kind == "constant" else "input"
+    return replace(buffer, kind=kind, place=None)
 
 
 def stock_rows(record: Compilation) -> list[list[Any]]:

@@ -15,9 +15,14 @@ function showFacts(data) {
   add("Predicted", duration(f.planned_us), ratio || plural(f.programs, "rProgram"));
   add("Lower bound", duration(f.bound_us), "of every plan of these kernels");
   add("vEUs", [grouped(f.veus, 0), ""], percent(f.busy) + " busy" + (f.measured_us === null ? ", predicted" : ""));
-  add("rOperators", [grouped(f.roperators, 0), ""], f.operators ? plural(f.operators, "operator") + " before fusion" : "operators after fusion");
+  add("rOperators", [grouped(f.roperators, 0), ""], operatorsAside(f));
   add("rTasks", [grouped(f.rtasks, 0), ""], plural(f.waits, "wait") + " between them");
   add("Launches", [grouped(f.launches, 0), ""], "operator by operator: " + grouped(f.stock_launches, 0));
+}
+
+function operatorsAside(f) {
+  if (f.views) return plural(f.views, "copy", "copies") + " left out: their data is made in place";
+  return f.operators ? plural(f.operators, "operator") + " before fusion" : "operators after fusion";
 }
 
 /* A table from columns { title, key, text, cell, first }; a click on a title sorts by it. */
