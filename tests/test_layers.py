@@ -22,6 +22,7 @@ TOP = {
     "driver",
     "gpu_bundle",
     "onnx_backend",
+    "report_page",
     "runtime",
     "saving",
     "session",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from tvm_rammer.ir import RProgram, Run, Signal, Wait
-from tvm_rammer.wavefront import CostModel, PathStep, critical_path, simulate
+from tvm_rammer.wavefront import CostModel, PathStep, critical_path, measured_timeline, simulate
 
 from ..graphs import BRANCHES, FREE, SYNC_COSTS, plan, random_plans
 from .test_simulate import program_of
@@ -76,3 +76,14 @@ def test_signals_without_a_price_do_not_send_it_in_circles() -> None:
 
 def test_a_program_that_does_nothing_has_no_path() -> None:
     assert critical_path(program_of((), num_events=0), FREE) == ()
+
+
+def test_a_wait_that_began_after_its_signal_is_a_step_of_its_own_lane_however_long_it_was() -> None:
+    """So in a measured run, where a thread may lose its processor in the middle of a wait."""
+    program = program_of((Run(0, 0, 1), Signal(0)), (Run(0, 1, 3), Wait(0, 1), Run(1, 0, 2)))
+    timeline = measured_timeline(program, [0.0, 0.0], [[2.0, 2.0], [6.0, 9.0, 13.0]])
+    assert critical_path(program, SYNC_COSTS, timeline) == (
+        PathStep(1, 0, 0.0, 6.0, "run"),
+        PathStep(1, 1, 6.0, 9.0, "wait"),
+        PathStep(1, 1, 9.0, 13.0, "run"),
+    )

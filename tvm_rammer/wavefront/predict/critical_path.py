@@ -86,14 +86,15 @@ class Cause:
 
 
 class Causes:
-    """Tells which signal each wait of a simulated program really waited for.
+    """Tells which signal each wait of a program really waited for.
 
     Parameters
     ----------
     program : RProgram
     cost : CostModel
     timeline : Timeline
-        `simulate(program, cost)`.
+        `simulate(program, cost)`, or a measured run: there a wait may take longer than `cost` says although its event
+        was complete, as where its thread did not run.
     """
 
     def __init__(self, program: RProgram, cost: CostModel, timeline: Timeline) -> None:
@@ -108,10 +109,11 @@ class Causes:
         wait = self._program.lanes[span.lane][span.instruction]
         if not isinstance(wait, Wait) or wait.arrivals < 1:
             return None
-        if not self._program.is_barrier(wait.event) and span.end_us <= span.start_us + self._cost.wait_us:
-            return None
         given = self._timeline.signals[wait.event]
         time_us, lane = given[wait.arrivals - 1]
+        passed = time_us + self._cost.signal_us <= span.start_us + self._cost.wait_us
+        if passed and not self._program.is_barrier(wait.event):
+            return None
         nth = sum(by == lane for _, by in given[: wait.arrivals - 1])
         return Cause(lane, self._given_at[wait.event, lane][nth], time_us)
 
