@@ -1,0 +1,111 @@
+"""Operators of ATen whose converters in TVM's frontend pass over an argument or compute in another type."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm import relax
+
+Convert = Callable[[Any], relax.Expr]
+"""From an FX node to its value, as TVM's frontend has them."""
+
+
+def own_converters(importer: Any) -> dict[str, Convert]:
+    """The converters, each by the name of an operator and its overload.
+
+    Parameters
+    ----------
+    importer : BaseFXGraphImporter
+        Has the values of earlier nodes (`env`) and the `block_builder`.
+    """
+    emit = Emitter(importer)
+    found: dict[str, Convert] = {}
+    for name, op in _ARITHMETIC.items():
+        for overload in ("Tensor", "Scalar"):
+            found[f"{name}.{overload}"] = emit.binary(op, divides=name == "div")
+    for name, op in _COMPARISONS.items():
+        for overload in ("Tensor", "Scalar"):
+            found[f"{name}.{overload}"] = emit.binary(op, compares=True)
+    for name in ("mm.default", "bmm.default", "matmul.default"):
+        found[name] = emit.product
+    for name in ("addmm.default", "baddbmm.default"):
+        found[name] = emit.sum_and_product
+    return found
+
+
+_ARITHMETIC = {"add": relax.op.add, "sub": relax.op.subtract, "mul": relax.op.multiply, "div": relax.op.divide}
+_COMPARISONS = {
+    "eq": relax.op.equal,
+    "ne": relax.op.not_equal,
+    "lt": relax.op.less,
+    "le": relax.op.less_equal,
+    "gt": relax.op.greater,
+    "ge": relax.op.greater_equal,
+}
+
+
+class Emitter:
+    """Makes the converters of one import.
+
+    Parameters
+    ----------
+    importer : BaseFXGraphImporter
+    """
+
+    def __init__(self, importer: Any) -> None:
+        self._importer = importer
+
+    def binary(self, op: Any, *, divides: bool = False, compares: bool = False) -> Convert:
+        """Arithmetic in the type that PyTorch's promotion rules give, with the factor `alpha` of the second operand."""
+
+        def convert(node: Any) -> relax.Expr:
+            import torch
+
+            lhs, rhs = (_example(arg) for arg in node.args[:2])
+            promoted = torch.result_type(lhs, rhs)
+            if divides and not promoted.is_floating_point:
+                promoted = torch.get_default_dtype()
+            dtype = str(promoted).removeprefix("torch.")
+            left, right = (self._operand(arg, dtype) for arg in node.args[:2])
+            alpha = node.kwargs.get("alpha", 1)
+            if alpha != 1:
+                right = self._emit(relax.op.multiply(right, relax.const(alpha, dtype)))
+            if dtype == "bool" and not compares:
+                raise ValueError("arithmetic of truth values")
+            return self._emit(op(left, right))
+
+        return convert
+
+    def product(self, node: Any) -> relax.Expr:
+        """Matrix products, in the type of the operands."""
+        return self._emit(relax.op.matmul(self._value(node.args[0]), self._value(node.args[1])))
+
+    def sum_and_product(self, node: Any) -> relax.Expr:
+        """`beta * c + alpha * (a @ b)`."""
+        addend, a, b = (self._value(arg) for arg in node.args[:3])
+        result = self._scaled(self._emit(relax.op.matmul(a, b)), node.kwargs.get("alpha", 1))
+        beta = node.kwargs.get("beta", 1)
+        if beta == 0:  # then NaN of `c` is not to be seen
+            return result
+        return self._emit(relax.op.add(result, self._scaled(addend, beta)))
+
+    def _scaled(self, value: relax.Expr, factor: float) -> relax.Expr:
+        if factor == 1:
+            return value
+        return self._emit(relax.op.multiply(value, relax.const(factor, str(value.ty.dtype))))
+
+    def _operand(self, arg: Any, dtype: str) -> relax.Expr:
+        value = self._value(arg)
+        if not isinstance(value, relax.Expr):
+            return relax.const(value, dtype)
+        return value if str(value.ty.dtype) == dtype else self._emit(relax.op.astype(value, dtype))
+
+    def _value(self, arg: Any) -> Any:
+        return self._importer._retrieve_args(arg)
+
+    def _emit(self, expr: relax.Expr) -> relax.Expr:
+        return self._importer.block_builder.emit(expr)
+
+
+def _example(arg: Any) -> Any:
+    """What PyTorch knows of an argument: a tensor without data, or a number."""
+    return arg.meta["val"] if hasattr(arg, "meta") else arg

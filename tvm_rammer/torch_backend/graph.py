@@ -1,0 +1,143 @@
+"""A graph of Dynamo, compiled for each set of shapes with which it is called."""
+
+import threading
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._functorch.aot_autograd import aot_module_simplified
+from torch._guards import TracingContext, tracing
+from torch._subclasses import FakeTensorMode
+
+from ..errors import last_line
+from ..relay_passes.aten.decompose import decompositions, unrolled_layers
+from ..runtime.module import RammerModule
+from .core import Core
+from .refusals import RefusedError, refuse_graph, refuse_here, warn_of
+
+if TYPE_CHECKING:
+    from .backend import Settings
+
+MOST_SHAPES = 8
+"""Sets of shapes that a graph of open shapes is kept compiled for: those that came last."""
+
+_TRACING = threading.RLock()
+"""Tracing changes settings of the whole process."""
+
+_GRAPHS: "weakref.WeakSet[CompiledGraph]" = weakref.WeakSet()
+
+
+class CompiledGraph:
+    """A graph of Dynamo as a function; what cannot be compiled runs in PyTorch, after one warning.
+
+    Nothing is compiled before the first call. A graph of open shapes is compiled for each set of shapes that comes.
+
+    Parameters
+    ----------
+    graph_module : torch.fx.GraphModule
+    example_inputs : sequence
+    settings : Settings
+    """
+
+    def __init__(
+        self, graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], settings: "Settings"
+    ) -> None:
+        self._graph_module, self._settings = graph_module, settings
+        self._weights = _static_inputs(graph_module)
+        self._open = any(_is_symbolic(value) for value in example_inputs)
+        self._traced: OrderedDict[tuple[object, ...], Callable[..., Any]] = OrderedDict()
+        self._cores: dict[tuple[object, ...], Core] = {}
+        self.refusals: list[str] = []
+        _GRAPHS.add(self)
+
+    @property
+    def modules(self) -> tuple[RammerModule, ...]:
+        """What was compiled, one module for each set of shapes; none where the graph runs in PyTorch."""
+        return tuple(core.module for core in list(self._cores.values()) if core.module is not None)
+
+    def __call__(self, *args: Any) -> Any:
+        key = _key(args) if self._open else ()
+        run = self._traced.get(key)
+        if run is None:
+            with _TRACING:
+                run = self._traced.get(key) or self._trace(key, args)
+        try:
+            return run(*args)
+        except RefusedError as reason:  # nothing has been written yet
+            return self._leave(key, reason)(*args)
+
+    def _trace(self, key: tuple[object, ...], args: Sequence[Any]) -> Callable[..., Any]:
+        """The graph without views, mutations and Python: that is done around what is compiled, by PyTorch."""
+        weights = [args[number] for number in self._weights] if self._settings.freeze else []
+        if self._settings.freeze:
+            weights += [*self._graph_module.parameters(), *self._graph_module.buffers()]
+
+        def compile_core(graph_module: torch.fx.GraphModule, _: Sequence[Any]) -> Core:
+            context = TracingContext.try_get()
+            known = context.fw_metadata if context is not None else None
+            mutated = frozenset(known.mutated_inp_runtime_indices) if known is not None else frozenset()
+            self._cores[key] = Core(graph_module, weights, mutated, self._settings)
+            return self._cores[key]
+
+        def refuse_training(*_: Any) -> Any:
+            raise RefusedError("gradients are recorded, as in training; call it under torch.no_grad()")
+
+        try:
+            refuse_here(args)
+            refuse_graph(self._graph_module)
+            with unrolled_layers(), tracing(TracingContext(FakeTensorMode())), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch's own
+                run: Callable[..., Any] = aot_module_simplified(
+                    self._graph_module, args, refuse_training, inference_compiler=compile_core,
+                    decompositions=decompositions(),
+                )  # fmt: skip
+        except RefusedError as reason:
+            return self._leave(key, reason)
+        except Exception as error:
+            return self._leave(key, RefusedError(f"PyTorch cannot trace it with these inputs: {last_line(error)}"))
+        self._keep(key, run)
+        return run
+
+    def _leave(self, key: tuple[object, ...], reason: RefusedError) -> Callable[..., Any]:
+        """Leave a set of shapes to PyTorch, and say so the first time."""
+        self._cores.pop(key, None)
+        self._keep(key, self._graph_module)
+        self.refusals.append(str(reason))
+        if len(self.refusals) == 1:
+            warn_of(str(reason))
+        return self._graph_module
+
+    def _keep(self, key: tuple[object, ...], run: Callable[..., Any]) -> None:
+        with _TRACING:
+            self._traced[key] = run
+            if len(self._traced) > MOST_SHAPES:
+                oldest, _ = self._traced.popitem(last=False)
+                self._cores.pop(oldest, None)
+
+
+def compiled_graphs() -> tuple[CompiledGraph, ...]:
+    """The graphs that PyTorch holds now: their modules explain themselves, their refusals say what was not compiled."""
+    return tuple(_GRAPHS)
+
+
+def _static_inputs(graph_module: torch.fx.GraphModule) -> list[int]:
+    """Which inputs are parameters and buffers: Dynamo marks them."""
+    inputs = graph_module.graph.find_nodes(op="placeholder")
+    return [
+        number
+        for number, node in enumerate(inputs)
+        if "_dynamo_static_input_type" in (node.meta.get("tensor_dict") or {})
+    ]
+
+
+def _is_symbolic(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return any(not isinstance(size, int) for size in (*value.shape, *value.stride()))
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def _key(args: Sequence[Any]) -> tuple[object, ...]:
+    return tuple((tuple(a.shape), a.stride(), a.dtype) if isinstance(a, torch.Tensor) else (type(a), a) for a in args)
