@@ -13,7 +13,7 @@ from torch._guards import TracingContext, tracing
 from torch._subclasses import FakeTensorMode
 
 from ..errors import last_line
-from ..relay_passes.aten.decompose import decompositions, unrolled_layers
+from ..relay_passes.aten.decompose import decompositions, simple_tracing
 from ..runtime.module import RammerModule
 from .core import Core
 from .refusals import RefusedError, refuse_graph, refuse_here, warn_of
@@ -88,7 +88,7 @@ class CompiledGraph:
         try:
             refuse_here(args)
             refuse_graph(self._graph_module)
-            with unrolled_layers(), tracing(TracingContext(FakeTensorMode())), warnings.catch_warnings():
+            with simple_tracing(), tracing(TracingContext(FakeTensorMode())), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch's own
                 run: Callable[..., Any] = aot_module_simplified(
                     self._graph_module, args, refuse_training, inference_compiler=compile_core,

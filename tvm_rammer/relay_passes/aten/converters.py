@@ -1,4 +1,4 @@
-"""Operators of ATen whose converters in TVM's frontend pass over an argument or compute in another type."""
+"""Operators of ATen that TVM's frontend lacks, or whose converters pass over an argument or compute in another type."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,9 +29,15 @@ def own_converters(importer: Any) -> dict[str, Convert]:
         found[name] = emit.product
     for name in ("addmm.default", "baddbmm.default"):
         found[name] = emit.sum_and_product
+    found["div.Tensor_mode"] = emit.binary(relax.op.floor_divide, rounds="floor")
+    found["clamp.default"] = emit.clamp
+    found["any.default"] = emit.any
+    for name, op in _REDUCTIONS.items():
+        found[name] = emit.reduction(op)
     return found
 
 
+_REDUCTIONS = {"amax.default": relax.op.max, "amin.default": relax.op.min}
 _ARITHMETIC = {"add": relax.op.add, "sub": relax.op.subtract, "mul": relax.op.multiply, "div": relax.op.divide}
 _COMPARISONS = {
     "eq": relax.op.equal,
@@ -54,12 +60,14 @@ class Emitter:
     def __init__(self, importer: Any) -> None:
         self._importer = importer
 
-    def binary(self, op: Any, *, divides: bool = False, compares: bool = False) -> Convert:
+    def binary(self, op: Any, *, divides: bool = False, compares: bool = False, rounds: str | None = None) -> Convert:
         """Arithmetic in the type that PyTorch's promotion rules give, with the factor `alpha` of the second operand."""
 
         def convert(node: Any) -> relax.Expr:
             import torch
 
+            if (mode := node.kwargs.get("rounding_mode")) != rounds:
+                raise ValueError(f"the rounding mode {mode!r}")
             lhs, rhs = (_example(arg) for arg in node.args[:2])
             promoted = torch.result_type(lhs, rhs)
             if divides and not promoted.is_floating_point:
@@ -74,6 +82,31 @@ class Emitter:
             return self._emit(op(left, right))
 
         return convert
+
+    def reduction(self, op: Any) -> Convert:
+        """A reduction over a list of axes; all of them where there are none."""
+
+        def convert(node: Any) -> relax.Expr:
+            axes, keep = (*node.args[1:], *([], False)[len(node.args) - 1 :])
+            return self._emit(op(self._value(node.args[0]), list(axes) or None, keep))
+
+        return convert
+
+    def clamp(self, node: Any) -> relax.Expr:
+        """Between two numbers, of which one may be missing."""
+        low, high = (*node.args[1:], None, None)[:2]
+        low, high = node.kwargs.get("min", low), node.kwargs.get("max", high)
+        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        value = self._operand(node.args[0], dtype)
+        if low is not None:
+            value = self._emit(relax.op.maximum(value, relax.const(low, dtype)))
+        return value if high is None else self._emit(relax.op.minimum(value, relax.const(high, dtype)))
+
+    def any(self, node: Any) -> relax.Expr:
+        """Whether an element is not zero."""
+        value = self._emit(relax.op.astype(self._value(node.args[0]), "bool"))
+        count = self._emit(relax.op.max(self._emit(relax.op.astype(value, "int32"))))
+        return self._emit(relax.op.astype(count, "bool"))
 
     def product(self, node: Any) -> relax.Expr:
         """Matrix products, in the type of the operands."""

@@ -13,7 +13,7 @@ from tvm.relax.frontend.torch.exported_program_translator import ExportedProgram
 from ...errors import ModelError, RammerError, UnsupportedOperatorError, first_line, last_line
 from ..bindings import dtype_of, static_shape
 from .converters import own_converters
-from .decompose import decompositions, unrolled_layers
+from .decompose import decompositions, simple_tracing
 
 DTYPES = frozenset(["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"])
 """Element types of PyTorch in which this compiler computes as PyTorch does."""
@@ -37,7 +37,7 @@ def import_program(program: Any) -> tvm.IRModule:
         The frontend fails otherwise: a program of another torch.
     """
     try:
-        with warnings.catch_warnings(), unrolled_layers():
+        with warnings.catch_warnings(), simple_tracing():
             warnings.simplefilter("ignore")  # PyTorch's own
             core = program.run_decompositions(decompositions())
             return _Importer().from_exported_program(core, False, True, False, None)
@@ -113,13 +113,13 @@ class _Importer(ExportedProgramImporter):  # type: ignore[misc]  # TVM has no ty
             value = node.meta["val"]
             params[node.name] = relax.Var(node.name, relax.TensorType(list(value.shape), _dtype(node, value)))
         with self.block_builder.function("main", list(params.values())):
-            with self.block_builder.dataflow():
-                try:
+            try:
+                with self.block_builder.dataflow():
                     results = self._translate_fx_graph(graph_module, nodes, params)
-                except RammerError:
-                    self.block_builder._end_block()  # else TVM complains of it on standard error
-                    raise
-                output = self.block_builder.emit_output(relax.Tuple(list(results)))
+                    output = self.block_builder.emit_output(relax.Tuple(list(results)))
+            except Exception:
+                self.block_builder._end_block()  # else TVM complains of it on standard error
+                raise
             self.block_builder.emit_func_output(output)
         return self.block_builder.get()
 
