@@ -26,6 +26,7 @@ TOP = {
     "saving",
     "session",
     "startup",
+    "torch_backend",
     "tuning",
     "__main__",
 }

@@ -5,7 +5,7 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
-from ..errors import ModelError, ShapeError
+from ..errors import ModelError, ShapeError, first_line
 from .onnx.shapes import Shapes, check_given, remedy
 
 
@@ -58,8 +58,12 @@ def import_torch(program: Any, shapes: Shapes | None = None) -> tvm.IRModule:
     ShapeError
         As `static_relax`.
     """
-    from .aten.importer import import_program
-
+    try:
+        from .aten.importer import import_program
+    except ImportError as error:
+        raise ModelError(
+            f"TVM's torch frontend cannot import the program: {first_line(error)}; pip install torch==2.13.0"
+        ) from error
     return static_relax(import_program(program), shapes)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tvm_ffi
 
 from ..device import why_not_here
 from ..errors import INDEX_MARK, ModelError, TargetError, ToolError
@@ -16,7 +15,7 @@ from ..saving.file import Facts, copy_library, copy_saved, write_saved
 from ..saving.link import link_library
 from .contexts import Context, ContextPool
 from .explore import Exploration, Plan
-from .tensors import TensorSpec, check_input, to_numpy, to_tensor
+from .tensors import TensorSpec, check_input, is_on_cpu, to_numpy, to_tensor
 from .tvm_runtime import tell_workers
 
 if TYPE_CHECKING:
@@ -129,9 +128,10 @@ class RammerModule:
 
             use_workers()
         by_numpy = all(isinstance(value, np.ndarray) for value in given)
+        tensors: Sequence[Any]
         if by_numpy and self._stageable:
             tensors = context.stage(given)
-        elif self._on_cpu and all(isinstance(value, tvm_ffi.Tensor) for value in given):
+        elif self._on_cpu and all(map(is_on_cpu, given)):
             for value, spec in zip(given, self.inputs, strict=True):
                 check_input(value, spec)
             tensors = given

@@ -7,7 +7,7 @@
 PyTorch finds the name by the entry point of the installed package; in a source tree `import tvm_rammer.torch_backend`
 makes it known. A graph takes this way:
 
-    backend     the function that PyTorch calls, and its options
+    backend     the function that PyTorch calls, and its options (settings)
     graph       a graph of Dynamo: traced once for each set of shapes; what is refused runs in PyTorch (refusals)
     core        what the tracing leaves, a functional graph of ATen operators: imported, compiled, checked, called
     weights     which constants were built in, and whether the user has changed them since

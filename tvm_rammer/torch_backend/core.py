@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -12,11 +12,9 @@ from ..errors import ModelError, RammerError
 from ..relay_passes.aten.importer import import_graph, is_read
 from ..runtime.module import RammerModule
 from .refusals import RefusedError
+from .settings import Settings
 from .tensors import difference, to_torch, to_tvm
 from .weights import FrozenWeights
-
-if TYPE_CHECKING:
-    from .backend import Settings
 
 FREEZES = 2
 """How often parameters are built in anew after they changed, before they become inputs."""
@@ -65,7 +63,7 @@ class Core:
         graph_module: torch.fx.GraphModule,
         weights: Sequence[torch.Tensor],
         mutated: Collection[int],
-        settings: "Settings",
+        settings: Settings,
     ) -> None:
         self._graph_module, self._settings = graph_module, settings
         self._placeholders = graph_module.graph.find_nodes(op="placeholder")

@@ -3,9 +3,8 @@
 import threading
 import warnings
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._functorch.aot_autograd import aot_module_simplified
@@ -17,12 +16,10 @@ from ..relay_passes.aten.decompose import decompositions, simple_tracing
 from ..runtime.module import RammerModule
 from .core import Core
 from .refusals import RefusedError, refuse_graph, refuse_here, warn_of
-
-if TYPE_CHECKING:
-    from .backend import Settings
+from .settings import Settings
 
 MOST_SHAPES = 8
-"""Sets of shapes that a graph of open shapes is kept compiled for: those that came last."""
+"""Sets of shapes for which a graph of open shapes is compiled: those that come first."""
 
 _TRACING = threading.RLock()
 """Tracing changes settings of the whole process."""
@@ -42,15 +39,15 @@ class CompiledGraph:
     settings : Settings
     """
 
-    def __init__(
-        self, graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], settings: "Settings"
-    ) -> None:
+    def __init__(self, graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any], settings: Settings) -> None:
         self._graph_module, self._settings = graph_module, settings
+        self._as_it_is: Callable[..., Any] = graph_module
         self._weights = _static_inputs(graph_module)
         self._open = any(_is_symbolic(value) for value in example_inputs)
-        self._traced: OrderedDict[tuple[object, ...], Callable[..., Any]] = OrderedDict()
+        self._traced: dict[tuple[object, ...], Callable[..., Any]] = {}
         self._cores: dict[tuple[object, ...], Core] = {}
         self.refusals: list[str] = []
+        """Why sets of shapes run in PyTorch."""
         _GRAPHS.add(self)
 
     @property
@@ -71,6 +68,10 @@ class CompiledGraph:
 
     def _trace(self, key: tuple[object, ...], args: Sequence[Any]) -> Callable[..., Any]:
         """The graph without views, mutations and Python: that is done around what is compiled, by PyTorch."""
+        if len(self._traced) == MOST_SHAPES:
+            return self._refused(
+                RefusedError(f"it is compiled for {MOST_SHAPES} sets of shapes, and there come others")
+            )
         weights = [args[number] for number in self._weights] if self._settings.freeze else []
         if self._settings.freeze:
             weights += [*self._graph_module.parameters(), *self._graph_module.buffers()]
@@ -98,24 +99,22 @@ class CompiledGraph:
             return self._leave(key, reason)
         except Exception as error:
             return self._leave(key, RefusedError(f"PyTorch cannot trace it with these inputs: {last_line(error)}"))
-        self._keep(key, run)
+        self._traced[key] = run
         return run
 
     def _leave(self, key: tuple[object, ...], reason: RefusedError) -> Callable[..., Any]:
-        """Leave a set of shapes to PyTorch, and say so the first time."""
+        """Leave a set of shapes to PyTorch."""
         self._cores.pop(key, None)
-        self._keep(key, self._graph_module)
-        self.refusals.append(str(reason))
-        if len(self.refusals) == 1:
-            warn_of(str(reason))
-        return self._graph_module
+        self._traced[key] = self._as_it_is
+        return self._refused(reason)
 
-    def _keep(self, key: tuple[object, ...], run: Callable[..., Any]) -> None:
-        with _TRACING:
-            self._traced[key] = run
-            if len(self._traced) > MOST_SHAPES:
-                oldest, _ = self._traced.popitem(last=False)
-                self._cores.pop(oldest, None)
+    def _refused(self, reason: RefusedError) -> Callable[..., Any]:
+        """The graph as PyTorch runs it; the first time the user hears of it."""
+        if not self.refusals:
+            warn_of(str(reason))
+        if str(reason) not in self.refusals:
+            self.refusals.append(str(reason))
+        return self._as_it_is
 
 
 def compiled_graphs() -> tuple[CompiledGraph, ...]:

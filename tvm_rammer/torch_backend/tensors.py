@@ -65,5 +65,6 @@ def difference(results: Sequence[Any], expected: Sequence[Any], tolerance: float
         finite = right[right.isfinite()]
         scale = float(finite.abs().max()) if finite.numel() else 0.0
         if not torch.allclose(result, right, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
-            return f"result {number} differs by {float((result - right).abs().max()):.2g}, where {scale:.2g} is the largest"
+            worst = float((result - right).abs().max())
+            return f"result {number} differs by {worst:.2g}, where {scale:.2g} is the largest"
     return ""

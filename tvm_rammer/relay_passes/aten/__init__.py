@@ -1,4 +1,4 @@
-"""PyTorch's graphs of ATen operators -> Relax, by TVM's frontend; where it errs or lacks an operator, by our converters.
+"""PyTorch's graphs of ATen operators -> Relax, by TVM's frontend, and by our converters where it errs.
 
     importer        a graph, or a torch.export program -> IRModule
     converters      operators that TVM's frontend misreads

@@ -70,7 +70,7 @@ def transformer_encoder_layer(
     mask: Any = None,
     mask_type: int | None = None,
 ) -> Any:
-    """`aten._transformer_encoder_layer_fwd` without a mask: attention and two linear layers, each with a sum and a norm.
+    """`aten._transformer_encoder_layer_fwd` without a mask: attention, then two linear layers, both with a norm.
 
     Parameters
     ----------

@@ -87,8 +87,9 @@ class Emitter:
         """A reduction over a list of axes; all of them where there are none."""
 
         def convert(node: Any) -> relax.Expr:
-            axes, keep = (*node.args[1:], *([], False)[len(node.args) - 1 :])
-            return self._emit(op(self._value(node.args[0]), list(axes) or None, keep))
+            axes = list(node.args[1]) if len(node.args) > 1 else node.kwargs.get("dim", [])
+            keep = node.args[2] if len(node.args) > 2 else node.kwargs.get("keepdim", False)
+            return self._emit(op(self._value(node.args[0]), axes or None, keep))
 
         return convert
 
