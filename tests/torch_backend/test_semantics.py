@@ -134,6 +134,24 @@ def test_an_index_outside_is_pytorchs_error():
         function(table, torch.tensor([9]))
 
 
+def test_inputs_that_begin_to_share_memory():
+    def function(a, b):
+        a.add_(1)
+        return a + b
+
+    made, memory = compiled(function), torch.zeros(5)
+    agree(made(torch.zeros(4), torch.zeros(4)), torch.ones(4))
+    agree(made(memory[:4], memory[1:]), torch.tensor([2.0, 2.0, 2.0, 1.0]))
+    agree(memory, torch.tensor([1.0, 1.0, 1.0, 1.0, 0.0]))
+
+
+def test_a_call_in_inference_mode():
+    model = torch.nn.Linear(4, 3)
+    with torch.inference_mode():
+        _same_as_eager(model, torch.randn(2, 4))
+        _same_as_eager(torch.nn.Linear(4, 3), torch.randn(2, 4))
+
+
 def test_many_threads_call_one_function():
     model = torch.nn.Linear(8, 4)
     function, wrong = compiled(model), []

@@ -46,6 +46,7 @@ class CompiledGraph:
         self._open = any(_is_symbolic(value) for value in example_inputs)
         self._traced: dict[tuple[object, ...], Callable[..., Any]] = {}
         self._cores: dict[tuple[object, ...], Core] = {}
+        self._shared: dict[tuple[object, ...], object] = {}
         self.refusals: list[str] = []
         """Why sets of shapes run in PyTorch."""
         _GRAPHS.add(self)
@@ -61,6 +62,8 @@ class CompiledGraph:
         if run is None:
             with _TRACING:
                 run = self._traced.get(key) or self._trace(key, args)
+        if key in self._shared and _sharing(args) != self._shared[key]:
+            return self._as_it_is(*args)
         try:
             return run(*args)
         except RefusedError as reason:  # nothing has been written yet
@@ -80,6 +83,8 @@ class CompiledGraph:
             context = TracingContext.try_get()
             known = context.fw_metadata if context is not None else None
             mutated = frozenset(known.mutated_inp_runtime_indices) if known is not None else frozenset()
+            if mutated:  # what is traced holds for inputs that share memory as these do
+                self._shared[key] = _sharing(args)
             self._cores[key] = Core(graph_module, weights, mutated, self._settings)
             return self._cores[key]
 
@@ -136,6 +141,15 @@ def _is_symbolic(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return any(not isinstance(size, int) for size in (*value.shape, *value.stride()))
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def _sharing(args: Sequence[Any]) -> object:
+    """Which tensors are in the same memory, and where in it."""
+    places: dict[int, list[tuple[int, int]]] = {}
+    for number, arg in enumerate(args):
+        if isinstance(arg, torch.Tensor) and arg.numel():
+            places.setdefault(arg.untyped_storage().data_ptr(), []).append((number, arg.storage_offset()))
+    return [place for place in places.values() if len(place) > 1]
 
 
 def _key(args: Sequence[Any]) -> tuple[object, ...]:

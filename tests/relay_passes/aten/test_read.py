@@ -25,3 +25,10 @@ def test_pytorch_is_missing(program_file):
 def test_the_command_line_says_so(program_file, capsys):
     assert main(["explain", str(program_file)]) != 0
     assert "PyTorch is not installed" in capsys.readouterr().err
+
+
+def test_other_engines_read_no_program():
+    from tvm_rammer.benchmark.bench import _source
+
+    with pytest.raises(tvm_rammer.ModelError, match="is no ONNX file"):
+        _source("model.pt2")
