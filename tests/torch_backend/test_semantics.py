@@ -86,6 +86,11 @@ OPERATORS = {
         ],
         torch.randn(1, 2, 3, 4),
     ),
+    "places that count from the end": (
+        lambda x, i: (x[:, -1], x[i], x[:, i], x[i, i], torch.index_put(x, (i, i), x[0, :2]), x[-3:, 1:-1]),
+        torch.randn(4, 6),
+        torch.tensor([-1, 2]),
+    ),
     "look-ups": (
         lambda x, i: (x[i], functional.embedding(i, x), x.gather(0, i[:, None]), x.argmax(1), x.sort(1).values),
         torch.randn(4, 6),

@@ -1,6 +1,6 @@
 """Operators of ATen that TVM's frontend lacks, or whose converters pass over an argument or compute in another type."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm import relax
@@ -9,13 +9,15 @@ Convert = Callable[[Any], relax.Expr]
 """From an FX node to its value, as TVM's frontend has them."""
 
 
-def own_converters(importer: Any) -> dict[str, Convert]:
+def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Convert]:
     """The converters, each by the name of an operator and its overload.
 
     Parameters
     ----------
     importer : BaseFXGraphImporter
         Has the values of earlier nodes (`env`) and the `block_builder`.
+    known : mapping of str to callable
+        TVM's converters.
     """
     emit = Emitter(importer)
     found: dict[str, Convert] = {}
@@ -32,6 +34,9 @@ def own_converters(importer: Any) -> dict[str, Convert]:
     found["div.Tensor_mode"] = emit.binary(relax.op.floor_divide, rounds="floor")
     found["clamp.default"] = emit.clamp
     found["any.default"] = emit.any
+    found["select.int"] = emit.select
+    for name in ("index.Tensor", "index_put.default"):
+        found[name] = emit.indexed(known[name])
     for name, op in _REDUCTIONS.items():
         found[name] = emit.reduction(op)
     return found
@@ -82,6 +87,36 @@ class Emitter:
             return self._emit(op(left, right))
 
         return convert
+
+    def select(self, node: Any) -> relax.Expr:
+        """One slice along an axis; negative numbers count from the end."""
+        value, axis, place = self._value(node.args[0]), node.args[1], node.args[2]
+        axis %= value.ty.ndim
+        place %= int(value.ty.shape[axis])
+        part = self._emit(relax.op.strided_slice(value, [axis], [place], [place + 1], assume_inbound=True))
+        return self._emit(relax.op.squeeze(part, [axis]))
+
+    def indexed(self, convert: Convert) -> Convert:
+        """TVM's converter, told of indices that count from the start only."""
+
+        def converted(node: Any) -> relax.Expr:
+            env, value = self._importer.env, self._value(node.args[0])
+            given = {index: env[index] for index in node.args[1] if index is not None}
+            for axis, index in enumerate(node.args[1]):
+                if index is not None and str(given[index].ty.dtype) != "bool":
+                    env[index] = self._from_the_start(given[index], int(value.ty.shape[axis]))
+            try:
+                return convert(node)
+            finally:
+                env.update(given)
+
+        return converted
+
+    def _from_the_start(self, index: relax.Expr, size: int) -> relax.Expr:
+        dtype = str(index.ty.dtype)
+        negative = self._emit(relax.op.less(index, relax.const(0, dtype)))
+        moved = self._emit(relax.op.add(index, relax.const(size, dtype)))
+        return self._emit(relax.op.where(negative, moved, index))
 
     def reduction(self, op: Any) -> Convert:
         """A reduction over a list of axes; all of them where there are none."""

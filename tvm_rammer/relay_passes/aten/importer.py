@@ -97,7 +97,7 @@ class _Importer(ExportedProgramImporter):  # type: ignore[misc]  # TVM has no ty
 
     def create_convert_map(self) -> dict[str, Any]:
         known = {name: convert for name, convert in super().create_convert_map().items() if name not in _MADE_UP}
-        return known | own_converters(self)
+        return known | own_converters(self, known)
 
     def import_graph(self, graph_module: Any, constants: Mapping[str, np.ndarray[Any, Any]]) -> tvm.IRModule:
         nodes = list(graph_module.graph.nodes)
