@@ -6,6 +6,17 @@ from typing import Any
 import pytest
 
 
+def one_in(n: int, cases: Iterable[Any]) -> list[Any]:
+    """All cases, for `pytest.mark.parametrize`: one in `n` is left to `--quick`, where all go the same ways.
+
+    Parameters
+    ----------
+    n : int
+    cases : iterable
+    """
+    return [pytest.param(case, marks=pytest.mark.slow) if i % n else case for i, case in enumerate(cases)]
+
+
 def slow_but(quick: Iterable[Hashable] | Callable[[Any], bool], cases: Iterable[Any]) -> list[Any]:
     """All cases, for `pytest.mark.parametrize`: those that are not among `quick` are marked as slow.
 

@@ -1,17 +1,15 @@
 """NaN, division by zero, shifts beyond the width: whatever the values are, the result is defined."""
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 import tvm
-from onnx import helper, numpy_helper
 from tvm import relax
 from tvm.script import tirx as T
 
 import tvm_rammer
 from tests.emulation.programs import plan, run_all
 from tests.functions import relax_module
+from tests.hostile import by_onnxruntime, model, results
 from tvm_rammer.define_arithmetic import define_arithmetic
 
 NAN = np.nan
@@ -20,28 +18,6 @@ VALUES = np.array(
 )
 OTHERS = np.roll(VALUES, 3)
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-
-
-def model(nodes, arrays, constants=(), opset=20):
-    """A model whose results are those of all its nodes; `nodes` are pairs of a call and its attributes."""
-    made = [helper.make_node(op, names, [f"y{i}"], **more) for i, (op, names, more) in enumerate(nodes)]
-    values = [
-        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in arrays.items()
-    ]
-    results = [onnx.ValueInfoProto(name=f"y{i}") for i in range(len(made))]
-    fixed = [numpy_helper.from_array(a, n) for n, a in dict(constants).items()]
-    graph = helper.make_graph(made, "hostile", values, results, fixed)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
-
-
-def results(proto, arrays):
-    got = tvm_rammer.compile(proto)(**arrays)
-    return [np.asarray(y) for y in (got if isinstance(got, tuple) else (got,))]
-
-
-def by_onnxruntime(proto, arrays):
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, arrays)
 
 
 ELEMENTWISE = [
@@ -206,3 +182,46 @@ def test_the_text_for_a_gpu_lets_nan_through():
     want = np.maximum(VALUES, 0) + np.minimum(np.maximum(VALUES, OTHERS), 2)
     (sums,) = (array for name, array in got.items() if name not in ("x0", "x1"))
     np.testing.assert_allclose(sums, want)
+
+
+def test_tests_of_numbers_beside_branches_compile():
+    """LLVM takes exponential time for a chain of tests for NaN, if it knows them as such, around branches."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def chain(x: T.Buffer((4, 1), "float32"), y: T.Buffer((3, 4), "float32")):
+        for i, j, k, n in T.grid(3, 4, 16, 1):
+            with T.sblock("most"):
+                a, b, c, d = T.axis.remap("SSRR", [i, j, k, n])
+                with T.init():
+                    y[a, b] = T.float32(-10000.0)
+                y[a, b] = T.max(
+                    y[a, b],
+                    T.Select(
+                        c % 2 == d,
+                        x[3 - b, d],
+                        T.min(T.if_then_else(b * 3 + c < 4, x[b * 3 + c, 0], T.float32(1.0)), x[b, 0]),
+                    ),
+                )
+
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4, 1), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            y = builder.emit_output(
+                relax.call_tir(builder.add_func(chain, "chain"), x, relax.TensorType((3, 4), "float32"))
+            )
+        builder.emit_func_output(y)
+    given = np.array([0.5, 4, -2, 3], "float32")
+    got = tvm_rammer.compile(builder.get())(given[:, None])
+    least = [[min(given[3 * b + c] if 3 * b + c < 4 else 1, given[b]) for c in range(1, 16, 2)] for b in range(4)]
+    want = np.array([max(given[3 - b], *least[b]) for b in range(4)], "float32")
+    np.testing.assert_array_equal(np.asarray(got), np.tile(want, (3, 1)))
+
+
+def test_a_number_becomes_one_of_bfloat16_though_it_is_used_as_float32():
+    """TVM computes bfloat16 in float32, where the two casts would cancel out."""
+    x = np.array([1.00390625, 1.01171875, 3.4028235e38, -3.4028235e38, np.inf, NAN, 1e-40, 1.0039063], "float32")
+    nodes = [("Cast", ["x"], {"to": 16}), ("Cast", ["y0"], {"to": 1})]
+    proto = model(nodes, {"x": x})
+    del proto.graph.output[0]
+    np.testing.assert_array_equal(results(proto, {"x": x}), by_onnxruntime(proto, {"x": x}))

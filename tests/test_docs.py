@@ -1,4 +1,4 @@
-"""The Python of README and docs runs, page by page."""
+"""The Python of README and docs runs, page by page; the tutorial is followed, and links lead somewhere."""
 
 import os
 import pathlib
@@ -12,11 +12,10 @@ from onnx import TensorProto, helper
 
 ROOT = pathlib.Path(__file__).parents[1]
 
-PAGES = [
-    path
-    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
-    if "```python" in path.read_text(encoding="utf-8") and path.name != "torch.md"  # tests/torch_backend has it
-]
+TEXTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "tuning_logs" / "README.md")
+TUTORIAL = ROOT / "docs" / "guides" / "tutorial.md"
+TORCH = ROOT / "docs" / "guides" / "torch.md"  # tests/torch_backend runs it
+PAGES = [path for path in TEXTS if path not in (TUTORIAL, TORCH) and "```python" in path.read_text(encoding="utf-8")]
 
 PREAMBLE = """
 import numpy as np
@@ -64,4 +63,30 @@ def test_the_python_of_a_page_runs(page, tmp_path):
 
 
 def test_all_pages_with_python_are_there():
-    assert {"README.md", "onnxruntime.md", "saving.md", "registering-kernels.md"} <= {page.name for page in PAGES}
+    assert {"README.md", "onnxruntime.md", "saving.md", "tvm.md", "registering-kernels.md"} <= {p.name for p in PAGES}
+
+
+@pytest.mark.slow
+def test_the_tutorial_can_be_followed_word_by_word(tmp_path):
+    steps = re.findall(
+        r"^```(python|console)\n(.*?)^```$", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    assert [kind for kind, _ in steps].count("console") >= 6
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT), "RAMMER_CACHE": str(tmp_path / "cache"),
+        "PATH": os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]),
+    }  # fmt: skip
+    for kind, text in steps:
+        command = [sys.executable, "-c", text] if kind == "python" else ["bash", "-e", "-c", text]
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=500, env=environment
+        )
+        assert done.returncode == 0, (text, done.stdout, done.stderr)
+    assert {"plan.svg", "logs", "shufflenet.rammer"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_links_to_files_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    assert [link for link in links if link and not (page.parent / link).exists()] == []

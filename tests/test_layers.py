@@ -107,7 +107,7 @@ def late():
 def test_the_base_imports_in_its_order_only() -> None:
     assert imports_of("errors") == set()
     assert imports_of("debug") <= {"errors"}
-    assert imports_of("ir") <= {"errors", "debug"}
+    assert imports_of("ir") <= {"ir", "errors", "debug"}
     assert imports_of("device") <= {"device", "errors", "debug", "ir"}
 
 

@@ -75,7 +75,7 @@ def test_given_shapes_are_compiled_at_once():
 
 def test_a_saved_model_is_opened(session, tmp_path):
     path = session.modules[0].save(tmp_path / "model.rammer")
-    for where in (path, str(path)):
+    for where in (path, str(path), session.modules[0].save(tmp_path / "model.so")):
         got = InferenceSession(where).run(None, feed())
         np.testing.assert_array_equal(got[0], session.run(None, feed())[0])
     with pytest.raises(ModelError, match="compiled already"):

@@ -7,6 +7,7 @@ code generator.
     !=          true of NaN
     /, %        of integers by 0: 0; the least integer by -1: itself, with the remainder 0
     <<, >>      by as many bits as there are, by more, or by fewer than none: nothing is left but copies of the sign
+    bfloat16    on a CPU, a number is rounded where it becomes one: TVM computes in float32, and may leave the cast out
 """
 
 import math
@@ -61,6 +62,8 @@ def define_arithmetic(func: tirx.PrimFunc, kind: str) -> tirx.PrimFunc:
         (tirx.LShift, _left_shift),
         (tirx.RShift, _right_shift),
     ]
+    if kind == "llvm":
+        rules.append((tirx.Cast, _cast))
     return func.with_body(tvm_ffi.structural_map(func.body, rules, order="post"))
 
 
@@ -68,7 +71,8 @@ def _extreme(node: tirx.Max | tirx.Min) -> Expr:
     """On x86 and by LLVM's choice, the second operand remains where either is NaN: only the first needs a test.
 
     That is a constant, or else what can be repeated at no cost; rather the first one, an accumulator, than an element:
-    LLVM takes exponential time for a chain of tests of the same number.
+    LLVM takes exponential time for a chain of tests of the same number, and, where the other operand has branches, for
+    any chain of tests that it knows to be such: so their bits are looked at.
     """
     if not _is_float(node):
         return node
@@ -76,7 +80,21 @@ def _extreme(node: tirx.Max | tirx.Min) -> Expr:
     if _is_number(second) or (not _is_plain(first) and _is_plain(second)):
         first, second = second, first
     chosen = type(node)(first, second)
-    return chosen if _is_number(first) else tirx.Select(equals_itself(first), chosen, first)
+    if _is_number(first):
+        return chosen
+    test = equals_itself if _is_plain(second) else _has_bits_of_number
+    return tirx.Select(test(first), chosen, first)
+
+
+def _has_bits_of_number(value: Expr) -> Expr:
+    """Whether no bit is set below an exponent of ones: the same as `equals_itself`, in integers."""
+    unsigned = _unsigned(value)
+    all_but_sign, infinity = (1 << (_bits(value) - 1)) - 1, _BITS_OF_INFINITY[_scalar(value)]
+    bits = tirx.reinterpret(unsigned, value)
+    return (bits & _same(bits, all_but_sign)) <= _same(bits, infinity)
+
+
+_BITS_OF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
 
 
 def _is_plain(value: Expr) -> bool:
@@ -110,9 +128,25 @@ def equals_itself(value: Expr) -> Expr:
     value : Expr
         Of floating point, and computed twice.
     """
-    dtype = str(value.ty.dtype)
-    bits = tirx.reinterpret(dtype.replace("bfloat", "uint").replace("float", "uint"), value)
-    return tirx.EQ(tirx.reinterpret(dtype, bits), value)
+    bits = tirx.reinterpret(_unsigned(value), value)
+    return tirx.EQ(tirx.reinterpret(str(value.ty.dtype), bits), value)
+
+
+def _unsigned(value: Expr) -> str:
+    """The type of integers that are as wide."""
+    return str(value.ty.dtype).replace("bfloat", "uint").replace("float", "uint")
+
+
+def _cast(node: tirx.Cast) -> Expr:
+    """To bfloat16 by the bits of float32: to the nearest number, or the one of two whose last bit is 0."""
+    if not _scalar(node).startswith("bfloat16") or _scalar(node.value).startswith("bfloat16"):
+        return node
+    dtype = str(node.ty.dtype).replace("bfloat16", "float32")
+    wide = node.value if str(node.value.ty.dtype) == dtype else tirx.Cast(tvm.ir.PrimType(dtype), node.value)
+    bits = tirx.reinterpret(_unsigned(wide), wide)
+    half = ((bits >> _same(bits, 16)) & _same(bits, 1)) + _same(bits, 0x7FFF)
+    rounded = tirx.reinterpret(dtype, (bits + half) & _same(bits, 0xFFFF0000))
+    return tirx.Cast(node.ty, tirx.Select(_has_bits_of_number(wide), rounded, wide))
 
 
 def _not_equal(node: tirx.NE) -> Expr:
@@ -202,7 +236,7 @@ def _is_float(value: Expr) -> bool:
 
 
 def _bits(value: Expr) -> int:
-    return int(_scalar(value).lstrip("uint"))
+    return int(_scalar(value).lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
 def _scalar(value: Expr) -> str:

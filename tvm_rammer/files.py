@@ -1,4 +1,4 @@
-"""Writing files that others read: each is there as a whole or not at all."""
+"""Files: written so that each is there as a whole or not at all; and what a file is."""
 
 import contextlib
 import os
@@ -85,3 +85,17 @@ def not_written(path: Path, error: OSError | ValueError) -> RammerError:
     """The error that a file cannot be written."""
     reason = getattr(error, "strerror", None) or error
     return RammerError(f"cannot write {os.fspath(path)!r}: {reason}; give a file in a folder that exists and has room")
+
+
+def is_saved_model(path: Path) -> bool:
+    """Whether a file is meant as a saved model: by its name, or since it begins as a library does."""
+    if os.fspath(path).endswith(".rammer"):
+        return True
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_ELF)) == _ELF
+    except (OSError, ValueError):
+        return False
+
+
+_ELF = b"\x7fELF"

@@ -15,6 +15,7 @@ import numpy as np
 from . import debug
 from .driver import Size, compile
 from .errors import ModelError, ShapeError
+from .files import is_saved_model
 from .runtime.module import RammerModule
 from .runtime.tensors import TensorSpec
 from .saving.load import load
@@ -92,7 +93,7 @@ class InferenceSession:
         self._lock = threading.Lock()
         self._modules: OrderedDict[tuple[object, ...], RammerModule] = OrderedDict()
         self._module: RammerModule | None = None
-        if _is_saved(self._model):
+        if isinstance(self._model, str | os.PathLike) and is_saved_model(self._model):
             if shapes is not None or self._options.keys() - {"concurrency"}:
                 raise ModelError(f"{self._model!r} is compiled already; leave out shapes, threads and other options")
             self._module = load(self._model, **self._options)
@@ -179,10 +180,6 @@ def _model(given: Any) -> Any:
         return onnx.ModelProto.FromString(given)
     except Exception as error:
         raise ModelError("the bytes are no ONNX model; give the contents of an .onnx file") from error
-
-
-def _is_saved(model: Any) -> bool:
-    return isinstance(model, str | os.PathLike) and os.fspath(model).endswith(".rammer")
 
 
 def _check_providers(providers: Sequence[Any] | None, options: Sequence[Mapping[str, Any]] | None) -> None:

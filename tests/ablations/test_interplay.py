@@ -40,6 +40,7 @@ def test_the_usual_kernel_is_taken():
     assert chosen == {f"f_{name}": (programs[0].kernels[n],) for n, name in enumerate(DIAMOND)}
 
 
+@pytest.mark.slow
 def test_one_by_one_means_that_operators_do_not_overlap(variants):
     (program,) = variants.plan("sequential", "global")
     spans = [s for s in simulate(program, CostModel.of(variants.record.device)).spans if s.kind == "run"]

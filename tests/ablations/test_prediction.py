@@ -1,6 +1,7 @@
 """Predicted against measured makespans: what is counted, on plans that are run."""
 
 import numpy as np
+import pytest
 from tvm import relax
 
 from tests.functions import relax_module
@@ -26,6 +27,7 @@ def test_pairs_that_are_apart_in_some_rounds_only_are_not_judged():
     assert count_ordered_pairs([steady, (2.0, [150.0, 150.0, 150.0, 100.0])]) == (1, 1)
 
 
+@pytest.mark.slow
 def test_plans_that_differ_are_run():
     mod = relax_module([(16, 64), (64, 64)], lambda x, w: relax.op.tanh(relax.op.matmul(relax.op.nn.softmax(x), w)))
     inputs = [np.random.default_rng(0).standard_normal(s).astype("float32") for s in ((16, 64), (64, 64))]

@@ -13,6 +13,7 @@ from tvm_rammer.errors import ModelError, ToolError
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 
 
+@pytest.mark.slow
 def test_an_engine_is_measured_beside_each_number_of_neighbours(tmp_path):
     path = tmp_path / "model.onnx"
     onnx.save(onnx_lstm(1, 3, 8), path)

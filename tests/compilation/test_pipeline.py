@@ -9,6 +9,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 import tvm_rammer
+from tests.marks import one_in
 from tvm_rammer import relay_passes
 from tvm_rammer.compilation.record import Compilation
 from tvm_rammer.compilation.regions import schedule_regions
@@ -61,7 +62,7 @@ def agree(mod, name, *arrays):
     np.testing.assert_allclose(run(mod, name, *arrays), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "rows"), [("forward", 4), ("decode", 1), ("prefill", 1), ("prefill", 5)])
+@pytest.mark.parametrize(("name", "rows"), one_in(4, [("prefill", 5), ("forward", 4), ("decode", 1), ("prefill", 1)]))
 def test_every_function_takes_part_whatever_its_name(net, name, rows):
     mod, weights = net
     agree(mod, name, random(rows, 16), *weights)
@@ -75,6 +76,7 @@ def test_regions_belong_to_their_functions_and_symbolic_calls_say_why_they_are_l
     assert any("symbolic" in reason or "static" in reason for _, reason in found.stock_calls)
 
 
+@pytest.mark.slow
 def test_a_function_named_as_our_programs_are_is_kept(net):
     mod = net[0].clone()
     mod.update_func(

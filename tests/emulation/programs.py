@@ -12,12 +12,13 @@ from tests.emulation.emulate import run_emulated
 from tests.functions import chosen
 from tvm_rammer import relay_passes
 from tvm_rammer.device import DeviceSpec, preset
-from tvm_rammer.ir import RKernel, RProgram
+from tvm_rammer.ir import Copies, RKernel, RProgram
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.persistent_codegen import AssembledProgram, cuda_source
 from tvm_rammer.persistent_codegen.cuda.kernel import CONSTANT_NAMES
 from tvm_rammer.persistent_codegen.cuda.program import assemble_cuda
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
+from tvm_rammer.rkernel_gen import find_copies
 from tvm_rammer.wavefront import schedule
 
 H200 = preset("cuda:h200")
@@ -76,7 +77,7 @@ def plan(
     choose : callable
         Which of a function's kernels the scheduler may take.
     """
-    regions, made = _regions_and_kernels(module, device)
+    regions, made, copies = _regions_and_kernels(module, device)
     built = []
     for region in regions:
         used = {op.function for op in region.graph.operators}
@@ -84,7 +85,7 @@ def plan(
         specs: dict[str, tuple[RKernel, ...]] = {name: tuple(k.spec for k in ks) for name, ks in kernels.items()}
         by_name = {k.spec.name: k for ks in kernels.values() for k in ks}
         exprs = {b.name: e for b, e in zip(region.graph.buffers, region.buffer_exprs, strict=True)}
-        for program in schedule(region.graph, specs, replace(device, units=veus), veus=veus, sync=sync):
+        for program in schedule(region.graph, specs, replace(device, units=veus), veus=veus, sync=sync, copies=copies):
             buffers = enumerate(program.graph.buffers)
             values = {i: exprs[b.name].value.numpy() for i, b in buffers if b.kind == "constant"}
             built.append(build(program, [by_name[k.name] for k in program.kernels], values, device))
@@ -94,13 +95,14 @@ def plan(
 @functools.lru_cache(maxsize=8)
 def _regions_and_kernels(
     module: tvm.IRModule, device: DeviceSpec
-) -> tuple[tuple[relay_passes.Region, ...], dict[str, tuple[ScheduledKernel, ...]]]:
+) -> tuple[tuple[relay_passes.Region, ...], dict[str, tuple[ScheduledKernel, ...]], Copies]:
     """What all plans of a module begin with."""
     module = relay_passes.prepare(tvm.target.Target(device.target_config()))(module)
     functions = {gv.name_hint: f for gv, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
     regions = relay_passes.partition(module).regions
     used = {op.function for region in regions for op in region.graph.operators}
-    return regions, {name: chosen(name, functions[name], device) for name in used}
+    copies = find_copies([region.graph for region in regions], functions)
+    return regions, {name: chosen(name, functions[name], device) for name in used}, copies
 
 
 def reference(module: tvm.IRModule, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

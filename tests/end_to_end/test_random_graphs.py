@@ -29,13 +29,13 @@ def test_a_random_graph_runs_as_rprograms(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 160))
+@pytest.mark.parametrize("seed", range(100, 132))
 def test_many_random_graphs(seed):
     check(seed, sync=["auto", "global"][seed % 2], policy=["wavefront", "sequential"][seed // 2 % 2])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(200, 212))
+@pytest.mark.parametrize("seed", range(200, 206))
 def test_random_graphs_become_cuda_text(seed):
     module = tvm_rammer.compile(random_graph(seed), target="cuda:h200")
     assert "__global__" in module.cuda_source()

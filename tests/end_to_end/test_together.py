@@ -39,6 +39,7 @@ def test_models_side_by_side_give_what_each_gives(shares):
     assert len(together.rprograms) == 1
 
 
+@pytest.mark.slow
 def test_with_shares_no_veu_works_for_two_models():
     module = tvm_rammer.compile_together([first(), second()], shares=[1, 3], target="cuda:h200")
     (program,) = module.rprograms

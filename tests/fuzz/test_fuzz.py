@@ -107,6 +107,20 @@ def test_the_judges_say_why_nobody_knows():
     assert difference([np.array([1])], [np.array([2])], 1.0, 1e9) is not None, "integers are exact"
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_interpolation_among_infinities_is_left_open(mode):
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode)
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1, 1, n]) for name, n in (("x", 2), ("y", 4))]
+    scale = [helper.make_tensor("s", TensorProto.FLOAT, [4], [1, 1, 1, 2])]
+    model = helper.make_model(
+        helper.make_graph([node], "grown", ends[:1], ends[1:], scale),
+        opset_imports=[helper.make_opsetid("", 17)], ir_version=10,
+    )  # fmt: skip
+    assert isinstance(judge(model, {"x": np.float32([[[[1, 2]]]])}), Judgement)
+    verdict = judge(model, {"x": np.float32([[[[1, np.inf]]]])})
+    assert str(verdict).startswith("undefined") == (mode == "linear")
+
+
 def test_random_functions_stay_in_bounds():
     index = ("add", ("mul", ("var", 0), -2), ("mod", ("var", 1), 3))
     assert bounds(index, (4, 5)) == (-6, 2)

@@ -30,6 +30,7 @@ def check(seeds: range, device=None) -> Counter[str]:
     return Counter(rule for verdict in verdicts.values() for rule in set(verdict.rules))
 
 
+@pytest.mark.slow
 def test_kernels_of_random_functions() -> None:
     found = check(range(CASES))
     assert found["generic"] >= CASES // 2 and found["contraction"] and found["window"]

@@ -50,7 +50,7 @@ CHAINS: dict[str, Link] = {kind: _unary(kind) for kind in _UNARY.split()} | {
     "Div": _with("Div", "near_one"),
     "Pow": _with("Pow", "half"),
     "PRelu": _with("PRelu", "near_one"),
-    "Clip": _with("Clip", "small", "half"),
+    "Clip": _with("Clip", "least", "half"),
     "Max": _with("Max", "small"),
     "Min": _with("Min", "small"),
     "Mean": _with("Mean", "small"),
@@ -72,6 +72,7 @@ _CONSTANTS = {
     "small": np.linspace(0.001, 0.002, SHAPE[1], dtype="float32"),
     "near_one": np.linspace(0.999, 1.001, SHAPE[1], dtype="float32"),
     "half": np.float32(0.5),
+    "least": np.float32(0.01),
     "mask": np.arange(SHAPE[1]) % 3 > 0,
 }
 

@@ -32,7 +32,7 @@ def planned_region(model: onnx.ModelProto, units: int) -> PlannedRegion:
     regions = find_regions(relay_passes.prepare(target)(relay_passes.load_model(model)), record)
     (region,) = regions.partition.regions
     cost = replace(CostModel.of(record.device), launch_us=1e6)
-    (program,) = schedule(region.graph, record.kernels, record.device, veus=units, cost=cost)
+    (program,) = schedule(region.graph, record.kernels, record.device, veus=units, cost=cost, copies=record.copies)
     by_name = {k.spec.name: k for made in regions.kernels.values() for k in made}
     constants = {
         b.name: e.value.numpy()

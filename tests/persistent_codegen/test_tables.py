@@ -65,3 +65,12 @@ def test_arenas_and_counters_behind_a_large_workspace():
     floats = [replace(f, scratch=((1024, "float32"),)) for f in FUNCTIONS]
     build_tables(PROGRAM, behind, floats)
     refused("1 events would need", layout=replace(LAYOUT, workspace_bytes=2**33))
+
+
+def test_a_part_of_an_input_or_output_has_a_word_for_its_offset():
+    part = replace(EXTERNAL, offset=64)
+    shifted = replace(LAYOUT, addresses=((part, Address(WORKSPACE, 0)), LAYOUT.addresses[1]))
+    tables = build_tables(PROGRAM, shifted, FUNCTIONS)
+    assert [s.offsets for s in tables.signatures] == [(2, None), (None, None)]
+    assert tables.arguments.tolist() == [[FIRST_EXTERNAL, 0, 16, 0], [0, 3, 0, 0]]
+    assert build_tables(PROGRAM, LAYOUT, FUNCTIONS).arguments.shape == (2, 2)

@@ -70,6 +70,7 @@ def test_only_as_many_are_tried_as_can_be_judged(calls, tried):
     assert set(labels) == set("abc"[:tried])
 
 
+@pytest.mark.slow
 def test_results_are_right_throughout(monkeypatch):
     monkeypatch.setattr("tvm_rammer.runtime.alternatives.TIE_FACTOR", 10.0)
     mod = relax_module(

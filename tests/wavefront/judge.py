@@ -1,5 +1,5 @@
 """Is a program right in every interleaving and every run? Judged by executions, byte by byte, without a look at the
-verifier.
+verifier. Views are bytes of the buffer that they are a part of.
 
 Counters only grow and a lane has no choices. So among all executions in which some `Run` never ends there is a longest
 one: let every other lane run as far as it can. What begins there may overlap that `Run`, or come before its end;
@@ -10,6 +10,8 @@ A GPU's counters are never reset: a wait for some of the arrivals at an event is
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 from tvm_rammer.ir import RProgram, Run, Signal, Wait
 
@@ -21,9 +23,10 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """The bytes of a buffer that a `Run` touches; bit n is byte n of the buffer."""
+    """The bytes of a buffer that a `Run` touches; bit n is byte n of the buffer, which is no view."""
 
     position: Position
+    operator: int
     buffer: int
     mask: int
 
@@ -60,7 +63,11 @@ def _is_right(program: RProgram) -> bool:
 
     writers: dict[int, list[_Access]] = {}
     for write in writes:
+        if any(w.mask & write.mask and w.operator != write.operator for w in writers.get(write.buffer, ())):
+            return False
         writers.setdefault(write.buffer, []).append(write)
+    if any(read.mask & ~reduce(or_, (w.mask for w in writers[read.buffer])) for read in reads):
+        return False
     for read in reads:
         for write in writers.get(read.buffer, ()):
             if write.mask & read.mask and may_precede_end(read.position, write.position):
@@ -128,12 +135,15 @@ def _advance(program: RProgram, arrived: dict[int, int], at: list[int], held: Po
 def _accesses(program: RProgram) -> tuple[list[_Access], list[_Access]]:
     """All reads and all writes of buffers that operators write, one for each `Run` and buffer."""
     reads, writes, graph = [], [], program.graph
-    made = {b for op in graph.operators for b in op.outputs}
+    places = [b.place for b in graph.buffers]
+    made = {b if (place := places[b]) is None else place.base for op in graph.operators for b in op.outputs}
     for position, run in _runs(program):
         op, kernel = graph.operators[run.operator], program.kernels[run.operator]
         for p, b in enumerate((*op.inputs, *op.outputs)):
             written, shape = p >= len(op.inputs), graph.buffers[b].shape
             cells = {int(c) for i in run.indices() for c in touched(kernel, p, shape, i, written=written)}
-            if b in made and cells:
-                (writes if written else reads).append(_Access(position, b, sum(1 << c for c in cells)))
+            owner, first = (b, 0) if (place := graph.buffers[b].place) is None else (place.base, place.offset)
+            if owner in made and cells:
+                access = _Access(position, run.operator, owner, sum(1 << c + first for c in cells))
+                (writes if written else reads).append(access)
     return reads, writes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm_rammer.ir import Buffer, Footprint, RGraph, RKernel, ROperator
+from tvm_rammer.ir import Buffer, Footprint, Move, RGraph, RKernel, ROperator
 
 SIZES = ((1, 12), (6, 1), (4, 6), (8, 8), (12, 10))
 
@@ -34,6 +34,45 @@ def tiled_graph(rng: random.Random, operators: int, *, names: str = "o") -> tupl
     kinded = [buffers[0], *(Buffer(b.name, b.shape, b.dtype, kinds[i]) for i, b in enumerate(buffers[1:], 1))]
     graph = RGraph("g", tuple(kinded), tuple(made))
     return graph, {op.function: _kernels(rng, graph, op) for op in made}
+
+
+def tiled_graph_with_copies(
+    rng: random.Random, operators: int
+) -> tuple[RGraph, dict[str, list[RKernel]], dict[str, tuple[Move, ...]]]:
+    """A random graph of images of 8 columns, many of which are others one above the other, or some rows of another.
+
+    Returns
+    -------
+    graph : RGraph
+    kernels : dict of str to list of RKernel
+        Of the copying operators, too.
+    copies : dict of str to tuple of Move
+    """
+    buffers = [Buffer("x", (16, 8), "int8", "input")]
+    made: list[ROperator] = []
+    copies: dict[str, tuple[Move, ...]] = {}
+    for o in range(operators):
+        a, b = rng.choice(range(max(0, o - 3), o + 1)), rng.randrange(o + 1)
+        rows, more = buffers[a].shape[0], buffers[b].shape[0]
+        inputs, name = tuple(sorted({a, b})), f"o{o}"
+        shape = (rng.choice((8, 16, rows)), 8)
+        kind = rng.random()
+        if kind < 0.35 and rows + more <= 64:
+            inputs, shape = (a, b), (rows + more, 8)
+            copies[f"f{name}"] = (Move(0, 0, 0, 0, 8 * rows), Move(1, 0, 0, 8 * rows, 8 * more))
+        elif kind < 0.55 and rows > 8:
+            first = 8 * rng.randrange(rows // 8)
+            inputs, shape = (a,), (rng.choice(range(8, rows - first + 1, 8)), 8)
+            copies[f"f{name}"] = (Move(0, 8 * first, 0, 0, 8 * shape[0]),)
+        buffers.append(Buffer(f"{name}.out", shape, "int8", "intermediate"))
+        made.append(ROperator(name, f"f{name}", inputs, (o + 1,)))
+    read = {b for op in made for b in op.inputs}
+    kinded = [
+        b if i in read or b.kind == "input" else Buffer(b.name, b.shape, b.dtype, "output")
+        for i, b in enumerate(buffers)
+    ]
+    graph = RGraph("g", tuple(kinded), tuple(made))
+    return graph, {op.function: _kernels(rng, graph, op) for op in made}, copies
 
 
 def _kernels(rng: random.Random, graph: RGraph, op: ROperator) -> list[RKernel]:

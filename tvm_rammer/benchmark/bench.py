@@ -122,7 +122,7 @@ def _contender(
     ours, mod = module.compilation, relay_passes.load_model(model, shapes)
     if name == "stock":
         return tvm_runner(tvm.compile(mod, tvm_target(ours.device)), module.runtime_device())
-    record = Compilation(ours.device, ours.policy, ours.sync)
+    record = Compilation(ours.device, ours.policy, ours.sync, views=False)
     kernelized = find_kernels(mod, record, tuning_logs)
     kernelized = plan_regions(kernelized, record)
     return tvm_runner(build(kernelized, record, single_calls=True), module.runtime_device())

@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ..errors import RammerError, ShapeError
-from ..files import write_text
+from ..files import is_saved_model, write_text
 
 MODEL_HELP = (
     "an ONNX file, a .pt2 file of torch.export.save, zoo:NAME for a model that the benchmarks measure, "
     "or light:NAME for one of the onnx package"
 )
-
-_ELF = b"\x7fELF"
-"""How a library begins, and with it a saved model."""
 
 
 class Drawable(Protocol):
@@ -77,15 +74,6 @@ def model_of(text: str) -> Any:
     return text
 
 
-def is_saved(text: str) -> bool:
-    """Whether MODEL is a file that `compile` wrote."""
-    if text.endswith(".rammer"):
-        return True
-    with contextlib.suppress(OSError, ValueError), open(text, "rb") as file:
-        return file.read(len(_ELF)) == _ELF
-    return False
-
-
 def drawing_options() -> argparse.ArgumentParser:
     """The options of commands that can draw a schedule."""
     parser = argparse.ArgumentParser(add_help=False)
@@ -134,7 +122,7 @@ def compiled(arguments: argparse.Namespace) -> Any:
     RammerError
         It is a saved one, and options say how to compile it; or it cannot be compiled or loaded.
     """
-    if is_saved(arguments.model):
+    if is_saved_model(arguments.model):
         return saved(arguments)
     from ..driver import compile
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import RammerError
-from ..files import replacing
+from ..files import is_saved_model, replacing
 from .options import (
     cache_options,
     compile_arguments,
     end_progress,
-    is_saved,
     model_of,
     model_options,
     progress,
@@ -58,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _module(arguments: argparse.Namespace, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The module, and its inputs, which are looked at before anything is compiled."""
-    if is_saved(arguments.model):
+    if is_saved_model(arguments.model):
         module = saved(arguments)
         return module, _values(module.inputs, given)
     from ..compilation.request import Request

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..device import DeviceSpec
-from ..ir import RGraph, RKernel, RProgram
+from ..ir import Copies, RGraph, RKernel, RProgram
 from ..wavefront import PolicyOptions
 
 
@@ -23,10 +23,14 @@ class Compilation:
         How many inputs each of several joined models has; empty for a single model.
     shares : tuple of float or None
         The share of the vEUs that each of them gets; None where all use all.
+    views : bool
+        Whether copies are left out that placement can avoid.
     operators : int
         Calls of the model before fusion.
     graphs : list of RGraph
-        One for each region.
+        One for each region, with all its copies.
+    copies : Copies
+        What the functions move that only copy; empty where all copies stay.
     kernels : dict of str to tuple of RKernel
         All that were considered, by function.
     dropped : Counter
@@ -48,8 +52,10 @@ class Compilation:
     options: PolicyOptions | None = None
     num_params: tuple[int, ...] = ()
     shares: tuple[float, ...] | None = None
+    views: bool = True
     operators: int = 0
     graphs: list[RGraph] = field(default_factory=list)
+    copies: Copies = field(default_factory=dict)
     kernels: dict[str, tuple[RKernel, ...]] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
     programs: list[RProgram] = field(default_factory=list)

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
@@ -58,8 +58,10 @@ def schedule_regions(
         Says for which device and with which policy; what was decided is added to it.
     tuning_logs : path, optional
     single_calls : bool
-        Whether to launch the chosen kernels one by one instead: what rPrograms are compared with.
+        Whether to launch the chosen kernels one by one instead: what rPrograms are compared with. Copies are kernels
+        then, too.
     """
+    record.views = record.views and not single_calls
     module = plan_regions(find_regions(mod, record, tuning_logs), record)
     return launch_regions(module, record, single_calls=single_calls)
 
@@ -75,6 +77,7 @@ def find_regions(
     made = rkernel_gen.make_kernels(graphs, functions, record.device, log)
     record.kernels |= {name: tuple(k.spec for k in kernels) for name, kernels in made.kernels.items()}
     record.dropped += Counter(made.dropped)
+    record.copies = rkernel_gen.find_copies(graphs, functions) if record.views else {}
     module = KernelizedModule(mod, partition, made.kernels, codegen.rtask_library(record.device))
     without = [name for name, kernels in made.kernels.items() if not kernels]
     return _leave(module, record, dict.fromkeys(without, "no rule makes a single kernel of it on this device"))
@@ -132,7 +135,7 @@ def _plan(region: relay_passes.Region, module: KernelizedModule, record: Compila
     while True:
         programs = wavefront.schedule_together(
             graphs, record.kernels, record.device, name=region.graph.name, veus=record.device.units,
-            shares=record.shares, policy=record.policy, sync=record.sync, options=record.options,
+            shares=record.shares, policy=record.policy, sync=record.sync, options=record.options, copies=record.copies,
         )  # fmt: skip
         by_name = {k.spec.name: k for name in record.kernels for k in module.kernels[name]}
         for spec in dict.fromkeys(k for program in programs for k in program.kernels):
@@ -161,21 +164,32 @@ def launch_regions(
     record : Compilation
         With the plans.
     single_calls : bool
-        Whether to launch each operator by itself, with the kernel that its program chose.
+        Whether to launch each operator by itself, with the kernel that its program chose; planned without views.
     stamped : bool
         Whether programs report when their instructions ended (`persistent_codegen.collect_stamps`).
     """
     by_name = {k.spec.name: k for made in module.kernels.values() for k in made}
     mod, programs = module.mod, iter(record.programs)
     for region, count in zip(module.partition.regions, record.programs_per_region, strict=True):
-        launches: list[relay_passes.Launch] = []
-        for program in islice(programs, count):
-            if single_calls:
-                launches += _single_launches(program, region, by_name)
-            else:
-                launches.append(_launch(program, region, by_name, record, module.library, stamped))
+        planned = list(islice(programs, count))
+        if single_calls:
+            launches = [launch for program in planned for launch in _single_launches(program, region, by_name)]
+        else:
+            launches = [_launch(program, region, by_name, record, module.library, stamped) for program in planned]
+            launches = _with_absent(launches, region)
         mod = relay_passes.replace_region(mod, region, launches)
     return mod
+
+
+def _with_absent(launches: Sequence[relay_passes.Launch], region: relay_passes.Region) -> list[relay_passes.Launch]:
+    """Let launches replace the operators that are in no program, too: the one that writes the result, or the first."""
+    operators = region.graph.operators
+    absent = set(range(len(operators))).difference(*(launch.operators for launch in launches))
+    added: list[list[int]] = [[] for _ in launches]
+    for o in sorted(absent):
+        results = set(operators[o].outputs)
+        added[next((n for n, launch in enumerate(launches) if results & set(launch.outputs)), 0)].append(o)
+    return [replace(launch, operators=(*launch.operators, *more)) for launch, more in zip(launches, added, strict=True)]
 
 
 def _resources(program: RProgram, built: codegen.AssembledProgram, device: DeviceSpec) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def lower_rammer(
     single_calls : bool
         Whether the chosen kernels are launched one by one.
     """
-    record = Compilation(device, sync=sync)
+    record = Compilation(device, sync=sync, views=not single_calls)
     module = find_kernels(relay_passes.load_model(model), record)
     module = plan_regions(module, record)
     return lower(module, record, single_calls=single_calls)

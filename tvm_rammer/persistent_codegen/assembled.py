@@ -23,9 +23,9 @@ class AssembledProgram:
     inputs, outputs : tuple of int
         Positions in the program's `graph.buffers`.
     constants : tuple of numpy.ndarray
-        Packed weights (uint8), and the plan (int32: `begin`, `code` and `arguments` of tables.py). On a GPU also the
-        state (int32: cuda/state.py). The kernel writes to the state: it must be one array, the same in every run,
-        and used by nothing else.
+        Packed weights (uint8), and the plan (int32: `begin`, `code` and `arguments` of tables.py; on a CPU as one
+        array). On a GPU also the state (int32: cuda/state.py). The kernel writes to the state: it must be one array,
+        the same in every run, and used by nothing else.
     workspace_bytes : int
     threads, shared_bytes : int
         Size of a block, and its dynamic shared memory, on a GPU.

@@ -3,6 +3,7 @@
 A segment is one tensor that the kernel gets as a parameter. There are four sorts: each input and each
 output of the program is one; all constants are one, packed at compile time; the workspace is one, for
 the intermediate buffers and the vEUs' scratch arenas. So a kernel has a handful of parameters, not thousands.
+A view lies where its buffer lies, so many bytes further.
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,6 +86,9 @@ def lay_out(
 
     def address(buffer: int, pack: Pack | None) -> Address:
         nonlocal end
+        if (place := graph.buffers[buffer].place) is not None:
+            base = address(place.base, None)
+            return Address(base.segment, base.offset + place.offset)
         if buffer in segment:
             return Address(segment[buffer], 0)
         if buffer in program.offsets:

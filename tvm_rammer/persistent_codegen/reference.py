@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from ..errors import VerificationError
-from ..ir import ALIGNMENT, RProgram, Run, Signal, Wait
+from ..ir import ALIGNMENT, Buffer, RProgram, Run, Signal, Wait
 from ..kernel import Pack
 
 RTaskCall = Callable[..., None]
@@ -72,17 +72,25 @@ def interpret(
 
 
 def _allocate(program: RProgram, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """An array for each buffer; intermediate ones lie in the workspace where the plan puts them."""
+    """An array for each buffer; intermediate ones lie in the workspace where the plan puts them, views in others."""
     workspace = _poisoned(program.workspace_bytes)
-    made = []
+    owned: dict[int, np.ndarray] = {}
     for b, buffer in enumerate(program.graph.buffers):
         if buffer.kind in ("input", "constant"):
-            made.append(_aligned(values[buffer.name]))
-            continue
-        offset = program.offsets.get(b, 0)
-        memory = workspace[offset : offset + buffer.nbytes] if b in program.offsets else _poisoned(buffer.nbytes)
-        made.append(memory.view(buffer.dtype).reshape(buffer.shape))
-    return made
+            owned[b] = _aligned(values[buffer.name])
+        elif buffer.kind != "view":
+            offset = program.offsets.get(b, 0)
+            memory = workspace[offset : offset + buffer.nbytes] if b in program.offsets else _poisoned(buffer.nbytes)
+            owned[b] = memory.view(buffer.dtype).reshape(buffer.shape)
+    return [
+        owned[b] if buffer.place is None else _viewed(owned[buffer.place.base], buffer, buffer.place.offset)
+        for b, buffer in enumerate(program.graph.buffers)
+    ]
+
+
+def _viewed(array: np.ndarray, buffer: Buffer, offset: int) -> np.ndarray:
+    memory = array.reshape(-1).view(np.uint8)[offset : offset + buffer.nbytes]
+    return memory.view(buffer.dtype).reshape(buffer.shape)
 
 
 def _poisoned(nbytes: int) -> np.ndarray:

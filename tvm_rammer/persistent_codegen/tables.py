@@ -7,7 +7,8 @@ each *call signature* (an rTask function, and the kinds of segments that its poi
     code[row]                     (WAIT, event, arrivals) | (SIGNAL, event) | (RUN + signature, operator, start, count,
                                   step)
     arguments[operator]           for each of its buffers: in constants or workspace the offset, in elements; for an
-                                  input or output of the program the segment
+                                  input or output of the program the segment; then, if any operator reads or writes
+                                  views of those, the offsets in these segments
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from ..errors import CodegenError
 from ..ir import ITEM_BYTES, Instruction, RProgram, Run, Signal, Wait
 from ..kernel import RTaskFunction
 from .arrays import item_bytes
-from .layout import CONSTANTS, FIRST_EXTERNAL, Layout
+from .layout import CONSTANTS, FIRST_EXTERNAL, Address, Layout
 
 WAIT, SIGNAL, RUN = 0, 1, 2
 ROW = 8
@@ -42,10 +43,14 @@ class CallSignature:
     segments : tuple of tuple of int
         For each of its pointers the segments that it may come from, in order: the constants, the workspace, or some
         inputs and outputs of the program.
+    offsets : tuple of (int or None)
+        For each of its pointers to inputs and outputs, which word of the arguments is the offset in the segment; None
+        where it is always 0.
     """
 
     function: RTaskFunction
     segments: tuple[tuple[int, ...], ...]
+    offsets: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,9 @@ def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFun
     found: list[tuple[RTaskFunction, list[set[int]]]] = []
     signature_of: list[int] = []
     width = max((len(addresses) for addresses in layout.addresses), default=1)
-    arguments = np.zeros((len(layout.addresses), width), np.int32)
+    shifted = any(map(_is_shifted, (a for addresses in layout.addresses for a in addresses)))
+    arguments = np.zeros((len(layout.addresses), 2 * width if shifted else width), np.int32)
+    moved: set[tuple[int, int]] = set()
     for o, (addresses, function) in enumerate(zip(layout.addresses, functions, strict=True)):
         key = (function.name, tuple(min(a.segment, FIRST_EXTERNAL) for a in addresses))
         if key not in number:
@@ -92,16 +99,29 @@ def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFun
         signature_of.append(number[key])
         for i, (address, dtype) in enumerate(zip(addresses, function.dtypes, strict=True)):
             found[number[key]][1][i].add(address.segment)
-            external = address.segment >= FIRST_EXTERNAL
-            arguments[o, i] = address.segment if external else address.offset // ITEM_BYTES[dtype]
+            external, offset = address.segment >= FIRST_EXTERNAL, address.offset // ITEM_BYTES[dtype]
+            arguments[o, i] = address.segment if external else offset
+            if _is_shifted(address):
+                arguments[o, width + i] = offset
+                moved.add((number[key], i))
 
     rows = [_row(i, signature_of) for lane in lanes for i in lane]
     begin = np.cumsum([0, *(len(lane) for lane in lanes)]).astype(np.int32)
     code = np.array(rows or [[0] * ROW], np.int32).reshape(-1, ROW)
     signatures = tuple(
-        CallSignature(function, tuple(tuple(sorted(possible)) for possible in segments)) for function, segments in found
+        CallSignature(
+            function,
+            tuple(tuple(sorted(possible)) for possible in segments),
+            tuple(width + i if (n, i) in moved else None for i in range(len(segments))),
+        )
+        for n, (function, segments) in enumerate(found)
     )
     return Tables(begin, code, arguments, signatures)
+
+
+def _is_shifted(address: Address) -> bool:
+    """Whether an address is within an input or output of the program, and not where that begins."""
+    return address.segment >= FIRST_EXTERNAL and address.offset > 0
 
 
 def _check_indices(program: RProgram, layout: Layout, functions: Sequence[RTaskFunction], rows: int) -> None:
@@ -133,6 +153,7 @@ def pointer(
     word: Expr,
     address: Callable[[int, Expr | int], Expr],
     select: Callable[[Expr, Expr, Expr], Expr],
+    offset: Expr | int = 0,
 ) -> Expr:
     """The pointer that an operator's word in `arguments` stands for.
 
@@ -145,13 +166,15 @@ def pointer(
         The address of an element of a segment.
     select : callable
         The first of two pointers where a condition holds, else the second; TIR can only choose between numbers.
+    offset : Expr or int
+        Where it points to in a segment that is an input or output of the program.
     """
     if segments[0] < FIRST_EXTERNAL:
         return address(segments[0], word)
     if len(segments) == 1:
-        return address(segments[0], 0)
+        return address(segments[0], offset)
     middle = len(segments) // 2
-    low, high = (pointer(half, word, address, select) for half in (segments[:middle], segments[middle:]))
+    low, high = (pointer(half, word, address, select, offset) for half in (segments[:middle], segments[middle:]))
     return select(word < segments[middle], low, high)
 
 

@@ -14,6 +14,7 @@ choose from. Read in this order:
     make_kernels  all of these, for a whole module
 """
 
+from .analysis.copies import find_copies
 from .make_kernels import Kernels, constant_parameters, make_kernels
 from .measured import Measurements
 from .registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
@@ -24,6 +25,7 @@ __all__ = [
     "Measurements",
     "TirKernel",
     "constant_parameters",
+    "find_copies",
     "make_kernels",
     "register_rkernel",
     "unregister_rkernel",

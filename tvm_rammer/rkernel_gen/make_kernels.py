@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tvm import tirx
 
@@ -12,8 +13,12 @@ from ..kernel import ScheduledKernel
 from .construct import choose
 from .footprint.footprint import covers, footprints_of
 from .measured import Measurements
+from .registered import registered_rules
+from .remembered import Made, Remembered
 from .select import pareto
 from .tiling import Function
+
+_REMEMBERED = Remembered()
 
 
 @dataclass(slots=True)
@@ -54,22 +59,31 @@ def make_kernels(
     Kernels
     """
     found = Kernels()
+    remember = log is None and not registered_rules(device.kind)
     for name, constants in constant_parameters(graphs).items():
         function = Function(name, functions[name], device, constants)
-        logged = log.kernels(function) if log else ()
-        found.kernels[name] = (*logged, *choose(function, log.measured(function) if log else {}, found.dropped))
+        made = _REMEMBERED.get(function, partial(_make, function)) if remember else _make(function, log)
+        found.kernels[name] = made.kernels
+        found.dropped += made.dropped
     if device.kind == "cuda":
         from .cuda.resources import without_spills
 
         found.kernels = without_spills(found.kernels, device, found.dropped)
     num_inputs = {op.function: len(op.inputs) for graph in graphs for op in graph.operators}
-    for name, constants in constant_parameters(graphs).items():
-        made = found.kernels[name]
-        best = [_with_footprints(k, constants) for k in pareto(made)]
+    for name, kernels in found.kernels.items():
+        best = pareto(kernels)
         found.kernels[name] = tuple(k for k in best if _writes_all(k, num_inputs[name]))
-        found.dropped["beaten in all respects"] += len(made) - len(best)
+        found.dropped["beaten in all respects"] += len(kernels) - len(best)
         found.dropped["leaves a part of its output out"] += len(best) - len(found.kernels[name])
     return found
+
+
+def _make(function: Function, log: Measurements | None = None) -> Made:
+    """The constructed and the logged kernels of a function, with their footprints."""
+    dropped = Counter[str]()
+    logged = log.kernels(function) if log else ()
+    chosen = choose(function, log.measured(function) if log else {}, dropped)
+    return Made(tuple(_with_footprints(k, function.constants) for k in (*logged, *chosen)), dropped)
 
 
 def _with_footprints(kernel: ScheduledKernel, constants: frozenset[int]) -> ScheduledKernel:

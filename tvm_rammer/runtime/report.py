@@ -1,11 +1,12 @@
 """What a compilation did, as figures and as text."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from ..compilation.record import Compilation
-from ..ir import RProgram
-from ..wavefront import CostModel, lower_bound, simulate
+from ..ir import RGraph, RProgram
+from ..wavefront import CostModel, lower_bound, place_views, simulate
 from ..wavefront.plan.dependences import count_unknown
 from ..wavefront.policies.waves import waves
 
@@ -17,9 +18,12 @@ def report(record: Compilation) -> dict[str, Any]:
     -------
     dict
         Counts; `makespan_us`: the predicted time of all rPrograms; `lower_bound_us`: what no plan of these kernels can
-        beat, both in microseconds. `dependences_on_all_rtasks` counts those where nothing finer could be proven.
+        beat, both in microseconds. `views`: calls that would only copy, and that placement makes superfluous.
+        `dependences_on_all_rtasks` counts those where nothing finer could be proven.
     """
-    roperators = sum(len(g.operators) for g in record.graphs)
+    calls = sum(len(g.operators) for g in record.graphs)
+    graphs = [place_views(g, record.copies) for g in record.graphs]
+    roperators = sum(len(p.graph.operators) for p in record.programs)
     makespan_us = sum(p.makespan_us for p in record.programs)
     coarse, dependences = (sum(n) for n in zip((0, 0), *(count_unknown(p) for p in record.programs), strict=True))
     return {
@@ -29,12 +33,13 @@ def report(record: Compilation) -> dict[str, Any]:
         "sync": record.sync,
         "operators": record.operators,
         "roperators": roperators,
+        "views": calls - roperators,
         "rkernels_considered": sum(len(made) for made in record.kernels.values()),
         "rkernels_dropped": dict(sorted(record.dropped.items())),
         "regions": len(record.graphs),
-        "waves": sum(len(waves(g.predecessors())) for g in record.graphs),
+        "waves": sum(len(waves(g.predecessors())) for g in graphs),
         "veus": max((len(p.lanes) for p in record.programs), default=0),
-        "stock_launches": roperators + len(record.stock_calls),
+        "stock_launches": calls + len(record.stock_calls),
         "launches": len(record.programs) + len(record.stock_calls),
         "rprogram_launches": len(record.programs),
         "left_to_stock": len(record.stock_calls),
@@ -43,15 +48,15 @@ def report(record: Compilation) -> dict[str, Any]:
         "dependences": dependences,
         "dependences_on_all_rtasks": coarse,
         "makespan_us": round(makespan_us, 1),
-        "lower_bound_us": round(_bound_us(record), 1),
+        "lower_bound_us": round(_bound_us(graphs, record), 1),
         "workspace_bytes": sum(p.workspace_bytes for p in record.programs),
         "resources": record.resources,
     }
 
 
-def _bound_us(record: Compilation) -> float:
+def _bound_us(graphs: Sequence[RGraph], record: Compilation) -> float:
     device = record.device
-    return sum(lower_bound(g, record.kernels, device, veus=device.units).best_us for g in record.graphs)
+    return sum(lower_bound(g, record.kernels, device, veus=device.units).best_us for g in graphs)
 
 
 def explain(record: Compilation) -> str:
@@ -65,6 +70,8 @@ def explain(record: Compilation) -> str:
         f"{facts['waits']} waits, predicted {facts['makespan_us']} us; no plan of these kernels takes less than "
         f"{facts['lower_bound_us']} us.",
     ]
+    if facts["views"]:
+        lines.append(f"Of the calls {facts['views']} would only copy: their data is made, or read, in place.")
     if facts["dependences_on_all_rtasks"]:
         lines.append(
             f"{facts['dependences_on_all_rtasks']} of {facts['dependences']} dependences between operators wait for "

@@ -9,7 +9,14 @@ from typing import Any
 from ..compilation.record import Compilation
 from ..errors import SavedModelError
 
-_MODULES = ("tvm_rammer.compilation.record", "tvm_rammer.device.spec", "tvm_rammer.ir", "tvm_rammer.wavefront.options")
+_MODULES = (
+    "tvm_rammer.compilation.record",
+    "tvm_rammer.device.spec",
+    "tvm_rammer.ir.graph",
+    "tvm_rammer.ir.kernel",
+    "tvm_rammer.ir.program",
+    "tvm_rammer.wavefront.options",
+)
 """Where the classes of a record are defined."""
 
 _PLAIN = {("collections", "Counter"): Counter, ("builtins", "str"): str}

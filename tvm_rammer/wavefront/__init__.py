@@ -7,6 +7,7 @@ In go an RGraph, the candidate rKernels of its functions and a device; out come 
     problem, options, cost     what a policy is asked; what execution and synchronisation cost
     schedule                   a policy plans, memory is planned, the plan is verified
     policies                   Rammer's Algorithm 1 and others
+    views                      operators that only copy go: their buffers become parts of others
     plan                       Append and Wait: an rProgram under construction
     verify                     proves that a program may run; shares no code with the rest
     predict                    simulation, critical path and lower bound of a plan; measured runs in the same form
@@ -32,6 +33,7 @@ from .show.draw import schedule_svg
 from .show.trace import trace_json
 from .verify.sequence import verify_sequence
 from .verify.verify import verify
+from .views import place_views
 
 __all__ = [
     "POLICIES",
@@ -48,6 +50,7 @@ __all__ = [
     "lower_bound",
     "measured_timeline",
     "merge_graphs",
+    "place_views",
     "schedule",
     "schedule_svg",
     "schedule_together",

@@ -51,17 +51,20 @@ def merge_graphs(graphs: Sequence[RGraph], name: str) -> MergedGraph:
     first: list[int] = []
     number: dict[str, int] = {}
     for graph in graphs:
-        for buffer in graph.buffers:
-            if buffers.setdefault(buffer.name, buffer) != buffer or (buffer.name in number and not _shared(buffer)):
-                raise _collision("buffers", buffer.name)
+        known = set(number)
         for b in graph.buffers:
             number.setdefault(b.name, len(number))
         position = tuple(number[b.name] for b in graph.buffers)
+        for old in graph.buffers:
+            place = old.place and replace(old.place, base=position[old.place.base])
+            buffer = replace(old, place=place)
+            if buffers.setdefault(buffer.name, buffer) != buffer or (buffer.name in known and not _shared(buffer)):
+                raise _collision("buffers", buffer.name)
         first.append(len(operators))
         for op in graph.operators:
             if op.name in operators:
                 raise _collision("operators", op.name)
-            operators[op.name] = _renumbered(op, position)
+            operators[op.name] = op.renumbered(position)
         positions.append(position)
     return MergedGraph(RGraph(name, tuple(buffers.values()), tuple(operators.values())), tuple(positions), tuple(first))
 
@@ -80,10 +83,6 @@ def with_prefix(graph: RGraph, prefix: str) -> RGraph:
 
 def _shared(buffer: Buffer) -> bool:
     return buffer.kind in ("input", "constant")
-
-
-def _renumbered(op: ROperator, position: Sequence[int]) -> ROperator:
-    return replace(op, inputs=tuple(position[b] for b in op.inputs), outputs=tuple(position[b] for b in op.outputs))
 
 
 def _collision(what: str, name: str) -> ScheduleError:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from ..device import DeviceSpec
 from ..errors import ScheduleError
-from ..ir import RGraph, RKernel, RProgram
+from ..ir import Copies, RGraph, RKernel, RProgram
 from .cost import CostModel
 from .options import DEFAULTS, PolicyOptions
 from .plan.builder import ProgramBuilder
@@ -15,6 +16,9 @@ from .predict.simulate import simulate
 from .problem import make_problem
 from .verify.sequence import verify_sequence
 from .verify.verify import verify
+from .views import place_views, torn_apart
+
+NO_COPIES: Copies = MappingProxyType({})
 
 
 def schedule(
@@ -27,6 +31,7 @@ def schedule(
     sync: str = "auto",
     cost: CostModel | None = None,
     options: PolicyOptions | None = None,
+    copies: Copies = NO_COPIES,
 ) -> tuple[RProgram, ...]:
     """Plan a graph: choose kernels, give rTasks to vEUs, add waits, and lay out the workspace.
 
@@ -47,12 +52,15 @@ def schedule(
         Costs in place of the device's.
     options : PolicyOptions, optional
         Limits, seeds and budgets of policies.
+    copies : Copies
+        Functions that only copy: their operators are left out where views can take their place (`views`). One whose
+        parts are written by several programs stays, since programs share no memory that is half written.
 
     Returns
     -------
     tuple of RProgram
-        In launch order, each verified, and their order, too; together they hold each operator once. Program `k` is
-        called `{graph.name}_{k}`, as its graph is.
+        In launch order, each verified, and their order, too; together they hold each operator once, but for those that
+        views replace. Program `k` is called `{graph.name}_{k}`, as its graph is.
 
     Raises
     ------
@@ -63,11 +71,17 @@ def schedule(
     """
     if policy not in POLICIES:
         raise ScheduleError(f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}")
-    problem = make_problem(graph, kernels, cost or CostModel.of(device), veus, sync)
-    problem = replace(problem, options=options or DEFAULTS)
-    builders = POLICIES[policy](problem)
+    kept: set[str] = set()
+    while True:
+        placed = place_views(graph, copies, kept)
+        problem = make_problem(placed, kernels, cost or CostModel.of(device), veus, sync)
+        builders = POLICIES[policy](replace(problem, options=options or DEFAULTS))
+        program_of = {placed.operators[o].name: k for k, builder in enumerate(builders) for o in builder.kernels}
+        if not (torn := torn_apart(graph, program_of)):
+            break
+        kept |= torn
     programs = tuple(_finish(builder, f"{graph.name}_{k}", device) for k, builder in enumerate(builders))
-    verify_sequence(graph, programs)
+    verify_sequence(graph, programs, copies)
     return programs
 
 

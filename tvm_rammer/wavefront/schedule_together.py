@@ -7,12 +7,12 @@ from itertools import count
 
 from ..device import DeviceSpec
 from ..errors import ScheduleError
-from ..ir import Instruction, RGraph, RKernel, RProgram, Run, align
+from ..ir import Copies, Instruction, RGraph, RKernel, RProgram, Run, align
 from .cost import CostModel
 from .merge_graphs import merge_graphs
 from .options import PolicyOptions
 from .predict.simulate import simulate
-from .schedule import schedule
+from .schedule import NO_COPIES, schedule
 from .verify.sequence import verify_sequence
 from .verify.verify import verify
 
@@ -28,6 +28,7 @@ def schedule_together(
     sync: str = "auto",
     cost: CostModel | None = None,
     options: PolicyOptions | None = None,
+    copies: Copies = NO_COPIES,
     name: str = "together",
 ) -> tuple[RProgram, ...]:
     """Plan several graphs for one vDevice.
@@ -37,7 +38,7 @@ def schedule_together(
     graphs : sequence of RGraph
         At least one; their names of buffers and operators are as in `merge_graphs`. Without shares the graphs come in
         the order of their priority: among operators that a policy ranks equal, those of earlier graphs come first.
-    kernels, device, veus, policy, sync, cost, options
+    kernels, device, veus, policy, sync, cost, options, copies
         As in `schedule`.
     shares : sequence of float, optional
         A positive number for each graph. It gets vEUs of its own, next to each other, in proportion, at least one.
@@ -61,16 +62,18 @@ def schedule_together(
     cost = cost or CostModel.of(device)
     merged = merge_graphs(graphs, name).graph
     if shares is None:
-        return schedule(merged, kernels, device, veus=veus, policy=policy, sync=sync, cost=cost, options=options)
+        return schedule(
+            merged, kernels, device, veus=veus, policy=policy, sync=sync, cost=cost, options=options, copies=copies
+        )
     if len(shares) != len(graphs):
         raise ScheduleError(f"{len(shares)} shares for {len(graphs)} graphs; give one for each")
     lanes = divide_veus(veus, shares)
     plans = [
-        schedule(graph, kernels, device, veus=n, policy=policy, sync=sync, cost=cost, options=options)
+        schedule(graph, kernels, device, veus=n, policy=policy, sync=sync, cost=cost, options=options, copies=copies)
         for graph, n in zip(graphs, lanes, strict=True)
     ]
     programs = tuple(_combine(plans, k, name, cost, lanes, device) for k in range(max(len(plan) for plan in plans)))
-    verify_sequence(merged, programs)
+    verify_sequence(merged, programs, copies)
     return programs
 
 

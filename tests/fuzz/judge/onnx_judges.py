@@ -15,6 +15,9 @@ from .compare import difference, largest_of, unit_of
 from .perturb import ELEMENTWISE, perturbed
 
 TRIALS = 4
+INTERPOLATED = ("GridSample", "Resize", "RoiAlign", "Upsample")
+"""Operators that weight what lies around a point. Of infinity a weight of 0 makes NaN, and one that is off by a
+rounding infinity: what comes out follows from the order of operations, which ONNX leaves open."""
 LONGEST_SUM = 4096
 """Of fewer numbers than this no sum overflows unless it nears the largest number."""
 
@@ -92,18 +95,30 @@ def by_reference(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> dic
 
 
 def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
-    """Whether ONNX leaves open what comes out: a number that an integer type cannot hold becomes one of it."""
+    """Whether ONNX leaves open what comes out of numbers that are not finite, or that an integer type cannot hold."""
     for node in model.graph.node:
         if not node.input or not all(n in values for n in (node.input[0], node.output[0])):
             continue
         x, y = np.asarray(values[node.input[0]]), np.asarray(values[node.output[0]])
         if node.op_type in ("Cast", "CastLike") and _overflows(x, y.dtype):
             return True
+        if node.op_type in INTERPOLATED and not _is_nearest(node) and not _all_finite(node, values):
+            return True
         if node.op_type == "QuantizeLinear" and np.isnan(x).any():
             return True
-        if node.op_type == "DynamicQuantizeLinear" and not np.isfinite(x).all():  # the zero point is NaN
-            return True
+        if node.op_type == "DynamicQuantizeLinear" and not (np.isfinite(x).all() and np.all(values[node.output[1]])):
+            return True  # the zero point is NaN; of denormal numbers the scale may be 0
     return False
+
+
+def _is_nearest(node: onnx.NodeProto) -> bool:
+    modes = [a.s for a in node.attribute if a.name == "mode"]
+    return modes == [b"nearest"] or (not modes and node.op_type in ("Resize", "Upsample"))
+
+
+def _all_finite(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    read = [np.asarray(values[name]) for name in node.input if name in values]
+    return all(np.isfinite(a.astype("float64")).all() for a in read if a.dtype.kind == "f")
 
 
 def _overflows(x: np.ndarray, dtype: np.dtype) -> bool:
@@ -125,7 +140,7 @@ def judge(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> Judgement 
     except Exception as error:
         return f"reference: {error}"
     if undefined(model, values):
-        return "undefined: a number becomes one of an integer type that cannot hold it"
+        return "undefined: ONNX leaves open what comes of a number that is not finite, or too large for its type"
     arrays = [v for v in values.values() if isinstance(v, np.ndarray | np.generic)]
     unit = unit_of(arrays) or 1e-9
     elementwise = all(node.op_type in ELEMENTWISE for node in model.graph.node)

@@ -95,3 +95,19 @@ def test_vectors_of_a_gigabyte_are_imported_as_fast_as_small_ones():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert shapes_of(load_model(add([1 << 28], [1 << 28]))) == [(1 << 28,)] * 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # kilobytes
+
+
+@pytest.mark.parametrize(("kind", "dims"), [(TensorProto.DOUBLE, [2]), (TensorProto.INT64, [1, 2])])
+@pytest.mark.parametrize("op", ["Expand", "Reshape", "Tile", "ConstantOfShape"])
+def test_what_cannot_be_a_shape_is_refused(op, kind, dims):
+    """A damaged file may say so; what its tensor holds is known only when the model runs."""
+    inputs = ["s"] if op == "ConstantOfShape" else ["x", "s"]
+    proto = model([node(op, inputs, ["y"])], [value(n, d, k) for n, d, k in (("x", [2], 1), ("s", dims, kind))], ["y"])
+    with pytest.raises(ModelError, match=f"{op} 'y'|Type Error|type|Shape"):
+        load_model(proto)
+
+
+def test_axes_that_are_no_integers_are_refused():
+    proto = model([node("Unsqueeze", ["x", "x"], ["y"])], [value("x", [3])], ["y"])
+    with pytest.raises(ModelError):
+        load_model(proto)

@@ -7,6 +7,7 @@ from tvm.script import tirx as T
 
 from tests.functions import random_arrays
 from tests.fuzz.judge.kernels import judge_kernels
+from tests.marks import one_in
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 
 CONVOLUTION = {
@@ -167,7 +168,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", one_in(3, OTHERS))
 def test_other_windows(name: str) -> None:
     func, outputs, read = OTHERS[name]
     assert (find_window(func) is not None) == read

@@ -9,7 +9,7 @@ import tvm
 from tvm.relax import op
 
 from tests.functions import TARGET, UNOPTIMISED, best_of_each_size, fused, random_arrays, run
-from tests.marks import slow_but
+from tests.marks import one_in, slow_but
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, WindowTile
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
@@ -126,7 +126,7 @@ def example(name):
 
 
 @pytest.mark.parametrize("device", slow_but(lambda name: DEVICES[name].vector_bytes == HOST_BYTES, DEVICES))
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", one_in(3, WINDOWS))
 def test_every_tiling_is_right(name, device):
     if DEVICES[device].vector_bytes > HOST_BYTES:
         pytest.skip("this processor has no such vectors")

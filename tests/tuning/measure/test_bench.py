@@ -44,6 +44,7 @@ def scalar_code(statement):
     return run
 
 
+@pytest.mark.slow
 def test_several_kernels_at_once(bench):
     trials = [trial_of(task, n) for task in (matmul_task(), relu_task()) for n in range(2)]
     found = list(bench.measure(trials))
@@ -82,6 +83,7 @@ def test_what_writes_nothing_is_wrong(bench):
     assert "wrong result: output 0: values are not finite" in got.error
 
 
+@pytest.mark.slow
 def test_what_does_not_build_fails_alone(bench):
     good = trial_of(relu_task((4, 4)))
     bad = with_code(good, scalar_code("no_such_function_anywhere"))

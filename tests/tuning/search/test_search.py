@@ -40,6 +40,7 @@ def test_each_code_is_tried_once(model):
     assert sorted(tried) == sorted({code_hash(trial_of(task, i).kernel) for i in range(len(task.space))})
 
 
+@pytest.mark.slow
 def test_equal_seeds_try_equal_tilings():
     task = matmul_task()
     one, two, other = ([t.tiling for t in drain(Search(task, seed), LikesMany())] for seed in (3, 3, 4))

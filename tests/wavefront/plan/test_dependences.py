@@ -1,5 +1,6 @@
 """Which rTasks depend on which: against the cells that they touch, and in plans."""
 
+import itertools
 import math
 import random
 from dataclasses import replace
@@ -7,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tvm_rammer.errors import VerificationError
-from tvm_rammer.ir import Footprint, RGraph, RKernel, RProgram, Run, Signal, Wait
+from tvm_rammer.ir import Buffer, Footprint, Place, RGraph, RKernel, ROperator, RProgram, Run, Signal, Wait
 from tvm_rammer.wavefront import ProgramBuilder, schedule, verify
 from tvm_rammer.wavefront.plan.dependences import count_unknown, needs
 from tvm_rammer.wavefront.problem import make_problem
@@ -66,7 +67,76 @@ def test_needs_hold_whoever_writes_a_cell_that_is_read(seed: int) -> None:
 def test_the_verifier_asks_for_no_more_than_the_scheduler_gives(seed: int) -> None:
     graph, a, b = pair(random.Random(seed))
     program = RProgram("p", graph, (a, b), (), 0, {}, 0)
-    assert Dependences(program).partners(0, 1, 1) == needs(graph, 0, a, 1, b)
+    assert Dependences(program).partners(0, 0, 1, 0) == needs(graph, 0, a, 1, b)
+
+
+SHAPES = ((4, 3, 5), (2, 3, 5), (1, 3, 5), (3, 5), (5,), (7, 5), (2, 30), (1, 6, 1, 5), (11,))
+
+
+def pair_of_views(rng: random.Random) -> tuple[RGraph, RKernel, RKernel]:
+    """Operators a and b: what b reads and what a writes are two parts of one buffer, of any shapes, that overlap."""
+    shapes = rng.choice(SHAPES), rng.choice(SHAPES)
+    while True:
+        starts = [rng.choice((1, 5, 15)) * rng.randint(0, 6) for _ in shapes]
+        ends = [start + math.prod(shape) for start, shape in zip(starts, shapes, strict=True)]
+        if max(starts) < min(ends):
+            break
+    places = [
+        Buffer(name, shape, "int8", "view", Place(0, start))
+        for name, shape, start in zip(("a.out", "b.in"), shapes, starts, strict=True)
+    ]
+    base, output = Buffer("base", (200,), "int8", "intermediate"), Buffer("b.out", (4,), "int8", "output")
+    operators = ROperator("a", "f_a", (), (1,)), ROperator("b", "f_b", (2,), (3,))
+    kernels = []
+    for name, shape in zip("ab", shapes, strict=True):
+        radices = rng.choice([(4,), (2, 3), (7,), (2, 2, 2)])
+        size = math.prod(shape)
+        view = rng.choice([shape, shape, (size,), *(((size // 5, 5),) if size % 5 == 0 else ())])
+        region = replace(random_region(rng, view, radices), view=() if view == shape else view)
+        kernels.append(RKernel(f"k_{name}", f"f_{name}", math.prod(radices), 1.0, footprints=(region,)))
+    return RGraph("g", (base, *places, output), operators), kernels[0], kernels[1]
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_who_shares_a_byte_by_views_waits_and_verifier_and_scheduler_agree(seed: int) -> None:
+    graph, a, b = pair_of_views(random.Random(seed))
+    found = needs(graph, 0, a, 1, b)
+    assert Dependences(RProgram("p", graph, (a, b), (), 0, {}, 0)).partners(0, 0, 1, 0) == found
+    assert graph.predecessors() == ((), (0,))
+
+    def bytes_of(kernel: RKernel, buffer: int, rtask: int) -> set[int]:
+        place = graph.buffers[buffer].place
+        assert place
+        cells = touched(kernel, 0, graph.buffers[buffer].shape, rtask, written=False)
+        return set((cells + place.offset).tolist())
+
+    for reader, writer in itertools.product(range(b.num_rtasks), range(a.num_rtasks)):
+        if bytes_of(a, 1, writer) & bytes_of(b, 2, reader):
+            assert found is None or found[reader] >> writer & 1
+
+
+def test_a_reader_of_a_concatenation_waits_for_the_channels_that_it_reads() -> None:
+    """Parts of 2 and 3 channels of 4 x 5 pixels; rTasks of a channel and two rows, halos included, on either side."""
+    buffers = (
+        Buffer("whole", (1, 5, 4, 5), "float32", "intermediate"),
+        Buffer("left", (1, 2, 4, 5), "float32", "view", Place(0, 0)),
+        Buffer("right", (1, 3, 4, 5), "float32", "view", Place(0, 160)),
+        Buffer("out", (5, 4, 5), "float32", "output"),
+    )
+    operators = tuple(ROperator(n, f"f_{n}", i, o) for n, i, o in (("a", (), (1,)), ("b", (), (2,)), ("c", (0,), (3,))))
+    graph = RGraph("g", buffers, operators)
+
+    def tiles(channels: int, halo: int) -> Footprint:
+        steps = ((0, 0), (1, 0), (0, 2), (0, 0))
+        return Footprint((channels, 2), (0, 0, -halo, 0), steps, (1, 1, 2 + 2 * halo, 5))
+
+    kernels = [
+        RKernel(f"k_{n}", f"f_{n}", 2 * channels, 1.0, footprints=(tiles(channels, n == "c"),))
+        for n, channels in (("a", 2), ("b", 3), ("c", 5))
+    ]
+    assert needs(graph, 0, kernels[0], 2, kernels[2]) == (0b11, 0b11, 0b1100, 0b1100, 0, 0, 0, 0, 0, 0)
+    want = (0, 0, 0, 0, 0b11, 0b11, 0b1100, 0b1100, 0b110000, 0b110000)
+    assert needs(graph, 1, kernels[1], 2, kernels[2]) == want
 
 
 def rows(count: int, halo: int = 0) -> Footprint:

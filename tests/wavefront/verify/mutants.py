@@ -109,6 +109,27 @@ def overlap_buffers(program: RProgram, rng: random.Random) -> RProgram | None:
     return replace(program, offsets=program.offsets | {one: offset}, workspace_bytes=max(program.workspace_bytes, end))
 
 
+def move_a_view(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Let a view lie elsewhere in its buffer, or leave it."""
+    views = [b for b, buffer in enumerate(program.graph.buffers) if buffer.place]
+    if not views:
+        return None
+    b = rng.choice(views)
+    place = program.graph.buffers[b].place
+    offset = rng.choice((place.offset - 64, place.offset + 64, place.offset + 128))
+    return _with_buffer(program, b, place=replace(place, offset=offset))
+
+
+def exchange_views(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Let two views lie where the other does."""
+    views = [b for b, buffer in enumerate(program.graph.buffers) if buffer.place]
+    if len(views) < 2:
+        return None
+    one, other = rng.sample(views, 2)
+    places = [program.graph.buffers[b].place for b in (one, other)]
+    return _with_buffer(_with_buffer(program, one, place=places[1]), other, place=places[0])
+
+
 def add_an_edge(program: RProgram, rng: random.Random) -> RProgram | None:
     """Let an operator read one more buffer, all of it."""
     o = rng.randrange(len(program.graph.operators))
@@ -128,6 +149,15 @@ MUTATIONS: tuple[Mutation, ...] = (
     drop_a_wait, drop_a_signal, drop_an_rtask, repeat_an_rtask, lower_arrivals, raise_arrivals, repeat_a_signal,
     signal_another, wait_for_another, swap_instructions, move_a_run, overlap_buffers, add_an_edge,
 )  # fmt: skip
+
+VIEW_MUTATIONS: tuple[Mutation, ...] = (move_a_view, exchange_views)
+"""For plans with views."""
+
+
+def _with_buffer(program: RProgram, b: int, **changes: object) -> RProgram:
+    buffers = list(program.graph.buffers)
+    buffers[b] = replace(buffers[b], **changes)
+    return replace(program, graph=replace(program.graph, buffers=tuple(buffers)))
 
 
 def _pick(program: RProgram, rng: random.Random, kind: type) -> tuple[int, int, Instruction] | None:

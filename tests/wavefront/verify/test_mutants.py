@@ -12,8 +12,8 @@ from tvm_rammer.wavefront import POLICIES, CostModel, schedule, verify
 from ..graphs import DEVICE, FREE, SYNC_COSTS
 from ..judge import in_a_late_run, is_right
 from ..policies.all_states import is_right_in_all_states
-from ..tiled_graphs import tiled_graph
-from .mutants import MUTATIONS
+from ..tiled_graphs import tiled_graph, tiled_graph_with_copies
+from .mutants import MUTATIONS, VIEW_MUTATIONS
 
 QUICK = ("wavefront", "sequential")
 SYNCS = ("auto", "auto", "global")
@@ -51,6 +51,54 @@ def count_verdicts(seeds: range, each: int, most: int, veus: int) -> dict[str, c
                     verdict = "illegal" if not right else "legal, accepted" if accepted else "legal, refused"
                     verdicts[mutate.__name__][verdict] += 1
     return verdicts
+
+
+def programs_with_views(seed: int, most: int, veus: int) -> tuple[RProgram, ...]:
+    """Plans of a random graph that lost copies."""
+    rng = random.Random(seed)
+    graph, kernels, copies = tiled_graph_with_copies(rng, rng.randint(2, most))
+    return schedule(
+        graph, kernels, DEVICE, veus=rng.randint(1, veus), sync=rng.choice(SYNCS), cost=rng.choice(COSTS), copies=copies
+    )
+
+
+def count_verdicts_with_views(seeds: range, each: int, most: int, veus: int) -> dict[str, collections.Counter[str]]:
+    """As `count_verdicts`, of plans with views; that these are right themselves is asserted."""
+    verdicts: dict[str, collections.Counter[str]] = {
+        m.__name__: collections.Counter() for m in (*MUTATIONS, *VIEW_MUTATIONS)
+    }
+    for seed in seeds:
+        rng = random.Random(seed)
+        for program in programs_with_views(seed, most, veus):
+            assert is_right(program), (seed, program)
+            if not any(b.place for b in program.graph.buffers):
+                continue
+            for mutate in (*MUTATIONS, *VIEW_MUTATIONS):
+                for mutant in filter(None, (mutate(program, rng) for _ in range(each))):
+                    accepted, right = is_accepted(mutant), is_right_with_views(mutant)
+                    assert right or not accepted, (seed, mutate.__name__, mutant)
+                    verdicts[mutate.__name__]["illegal" if not right else "accepted" if accepted else "refused"] += 1
+    return verdicts
+
+
+def is_right_with_views(program: RProgram) -> bool:
+    """Whether a program is right; a view that leaves its buffer is wrong, whoever reads what."""
+    buffers = program.graph.buffers
+    within = all(0 <= b.place.offset <= buffers[b.place.base].nbytes - b.nbytes for b in buffers if b.place is not None)
+    return within and is_right(program)
+
+
+def test_no_mutant_of_a_plan_with_views_is_accepted() -> None:
+    verdicts = count_verdicts_with_views(range(60), 1, 8, 4)
+    assert sum(v["illegal"] for v in verdicts.values()) > 100
+    assert all(verdicts[m.__name__]["illegal"] >= 10 for m in VIEW_MUTATIONS)
+
+
+@pytest.mark.slow
+def test_none_of_thousands_of_illegal_mutants_of_plans_with_views_is_accepted() -> None:
+    verdicts = count_verdicts_with_views(range(5000, 5400), 2, 14, 6)
+    assert sum(v["illegal"] for v in verdicts.values()) >= 3000
+    assert all(v["illegal"] >= 20 for v in verdicts.values())
 
 
 def test_no_mutant_is_accepted() -> None:

@@ -117,8 +117,9 @@ class _Interpreter:
         arguments, width = self._memory.plan[2], self._tables.arguments.shape[1]
         args = []
         for k, dtype in enumerate(function.dtypes):
-            word = arguments[self._word(1) * width + k]
-            args.append(pointer(signature.segments[k], word, partial(self._element, dtype), _select))
+            word, at = arguments[self._word(1) * width + k], signature.offsets[k]
+            offset = 0 if at is None else arguments[self._word(1) * width + at]
+            args.append(pointer(signature.segments[k], word, partial(self._element, dtype), _select, offset))
         for (_, offset), (_, dtype) in zip(function.scratch_offsets(), function.scratch, strict=True):
             # Counted in elements, since bytes leave 32 bits earlier.
             first, arena = ((n // ITEM_BYTES[dtype]) for n in (layout.arena_offset + offset, layout.arena_bytes))

@@ -5,6 +5,7 @@ program as well as many.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 from tvm import ir, tirx
@@ -12,8 +13,9 @@ from tvm.ir import GlobalVar
 from tvm.script import tirx as T
 
 from ...device import DeviceSpec
-from ...ir import RProgram
+from ...ir import ITEM_BYTES, RProgram, align
 from ...kernel import Pack, RTaskFunction
+from ..arrays import array_bytes
 from ..assembled import AssembledProgram
 from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
 from ..tables import build_tables
@@ -64,18 +66,19 @@ def assemble_cpu(
     # One for each instruction of each lane; then one for each lane's beginning.
     num_stamps = len(tables.code) + lanes if stamped else 0
     workspace_bytes = stamps_at + num_stamps * 8
-    constants = (layout.constants, tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1))
+    plan = (tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1))
+    constants = (layout.constants, np.concatenate([_whole_lines(table) for table in plan]))
 
     segments = [_buffer("constants", constants[0]), tirx.decl_buffer((workspace_bytes,), "uint8", "workspace")]
     for i, b in enumerate((*layout.inputs, *layout.outputs)):
         buffer = program.graph.buffers[b]
         segments.append(tirx.decl_buffer(buffer.shape, buffer.dtype, f"arg{i}"))
-    plan = [_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), constants[1:], strict=True)]
-    memory = Memory(tuple(segments), tuple(plan), counters_at, stamps_at if stamped else None)
+    parts = tuple(_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), plan, strict=True))
+    memory = Memory(tuple(segments), parts, counters_at, stamps_at if stamped else None)
     interpreter = build_interpreter(layout, tables, memory, variables)
     report = _report(program, segments[WORKSPACE], stamps_at, num_stamps) if stamped else []
-    text = launch_text(program.name, len(segments) + len(plan), device.machine, stamped=stamped)
-    main = _main(program, layout, memory, text, report)
+    text = launch_text(program.name, len(segments) + len(parts), device.machine, stamped=stamped)
+    main = _main(program, layout, memory, _buffer("plan", constants[1]), text, report)
     establish()
     used = {variables[f.name]: f.func for f in functions}
     return AssembledProgram(
@@ -89,20 +92,37 @@ def assemble_cpu(
     )
 
 
+def _whole_lines(table: np.ndarray) -> np.ndarray:
+    """A table filled up to a multiple of what TVM takes for granted of the address of a buffer."""
+    return np.pad(table, (0, align(table.nbytes) // table.itemsize - table.size))
+
+
 def _buffer(name: str, array: np.ndarray) -> tirx.Buffer:
     return tirx.decl_buffer(array.shape, str(array.dtype), name)
 
 
 def _main(
-    program: RProgram, layout: Layout, memory: Memory, text: str, afterwards: Sequence[tirx.Stmt]
+    program: RProgram,
+    layout: Layout,
+    memory: Memory,
+    plan: tirx.Buffer,
+    text: str,
+    afterwards: Sequence[tirx.Stmt],
 ) -> tirx.PrimFunc:
-    """The function that TVM calls: it resets the counters, and launches all lanes."""
+    """The function that TVM calls: it resets the counters, and launches all lanes.
+
+    The tables are one parameter, for TVM checks each tensor that a function is called with, and that takes more code
+    than all the rest.
+    """
     segments = memory.segments
-    pointers = [b.data for b in (*segments, *memory.plan)]
+    sizes = [align(array_bytes(table)) // ITEM_BYTES["int32"] for table in memory.plan]
+    starts = accumulate(sizes[:-1], initial=0)
+    tables = [T.address_of(plan[start]) for start in starts]
+    pointers = [*(b.data for b in segments), *tables]
     first, words = memory.counters_at // 4, max(1, program.num_events) * COUNTER_WORDS
     counters = tirx.decl_buffer((first + words,), "int32", "counters", data=segments[WORKSPACE].data)
     i, lanes = tirx.Var("i", "int32"), tirx.IntImm("int32", len(program.lanes))
-    launch = T.call_extern("void", f"{program.name}_launch", *pointers, memory.plan[0].data, lanes)
+    launch = T.call_extern("void", f"{program.name}_launch", *pointers, tables[0], lanes)
     statements = [
         tirx.DeclBuffer(counters, data=segments[WORKSPACE].data),
         tirx.For(i, 0, words, tirx.ForKind.SERIAL, tirx.BufferStore(counters, 0, [first + i])),
@@ -112,7 +132,7 @@ def _main(
     body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", ir.StringImm(text), tirx.SeqStmt(statements))
     first_output = FIRST_EXTERNAL + len(layout.inputs)
     inputs, outputs = segments[FIRST_EXTERNAL:first_output], segments[first_output:]
-    params = [*inputs, segments[CONSTANTS], *memory.plan, *outputs]
+    params = [*inputs, segments[CONSTANTS], plan, *outputs]
     func = tirx.PrimFunc([*params, segments[WORKSPACE]], body)
     attrs = {"global_symbol": program.name, "tirx.noalias": True, "s_tir": True, "tirx.is_scheduled": True}
     for key, value in attrs.items():

@@ -209,9 +209,14 @@ def _run(body: _Body, signature: CallSignature, at: Expr) -> None:
     def element(dtype: str, segment: int, index: Expr | int) -> Expr:
         return T.address_of(body.views[segment, dtype][index])
 
+    def argument(i: int) -> Expr:
+        return body.arguments[operator * body.width + i]
+
     pointers = [
-        pointer(signature.segments[i], body.arguments[operator * body.width + i], partial(element, dtype), sync.select)
-        for i, dtype in enumerate(function.dtypes)
+        pointer(segments, argument(i), partial(element, dtype), sync.select, 0 if offset is None else argument(offset))
+        for i, (segments, offset, dtype) in enumerate(
+            zip(signature.segments, signature.offsets, function.dtypes, strict=True)
+        )
     ]
     scratch = [
         T.address_of(body.arena[dtype][offset // item_bytes(dtype)])

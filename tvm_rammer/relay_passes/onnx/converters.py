@@ -1,11 +1,14 @@
 """Operators that go straight to Relax, since no others of ONNX say what they do, or TVM's converter is wrong."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import helper
 from tvm import relax, te, tirx
+from tvm.ir import Constant
 
 
 def _bit_cast(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
@@ -23,6 +26,20 @@ def _bit_cast(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[st
         return value.astype("bool") if dtype == "bool" else tirx.reinterpret(dtype, value)
 
     return bb.emit_te(lambda x: te.compute(x.shape, lambda *i: element(x(*i)), name="bitcast"), inputs[0])
+
+
+def _clip(bb: relax.BlockBuilder, inputs: Sequence[Any], _attributes: dict[str, Any]) -> relax.Expr:
+    """Two choices; a bound that is NaN is none. TVM's converter looks for it with operators, in known bounds, too."""
+    value = inputs[0]
+    bounds = (*inputs[1:3], None, None)[:2]
+    for bound, choose, none in zip(bounds, (relax.op.maximum, relax.op.minimum), (-math.inf, math.inf), strict=True):
+        if bound is None or (isinstance(bound, Constant) and np.isnan(bound.value.numpy()).any()):
+            continue
+        if not isinstance(bound, Constant) and str(bound.ty.dtype).startswith("float"):
+            dtype = str(bound.ty.dtype)
+            bound = bb.emit(relax.op.where(relax.op.isnan(bound), relax.const(none, dtype), bound))
+        value = bb.emit(choose(value, bound))
+    return value
 
 
 def _cum_prod(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
@@ -49,6 +66,7 @@ Converter = Callable[[relax.BlockBuilder, Sequence[Any], dict[str, Any]], relax.
 
 CONVERTERS: dict[str, Converter] = {
     "BitCast": _bit_cast,
+    "Clip": _clip,
     "CumProd": _cum_prod,
     "SequenceInsert": _sequence_insert,
 }

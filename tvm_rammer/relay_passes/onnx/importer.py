@@ -30,6 +30,9 @@ _NO_TYPES = frozenset(
 )
 """Types in which this compiler does not compute."""
 
+_SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Tile": 1}
+"""Operators that take a shape, and as which input."""
+
 _DIRECT = frozenset({"If", "Constant"})
 _LISTS = {
     onnx.AttributeProto.INTS: "ints",
@@ -191,11 +194,20 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
     UnsupportedOperatorError
         Names an operator that reads or makes another type.
     ModelError
-        A tensor is too large, or has a negative size.
+        A tensor is too large, or has a negative size, or cannot be the shape that it is taken for.
     """
     kinds = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
     kinds |= {name: kind.elem_type for name, kind in types.items()}
+    ranks = {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
+    ranks |= {name: len(kind.shape.dim) for name, kind in types.items() if kind.HasField("shape")}
     for node in all_nodes(model.graph):
+        for name in node.input[_SHAPES[node.op_type] :][:1] if node.op_type in _SHAPES else ():
+            kind, rank = kinds.get(name, 0), ranks.get(name, 1)
+            if kind not in (0, TensorProto.INT64) or rank != 1:
+                raise ModelError(
+                    f"{describe(node)} takes {name!r} for a shape, which has {TensorProto.DataType.Name(kind)} values "
+                    f"and {rank} axes; give it INT64 values and one axis"
+                )
         for name in (*node.input, *node.output):
             kind = kinds.get(name, 0)
             if kind in _NO_TYPES:

@@ -5,6 +5,7 @@ affine        index expressions as exact sums of axes
 accumulation  what a reduction adds up, and from which value
 blocks        the blocks of a function: reductions, outputs, producers
 anchor        the multiply-add of a convolution or matrix product
+copies        functions that only copy, and which bytes to where
 lowering      kernels with indices that TVM would change when it lowers them
 work          sizes of buffers, operations and bytes of a function
 structure     a hash of a function's structure

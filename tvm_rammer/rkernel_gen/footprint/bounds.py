@@ -13,7 +13,19 @@ import numpy as np
 from tvm import tirx
 from tvm.ir import Call, Expr
 
-from .interval import COMBINED, UNKNOWN, Interval, Values, as_float, bounded, quotient, remainder, union
+from .interval import (
+    COMBINED,
+    UNKNOWN,
+    Interval,
+    Values,
+    as_float,
+    bounded,
+    larger,
+    quotient,
+    remainder,
+    smaller,
+    union,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +139,17 @@ class Bounds:
         self.reachable = self.reachable & (np.asarray(self._bounds(value).low) <= most)
         limit = as_float(most - value.constant)
         old = self._limits.get(value.terms, UNKNOWN)
-        self._limits[value.terms] = Interval(old.low, np.minimum(old.high, limit))
+        self._limits[value.terms] = Interval(old.low, smaller(old.high, limit))
         negated = _ZERO.plus(value, -1).terms
         old = self._limits.get(negated, UNKNOWN)
-        self._limits[negated] = Interval(np.maximum(old.low, -limit), old.high)
+        self._limits[negated] = Interval(larger(old.low, -limit), old.high)
 
     def _sum(self, expr: Expr) -> Sum:
-        match expr:
-            case tirx.IntImm():
-                return Sum(frozenset(), int(expr))
+        match expr:  # what is frequent comes first: to ask for a class of TVM's takes long
             case tirx.Var():
                 return self._sums[expr] if expr in self._sums else _atom_sum("variable", expr)
+            case tirx.IntImm():
+                return Sum(frozenset(), int(expr))
             case tirx.Add() | tirx.Sub() | tirx.Mul() if _type_range(expr)[0] == 0:  # unsigned numbers wrap around
                 return _atom_sum("unknown", next(self._fresh))
             case tirx.Add():
@@ -198,7 +210,7 @@ class Bounds:
             low, high = low + first * times, high + last * times
         limit = self._limits.get(value.terms)
         if limit is not None:
-            low, high = np.maximum(low, limit.low), np.minimum(high, limit.high)
+            low, high = larger(low, limit.low), smaller(high, limit.high)
         constant = as_float(value.constant)
         return bounded(low + constant, high + constant)
 
@@ -207,7 +219,7 @@ class Bounds:
         limit = self._limits.get(frozenset([(atom, 1)]))
         if limit is None:
             return found
-        return Interval(np.maximum(found.low, limit.low), np.minimum(found.high, limit.high))
+        return Interval(larger(found.low, limit.low), smaller(found.high, limit.high))
 
     def _unlimited(self, atom: Atom) -> Interval:
         match atom.kind, atom.args:

@@ -144,7 +144,12 @@ class Walk:
         return tvm_ffi.structural_map(expr, (tirx.Var, lambda v: self._values.get(v, v)), order="post")
 
     def _expression(self, expr: Expr) -> None:
-        match expr:
+        match expr:  # what is frequent comes first: to ask for a class of TVM's takes long
+            case tirx.Var() | tirx.IntImm() | tirx.FloatImm() | StringImm():
+                pass
+            case tirx.Add() | tirx.Mul():
+                self._expression(expr.a)
+                self._expression(expr.b)
             case TensorLoad():
                 self._access(expr.source, expr.indices)
                 for index in expr.indices:
@@ -158,8 +163,6 @@ class Walk:
                 self._expression(expr.value)
                 self._name(expr.var, expr.value)
                 self._expression(expr.body)
-            case tirx.Var() | tirx.IntImm() | tirx.FloatImm() | StringImm():
-                pass
             case _:
                 for part in _operands(expr):
                     self._expression(part)
@@ -191,18 +194,26 @@ class Walk:
 
     def _boxes(self, bounds: Sequence[Interval], shape: tuple[int, ...]) -> Boxes:
         """Boxes within a shape; an index past the end of a dimension is carried to the one before."""
-        low, high = (np.zeros((len(shape), self.num_rtasks), np.int64) for _ in range(2))
+        first, last = (np.empty((len(shape), self.num_rtasks)) for _ in range(2))
         for d, interval in enumerate(bounds):
-            low[d], high[d] = (np.clip(end, -LARGEST_INDEX, LARGEST_INDEX) for end in (interval.low, interval.high))
-        for d in range(len(shape) - 1, 0, -1):
-            first, last = low[d] // shape[d], high[d] // shape[d]
-            low[d] = np.where(first == last, low[d] - first * shape[d], 0)
-            high[d] = np.where(first == last, high[d] - last * shape[d], shape[d] - 1)
-            low[d - 1] += first
-            high[d - 1] += last
+            first[d], last[d] = interval.low, interval.high
+        low, high = (np.clip(ends, -LARGEST_INDEX, LARGEST_INDEX).astype(np.int64) for ends in (first, last))
+        inner = np.array(shape[1:])[:, np.newaxis]
+        if (low[1:] < 0).any() or (high[1:] >= inner).any():
+            _carry(low, high, shape)
         if shape:
             low[0], high[0] = np.clip(low[0], 0, shape[0] - 1), np.clip(high[0], 0, shape[0] - 1)
         return Boxes(low, high + 1, self._bounds.reachable)
+
+
+def _carry(low: NDArray[Any], high: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Carry what is past the end of a dimension to the one before, in place."""
+    for d in range(len(shape) - 1, 0, -1):
+        first, last = low[d] // shape[d], high[d] // shape[d]
+        low[d] = np.where(first == last, low[d] - first * shape[d], 0)
+        high[d] = np.where(first == last, high[d] - last * shape[d], shape[d] - 1)
+        low[d - 1] += first
+        high[d - 1] += last
 
 
 def _views(shape: tuple[int, ...]) -> int:

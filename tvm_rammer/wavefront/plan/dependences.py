@@ -2,15 +2,17 @@
 
 Rammer's barrier-rTask waits for a set of rTasks (OSDI 2020, 3.4). Here that set comes from the footprints of the
 two kernels. Two rTasks are independent if the boxes that they touch lie apart in some dimension: of the view
-that both footprints have, or else of the buffer's own shape, or of its elements in row-major order.
+that both footprints have, or else of the buffer's own shape, or of its elements in row-major order. Of different
+buffers that share memory the inner dimensions count that both have, and the order of all elements.
 """
 
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from ...ir import Footprint, RGraph, RKernel, RProgram
+from ...ir import ITEM_BYTES, Footprint, RGraph, RKernel, RProgram
 
 Needs = tuple[int, ...]
 """For each rTask of a reader the rTasks of a writer that it depends on, as bits."""
@@ -39,11 +41,11 @@ def needs(graph: RGraph, writer: int, writes: RKernel, reader: int, reads: RKern
     found: list[Needs] = []
     for i, b in enumerate(after.inputs):
         for n, written in enumerate(before.outputs):
-            if b == written:
+            if graph.extent(b).overlaps(graph.extent(written)):
                 out, into = _footprint(writes, len(before.inputs) + n), _footprint(reads, i)
                 if out is None or into is None:
                     return None
-                sets = _overlaps(out, writes.num_rtasks, into, reads.num_rtasks, graph.buffers[b].shape)
+                sets = _overlaps(out, writes.num_rtasks, into, reads.num_rtasks, _shared(graph, written, b))
                 if sets is None:
                     return None
                 found.append(sets)
@@ -70,13 +72,13 @@ def count_unknown(program: RProgram) -> tuple[int, int]:
     total : int
     """
     graph, kernels = program.graph, program.kernels
-    producer = {b: (o, n) for o, op in enumerate(graph.operators) for n, b in enumerate(op.outputs)}
-    edges = [
-        (o, i, *producer[b]) for o, op in enumerate(graph.operators) for i, b in enumerate(op.inputs) if b in producer
-    ]
     pairs = [
         (_footprint(kernels[reader], i), _footprint(kernels[writer], len(graph.operators[writer].inputs) + n))
-        for reader, i, writer, n in edges
+        for reader, before in enumerate(graph.predecessors())
+        for writer in before
+        for i, b in enumerate(graph.operators[reader].inputs)
+        for n, written in enumerate(graph.operators[writer].outputs)
+        if graph.extent(b).overlaps(graph.extent(written))
     ]
     return sum(None in pair for pair in pairs), len(pairs)
 
@@ -85,14 +87,37 @@ def _footprint(kernel: RKernel, parameter: int) -> Footprint | None:
     return kernel.footprints[parameter] if parameter < len(kernel.footprints) else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """How the memory of a buffer that is written and of one that is read, maybe the same, overlaps.
+
+    Parameters
+    ----------
+    written, read : tuple of int
+        Their shapes.
+    distance : int
+        By how many elements the written one starts after the other; negative where it starts before.
+    """
+
+    written: tuple[int, ...]
+    read: tuple[int, ...]
+    distance: int
+
+
+def _shared(graph: RGraph, written: int, read: int) -> _Shared:
+    out, into = graph.buffers[written], graph.buffers[read]
+    distance = graph.extent(written).start - graph.extent(read).start
+    return _Shared(out.shape, into.shape, distance // ITEM_BYTES[into.dtype])
+
+
 @lru_cache(maxsize=4096)
-def _overlaps(writes: Footprint, writers: int, reads: Footprint, readers: int, shape: tuple[int, ...]) -> Needs | None:
+def _overlaps(writes: Footprint, writers: int, reads: Footprint, readers: int, memory: _Shared) -> Needs | None:
     """For each reading rTask the writing ones whose box overlaps its own, as bits; None where all do."""
-    if not (_fits(writes, writers, shape) and _fits(reads, readers, shape)):
+    if not (_fits(writes, writers, memory.written) and _fits(reads, readers, memory.read)):
         return None
     everything = (1 << writers) - 1
     overlapping = [everything] * readers
-    for written, read in _axes(writes, writers, reads, readers, shape):
+    for written, read in _axes(writes, writers, reads, readers, memory):
         axis = _Axis(written)
         for r, interval in enumerate(read):
             overlapping[r] &= axis.overlapping(interval)
@@ -109,16 +134,50 @@ def _fits(footprint: Footprint, num_rtasks: int, shape: tuple[int, ...]) -> bool
 
 
 def _axes(
-    writes: Footprint, writers: int, reads: Footprint, readers: int, shape: tuple[int, ...]
+    writes: Footprint, writers: int, reads: Footprint, readers: int, memory: _Shared
 ) -> list[tuple[list[Interval], list[Interval]]]:
     """The dimensions in which to compare: for each the intervals of the writers and of the readers."""
-    view = writes.view or shape
-    written, read = _boxes(writes, writers, view), _boxes(reads, readers, reads.view or shape)
-    if view == (reads.view or shape):
-        return [([w[d] for w in written], [r[d] for r in read]) for d in range(len(view))]
-    own = [_reshape(box, view, shape) for box in written], [_reshape(box, reads.view or shape, shape) for box in read]
-    linear = [_row_major(box, view) for box in written], [_row_major(box, reads.view or shape) for box in read]
-    return [linear, *(([w[d] for w in own[0]], [r[d] for r in own[1]]) for d in range(len(shape)))]
+    views = writes.view or memory.written, reads.view or memory.read
+    boxes = _boxes(writes, writers, views[0]), _boxes(reads, readers, views[1])
+    if views[0] == views[1] and not memory.distance:
+        return [([w[d] for w in boxes[0]], [r[d] for r in boxes[1]]) for d in range(len(views[0]))]
+    shapes = memory.written, memory.read
+    axes = _common_axes(boxes, views, memory.distance)
+    if shapes != views:
+        own = [[_reshape(box, view, shape) for box in of] for of, view, shape in zip(boxes, views, shapes, strict=True)]
+        axes += _common_axes(own, shapes, memory.distance)
+    return axes
+
+
+def _common_axes(
+    boxes: Sequence[list[Box]], shapes: Sequence[tuple[int, ...]], distance: int
+) -> list[tuple[list[Interval], list[Interval]]]:
+    """The innermost dimensions that two shapes have in common; all others as one; and the order of elements."""
+    dims = [[d for d, size in enumerate(shape) if size > 1] for shape in shapes]
+    inner, axes = 1, []
+    for a, b in zip(*map(reversed, dims), strict=False):
+        size = shapes[0][a]
+        if size != shapes[1][b] or distance % (inner * size):
+            break
+        inner *= size
+        axes.append(([box[a] for box in boxes[0]], [box[b] for box in boxes[1]]))
+    parts = [
+        [_row_major(tuple(box[d] for d in of), [shape[d] for d in of]) for box in all_boxes]
+        for all_boxes, shape, of in zip(
+            boxes, shapes, (dims[0][: len(dims[0]) - len(axes)], dims[1][: len(dims[1]) - len(axes)]), strict=True
+        )
+    ]
+    linear = [[_row_major(box, shape) for box in of] for of, shape in zip(boxes, shapes, strict=True)]
+    return [*axes, _shifted(parts, distance // inner), _shifted(linear, distance)]
+
+
+def _shifted(intervals: Sequence[list[Interval]], distance: int) -> tuple[list[Interval], list[Interval]]:
+    """Move what starts later, by the distance; what is empty stays at 0, where nothing overlaps it."""
+    by = max(distance, 0), max(-distance, 0)
+    written, read = (
+        [(low + n, high + n) if low < high else (0, 0) for low, high in of] for of, n in zip(intervals, by, strict=True)
+    )
+    return written, read
 
 
 def _boxes(footprint: Footprint, num_rtasks: int, view: tuple[int, ...]) -> list[Box]:
@@ -130,7 +189,7 @@ def _boxes(footprint: Footprint, num_rtasks: int, view: tuple[int, ...]) -> list
     return boxes
 
 
-def _row_major(box: Box, view: tuple[int, ...]) -> Interval:
+def _row_major(box: Box, view: Sequence[int]) -> Interval:
     """From the first element of a box to its last, in row-major order."""
     if any(low == high for low, high in box):
         return 0, 0

@@ -1,4 +1,7 @@
-"""Offsets of intermediate buffers in the workspace: a buffer may take the memory of one that is dead by then."""
+"""Offsets of intermediate buffers in the workspace: a buffer may take the memory of one that is dead by then.
+
+A buffer lives as long as any view of it: from the first rTask that writes a part of it to the last one that reads one.
+"""
 
 from bisect import insort
 from collections.abc import Sequence
@@ -21,8 +24,8 @@ class _Allocation:
 def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[dict[int, int], int]:
     """Give each intermediate buffer its offset, by best fit.
 
-    A buffer takes memory of another only if all rTasks that read or write the other have ended before its writer
-    begins, by the order that the lanes have anyway: no wait is added for memory.
+    A buffer takes memory of another only if all rTasks that read or write the other have ended before any of its
+    writers begins, by the order that the lanes have anyway: no wait is added for memory.
 
     Parameters
     ----------
@@ -40,21 +43,25 @@ def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[
     order = operator_order(lanes, len(graph.operators), num_events)
     arithmetic = ClockArithmetic.of(len(lanes))
     dead = [0] * len(graph.buffers)
-    for op, end in zip(graph.operators, order.end, strict=True):
-        for b in (*op.inputs, *op.outputs):
+    born: dict[int, Clock] = {}
+    for op, begin, end in zip(graph.operators, order.begin, order.end, strict=True):
+        for b in {graph.extent(b).base for b in (*op.inputs, *op.outputs)}:
             dead[b] = arithmetic.merge(dead[b], end)
+        for b in {graph.extent(b).base for b in op.outputs}:
+            born[b] = arithmetic.common(born.get(b, begin), begin)
     offsets: dict[int, int] = {}
     allocations: list[_Allocation] = []
     top = 0
     for o in order.sequence:
-        outputs = [b for b in graph.operators[o].outputs if graph.buffers[b].kind == "intermediate"]
-        for b in sorted(outputs, key=lambda b: -graph.buffers[b].nbytes):
+        written = dict.fromkeys(graph.extent(b).base for b in graph.operators[o].outputs)
+        new = [b for b in written if graph.buffers[b].kind == "intermediate" and b not in offsets]
+        for b in sorted(new, key=lambda b: -graph.buffers[b].nbytes):
             size = align(graph.buffers[b].nbytes)
-            alive = [a for a in allocations if not arithmetic.covers(order.begin[o], a.dead)]
+            alive = [a for a in allocations if not arithmetic.covers(born[b], a.dead)]
             offset = _best_fit(alive, size, top)
-            new = _Allocation(offset, offset + size, dead[b])
-            allocations = _allocate(allocations, new)
-            top = max(top, new.end)
+            allocation = _Allocation(offset, offset + size, dead[b])
+            allocations = _allocate(allocations, allocation)
+            top = max(top, allocation.end)
             offsets[b] = offset
     return {b: offsets[b] for b in sorted(offsets)}, top
 

@@ -83,12 +83,22 @@ def lower_bound(
 
 def _bandwidth_us(problem: Problem, device: DeviceSpec) -> float:
     graph = problem.graph
-    touched = {b for op in graph.operators for b in (*op.inputs, *op.outputs)}
-    moved = sum(graph.buffers[b].nbytes for b in touched if graph.buffers[b].kind != "intermediate")
-    memory_us = max(0, moved - device.cache_bytes) / (device.memory_gbps * GBPS)
+    memory_us = max(0, _moved_bytes(graph) - device.cache_bytes) / (device.memory_gbps * GBPS)
     if problem.cost.shared_gbps is None:
         return memory_us
     beyond = sum(
         min(rtask_bytes(graph, o, k) * k.num_rtasks for k in problem.candidates(o)) for o in range(len(graph.operators))
     )
     return max(memory_us, beyond / (problem.cost.shared_gbps * GBPS))
+
+
+def _moved_bytes(graph: RGraph) -> int:
+    """Bytes of inputs, constants and outputs that are touched, each once, whatever views there are of it."""
+    extents = {graph.extent(b) for op in graph.operators for b in (*op.inputs, *op.outputs)}
+    counted: dict[int, int] = {}
+    moved = 0
+    for e in sorted(extents, key=lambda e: (e.base, e.start)):
+        if graph.buffers[e.base].kind != "intermediate":
+            moved += max(0, e.end - max(e.start, counted.get(e.base, 0)))
+            counted[e.base] = max(e.end, counted.get(e.base, 0))
+    return moved

@@ -3,8 +3,10 @@
 verify       the rules of one program, one after another
 execution    runs a plan abstractly: deadlock, and a vector clock for each `Run`
 order        dependences and shared memory, checked against happens-before
+memory       which bytes a buffer or a view has; one writer for each
 dependences  which rTasks read what which rTasks write, found by a sweep
 residency    whether the device holds all lanes at once
 limits       whether every index fits into 32 bits
 sequence     the order between the programs of one schedule
+views        operators in no program: what they would copy lies there already
 """

@@ -2,12 +2,23 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from ...ir import Footprint, RProgram
+from ...ir import ITEM_BYTES, Footprint, RProgram
 
 Interval = tuple[int, int]
 Partners = tuple[int, ...]
 """For each rTask of a reader the rTasks of a writer that it may read from, as bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """The shapes of a buffer that is written and of one that is read, and at which element of a third each starts."""
+
+    written: tuple[int, ...]
+    read: tuple[int, ...]
+    written_start: int
+    read_start: int
 
 
 class Dependences:
@@ -23,36 +34,31 @@ class Dependences:
 
     def __init__(self, program: RProgram) -> None:
         self._program = program
-        self._found: dict[tuple[Footprint, Footprint, tuple[int, ...]], Partners | None] = {}
+        self._found: dict[tuple[Footprint, Footprint, _Memory], Partners | None] = {}
 
-    def partners(self, writer: int, reader: int, buffer: int) -> Partners | None:
-        """For one buffer that the first operator writes and the second reads; None where each may read from all."""
+    def partners(self, writer: int, written: int, reader: int, read: int) -> Partners | None:
+        """For a buffer that one operator writes and one, maybe the same, that another reads; None for all from all.
+
+        Parameters
+        ----------
+        writer, written : int
+            The operator, and the position of the buffer among its outputs.
+        reader, read : int
+            The operator, and the position of the buffer among its inputs.
+        """
         graph, kernels = self._program.graph, self._program.kernels
-        into = [i for i, b in enumerate(graph.operators[reader].inputs) if b == buffer]
-        outof = len(graph.operators[writer].inputs) + graph.operators[writer].outputs.index(buffer)
-        shape = graph.buffers[buffer].shape
-        written = _usable(kernels[writer].footprints, outof, kernels[writer].num_rtasks, shape)
-        reads = [_usable(kernels[reader].footprints, i, kernels[reader].num_rtasks, shape) for i in into]
-        found: list[Partners] = []
-        for read in reads:
-            if written is None or read is None:
-                return None
-            key = (written, read, shape)
-            if key not in self._found:
-                self._found[key] = _partners(written, read, shape)
-            partners = self._found[key]
-            if partners is None:
-                return None
-            found.append(partners)
-        return found[0] if len(found) == 1 else tuple(_all_of(bits) for bits in zip(*found, strict=True))
-
-
-def _all_of(sets: Sequence[int]) -> int:
-    """The union of sets of bits."""
-    united = 0
-    for bits in sets:
-        united |= bits
-    return united
+        into, outof = graph.operators[reader].inputs[read], graph.operators[writer].outputs[written]
+        starts = [p.offset if (p := graph.buffers[b].place) else 0 for b in (outof, into)]
+        item = ITEM_BYTES[graph.buffers[into].dtype]
+        memory = _Memory(graph.buffers[outof].shape, graph.buffers[into].shape, starts[0] // item, starts[1] // item)
+        parameter = len(graph.operators[writer].inputs) + written
+        writes = _usable(kernels[writer].footprints, parameter, kernels[writer].num_rtasks, memory.written)
+        reads = _usable(kernels[reader].footprints, read, kernels[reader].num_rtasks, memory.read)
+        if writes is None or reads is None:
+            return None
+        if (writes, reads, memory) not in self._found:
+            self._found[writes, reads, memory] = _partners(writes, reads, memory)
+        return self._found[writes, reads, memory]
 
 
 def _usable(
@@ -66,34 +72,80 @@ def _usable(
     return footprint if fits else None
 
 
-def _partners(written: Footprint, read: Footprint, shape: tuple[int, ...]) -> Partners | None:
-    writers, readers = math.prod(written.radices), math.prod(read.radices)
+def _partners(writes: Footprint, reads: Footprint, memory: _Memory) -> Partners | None:
+    writers, readers = math.prod(writes.radices), math.prod(reads.radices)
     everyone = (1 << writers) - 1
     found = [everyone] * readers
-    for ours, theirs in _dimensions(written, read, shape):
+    for ours, theirs in _dimensions(writes, reads, memory):
         for reader, bits in enumerate(_overlaps(ours, theirs)):
             found[reader] &= bits
     return None if all(bits == everyone for bits in found) else tuple(found)
 
 
 def _dimensions(
-    written: Footprint, read: Footprint, shape: tuple[int, ...]
+    writes: Footprint, reads: Footprint, memory: _Memory
 ) -> Iterator[tuple[list[Interval], list[Interval]]]:
-    """Where boxes can lie apart: in a common view; else in row-major order, and in the buffer's own shape."""
-    views = [footprint.view or shape for footprint in (written, read)]
-    boxes = [_clipped(footprint, view) for footprint, view in zip((written, read), views, strict=True)]
-    if views[0] == views[1]:
+    """Where boxes can lie apart: in a common view; else in row-major order, and in dimensions of one stride."""
+    views = [writes.view or memory.written, reads.view or memory.read]
+    boxes = [_clipped(footprint, view) for footprint, view in zip((writes, reads), views, strict=True)]
+    starts = memory.written_start, memory.read_start
+    if views[0] == views[1] and starts[0] == starts[1]:
         for d in range(len(views[0])):
             yield [b[d] for b in boxes[0]], [b[d] for b in boxes[1]]
         return
-    ends = [[_ends(box, view) for box in of] for of, view in zip(boxes, views, strict=True)]
-    yield ends[0], ends[1]
+    yield from _by_stride(boxes, views, starts)
+    shapes = [memory.written, memory.read]
     own = [
         [_within(box, view, shape) for box in of] if view != shape else of
-        for of, view in zip(boxes, views, strict=True)
+        for of, view, shape in zip(boxes, views, shapes, strict=True)
     ]
-    for d in range(len(shape)):
-        yield [b[d] for b in own[0]], [b[d] for b in own[1]]
+    yield from _by_stride(own, shapes, starts)
+
+
+def _by_stride(
+    boxes: Sequence[list[list[Interval]]], shapes: Sequence[tuple[int, ...]], starts: tuple[int, int]
+) -> Iterator[tuple[list[Interval], list[Interval]]]:
+    """Compare addresses in memory; then by the digits that both buffers write them with, and by what is before these.
+
+    A dimension is a digit of an element's address if both buffers start at a multiple of the next larger stride, up to
+    a number that they have in common: addresses are counted from there.
+    """
+    common = min(starts)
+    ahead = [start - common for start in starts]
+    addresses = [
+        [_moved(_ends(box, shape), by) for box in of] for of, shape, by in zip(boxes, shapes, ahead, strict=True)
+    ]
+    yield addresses[0], addresses[1]
+    places = [
+        {(stride, size): d for d, (stride, size) in enumerate(zip(_strides(shape), shape, strict=True)) if size > 1}
+        for shape in shapes
+    ]
+    stride = 1
+    while size := next((n for s, n in places[0] if s == stride and (s, n) in places[1]), 0):
+        if any(by % (stride * size) for by in ahead):
+            break
+        yield (
+            [box[places[0][stride, size]] for box in boxes[0]],
+            [box[places[1][stride, size]] for box in boxes[1]],
+        )
+        stride *= size
+    outer = [
+        [_moved(_outer_ends(box, shape, stride), by // stride) for box in of]
+        for of, shape, by in zip(boxes, shapes, ahead, strict=True)
+    ]
+    yield outer[0], outer[1]
+
+
+def _outer_ends(box: Sequence[Interval], shape: tuple[int, ...], stride: int) -> Interval:
+    """The ends of a box in units of a stride, of which only larger strides, or equal ones, count."""
+    kept = [d for d, s in enumerate(_strides(shape)) if s >= stride and shape[d] > 1]
+    if any(a == b for a, b in box):
+        return 0, 0
+    return _ends([box[d] for d in kept], tuple(shape[d] for d in kept))
+
+
+def _moved(interval: Interval, by: int) -> Interval:
+    return (interval[0] + by, interval[1] + by) if interval[0] < interval[1] else interval
 
 
 def _clipped(footprint: Footprint, view: tuple[int, ...]) -> list[list[Interval]]:

@@ -39,5 +39,6 @@ def _indices(program: RProgram) -> Iterator[tuple[int, str]]:
     for op, kernel in zip(program.graph.operators, program.kernels, strict=True):
         yield kernel.num_rtasks, f"{kernel.num_rtasks} rTasks of {op.name!r}"
     for b, buffer in enumerate(program.graph.buffers):
-        end = (program.offsets.get(b, 0) + buffer.nbytes) // ITEM_BYTES[buffer.dtype]
+        owner, start = (b, 0) if buffer.place is None else (buffer.place.base, buffer.place.offset)
+        end = (program.offsets.get(owner, 0) + start + buffer.nbytes) // ITEM_BYTES[buffer.dtype]
         yield end, f"buffer {buffer.name!r} ends at element {end} of its segment"

@@ -1,12 +1,14 @@
 """Dependences and shared memory, checked against the happens-before order."""
 
+import itertools
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...errors import VerificationError
 from ...ir import RProgram, Run
 from .dependences import Dependences
 from .execution import Execution, RunStart, VectorClock
+from .memory import Memory
 
 
 class _Ends:
@@ -101,17 +103,16 @@ def check_dependences(program: RProgram, execution: Execution) -> None:
     """
     graph, dependences = program.graph, Dependences(program)
     ends = [_Ends(runs) for runs in execution.runs]
-    writer = {b: o for o, op in enumerate(graph.operators) for b in op.outputs}
+    memory = Memory(graph)
     for reader, op in enumerate(graph.operators):
-        for b in dict.fromkeys(op.inputs):
-            if b not in writer:
-                continue
-            partners = dependences.partners(writer[b], reader, b)
-            everything = (1 << program.kernels[writer[b]].num_rtasks) - 1
-            for start in execution.runs[reader]:
-                needed = everything if partners is None else _needed(partners, start.run)
-                if running := ends[writer[b]].running(needed, start):
-                    raise _too_early(program, b, writer[b], _lowest(running), ends[writer[b]], start, partners)
+        for i, b in enumerate(op.inputs):
+            for writer, n in memory.writers_of(b):
+                partners = dependences.partners(writer, n, reader, i)
+                everything = (1 << program.kernels[writer].num_rtasks) - 1
+                for start in execution.runs[reader]:
+                    needed = everything if partners is None else _needed(partners, start.run)
+                    if running := ends[writer].running(needed, start):
+                        raise _too_early(program, b, writer, _lowest(running), ends[writer], start, partners)
 
 
 def _needed(partners: Sequence[int], run: Run) -> int:
@@ -142,24 +143,28 @@ def check_workspace(program: RProgram, execution: Execution) -> None:
         They may be alive together.
     """
     order, graph = _HappensBefore(execution, [_Ends(runs) for runs in execution.runs]), program.graph
-    touching: list[list[int]] = [[] for _ in graph.buffers]
-    writer: dict[int, int] = {}
+    memory = Memory(graph)
+    touching: list[dict[int, None]] = [{} for _ in graph.buffers]
+    writing: dict[int, dict[int, None]] = {}
     for o, op in enumerate(graph.operators):
-        for b in dict.fromkeys((*op.inputs, *op.outputs)):
-            touching[b].append(o)
-        writer.update(dict.fromkeys(op.outputs, o))
-    for older, newer in _neighbours(program, execution, writer):
-        for o in touching[older]:
-            if lanes := order.violation(o, writer[newer]):
+        for b in (*op.inputs, *op.outputs):
+            touching[memory.owner(b)][o] = None
+        for b in op.outputs:
+            writing.setdefault(memory.owner(b), {})[o] = None
+    for older, newer in _neighbours(program, execution, writing):
+        for o, w in itertools.product(touching[older], writing[newer]):
+            if lanes := order.violation(o, w):
                 raise VerificationError(
                     f"program {program.name!r}: buffers {graph.buffers[older].name!r} and "
-                    f"{graph.buffers[newer].name!r} share memory, but {graph.operators[writer[newer]].name!r} writes "
+                    f"{graph.buffers[newer].name!r} share memory, but {graph.operators[w].name!r} writes "
                     f"the second on lane {lanes[1]} while {graph.operators[o].name!r} on lane {lanes[0]} may still use "
                     "the first; a wait or another offset is missing"
                 )
 
 
-def _neighbours(program: RProgram, execution: Execution, writer: dict[int, int]) -> Iterator[tuple[int, int]]:
+def _neighbours(
+    program: RProgram, execution: Execution, writing: Mapping[int, Iterable[int]]
+) -> Iterator[tuple[int, int]]:
     """Pairs of buffers that follow each other in some byte of the workspace, as (older, newer).
 
     The sweep over offsets keeps the buffers of a byte in the order in which they are written. It suffices to check
@@ -170,8 +175,9 @@ def _neighbours(program: RProgram, execution: Execution, writer: dict[int, int])
     points: list[tuple[int, bool, int, int]] = []
     for b, offset in program.offsets.items():
         nbytes = program.graph.buffers[b].nbytes
-        if nbytes and b in writer:
-            points += [(offset, True, rank[writer[b]], b), (offset + nbytes, False, rank[writer[b]], b)]
+        if nbytes and b in writing:
+            first = min(rank[o] for o in writing[b])
+            points += [(offset, True, first, b), (offset + nbytes, False, first, b)]
     buffers: list[tuple[int, int]] = []
     # At the same byte buffers that leave (False) come before those that enter.
     for _, enters, time, b in sorted(points):

@@ -3,28 +3,33 @@
 from collections.abc import Sequence
 
 from ...errors import VerificationError
-from ...ir import Buffer, RGraph, ROperator, RProgram
+from ...ir import Buffer, Copies, RGraph, ROperator, RProgram
+from .views import check_views
 
 
-def verify_sequence(graph: RGraph, programs: Sequence[RProgram]) -> None:
+def verify_sequence(graph: RGraph, programs: Sequence[RProgram], copies: Copies | None = None) -> None:
     """Prove that programs, launched in their order, compute a graph.
 
-    Proved are: each operator of the graph is in exactly one program, and calls there what it calls in the graph; a
-    program reads only inputs and constants of the graph, what it writes itself, and what a program before it leaves
-    behind; the graph's outputs are left behind. A program leaves its outputs behind; its workspace is lost.
+    Proved are: each operator of the graph is in exactly one program, and calls there what it calls in the graph, or is
+    in none and would copy each of its bytes to where that byte lies; a program reads only inputs and constants of the
+    graph, what it writes itself, and what a program before it leaves behind; the graph's outputs are left behind. A
+    program leaves its outputs behind; its workspace is lost.
 
     Parameters
     ----------
     graph : RGraph
+        Without views.
     programs : sequence of RProgram
         In launch order. Each is right by itself: `verify` proves it.
+    copies : Copies, optional
+        What the functions move that only copy; it is trusted.
 
     Raises
     ------
     VerificationError
         The first rule found broken.
     """
-    _check_operators(graph, programs)
+    _check_operators(graph, programs, copies or {})
     constants = {b.name: _type(b) for b in graph.buffers if b.kind == "constant"}
     given = {b.name: _type(b) for b in graph.buffers if b.kind == "input"}
     for program in programs:
@@ -44,7 +49,7 @@ def verify_sequence(graph: RGraph, programs: Sequence[RProgram]) -> None:
         raise VerificationError(f"no program has output {lost[0]!r} of graph {graph.name!r} among its outputs")
 
 
-def _check_operators(graph: RGraph, programs: Sequence[RProgram]) -> None:
+def _check_operators(graph: RGraph, programs: Sequence[RProgram], copies: Copies) -> None:
     wanted = {op.name: _call(graph, op) for op in graph.operators}
     owner: dict[str, str] = {}
     for program in programs:
@@ -56,8 +61,11 @@ def _check_operators(graph: RGraph, programs: Sequence[RProgram]) -> None:
                     f"operator {op.name!r} of program {program.name!r} is not the one of graph {graph.name!r}"
                 )
             owner[op.name] = program.name
-    if missing := [name for name in wanted if name not in owner]:
-        raise VerificationError(f"operator {missing[0]!r} of graph {graph.name!r} is in none of its programs")
+    missing = [op for op in graph.operators if op.name not in owner]
+    if lost := [op.name for op in missing if op.function not in copies]:
+        raise VerificationError(f"operator {lost[0]!r} of graph {graph.name!r} is in none of its programs")
+    if missing:
+        check_views(graph, missing, programs, copies)
 
 
 def _type(buffer: Buffer) -> tuple[tuple[int, ...], str]:

@@ -7,6 +7,7 @@ from ...errors import VerificationError
 from ...ir import ALIGNMENT, Instruction, RProgram, Run, Signal, Wait
 from .execution import execute
 from .limits import check_limits
+from .memory import check_memory
 from .order import check_dependences, check_workspace
 from .residency import check_residency
 
@@ -16,7 +17,8 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
 
     Proved are: each rTask of each operator runs exactly once, with a kernel of its operator's function;
     no lane deadlocks; an rTask begins after all rTasks have ended that write what it reads, by the footprints
-    of the kernels; buffers that share memory are never alive together; each wait is for all arrivals at its event,
+    of the kernels; each byte has one writer, whatever views there are of it; buffers that share memory are never
+    alive together; each wait is for all arrivals at its event,
     so that counters that are never reset mean the same in every run; each event is signalled and waited for; no index
     leaves 32 bits; all lanes can be resident at once.
 
@@ -32,6 +34,7 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
         The first rule found broken, with the operators, buffers and lanes concerned.
     """
     _check_graph(program)
+    check_memory(program)
     _check_kernels(program)
     check_limits(program)
     if device is not None:
@@ -58,21 +61,9 @@ def _instructions(program: RProgram) -> Iterator[tuple[str, Instruction]]:
 
 def _check_graph(program: RProgram) -> None:
     graph = program.graph
-    writer: dict[int, str] = {}
     for op in graph.operators:
         if bad := [b for b in (*op.inputs, *op.outputs) if not 0 <= b < len(graph.buffers)]:
             raise _error(program, f"operator {op.name!r} uses buffer {bad[0]} of {len(graph.buffers)}")
-        for b in op.outputs:
-            buffer = graph.buffers[b]
-            if buffer.kind in ("input", "constant"):
-                raise _error(program, f"operator {op.name!r} writes {buffer.name!r}, which is of kind {buffer.kind}")
-            if b in writer:
-                raise _error(program, f"buffer {buffer.name!r} is written by {writer[b]!r} and by {op.name!r}")
-            writer[b] = op.name
-    for op in graph.operators:
-        for b in op.inputs:
-            if graph.buffers[b].kind in ("intermediate", "output") and b not in writer:
-                raise _error(program, f"operator {op.name!r} reads {graph.buffers[b].name!r}, which no operator writes")
 
 
 def _check_kernels(program: RProgram) -> None:

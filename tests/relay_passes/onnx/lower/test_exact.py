@@ -9,23 +9,7 @@ from tvm_rammer.relay_passes import load_model
 from tvm_rammer.relay_passes.onnx.emit import attribute
 
 from ...models import model, node, random, tensor, value
-from .judge import by_reference
-
-
-def check(run, op, arrays, constants=(), outputs=1, opset=21, **attributes):
-    """One operator; a constant is an array after the inputs."""
-    names = [f"i{n}" for n in range(len(arrays))]
-    fixed = [f"c{n}" if c is not None else "" for n, c in enumerate(constants)]
-    inputs = [value(n, a.shape, TensorProto.DataType.Value(kind_of(a))) for n, a in zip(names, arrays, strict=True)]
-    results = [f"y{n}" for n in range(outputs)]
-    tensors = [tensor(n, c) for n, c in zip(fixed, constants, strict=True) if c is not None]
-    proto = model([node(op, [*names, *fixed], results, **attributes)], inputs, results, tensors, opset=opset, ir=10)
-    return by_reference(run, proto, **dict(zip(names, arrays, strict=True)))
-
-
-def kind_of(array):
-    return {"float32": "FLOAT", "float64": "DOUBLE"}.get(str(array.dtype), str(array.dtype).upper())
-
+from .judge import by_reference, check
 
 INF = np.array([1, np.inf, -np.inf, np.nan, 0], "float32")
 

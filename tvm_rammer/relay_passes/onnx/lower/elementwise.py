@@ -96,18 +96,6 @@ def _is_inf(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _sign(node: NodeView, emit: Emitter) -> Emitter | None:
-    """NaN has no sign: it stays what it is."""
-    elem = element(node, 0)
-    if elem not in _FLOATS:
-        return None
-    x = node.input(0)
-    zero, one, less = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, 1, -1))
-    rest = emit("Where", emit("Less", x, zero), less, x)
-    emit.name(emit("Where", emit("Less", zero, x), one, rest), node.output)
-    return emit
-
-
 def _thresholded_relu(node: NodeView, emit: Emitter) -> Emitter | None:
     """A choice: TVM's frontend multiplies by 0, of which NaN and infinities make NaN."""
     elem = element(node, 0)
@@ -115,6 +103,32 @@ def _thresholded_relu(node: NodeView, emit: Emitter) -> Emitter | None:
         return None
     zero, alpha = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, node.attribute("alpha", 1.0)))
     emit.name(emit("Where", emit("Less", alpha, node.input(0)), node.input(0), zero), node.output)
+    return emit
+
+
+def _celu(node: NodeView, emit: Emitter) -> Emitter | None:
+    """TVM's frontend makes a vector of a number, and adds what it has not chosen, which may be infinite."""
+    elem = element(node, 0)
+    if elem not in _FLOATS:
+        return None
+    x, alpha = node.input(0), emit.constant(np.array(node.attribute("alpha", 1.0), numpy_type(elem)))
+    zero, one = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, 1))
+    below = emit("Mul", alpha, emit("Sub", emit("Exp", emit("Div", x, alpha)), one))
+    emit.name(emit("Where", emit("Less", x, zero), below, x), node.output)
+    return emit
+
+
+def _clip(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Before opset 11 a bound that is not given is finite: infinity is cut off, too."""
+    elem = element(node, 0)
+    if emit.opset >= 11 or elem not in _FLOATS:
+        return None
+    value, ends = node.input(0), np.finfo(np.float32)
+    for kind, name, end in (("Max", "min", ends.min), ("Min", "max", ends.max)):
+        with np.errstate(over="ignore"):
+            bound = np.array(node.attribute(name, float(end)), numpy_type(elem))
+        value = emit(kind, value, emit.constant(bound))
+    emit.name(value, node.output)
     return emit
 
 
@@ -138,11 +152,12 @@ def _bernoulli(node: NodeView, _emit: Emitter) -> Emitter | None:
 
 
 ELEMENTWISE = {
+    ("", "Celu"): _celu,
+    ("", "Clip"): _clip,
     ("", "IsInf"): _is_inf,
     ("", "Mod"): _mod,
     ("", "Pow"): _pow,
     ("", "Shrink"): _shrink,
-    ("", "Sign"): _sign,
     ("", "ThresholdedRelu"): _thresholded_relu,
     **{
         ("", kind): _bernoulli

@@ -119,10 +119,6 @@ def _always(_: NodeView) -> bool:
     return True
 
 
-def _more_results(node: NodeView) -> bool:
-    return any(node.node.output[1:])
-
-
 def _whole(node: NodeView) -> bool:
     """Whether all axes are normalised together."""
     dims = node.dims(0)
@@ -135,11 +131,17 @@ def _not_float32(node: NodeView) -> bool:
     return kind is not None and kind.elem_type != TensorProto.FLOAT
 
 
+def _double(node: NodeView) -> bool:
+    """Whether numbers are more exact than ONNX's constants, which are of float32 by definition."""
+    kind = node.types.get(node.input(0))
+    return kind is not None and kind.elem_type == TensorProto.DOUBLE
+
+
 _MISREAD: dict[str, Callable[[NodeView], bool]] = {
     "Attention": _always,  # TVM's converter of that name is Microsoft's, another operator
     "DynamicQuantizeLinear": _always,
     "Elu": _not_float32,
-    "LayerNormalization": _more_results,
+    "Gelu": _double,
     "RMSNormalization": _whole,
     "Selu": _not_float32,
 }

@@ -25,7 +25,11 @@ def _one_hot(node: NodeView, emit: Emitter) -> Emitter | None:
     axis = node.attribute("axis", -1)
     node.require(count > 0 and -rank <= axis < rank, f"depth {count} and axis {axis} for the shape {dims}")
     axis %= rank
-    index = emit("Cast", node.input(0), to=TensorProto.INT64)
+    index, elem = node.input(0), element(node, 0)
+    if elem and numpy_type(elem).kind == "f":  # of what is not finite a cast would make an index
+        beyond = emit.constant(np.array(count + 1, numpy_type(elem)))
+        index = emit("Where", emit("Less", emit("Abs", index), beyond), index, beyond)
+    index = emit("Cast", index, to=TensorProto.INT64)
     index = emit.reshape(index, [*dims[:axis], 1, *dims[axis:]])
     below = emit("Less", index, emit.constant(np.array(0, np.int64)))
     index = emit("Where", below, emit("Add", index, emit.constant(np.array(count, np.int64))), index)
@@ -133,7 +137,8 @@ def _top_k(node: NodeView, emit: Emitter) -> Emitter | None:
 
 def _squeeze(node: NodeView, emit: Emitter) -> Emitter | None:
     """Axes that are one number without an axis of its own."""
-    axes = node.array(1)
+    axes, elem = node.array(1), element(node, 1)
+    node.require(elem in (0, TensorProto.INT64), f"axes of the type {TensorProto.DataType.Name(elem)}, not INT64")
     if axes is None or axes.ndim:
         return None
     emit.last(node.node.op_type, node.input(0), emit.constant(axes.reshape(1)), outputs=node.node.output)

@@ -9,8 +9,8 @@ from onnx import TensorProto
 from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
 from ..read import default_opset
 from .boxes import BOXES
-from .elementwise import ELEMENTWISE
-from .indexing import INDEXING
+from .elementwise import ELEMENTWISE, element, numpy_type
+from .indexing import INDEXING, windows
 from .layers import LAYERS
 from .quantised import QUANTISED
 from .reductions import REDUCTIONS
@@ -121,24 +121,40 @@ def _lp_normalization(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _col2im(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Blocks added up where they lie in the image: a transposed convolution, a weight for each place of a block."""
+    """Blocks added up where they lie in the image: each of its elements is a sum of some that are gathered."""
     image, block, dims = node.array(1), node.array(2), node.dims(0)
     if image is None or block is None or dims is None:
         return None
-    size, shape, spatial = math.prod(block.tolist()), block.tolist(), len(block)
+    size, spatial = math.prod(block.tolist()), len(block)
     strides = node.attribute("strides", [1] * spatial)
     dilations = node.attribute("dilations", [1] * spatial)
     pads = node.attribute("pads", [0] * 2 * spatial)
     padded = [n + pads[i] + pads[i + spatial] for i, n in enumerate(image.tolist())]
-    reach = [d * (k - 1) + 1 for d, k in zip(dilations, shape, strict=True)]
-    places = [(n - r) // s + 1 for n, r, s in zip(padded, reach, strides, strict=True)]
-    more = [n - ((p - 1) * s + r) for n, p, s, r in zip(padded, places, strides, reach, strict=True)]
+    reach = [d * (k - 1) + 1 for d, k in zip(dilations, block.tolist(), strict=True)]
+    blocks = [(n - r) // s + 1 for n, r, s in zip(padded, reach, strides, strict=True)]
+    index, lies = windows(image.tolist(), block.tolist(), strides, pads, dilations, blocks)
+    terms = _terms(index.T.ravel(), lies.T.ravel(), math.prod(image.tolist()))
     channels = dims[1] // size
-    weight = emit.constant(np.eye(size, dtype=emit.dtype).reshape(size, 1, *shape))
-    value = emit.reshape(node.input(0), [dims[0] * channels, size, *places])
-    value = emit("ConvTranspose", value, weight, strides=strides, dilations=dilations, pads=pads, output_padding=more)
+    inside = terms >= 0
+    value = emit.reshape(node.input(0), [dims[0], channels, size * math.prod(blocks)])
+    value = emit("Gather", value, emit.constant(np.where(inside, terms, 0)), axis=2)
+    value = emit("Where", emit.constant(inside), value, emit.constant(np.zeros((), numpy_type(element(node, 0)))))
+    value = emit("ReduceSum", value, emit.constant(np.array([3], np.int64)), keepdims=0)
     emit.name(emit.reshape(value, [dims[0], channels, *image.tolist()]), node.output)
     return emit
+
+
+def _terms(places: np.ndarray, lies: np.ndarray, count: int) -> np.ndarray:
+    """Which elements go to each of `count` places, -1 where they are fewer; what does not lie in any is left out.
+
+    Its shape is [places, elements].
+    """
+    given = np.flatnonzero(lies)
+    order = given[np.argsort(places[given], kind="stable")]
+    counts = np.bincount(places[given], minlength=count)
+    terms = np.full((count, max(1, counts.max(initial=0))), -1, np.int64)
+    terms[places[order], np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)] = order
+    return terms
 
 
 _LOWERED = {

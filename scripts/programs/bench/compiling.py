@@ -5,7 +5,7 @@ import math
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3]))
 
 from tests.growth import memory
 from tests.growth.measure import Compiled, compiled

@@ -13,7 +13,7 @@ from tvm_rammer.compilation.record import Compilation
 from tvm_rammer.compilation.regions import find_regions
 from tvm_rammer.compilation.target import resolve_device, tvm_target
 from tvm_rammer.device import DeviceSpec
-from tvm_rammer.wavefront import POLICIES, lower_bound, schedule
+from tvm_rammer.wavefront import POLICIES, lower_bound, place_views, schedule
 from tvm_rammer.zoo.models import MODELS
 
 
@@ -32,11 +32,12 @@ def row(name: str, device: DeviceSpec, policies: list[str]) -> str:
     """A line of the table: the largest region, its bound, and what each policy needs: time, gap, seconds to plan."""
     record = prepared(name, device)
     graph = max(record.graphs, key=lambda g: len(g.operators))
-    bound = lower_bound(graph, record.kernels, device, veus=device.units)
-    cells = [name, str(len(graph.operators)), f"{bound.best_us:.1f}"]
+    placed = place_views(graph, record.copies)
+    bound = lower_bound(placed, record.kernels, device, veus=device.units)
+    cells = [name, str(len(placed.operators)), f"{bound.best_us:.1f}"]
     for policy in policies:
         start = time.process_time()
-        programs = schedule(graph, record.kernels, device, veus=device.units, policy=policy)
+        programs = schedule(graph, record.kernels, device, veus=device.units, policy=policy, copies=record.copies)
         seconds = time.process_time() - start
         makespan = sum(program.makespan_us for program in programs)
         cells.append(f"{makespan:.1f} (+{100 * bound.gap(programs):.0f} %, {seconds:.1f} s)")

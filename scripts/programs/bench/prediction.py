@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import onnx
-from bench_models import NAMES, say
+from models import NAMES, say
 
 from tvm_rammer.ablations.prediction import (
     MIN_RATIO,

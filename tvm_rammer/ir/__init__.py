@@ -1,0 +1,51 @@
+"""The values that pass from stage to stage: frozen, hashable, and free of TVM.
+
+    graph      RGraph   = Buffers + ROperators in topological order      (relay_passes makes it)
+    kernel     RKernel  = one way to run an operator's function          (rkernel_gen makes it)
+    program    RProgram = RGraph + one RKernel an operator + lanes       (wavefront makes it)
+
+An rProgram is a list of instructions for each vEU. There are three: `Run`, `Signal` and `Wait`.
+The terms are those of Rammer (OSDI 2020), sections 3.1 to 3.4.
+"""
+
+from .graph import (
+    ALIGNMENT,
+    ITEM_BYTES,
+    OUTPUT_NAMES,
+    VIEW_ALIGNMENT,
+    Buffer,
+    BufferKind,
+    Copies,
+    Extent,
+    Move,
+    Place,
+    RGraph,
+    ROperator,
+    align,
+)
+from .kernel import Footprint, RKernel
+from .program import Instruction, Lane, RProgram, Run, Signal, Wait
+
+__all__ = [
+    "ALIGNMENT",
+    "ITEM_BYTES",
+    "OUTPUT_NAMES",
+    "VIEW_ALIGNMENT",
+    "Buffer",
+    "BufferKind",
+    "Copies",
+    "Extent",
+    "Footprint",
+    "Instruction",
+    "Lane",
+    "Move",
+    "Place",
+    "RGraph",
+    "RKernel",
+    "ROperator",
+    "RProgram",
+    "Run",
+    "Signal",
+    "Wait",
+    "align",
+]

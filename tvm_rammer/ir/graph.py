@@ -1,0 +1,214 @@
+"""RGraphs: operators, and the buffers between them."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+BufferKind = Literal["input", "constant", "intermediate", "output", "view"]
+
+ALIGNMENT = 128
+"""Every buffer but views starts at a multiple of this many bytes: a cache line, and a memory transaction."""
+
+VIEW_ALIGNMENT = 64
+"""Every view starts at a multiple of this many bytes: a CPU's cache line, which two writers then never share, and more
+than any vector or fragment that a kernel loads at once."""
+
+OUTPUT_NAMES = "rammer.output_names"
+"""An attribute of a Relax function "main": what its results are called, where the model says that."""
+
+ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
+              "int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
+
+
+def align(nbytes: int, to: int = ALIGNMENT) -> int:
+    """Round `nbytes` up to a multiple of `to`."""
+    return -(-nbytes // to) * to
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a view lies: so many bytes into another buffer, which is no view.
+
+    Parameters
+    ----------
+    base : int
+        Position in `RGraph.buffers`.
+    offset : int
+    """
+
+    base: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Bytes of a buffer with memory of its own: from `start` to `end` (exclusive)."""
+
+    base: int
+    start: int
+    end: int
+
+    def overlaps(self, other: "Extent") -> bool:
+        """Whether they share a byte."""
+        return self.base == other.base and self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A tensor that operators read or write.
+
+    Parameters
+    ----------
+    name : str
+        Unique in its graph.
+    shape : tuple of int
+        Static extents; empty for a scalar.
+    dtype : str
+        A key of `ITEM_BYTES`.
+    kind : {"input", "constant", "intermediate", "output", "view"}
+        Who owns the memory; a view is a part of another buffer, or all of it in another shape. An output may also be
+        read inside the graph.
+    place : Place or None
+        Of a view; None for all others.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    kind: BufferKind
+    place: Place | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return math.prod(self.shape) * ITEM_BYTES[self.dtype]
+
+
+@dataclass(frozen=True, slots=True)
+class ROperator:
+    """One call of a fused function: a set of independent, equal rTasks (Rammer, 3.1).
+
+    Parameters
+    ----------
+    name : str
+        Unique in its graph.
+    function : str
+        The function it calls. Operators that compute the same thing share one.
+    inputs, outputs : tuple of int
+        Positions in `RGraph.buffers`, in the order of the function's parameters.
+    """
+
+    name: str
+    function: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def renumbered(self, position: Mapping[int, int] | Sequence[int]) -> "ROperator":
+        """The same call in a graph whose buffers have other positions."""
+        return replace(
+            self,
+            inputs=tuple(position[b] for b in self.inputs),
+            outputs=tuple(position[b] for b in self.outputs),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a function copies in one piece: bytes of an input, as they are, to bytes of an output.
+
+    Parameters
+    ----------
+    source, target : int
+        Which input, and which output, of the function.
+    source_start, target_start : int
+        The first byte there.
+    nbytes : int
+    """
+
+    source: int
+    source_start: int
+    target: int
+    target_start: int
+    nbytes: int
+
+
+Copies = Mapping[str, tuple[Move, ...]]
+"""For each function that is proven to do nothing but copy, its moves: together they write each output once."""
+
+
+@dataclass(frozen=True, slots=True)
+class RGraph:
+    """A data-flow graph of rOperators, in topological order.
+
+    Parameters
+    ----------
+    name : str
+        Names the region of the model, and the rPrograms made from it.
+    buffers : tuple of Buffer
+    operators : tuple of ROperator
+    """
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    operators: tuple[ROperator, ...]
+
+    def extent(self, buffer: int) -> Extent:
+        """The bytes of a buffer, in the buffer that owns them."""
+        place, nbytes = self.buffers[buffer].place, self.buffers[buffer].nbytes
+        return Extent(buffer, 0, nbytes) if place is None else Extent(place.base, place.offset, place.offset + nbytes)
+
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """For each operator, the operators that write a byte of what it reads: sorted, without repeats."""
+        writers: dict[int, list[tuple[int, int, int]]] = {}
+        for o, op in enumerate(self.operators):
+            for e in map(self.extent, op.outputs):
+                writers.setdefault(e.base, []).append((e.start, e.end, o))
+        for written in writers.values():
+            written.sort()
+
+        def before(op: ROperator) -> Iterator[int]:
+            for e in map(self.extent, op.inputs):
+                written = writers.get(e.base, [])
+                for start, end, o in written[max(0, bisect_right(written, (e.start,)) - 1) :]:
+                    if start >= e.end:
+                        break
+                    if end > e.start:
+                        yield o
+
+        return tuple(tuple(sorted(set(before(op)))) for op in self.operators)
+
+    def subgraph(self, operators: Iterable[int], name: str) -> "RGraph":
+        """Cut out some operators; what crosses the cut becomes an input or an output.
+
+        Parameters
+        ----------
+        operators : iterable of int
+            Positions in `operators`.
+        name : str
+            Name of the new graph.
+
+        Returns
+        -------
+        RGraph
+            Its operators in the same order; its buffers are those that they touch.
+        """
+        chosen = set(operators)
+        inside = [self.operators[o] for o in sorted(chosen)]
+        made = {self.extent(b).base for op in inside for b in op.outputs}
+        outside = (op for o, op in enumerate(self.operators) if o not in chosen)
+        read_outside = {self.extent(b).base for op in outside for b in op.inputs}
+        touched = {b for op in inside for b in (*op.inputs, *op.outputs)}
+        used = sorted(touched | {self.extent(b).base for b in touched})
+        position = {b: i for i, b in enumerate(used)}
+
+        def cut(b: int) -> Buffer:
+            old = self.buffers[b]
+            if old.place is not None:
+                return replace(old, place=replace(old.place, base=position[old.place.base]))
+            if b in made:
+                return replace(old, kind="output" if b in read_outside or old.kind == "output" else "intermediate")
+            return replace(old, kind="constant" if old.kind == "constant" else "input")
+
+        return RGraph(name, tuple(map(cut, used)), tuple(op.renumbered(position) for op in inside))
