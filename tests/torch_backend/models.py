@@ -28,6 +28,19 @@ class Recurrent(nn.Module):
         return self.head(y), state
 
 
+class Scaled(nn.Module):
+    """A weight, and a buffer that counts the calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+        self.register_buffer("calls", torch.zeros(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return self.linear(x) + self.calls
+
+
 class UNet(nn.Module):
     def __init__(self) -> None:
         super().__init__()

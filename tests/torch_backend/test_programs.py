@@ -10,7 +10,7 @@ from tvm_rammer.cli import main
 
 torch = pytest.importorskip("torch", reason="PyTorch is an optional dependency")
 
-from .models import MODELS
+from .models import MODELS, Scaled
 
 
 def _exported(model, *inputs, **options):
@@ -71,6 +71,11 @@ def test_an_operator_that_is_lacking_is_named():
 
     with pytest.raises(tvm_rammer.UnsupportedOperatorError, match=r"aten\._linalg_svd\.default"):
         tvm_rammer.compile(_exported(Svd(), torch.randn(3, 3)))
+
+
+def test_a_program_that_writes_its_state_is_refused():
+    with pytest.raises(tvm_rammer.ModelError, match="the program writes calls, which a compiled module does not"):
+        tvm_rammer.compile(_exported(Scaled(), torch.randn(2, 4)))
 
 
 def test_a_program_is_taken_from_the_cache(tmp_path, monkeypatch, linear_file):

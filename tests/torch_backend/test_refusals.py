@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is an optional dependency")
 from torch._dynamo.exc import BackendCompilerFailed
 
 from tvm_rammer.relay_passes.aten import converters
+from tvm_rammer.torch_backend import core
 
 from .check import agree, compiled, graphs_of
 
@@ -22,7 +23,9 @@ LEFT = {
     r"lacks aten\._linalg_svd\.default \(1 x\)": (lambda x: torch.linalg.svd(x @ x.t())[1], torch.randn(3, 3)),
     r"lacks aten\.native_dropout": (lambda x: torch.nn.functional.dropout(x, 0.5, training=True) * 0, torch.ones(3)),
     "is float16": (lambda x: x + 1, torch.randn(3).half()),
-    "is bfloat16": (lambda x: x.bfloat16() + 1, torch.randn(3)),
+    "is bfloat16": (torch.nn.Linear(3, 2).bfloat16().requires_grad_(False), torch.randn(1, 3).bfloat16()),
+    "misreads .*which is bfloat16": (lambda x: x.bfloat16() + 1, torch.randn(3)),
+    "is complex64": (lambda x: x + 1, torch.randn(3, dtype=torch.complex64)),
     "gradients are recorded": (lambda x: x * 2, torch.randn(3, requires_grad=True)),
     "turns autocast on": (_autocast, torch.randn(3, 3)),
     "is on meta": (lambda x: x + 1, torch.empty(3, device="meta")),
@@ -41,6 +44,14 @@ def test_what_cannot_be_compiled_runs_in_pytorch_with_one_warning(reason):
     assert len(graph.refusals) == 1 and not graph.modules
     if x.device.type == "cpu":
         agree(result, function(x))
+
+
+def test_a_number_that_varies_is_left_to_pytorch():
+    made, x = compiled(lambda x, factor: x * factor), torch.ones(3)
+    agree(made(x, 2.5), x * 2.5)
+    with pytest.warns(UserWarning, match="PyTorch cannot trace it with these inputs"):
+        agree(made(x, 3.5), x * 3.5)
+    agree(made(x, 4.5), x * 4.5)
 
 
 def test_under_autocast_a_graph_runs_in_pytorch():
@@ -70,6 +81,16 @@ def test_a_failing_converter_is_named(monkeypatch):
     monkeypatch.setitem(converters._ARITHMETIC, "add", fail)
     made, x = compiled(lambda x: x + 2), torch.randn(3)
     with pytest.warns(UserWarning, match=r"cannot import aten\.add\.Tensor \(add\): cannot add today"):
+        agree(made(x), x + 2)
+
+
+def test_a_defect_is_no_reason_to_have_no_result(monkeypatch):
+    def fail(*_, **__):
+        raise KeyError("oh")
+
+    monkeypatch.setattr(core, "compile", fail)
+    made, x = compiled(lambda x: x + 2), torch.randn(3)
+    with pytest.warns(UserWarning, match="a defect of tvm_rammer: KeyError: 'oh'"):
         agree(made(x), x + 2)
 
 
@@ -103,6 +124,15 @@ def test_a_mode_is_an_error():
     made = torch.compile(lambda x: x + 1, backend="rammer", mode="max-autotune")
     with pytest.raises(BackendCompilerFailed, match="mode is 'max-autotune'"):
         made(torch.randn(3))
+
+
+def test_what_was_compiled_comes_from_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAMMER_CACHE_BYTES", str(1 << 30))
+    model, x = torch.nn.Linear(4, 3).requires_grad_(False), torch.randn(2, 4)
+    for _ in range(2):
+        torch._dynamo.reset()
+        agree(compiled(model, cache=tmp_path)(x), model(x))
+        assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_options_reach_the_compiler():

@@ -10,19 +10,7 @@ from tvm_rammer.torch_backend import core
 from tvm_rammer.torch_backend.weights import FrozenWeights
 
 from .check import agree, compiled, graphs_of
-
-
-class Scaled(nn.Module):
-    """A weight, and a buffer that counts the calls."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = nn.Linear(4, 3)
-        self.register_buffer("calls", torch.zeros(3))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.calls += 1
-        return self.linear(x) + self.calls
+from .models import Scaled
 
 
 def _grow(model: nn.Linear) -> None:

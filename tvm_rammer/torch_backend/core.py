@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from ..driver import compile
-from ..errors import ModelError, RammerError
-from ..relay_passes.aten.importer import import_graph, is_read
+from ..errors import ModelError, RammerError, last_line
+from ..relay_passes.aten.importer import DTYPES, import_graph, is_read
 from ..runtime.module import RammerModule
 from .refusals import RefusedError
 from .settings import Settings
@@ -114,6 +114,10 @@ class Core:
         if not any(node.op == "call_function" for node in self._graph_module.graph.nodes):
             raise RefusedError("it computes nothing")
         read = [i for i, node in enumerate(self._placeholders) if is_read(node)]
+        for dtype in {str(args[i].dtype).removeprefix("torch.") for i in read} - DTYPES:
+            raise RefusedError(
+                f"a tensor is {dtype}, in which is not computed here; use one of {', '.join(sorted(DTYPES))}"
+            )
         frozen = [i for i in read if i in self._freezable]
         weights = FrozenWeights(frozen, args)
         constants = {self._placeholders[i].name: args[i].detach().contiguous().numpy() for i in frozen}
@@ -122,6 +126,8 @@ class Core:
             module = compile(mod, **self._settings.compiling)
         except RammerError as error:
             raise RefusedError(str(error)) from error
+        except Exception as error:  # a user who asked for speed is to have a result
+            raise RefusedError(f"a defect of tvm_rammer: {type(error).__name__}: {last_line(error)}") from error
         inputs = tuple(i for i in read if i not in self._freezable)
         built = Built(module, inputs, weights, self._fixed(inputs))
         results = self._run(built, args)

@@ -34,12 +34,13 @@ def import_program(program: Any) -> tvm.IRModule:
     UnsupportedOperatorError
         An operator cannot be imported.
     ModelError
-        The frontend fails otherwise: a program of another torch.
+        The program writes its buffers or inputs, or the frontend fails otherwise: a program of another torch.
     """
     try:
         with warnings.catch_warnings(), simple_tracing():
             warnings.simplefilter("ignore")  # PyTorch's own
             core = program.run_decompositions(decompositions())
+            _check_pure(core)
             return _Importer().from_exported_program(core, False, True, False, None)
     except RammerError:
         raise
@@ -177,6 +178,15 @@ class _Importer(ExportedProgramImporter):  # type: ignore[misc]  # TVM has no ty
             random = torch.Tag.nondeterministic_seeded in target.tags
             return target.namespace == "aten" and not random and target.__name__ in self.convert_map
         return getattr(target, "__name__", "") in self.convert_map
+
+
+def _check_pure(program: Any) -> None:
+    signature = program.graph_signature
+    if written := [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]:
+        raise ModelError(
+            f"the program writes {', '.join(sorted(written))}, which a compiled module does not; export the model "
+            "after eval(), with its state as inputs and results, or use torch.compile(model, backend='rammer')"
+        )
 
 
 def _dtype(node: Any, value: Any) -> str:
