@@ -54,6 +54,13 @@ def test_a_number_that_varies_is_left_to_pytorch():
     agree(made(x, 4.5), x * 4.5)
 
 
+def test_a_graph_that_is_too_long_is_left_to_pytorch(monkeypatch):
+    monkeypatch.setattr(core, "MOST_OPERATORS", 3)
+    model, x = torch.nn.GRU(2, 2).requires_grad_(False), torch.randn(4, 1, 2)
+    with pytest.warns(UserWarning, match=r"it has \d+ operators, of which 3 are compiled"):
+        agree(compiled(model)(x), model(x))
+
+
 def test_under_autocast_a_graph_runs_in_pytorch():
     made, x = compiled(lambda x: x @ x.t()), torch.randn(3, 3)
     with torch.autocast("cpu"), pytest.warns(UserWarning, match="autocast is on"):
@@ -94,11 +101,12 @@ def test_a_defect_is_no_reason_to_have_no_result(monkeypatch):
         agree(made(x), x + 2)
 
 
-def test_graphs_without_arithmetic_are_no_reason_to_warn():
+def test_graphs_without_arithmetic_are_neither_compiled_nor_a_reason_to_warn():
+    made, x = compiled(lambda x: (x.t(), x[1:])), torch.randn(2, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made, x = compiled(lambda x: x), torch.randn(3)
-        agree(made(x), x)
+        (graph,) = graphs_of(lambda: agree(made(x), (x.t(), x[1:])))
+    assert not graph.modules and not graph.refusals
 
 
 WRONG = {

@@ -19,6 +19,9 @@ from .weights import FrozenWeights
 FREEZES = 2
 """How often parameters are built in anew after they changed, before they become inputs."""
 
+MOST_OPERATORS = 20_000
+"""Of a graph: compiling takes some ten milliseconds for each, and an unrolled step of an LSTM has 18."""
+
 TOLERANCE = 1e-3
 """Of the comparison of the first call with PyTorch, as a share of a result's largest value."""
 
@@ -67,6 +70,8 @@ class Core:
     ) -> None:
         self._graph_module, self._settings = graph_module, settings
         self._placeholders = graph_module.graph.find_nodes(op="placeholder")
+        self._operators = [node for node in graph_module.graph.nodes if node.op == "call_function"]
+        self._computes = any(not getattr(node.target, "is_view", False) for node in self._operators)
         self._outputs = list(graph_module.graph.output_node().args[0])
         self._examples = [node.meta.get("val") if hasattr(node, "meta") else node for node in self._outputs]
         self._weights: Sequence[torch.Tensor] | None = weights
@@ -88,6 +93,8 @@ class Core:
         RefusedError
             It cannot be compiled, or its first results are not PyTorch's.
         """
+        if not self._computes:
+            return self._graph_module(*args)  # type: ignore[no-any-return]
         built = self._built
         if built is None or built.weights.changed(args):
             with self._lock:
@@ -111,8 +118,10 @@ class Core:
 
     def _build(self, args: Sequence[Any]) -> tuple[Built, Sequence[Any]]:
         """The compiled graph, and what it gives for these arguments."""
-        if not any(node.op == "call_function" for node in self._graph_module.graph.nodes):
-            raise RefusedError("it computes nothing")
+        if (operators := len(self._operators)) > MOST_OPERATORS:
+            raise RefusedError(
+                f"it has {operators} operators, of which {MOST_OPERATORS} are compiled; shorten its sequences"
+            )
         read = [i for i, node in enumerate(self._placeholders) if is_read(node)]
         for dtype in {str(args[i].dtype).removeprefix("torch.") for i in read} - DTYPES:
             raise RefusedError(
