@@ -10,6 +10,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import tvm_rammer
+
 ROOT = pathlib.Path(__file__).parents[1]
 
 TEXTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "tuning_logs" / "README.md")
@@ -83,6 +85,16 @@ def test_the_tutorial_can_be_followed_word_by_word(tmp_path):
         )
         assert done.returncode == 0, (text, done.stdout, done.stderr)
     assert {"plan.svg", "logs", "shufflenet.rammer"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.slow
+def test_the_reference_of_the_interface_is_made_of_the_docstrings(tmp_path):
+    command = [sys.executable, str(ROOT / "scripts" / "programs" / "docs.py"), "-o", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == 0 and "UserWarning" not in done.stderr, done.stderr
+    page = (tmp_path / "tvm_rammer.html").read_text(encoding="utf-8")
+    without = [name for name in tvm_rammer.__all__ if f'id="{name}"' not in page]
+    assert without == []
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)

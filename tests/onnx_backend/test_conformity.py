@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.marks import newest_onnx
 from tvm_rammer.onnx_backend.conformity import workers
 from tvm_rammer.onnx_backend.conformity.cases import CRASH, FOREIGN, HANG, REFUSED, RIGHT, Verdict, judge, load_cases
 from tvm_rammer.onnx_backend.conformity.report import committed, markdown
@@ -22,10 +23,12 @@ SAMPLE = """
 """.split()  # noqa: SIM905
 
 
+@newest_onnx
 def test_all_cases_of_the_package_are_there():
     assert len(load_cases()) >= 2000
 
 
+@newest_onnx
 @pytest.mark.parametrize("name", SAMPLE)
 def test_right(name):
     name = f"node/test_{name}"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from tests.marks import newest_onnx
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
 from tvm_rammer.relay_passes.onnx.emit import attribute
@@ -69,6 +70,7 @@ def test_the_largest_of_integers_that_the_runtime_cannot_sort(kind, run):
     check(run, "TopK", [x], [np.array([2])], outputs=2, opset=24, axis=1)
 
 
+@newest_onnx
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("kind", ["int64", "int32", "float32"])
 def test_one_hot_has_the_type_of_its_values(axis, kind, run):
