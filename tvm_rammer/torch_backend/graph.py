@@ -63,7 +63,8 @@ class CompiledGraph:
             with _TRACING:
                 run = self._traced.get(key) or self._trace(key, args)
         if key in self._shared and _sharing(args) != self._shared[key]:
-            return self._as_it_is(*args)
+            reason = "it writes inputs, and they share memory otherwise than in its first call"
+            return self._refused(RefusedError(reason))(*args)
         try:
             return run(*args)
         except RefusedError as reason:  # nothing has been written yet
