@@ -27,6 +27,7 @@ TOP = {
     "saving",
     "session",
     "startup",
+    "torch_backend",
     "tuning",
     "__main__",
 }

@@ -36,7 +36,7 @@ def compile(
 
     Parameters
     ----------
-    model : path, onnx.ModelProto, tvm.IRModule or torch.export.ExportedProgram
+    model : path of an .onnx or .pt2 file, onnx.ModelProto, tvm.IRModule or torch.export.ExportedProgram
     target : str, tvm.target.Target or DeviceSpec
         "cpu", "cuda:h200", "cuda:h100", "cuda:a100", "cuda:v100", or a device of your own.
     shapes : mapping of str to int or sequence of int, optional

@@ -15,6 +15,7 @@ from ..compilation.stages import build, find_kernels
 from ..compilation.target import tvm_target
 from ..errors import ModelError
 from ..persistent_codegen import num_workers
+from ..relay_passes.aten.read import is_program_file
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
 from .peers import PACKAGES, Runner, onnxruntime_session, openvino_runner
@@ -129,6 +130,8 @@ def _contender(
 
 def _source(model: str | os.PathLike[str] | onnx.ModelProto) -> str | bytes:
     """What other engines read: the path of a file, or its contents."""
+    if is_program_file(model):
+        raise ModelError(f"{str(model)!r} is no ONNX file, which ONNX Runtime and OpenVINO read; leave them out")
     return model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
 
 

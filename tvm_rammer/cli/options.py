@@ -9,7 +9,10 @@ from typing import Any, Protocol
 from ..errors import RammerError, ShapeError
 from ..files import is_saved_model, write_text
 
-MODEL_HELP = "an ONNX file, zoo:NAME for a model that the benchmarks measure, or light:NAME for one of the onnx package"
+MODEL_HELP = (
+    "an ONNX file, a .pt2 file of torch.export.save, zoo:NAME for a model that the benchmarks measure, "
+    "or light:NAME for one of the onnx package"
+)
 
 
 class Drawable(Protocol):

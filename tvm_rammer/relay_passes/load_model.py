@@ -7,6 +7,7 @@ from typing import Any
 import tvm
 
 from ..errors import ModelError, RammerError, first_line
+from .aten.read import is_program_file, read_program
 from .onnx.shapes import Shapes
 
 
@@ -16,7 +17,7 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
     Parameters
     ----------
     model : path, onnx.ModelProto, tvm.IRModule or torch.export.ExportedProgram
-        An .onnx file (str or PathLike) or a model in memory, which is never changed.
+        An .onnx file or one of torch.export.save, .pt2 (str or PathLike), or a model in memory, which is never changed.
     shapes : mapping of str to int or sequence of int, optional
         Static shapes of inputs by name, and sizes of symbolic dimensions by name.
 
@@ -33,6 +34,8 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
         TVM's frontend lacks an operator.
     ModelError
         The model cannot be read or imported.
+    MissingToolError
+        It is a .pt2 file, and PyTorch is not installed.
     """
     if shapes is not None and not isinstance(shapes, Mapping):
         raise ModelError(
@@ -47,12 +50,16 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
         from .static_relax import import_torch
 
         return import_torch(model, shapes)
+    if is_program_file(model):
+        from .static_relax import import_torch
+
+        return import_torch(read_program(model), shapes)
     if isinstance(model, str | os.PathLike) or (
         kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx")
     ):
         return _load_onnx(model, shapes)
     raise ModelError(
-        f"cannot load a model from {kind.__module__}.{kind.__qualname__}; give the path of an .onnx file, "
+        f"cannot load a model from {kind.__module__}.{kind.__qualname__}; give the path of an .onnx or .pt2 file, "
         f"an onnx.ModelProto, a Relax IRModule or a torch.export.ExportedProgram"
     )
 

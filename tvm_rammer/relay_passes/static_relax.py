@@ -53,20 +53,18 @@ def import_torch(program: Any, shapes: Shapes | None = None) -> tvm.IRModule:
 
     Raises
     ------
-    ModelError
-        The frontend fails: an operator that it lacks, or a program of another torch.
+    UnsupportedOperatorError, ModelError
+        The frontend lacks an operator, or fails.
     ShapeError
         As `static_relax`.
     """
     try:
-        from tvm.relax.frontend.torch import from_exported_program
-
-        mod = from_exported_program(program, unwrap_unit_return_tuple=True)
-    except Exception as error:
+        from .aten.importer import import_program
+    except ImportError as error:
         raise ModelError(
-            f"TVM's torch frontend cannot import the program: {first_line(error)}; try to export it to ONNX"
+            f"TVM's torch frontend cannot import the program: {first_line(error)}; pip install torch==2.13.0"
         ) from error
-    return static_relax(mod, shapes)
+    return static_relax(import_program(program), shapes)
 
 
 def _match(name: str, ty: tvm.ir.Type, sizes: tuple[int, ...], bound: dict[tirx.Var, int]) -> None:

@@ -15,7 +15,7 @@ from ..saving.file import Facts, copy_library, copy_saved, write_saved
 from ..saving.link import link_library
 from .contexts import Context, ContextPool
 from .explore import Exploration, Plan
-from .tensors import TensorSpec, to_numpy, to_tensor
+from .tensors import TensorSpec, check_input, is_on_cpu, to_numpy, to_tensor
 from .tvm_runtime import tell_workers
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class RammerModule:
         self.exploration = exploration
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         device = exploration.best.device
-        on_cpu = device.kind == "cpu"
+        self._on_cpu = on_cpu = device.kind == "cpu"
         # The counters of a program on a GPU live in the module: one call at a time.
         self._contexts = ContextPool(self.inputs, concurrency if on_cpu else 1)
         self._foreign = why_not_here(device) if on_cpu else ""
@@ -111,6 +111,16 @@ class RammerModule:
         results = dict(zip(names, _leaves(self(**feeds)), strict=True))
         return [results[name] for name in output_names or names]
 
+    def leaves(self, /, *args: Any) -> list[Any]:
+        """Run the model as a call does, and return its tensors as a list, whatever their structure.
+
+        Raises
+        ------
+        ModelError, ToolError
+            As for a call.
+        """
+        return _leaves(self(*args))
+
     def _call(self, context: Context, given: Sequence[Any]) -> Any:
         self._check_here()
         if self.exploration.best.stock_calls:
@@ -118,8 +128,13 @@ class RammerModule:
 
             use_workers()
         by_numpy = all(isinstance(value, np.ndarray) for value in given)
+        tensors: Sequence[Any]
         if by_numpy and self._stageable:
             tensors = context.stage(given)
+        elif self._on_cpu and all(map(is_on_cpu, given)):
+            for value, spec in zip(given, self.inputs, strict=True):
+                check_input(value, spec)
+            tensors = given
         else:
             device = self.runtime_device()
             tensors = [to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]

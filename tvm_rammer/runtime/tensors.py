@@ -99,6 +99,11 @@ def check_input(value: Any, spec: TensorSpec) -> None:
         raise ModelError(f"input {spec.name!r} is {value.dtype}{list(shape)}, but the model takes {takes}")
 
 
+def is_on_cpu(value: Any) -> bool:
+    """Whether a value is a tensor of TVM's in the CPU's memory, which goes into a module as it is."""
+    return isinstance(value, tvm_ffi.Tensor) and value.device.type == "cpu"
+
+
 def aligned_tensor(spec: TensorSpec) -> tuple[np.ndarray, Any]:
     """An array of an input's shape, aligned as TVM wants it, and a tensor that shares its memory."""
     dtype = np.dtype(spec.dtype)

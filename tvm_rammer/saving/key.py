@@ -14,7 +14,7 @@ from ..compilation.request import Request
 from ..device.host import cpu_flags
 from .file import FORMAT, versions
 
-_PACKAGES = ("numpy", "onnx", "apache-tvm-ffi", "xgboost")
+_PACKAGES = ("numpy", "onnx", "apache-tvm-ffi", "xgboost", "torch")
 """What takes part in a compilation besides TVM."""
 
 _EXTERNAL = b"\x0a\x08location"
@@ -123,7 +123,8 @@ def _plain(shapes: Any) -> object:
 
 def _model(model: Any) -> bytes:
     if isinstance(model, str | os.PathLike):
-        return _onnx_file(pathlib.Path(model))
+        path = pathlib.Path(model)
+        return _file(path) if path.suffix == ".pt2" else _onnx_file(path)
     kind = type(model)
     if kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx"):
         return _onnx_model(model)

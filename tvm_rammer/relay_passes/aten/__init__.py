@@ -1,0 +1,10 @@
+"""PyTorch's graphs of ATen operators -> Relax, by TVM's frontend, and by our converters where it errs.
+
+    importer        a graph, or a torch.export program -> IRModule
+    converters      operators that TVM's frontend misreads
+    decompose       which operators are taken apart before, recurrent layers step by step
+    attention       layers that PyTorch joins for inference
+    read            .pt2 files
+
+PyTorch is imported when a graph comes; who compiles ONNX needs none.
+"""

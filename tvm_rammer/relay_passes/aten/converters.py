@@ -1,0 +1,180 @@
+"""Operators of ATen that TVM's frontend lacks, or whose converters pass over an argument or compute in another type."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tvm import relax
+
+Convert = Callable[[Any], relax.Expr]
+"""From an FX node to its value, as TVM's frontend has them."""
+
+
+def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Convert]:
+    """The converters, each by the name of an operator and its overload.
+
+    Parameters
+    ----------
+    importer : BaseFXGraphImporter
+        Has the values of earlier nodes (`env`) and the `block_builder`.
+    known : mapping of str to callable
+        TVM's converters.
+    """
+    emit = Emitter(importer)
+    found: dict[str, Convert] = {}
+    for name, op in _ARITHMETIC.items():
+        for overload in ("Tensor", "Scalar"):
+            found[f"{name}.{overload}"] = emit.binary(op, divides=name == "div")
+    for name, op in _COMPARISONS.items():
+        for overload in ("Tensor", "Scalar"):
+            found[f"{name}.{overload}"] = emit.binary(op, compares=True)
+    for name in ("mm.default", "bmm.default", "matmul.default"):
+        found[name] = emit.product
+    for name in ("addmm.default", "baddbmm.default"):
+        found[name] = emit.sum_and_product
+    found["div.Tensor_mode"] = emit.binary(relax.op.floor_divide, rounds="floor")
+    found["clamp.default"] = emit.clamp
+    found["any.default"] = emit.any
+    found["select.int"] = emit.select
+    for name in ("index.Tensor", "index_put.default"):
+        found[name] = emit.indexed(known[name])
+    for name, op in _REDUCTIONS.items():
+        found[name] = emit.reduction(op)
+    return found
+
+
+_REDUCTIONS = {"amax.default": relax.op.max, "amin.default": relax.op.min}
+_ARITHMETIC = {"add": relax.op.add, "sub": relax.op.subtract, "mul": relax.op.multiply, "div": relax.op.divide}
+_COMPARISONS = {
+    "eq": relax.op.equal,
+    "ne": relax.op.not_equal,
+    "lt": relax.op.less,
+    "le": relax.op.less_equal,
+    "gt": relax.op.greater,
+    "ge": relax.op.greater_equal,
+}
+
+
+class Emitter:
+    """Makes the converters of one import.
+
+    Parameters
+    ----------
+    importer : BaseFXGraphImporter
+    """
+
+    def __init__(self, importer: Any) -> None:
+        self._importer = importer
+
+    def binary(self, op: Any, *, divides: bool = False, compares: bool = False, rounds: str | None = None) -> Convert:
+        """Arithmetic in the type that PyTorch's promotion rules give, with the factor `alpha` of the second operand."""
+
+        def convert(node: Any) -> relax.Expr:
+            import torch
+
+            if (mode := node.kwargs.get("rounding_mode")) != rounds:
+                raise ValueError(f"the rounding mode {mode!r}")
+            lhs, rhs = (_example(arg) for arg in node.args[:2])
+            promoted = torch.result_type(lhs, rhs)
+            if divides and not promoted.is_floating_point:
+                promoted = torch.get_default_dtype()
+            dtype = str(promoted).removeprefix("torch.")
+            left, right = (self._operand(arg, dtype) for arg in node.args[:2])
+            alpha = node.kwargs.get("alpha", 1)
+            if alpha != 1:
+                right = self._emit(relax.op.multiply(right, relax.const(alpha, dtype)))
+            if dtype == "bool" and not compares:
+                raise ValueError("arithmetic of truth values")
+            return self._emit(op(left, right))
+
+        return convert
+
+    def select(self, node: Any) -> relax.Expr:
+        """One slice along an axis; negative numbers count from the end."""
+        value, axis, place = self._value(node.args[0]), node.args[1], node.args[2]
+        axis %= value.ty.ndim
+        place %= int(value.ty.shape[axis])
+        part = self._emit(relax.op.strided_slice(value, [axis], [place], [place + 1], assume_inbound=True))
+        return self._emit(relax.op.squeeze(part, [axis]))
+
+    def indexed(self, convert: Convert) -> Convert:
+        """TVM's converter, told of indices that count from the start only."""
+
+        def converted(node: Any) -> relax.Expr:
+            env, value = self._importer.env, self._value(node.args[0])
+            given = {index: env[index] for index in node.args[1] if index is not None}
+            for axis, index in enumerate(node.args[1]):
+                if index is not None and str(given[index].ty.dtype) != "bool":
+                    env[index] = self._from_the_start(given[index], int(value.ty.shape[axis]))
+            try:
+                return convert(node)
+            finally:
+                env.update(given)
+
+        return converted
+
+    def _from_the_start(self, index: relax.Expr, size: int) -> relax.Expr:
+        dtype = str(index.ty.dtype)
+        negative = self._emit(relax.op.less(index, relax.const(0, dtype)))
+        moved = self._emit(relax.op.add(index, relax.const(size, dtype)))
+        return self._emit(relax.op.where(negative, moved, index))
+
+    def reduction(self, op: Any) -> Convert:
+        """A reduction over a list of axes; all of them where there are none."""
+
+        def convert(node: Any) -> relax.Expr:
+            axes = list(node.args[1]) if len(node.args) > 1 else node.kwargs.get("dim", [])
+            keep = node.args[2] if len(node.args) > 2 else node.kwargs.get("keepdim", False)
+            return self._emit(op(self._value(node.args[0]), axes or None, keep))
+
+        return convert
+
+    def clamp(self, node: Any) -> relax.Expr:
+        """Between two numbers, of which one may be missing."""
+        low, high = (*node.args[1:], None, None)[:2]
+        low, high = node.kwargs.get("min", low), node.kwargs.get("max", high)
+        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        value = self._operand(node.args[0], dtype)
+        if low is not None:
+            value = self._emit(relax.op.maximum(value, relax.const(low, dtype)))
+        return value if high is None else self._emit(relax.op.minimum(value, relax.const(high, dtype)))
+
+    def any(self, node: Any) -> relax.Expr:
+        """Whether an element is not zero."""
+        value = self._emit(relax.op.astype(self._value(node.args[0]), "bool"))
+        count = self._emit(relax.op.max(self._emit(relax.op.astype(value, "int32"))))
+        return self._emit(relax.op.astype(count, "bool"))
+
+    def product(self, node: Any) -> relax.Expr:
+        """Matrix products, in the type of the operands."""
+        return self._emit(relax.op.matmul(self._value(node.args[0]), self._value(node.args[1])))
+
+    def sum_and_product(self, node: Any) -> relax.Expr:
+        """`beta * c + alpha * (a @ b)`."""
+        addend, a, b = (self._value(arg) for arg in node.args[:3])
+        result = self._scaled(self._emit(relax.op.matmul(a, b)), node.kwargs.get("alpha", 1))
+        beta = node.kwargs.get("beta", 1)
+        if beta == 0:  # then NaN of `c` is not to be seen
+            return result
+        return self._emit(relax.op.add(result, self._scaled(addend, beta)))
+
+    def _scaled(self, value: relax.Expr, factor: float) -> relax.Expr:
+        if factor == 1:
+            return value
+        return self._emit(relax.op.multiply(value, relax.const(factor, str(value.ty.dtype))))
+
+    def _operand(self, arg: Any, dtype: str) -> relax.Expr:
+        value = self._value(arg)
+        if not isinstance(value, relax.Expr):
+            return relax.const(value, dtype)
+        return value if str(value.ty.dtype) == dtype else self._emit(relax.op.astype(value, dtype))
+
+    def _value(self, arg: Any) -> Any:
+        return self._importer._retrieve_args(arg)
+
+    def _emit(self, expr: relax.Expr) -> relax.Expr:
+        return self._importer.block_builder.emit(expr)
+
+
+def _example(arg: Any) -> Any:
+    """What PyTorch knows of an argument: a tensor without data, or a number."""
+    return arg.meta["val"] if hasattr(arg, "meta") else arg
