@@ -21,7 +21,8 @@ def one_in(n: int, cases: Iterable[Any]) -> list[Any]:
     n : int
     cases : iterable
     """
-    return [pytest.param(case, marks=pytest.mark.slow) if i % n else case for i, case in enumerate(cases)]
+    values = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*value, marks=[pytest.mark.slow] if i % n else []) for i, value in enumerate(values)]
 
 
 def slow_but(quick: Iterable[Hashable] | Callable[[Any], bool], cases: Iterable[Any]) -> list[Any]:

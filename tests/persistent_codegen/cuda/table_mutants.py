@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from tests.emulation.programs import Built
-from tvm_rammer.ir import ITEM_BYTES, Instruction, RProgram, Run, Signal, Wait
+from tvm_rammer.ir import ITEM_BYTES, Buffer, Instruction, RProgram, Run, Signal, Wait
 
 BEGIN, CODE, ARGUMENTS = 1, 2, 3
 """Positions of the tables among the constants of a program."""
@@ -63,11 +63,16 @@ def _branches(program: RProgram) -> list[int]:
     """For each operator its branch: one for each rTask function and kinds of memory, in order of first use."""
     kinds = {"input": _EXTERNAL, "output": _EXTERNAL, "constant": 0, "intermediate": _WORKSPACE}
     calls = [
-        (k.name, tuple(kinds[program.graph.buffers[b].kind] for b in (*op.inputs, *op.outputs)))
+        (k.name, tuple(kinds[_memory(program, b).kind] for b in (*op.inputs, *op.outputs)))
         for op, k in zip(program.graph.operators, program.kernels, strict=True)
     ]
     distinct = list(dict.fromkeys(calls))
     return [_RUN + distinct.index(call) for call in calls]
+
+
+def _memory(program: RProgram, buffer: int) -> Buffer:
+    """The buffer whose memory another one lies in; most are themselves that."""
+    return program.graph.buffers[program.graph.extent(buffer).base]
 
 
 def _arguments(built: Built) -> Iterator[tuple[int, int, int]]:
@@ -80,15 +85,26 @@ def _arguments(built: Built) -> Iterator[tuple[int, int, int]]:
 def _offsets(built: Built) -> dict[int, int]:
     program, words = built.program, _words(built)
     external = {b: _EXTERNAL + n for n, b in enumerate((*built.cuda.inputs, *built.cuda.outputs))}
+    width = _width(built)
     offsets: dict[int, int] = {}
     for o, i, b in _arguments(built):
-        buffer = program.graph.buffers[b]
-        if b in external and words[o, i] != external[b]:
-            raise ContradictionError(f"operator {o} takes segment {words[o, i]} for {buffer.name!r}")
-        at = int(words[o, i]) * ITEM_BYTES[buffer.dtype]
-        if buffer.kind == "intermediate" and offsets.setdefault(b, at) != at:
+        buffer, extent = program.graph.buffers[b], program.graph.extent(b)
+        item = ITEM_BYTES[buffer.dtype]
+        if extent.base in external:
+            if words[o, i] != external[extent.base]:
+                raise ContradictionError(f"operator {o} takes segment {words[o, i]} for {buffer.name!r}")
+            shift = int(words[o, width + i]) * item if words.shape[1] > width else 0
+            if shift != extent.start:
+                raise ContradictionError(f"operator {o} looks for {buffer.name!r} at {shift} of its segment")
+        at = int(words[o, i]) * item - extent.start
+        if _memory(program, b).kind == "intermediate" and offsets.setdefault(extent.base, at) != at:
             raise ContradictionError(f"operator {o} looks for {buffer.name!r} elsewhere")
     return offsets
+
+
+def _width(built: Built) -> int:
+    """Words of an operator's arguments before those that shift a pointer within an input or output."""
+    return max(len(op.inputs) + len(op.outputs) for op in built.program.graph.operators)
 
 
 def _words(built: Built) -> np.ndarray:
@@ -153,14 +169,21 @@ def _changed_rows(built: Built, rows: Sequence[np.ndarray], n: int) -> Iterator[
 
 def _argument_mutants(built: Built) -> Iterator[TableMutant]:
     for o, i, b in _arguments(built):
-        words, buffer = _words(built), built.program.graph.buffers[b]
-        inside = buffer.kind == "intermediate"
+        words = _words(built)
+        inside = _memory(built.program, b).kind == "intermediate"
         for by in (-32, 32) if inside else (-1, 1):
             new = words.copy()
             new[o, i] += by
             if new[o, i] >= 0:
                 kind = "offset of an argument" if inside else "segment of an argument"
                 yield _with(built, f"{kind}: {by:+}", f"operator {o}, argument {i}", ARGUMENTS, new.reshape(-1))
+        shift = _width(built) + i
+        if not inside and built.program.graph.extent(b).start:
+            for by in (-16, 16):
+                new = words.copy()
+                new[o, shift] += by
+                what = f"operator {o}, argument {i}"
+                yield _with(built, f"shift of an argument: {by:+}", what, ARGUMENTS, new.reshape(-1))
 
 
 def _mutant(built: Built, kind: str, what: str, lanes: Sequence[Sequence[np.ndarray]]) -> TableMutant:
