@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -242,3 +243,12 @@ def test_no_two_functions_or_classes_have_the_same_code() -> None:
                 body = ast.dump(ast.Module(node.body[ast.get_docstring(node) is not None :], []))
                 homes.setdefault(body, []).append(f"{path.relative_to(ROOT)}: {node.name}")
     assert not [names for names in homes.values() if len(names) > 1]
+
+
+def test_an_installed_package_has_every_file_that_is_no_python() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["tvm_rammer"]
+    paths = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_file()]
+    data = [path for path in paths if path.suffix not in (".py", ".pyc")]
+    assert {".c", ".h", ".ll", ".cuh", ".html", ".css", ".js"} <= {path.suffix for path in data}
+    assert not [str(path) for path in data if not any(path.match(pattern) for pattern in patterns)]

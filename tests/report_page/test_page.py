@@ -4,7 +4,6 @@ import html.parser
 import json
 import pathlib
 import re
-import tomllib
 from dataclasses import replace
 
 import pytest
@@ -171,12 +170,3 @@ def test_large_plans_make_pages_of_bounded_size():
     assert spans_of(joined, 0, 1, 0)[-1][1] == pytest.approx(profile.timelines[0].makespan_us, abs=1e-3)
     assert (joined["kernels_in_all"], len(joined["kernels"])) == (5000, 2000)
     assert len(report_html(record, "model", profile=profile)) < 3_000_000
-
-
-def test_an_installed_package_has_the_files_of_the_page():
-    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
-    patterns = project["tool"]["setuptools"]["package-data"]["tvm_rammer"]
-    files = [path.relative_to(PACKAGE) for path in (PACKAGE / "report_page").iterdir() if path.is_file()]
-    data = [path for path in files if path.suffix != ".py"]
-    assert {path.suffix for path in data} == {".html", ".css", ".js"}
-    assert not [str(path) for path in data if not any(path.match(pattern) for pattern in patterns)]

@@ -3,8 +3,10 @@
 import threading
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import pytest
+import tvm
 from tvm import te
 
 from tvm_rammer.device import host_cpu
@@ -48,6 +50,14 @@ def test_all_that_kernels_depend_on_tells_functions_apart(other):
     assert known.get(function(), lambda: pytest.fail("made again")) == made("first")
 
 
+def test_a_pass_context_tells_functions_apart():
+    known = Remembered()
+    known.get(function(), lambda: made("first"))
+    with tvm.transform.PassContext(config={"tirx.disable_vectorize": True}):
+        assert known.get(function(), lambda: made("other")) == made("other")
+    assert known.get(function(), lambda: pytest.fail("made again")) == made("first")
+
+
 def test_the_oldest_is_forgotten(monkeypatch):
     monkeypatch.setattr(remembered, "MAX_FUNCTIONS", 2)
     known = Remembered()
@@ -60,16 +70,18 @@ def test_the_oldest_is_forgotten(monkeypatch):
 def test_threads_get_what_one_of_them_made():
     known, found = Remembered(), []
     functions = [function(extent) for extent in range(1, 9)] * 4
-    threads = [
-        threading.Thread(target=lambda: found.extend(known.get(f, lambda: made(str(f.func))) for f in functions))  # noqa: B023
-        for _ in range(4)
-    ]
+
+    def ask():
+        for f in functions:
+            found.append((f, known.get(f, partial(made, str(f.func)))))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(found) == 4 * len(functions)
-    assert all(known.get(f, lambda: pytest.fail("forgotten")) == made(str(f.func)) for f in functions)
+    assert all(got == made(str(f.func)) for f, got in found)
 
 
 def kernels_of(extent):

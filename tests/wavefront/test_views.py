@@ -1,90 +1,16 @@
 """Which copies placement can avoid, and which stay: one test for each reason."""
 
 import random
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
 from tvm_rammer.errors import VerificationError
-from tvm_rammer.ir import Buffer, Move, Place, RGraph, RKernel, ROperator, RProgram
-from tvm_rammer.wavefront import (
-    CostModel,
-    place_views,
-    schedule,
-    schedule_together,
-    verify,
-    verify_sequence,
-    with_prefix,
-)
+from tvm_rammer.ir import Buffer, Place
+from tvm_rammer.wavefront import CostModel, schedule, schedule_together, verify_sequence, with_prefix
 
+from .copying_graphs import Made, joined, names, places
 from .graphs import DEVICE
-
-SIZE = 256
-"""Bytes of a part, if nothing else is said."""
-
-
-class Made:
-    """A graph in the making: operators that compute, and operators that copy."""
-
-    def __init__(self, **inputs: int) -> None:
-        self.buffers = {name: Buffer(name, (size,), "int8", "input") for name, size in inputs.items()}
-        self.operators: list[ROperator] = []
-        self.copies: dict[str, tuple[Move, ...]] = {}
-
-    def op(self, name: str, reads: str, size: int = SIZE, kind: str = "intermediate") -> None:
-        """An operator that computes `name` of all that it reads."""
-        self._add(name, reads, {name: size}, kind)
-
-    def concat(self, name: str, reads: str, kind: str = "intermediate") -> None:
-        """Put buffers one after another."""
-        moves, at = [], 0
-        for i, part in enumerate(reads.split()):
-            moves.append(Move(i, 0, 0, at, self.buffers[part].nbytes))
-            at += self.buffers[part].nbytes
-        self._add(name, reads, {name: at}, kind, tuple(moves))
-
-    def split(self, names: Mapping[str, int], read: str, kind: str = "intermediate") -> None:
-        """Cut a buffer into parts of so many bytes."""
-        moves, at = [], 0
-        for n, size in enumerate(names.values()):
-            moves.append(Move(0, at, n, 0, size))
-            at += size
-        self._add("_".join(names), read, names, kind, tuple(moves))
-
-    def slice(self, name: str, read: str, start: int, size: int) -> None:
-        """Cut out some bytes."""
-        self._add(name, read, {name: size}, "intermediate", (Move(0, start, 0, 0, size),))
-
-    def _add(
-        self, name: str, reads: str, writes: Mapping[str, int], kind: str, moves: Sequence[Move] | None = None
-    ) -> None:
-        self.buffers |= {n: Buffer(n, (size,), "int8", kind) for n, size in writes.items()}
-        position = {n: i for i, n in enumerate(self.buffers)}
-        inputs, outputs = (tuple(position[n] for n in names) for names in (reads.split(), writes))
-        self.operators.append(ROperator(name, f"f_{name}", inputs, outputs))
-        if moves:
-            self.copies[f"f_{name}"] = tuple(moves)
-
-    def graph(self) -> RGraph:
-        return RGraph("g", tuple(self.buffers.values()), tuple(self.operators))
-
-    def kernels(self) -> dict[str, list[RKernel]]:
-        return {op.function: [RKernel(f"k_{op.name}", op.function, 2, 1.0)] for op in self.operators}
-
-    def placed(self, kept: Sequence[str] = ()) -> RGraph:
-        """The graph with views, and planned: so it is proven, too."""
-        graph = self.graph()
-        schedule(graph, self.kernels(), DEVICE, veus=3, copies=self.copies)
-        return place_views(graph, self.copies, kept)
-
-
-def names(graph: RGraph) -> str:
-    return " ".join(op.name for op in graph.operators)
-
-
-def places(graph: RGraph) -> dict[str, tuple[str, int]]:
-    return {b.name: (graph.buffers[b.place.base].name, b.place.offset) for b in graph.buffers if b.place}
 
 
 def test_parts_of_a_concatenation_are_written_in_place() -> None:
@@ -146,13 +72,9 @@ def test_inputs_and_constants_are_read_in_place() -> None:
 
 
 def test_parts_are_written_straight_into_an_output() -> None:
-    made = Made(x=64)
-    made.op("a", "x")
-    made.op("b", "x")
-    made.concat("y", "a b", kind="output")
-    graph = made.placed()
+    graph = joined("output").placed()
     assert names(graph) == "a b"
-    assert places(graph) == {"a": ("y", 0), "b": ("y", 256)}
+    assert places(graph) == {"a": ("c", 0), "b": ("c", 256)}
 
 
 def stays(made: Made, *kept: str) -> None:
@@ -247,11 +169,7 @@ def test_only_what_is_torn_apart_by_programs_copies() -> None:
 
 @pytest.mark.parametrize("shares", [None, [1, 2]])
 def test_graphs_that_share_a_device_keep_their_views_apart(shares: list[float] | None) -> None:
-    made = Made(x=64)
-    made.op("a", "x")
-    made.op("b", "x")
-    made.concat("c", "a b")
-    made.op("y", "c", kind="output")
+    made = joined()
     graphs = [with_prefix(made.graph(), prefix) for prefix in ("m0_", "m1_")]
     programs = schedule_together(graphs, made.kernels(), DEVICE, veus=4, shares=shares, copies=made.copies)
     assert sorted(op.name for p in programs for op in p.graph.operators) == sorted(
@@ -310,53 +228,3 @@ def test_random_mixtures_are_proven_and_lose_copies() -> None:
                 refused += 1
     assert gone > 200
     assert refused > 150
-
-
-def test_a_copy_that_nothing_replaces_is_missed() -> None:
-    made = Made(x=64)
-    made.op("a", "x")
-    made.op("b", "x")
-    made.concat("c", "a b")
-    made.op("y", "c", kind="output")
-    graph = made.graph()
-    programs = schedule(graph, made.kernels(), DEVICE, veus=2, copies=made.copies)
-    with pytest.raises(VerificationError, match="operator 'c' of graph 'g' is in none of its programs"):
-        verify_sequence(graph, programs)
-    apart = {"f_c": (Move(0, 0, 0, 256, 256), Move(1, 0, 0, 0, 256))}
-    with pytest.raises(VerificationError, match="'c' of graph 'g' is in no program, but"):
-        verify_sequence(graph, programs, apart)
-
-
-def joined_program() -> RProgram:
-    made = Made(x=64)
-    made.op("a", "x")
-    made.op("b", "x")
-    made.concat("c", "a b")
-    made.op("y", "c", kind="output")
-    (program,) = schedule(made.graph(), made.kernels(), DEVICE, veus=2, copies=made.copies)
-    return program
-
-
-@pytest.mark.parametrize(
-    "name, changes, message",
-    [
-        ("b", {"place": Place(3, 224)}, "view 'b' at offset 224: not a multiple of 64"),
-        ("b", {"place": Place(3, 320)}, "view 'b' at bytes 320 to 576 of int8 is no part of 'c', which has 512 bytes"),
-        ("b", {"place": Place(3, -64)}, "view 'b' at bytes -64 to 192 of int8 is no part of 'c'"),
-        ("b", {"place": Place(1, 0)}, "view 'b' is a part of buffer 1, which owns no memory"),
-        ("b", {"place": Place(9, 0)}, "view 'b' is a part of buffer 9, which owns no memory"),
-        ("b", {"place": None}, "buffer 'b' is of kind view and has the place None"),
-        ("b", {"kind": "intermediate"}, "buffer 'b' is of kind intermediate and has the place"),
-        ("b", {"dtype": "uint8"}, "view 'b' at bytes 256 to 512 of uint8 is no part of 'c'"),
-        ("b", {"place": Place(3, 192)}, "buffer 'c' is written by 'a' and by 'b' at byte 192"),
-        ("b", {"place": Place(0, 0), "shape": (64,)}, "operator 'b' writes 'x', which is of kind input"),
-        ("a", {"shape": (128,)}, "operator 'y' reads 'c', which no operator writes at byte 128"),
-        ("c", {"kind": "output", "shape": (576,)}, "operator 'y' reads 'c', which no operator writes at byte 512"),
-    ],
-)
-def test_views_that_cannot_be_are_refused(name: str, changes: dict[str, object], message: str) -> None:
-    program = joined_program()
-    assert [b.name for b in program.graph.buffers] == ["x", "a", "b", "c", "y"]
-    buffers = tuple(replace(b, **changes) if b.name == name else b for b in program.graph.buffers)
-    with pytest.raises(VerificationError, match=message):
-        verify(replace(program, graph=replace(program.graph, buffers=buffers)))

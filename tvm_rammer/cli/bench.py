@@ -21,16 +21,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the command."""
-    from ..benchmark.bench import bench
-
-    found = bench(
-        model_of(arguments.model),
-        against=[name for name in arguments.against.split(",") if name],
-        repeat=arguments.repeat,
-        progress=progress,
-        **compile_arguments(arguments),
-    )
-    end_progress()
+    found = compared(arguments)
     found["model"] = arguments.model
     if arguments.json:
         write_text(arguments.json, json.dumps(found, indent=2) + "\n")
@@ -42,3 +33,18 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"{name:<20} missing: {reason}")
     if found["workers"] < found["threads"]:
         print(f"TVM's pool has {found['workers']} workers for {found['threads']} vEUs: rPrograms ran on one thread")
+
+
+def compared(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Time the model of a command against what `--against` names, `--repeat` runs of each."""
+    from ..benchmark.bench import bench
+
+    found = bench(
+        model_of(arguments.model),
+        against=[name for name in arguments.against.split(",") if name],
+        repeat=arguments.repeat,
+        progress=progress,
+        **compile_arguments(arguments),
+    )
+    end_progress()
+    return found

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..errors import TargetError
 from ..files import is_saved_model, write_text
+from .bench import compared
 from .options import (
     cache_options,
     compile_arguments,
@@ -44,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise TargetError(f"nothing to compare --against {arguments.against}: {note}")
     from ..report_page import report_html
 
-    comparison = _comparison(arguments) if arguments.against else None
+    comparison = compared(arguments) if arguments.against else None
     profile = None
     if note:
         record = compiled(arguments).compilation
@@ -73,20 +74,6 @@ def _why_not_measured(arguments: argparse.Namespace) -> str:
     if device.kind != "cpu" or why_not_here(device):
         return f"Planned for {device.name}, which is not this machine's CPU. All times are predicted."
     return ""
-
-
-def _comparison(arguments: argparse.Namespace) -> dict[str, Any]:
-    from ..benchmark.bench import bench
-
-    found = bench(
-        model_of(arguments.model),
-        against=[name for name in arguments.against.split(",") if name],
-        repeat=arguments.repeat,
-        progress=progress,
-        **compile_arguments(arguments),
-    )
-    end_progress()
-    return found
 
 
 def _title(model: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import tvm
 
 from ..kernel import ScheduledKernel
+from ..pass_context import pass_settings
 from .tiling import Function
 
 MAX_FUNCTIONS = 512
@@ -41,10 +42,11 @@ class Remembered:
         """What was made of a function, or what `make` makes of it now.
 
         Two functions are the same where their code is, names included: kernels have the names of their function's
-        parameters in the code that is generated.
+        parameters in the code that is generated. What lowering makes of a kernel depends on the pass context.
         """
         code = hashlib.sha256(tvm.ir.save_json(function.func).encode()).digest()
-        key = (function.name, code, function.device, function.constants)
+        settings = pass_settings(tvm.transform.PassContext.current())
+        key = (function.name, code, function.device, function.constants, settings)
         with self._lock:
             found = self._made.get(key)
             if found is not None:
@@ -56,8 +58,3 @@ class Remembered:
             if len(self._made) > MAX_FUNCTIONS:
                 self._made.popitem(last=False)
         return made
-
-    def forget(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._made.clear()

@@ -15,7 +15,7 @@ from ..saving.file import Facts, copy_library, copy_saved, write_saved
 from ..saving.link import link_library
 from .contexts import Context, ContextPool
 from .explore import Exploration, Plan
-from .tensors import TensorSpec, check_input, is_on_cpu, to_numpy, to_tensor
+from .tensors import TensorSpec, bind, check_input, is_on_cpu, leaves_of, to_numpy, to_tensor
 from .tvm_runtime import tell_workers
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class RammerModule:
             The module was compiled for a GPU, and this machine has none; or the process was forked in the middle of
             other threads' calls.
         """
-        given = [np.asarray(v) if isinstance(v, np.generic) else v for v in self._bind(args, kwargs)]
+        given = [np.asarray(v) if isinstance(v, np.generic) else v for v in bind(self.inputs, args, kwargs)]
         with self._contexts.hold() as context:
             return self._contexts.run(lambda: self._call(context, given))
 
@@ -108,7 +108,7 @@ class RammerModule:
             raise ModelError(
                 f"the model has no output {', '.join(map(repr, unknown))}; its outputs are {', '.join(names)}"
             )
-        results = dict(zip(names, _leaves(self(**feeds)), strict=True))
+        results = dict(zip(names, leaves_of(self(**feeds)), strict=True))
         return [results[name] for name in output_names or names]
 
     def leaves(self, /, *args: Any) -> list[Any]:
@@ -119,7 +119,7 @@ class RammerModule:
         ModelError, ToolError
             As for a call.
         """
-        return _leaves(self(*args))
+        return leaves_of(self(*args))
 
     def _call(self, context: Context, given: Sequence[Any]) -> Any:
         self._check_here()
@@ -293,26 +293,3 @@ class RammerModule:
                 f"compiled for {device.name}, but there is no CUDA device here; "
                 "read cuda_source(), or export_library() and run that where the device is"
             )
-
-    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        names = [spec.name for spec in self.inputs]
-        if len(args) > len(names):
-            raise ModelError(f"{len(args)} inputs given, but the model has {len(names)}: {', '.join(names)}")
-        given = dict(zip(names, args, strict=False))
-        for name, value in kwargs.items():
-            if name not in names:
-                raise ModelError(f"the model has no input {name!r}; its inputs are {', '.join(names)}")
-            if name in given:
-                raise ModelError(f"input {name!r} was given twice: by position and by name")
-            given[name] = value
-        missing = [name for name in names if name not in given]
-        if missing:
-            raise ModelError(f"no value for the inputs {', '.join(missing)}; pass them by position or by name")
-        return [given[name] for name in names]
-
-
-def _leaves(result: Any) -> list[Any]:
-    """The tensors of a result, tuples within tuples one after another."""
-    if isinstance(result, np.ndarray) or hasattr(result, "__dlpack__"):
-        return [result]
-    return [leaf for part in result for leaf in _leaves(part)]

@@ -1,7 +1,7 @@
 """The tensors that go into a compiled model and come out of it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -124,3 +124,34 @@ def to_numpy(result: Any) -> Any:
         import tvm
 
         return (result if isinstance(result, tvm.runtime.Tensor) else tvm.runtime.from_dlpack(result)).numpy()
+
+
+def bind(inputs: Sequence[TensorSpec], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The value of each input, given by position or by name.
+
+    Raises
+    ------
+    ModelError
+        One is missing or unknown, or was given twice.
+    """
+    names = [spec.name for spec in inputs]
+    if len(args) > len(names):
+        raise ModelError(f"{len(args)} inputs given, but the model has {len(names)}: {', '.join(names)}")
+    given = dict(zip(names, args, strict=False))
+    for name, value in kwargs.items():
+        if name not in names:
+            raise ModelError(f"the model has no input {name!r}; its inputs are {', '.join(names)}")
+        if name in given:
+            raise ModelError(f"input {name!r} was given twice: by position and by name")
+        given[name] = value
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise ModelError(f"no value for the inputs {', '.join(missing)}; pass them by position or by name")
+    return [given[name] for name in names]
+
+
+def leaves_of(result: Any) -> list[Any]:
+    """The tensors of a result, tuples within tuples one after another."""
+    if isinstance(result, np.ndarray) or hasattr(result, "__dlpack__"):
+        return [result]
+    return [leaf for part in result for leaf in leaves_of(part)]

@@ -157,6 +157,7 @@ def read_part(path: pathlib.Path, name: str) -> bytes:
             return archive.read(name)
     except FileNotFoundError as error:
         raise SavedModelError(f"there is no file {os.fspath(path)!r}; save the model again") from error
+    # All that zipfile raises where a file is no archive, is cut off, or has other bytes than it should.
     except (OSError, KeyError, ValueError, NotImplementedError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise _foreign(path) from error
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..compilation.request import Request
 from ..device.host import cpu_flags
+from ..pass_context import pass_settings
 from .file import FORMAT, versions
 
 _PACKAGES = ("numpy", "onnx", "apache-tvm-ffi", "xgboost", "torch")
@@ -75,13 +76,8 @@ def _compiler() -> Iterator[object]:
     tvm = sys.modules.get("tvm")
     if tvm is not None:
         context, plain = tvm.transform.PassContext.current(), tvm.transform.PassContext()
-        if _settings(context) != _settings(plain):
-            yield _settings(context)
-
-
-def _settings(context: Any) -> tuple[object, ...]:
-    config = sorted((str(name), str(value)) for name, value in context.config.items())
-    return context.opt_level, list(map(str, context.required_pass)), list(map(str, context.disabled_pass)), config
+        if pass_settings(context) != pass_settings(plain):
+            yield pass_settings(context)
 
 
 @functools.cache
