@@ -12,7 +12,7 @@ import pytest
 import tvm_rammer.errors
 
 PACKAGE = pathlib.Path(tvm_rammer.errors.__file__).parent
-ROOT = PACKAGE.parent
+ROOT = pathlib.Path(__file__).parents[1]
 STAGES = {"relay_passes", "rkernel_gen", "wavefront", "persistent_codegen"}
 BASE = {"errors", "debug", "ir", "device"}
 TOP = {
@@ -212,7 +212,7 @@ def test_a_users_program_is_checked_against_the_signatures(tmp_path: pathlib.Pat
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program)]
-    path = {"MYPYPATH": str(ROOT)}
+    path = {"MYPYPATH": str(PACKAGE.parent)}
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path, env=os.environ | path
     )
@@ -227,7 +227,7 @@ def test_a_users_program_is_checked_against_the_signatures(tmp_path: pathlib.Pat
 
 def test_every_folder_of_the_package_says_what_is_in_it() -> None:
     silent = [
-        str(path.relative_to(ROOT))
+        str(path.relative_to(PACKAGE.parent))
         for path in PACKAGE.rglob("__init__.py")
         if not ast.get_docstring(ast.parse(path.read_text()))
     ]
@@ -241,7 +241,7 @@ def test_no_two_functions_or_classes_have_the_same_code() -> None:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.end_lineno - node.lineno > 3:
                 body = ast.dump(ast.Module(node.body[ast.get_docstring(node) is not None :], []))
-                homes.setdefault(body, []).append(f"{path.relative_to(ROOT)}: {node.name}")
+                homes.setdefault(body, []).append(f"{path.relative_to(PACKAGE.parent)}: {node.name}")
     assert not [names for names in homes.values() if len(names) > 1]
 
 

@@ -5,7 +5,8 @@
     plans      its "main" -> a plan: buffers and launches in order
     toolchain  CUDA text -> cubins; the native launcher
     bundle     all of it -> a folder
-    onsite/    what runs in that folder: Python's standard library, the CUDA driver, and the launcher
+    gpu_bench  the script in that folder, for a machine without this package
+    onsite/    what it runs: Python's standard library, the CUDA driver, and the launcher
 
 The launches are TVM's: its kernels, its memory plan, its order. What launches them is not TVM's virtual machine but
 a loop in C, so the time that the virtual machine takes between launches is not counted against stock TVM.

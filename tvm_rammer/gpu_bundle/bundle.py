@@ -26,7 +26,6 @@ MAX_BYTES = 60_000_000
 """Size of a bundle at most: what may be copied to a machine that is lent for minutes."""
 
 _PACKAGE = pathlib.Path(__file__).parent
-_SCRIPT = _PACKAGE.parent.parent / "scripts" / "gpu_bench"
 _EMPTY_PACKAGE = '"""The part of tvm_rammer that a bundle needs; it imports nothing else."""\n'
 
 
@@ -148,7 +147,7 @@ def make_plan(
 
 def _add_program(files: Files) -> None:
     """Copy what runs there: the script, and of this package what it imports."""
-    files.write("gpu_bench", _SCRIPT.read_bytes())
+    files.write("gpu_bench", (_PACKAGE / "gpu_bench.py").read_bytes())
     (files.folder / "gpu_bench").chmod(0o755)
     files.write("lib/tvm_rammer/__init__.py", _EMPTY_PACKAGE)
     for path in (_PACKAGE.parent / "errors.py", _PACKAGE / "__init__.py", *sorted((_PACKAGE / "onsite").glob("*.py"))):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check and time a bundle on the GPU of this machine. Lies in every bundle; needs Python 3.11 or newer, no packages."""
+"""Check and time a bundle on the GPU of this machine: `gpu_bench` of every bundle. Needs Python 3.11, no packages."""
 
 import pathlib
 import sys
@@ -7,7 +7,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("gpu_bench: needs Python 3.11 or newer; call it as `python3.12 gpu_bench`")
-sys.path.insert(0, str(HERE / "lib" if (HERE / "lib").is_dir() else HERE.parent))
+sys.path.insert(0, str(HERE / "lib"))
 
 from tvm_rammer.gpu_bundle.onsite.main import main  # noqa: E402
 
