@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from . import debug
 from .compilation.request import Request
 from .compilation.target import resolve_device, with_threads
-from .errors import ModelError
+from .errors import LoopError, ModelError
 from .runtime.module import CONCURRENCY, RammerModule
 from .runtime.tensors import TensorSpec
 from .saving.cache import find_entry
@@ -162,14 +163,22 @@ def compile_request(
     entry = find_entry(request, cache)
     if entry is not None and (module := entry.load(concurrency)):
         return module
+    try:
+        module = _compile(request, concurrency, loaded)
+    except LoopError as error:
+        debug.say(1, f"all loops are unrolled: {error}")
+        module = _compile(replace(request, loops=False), concurrency, loaded)
+    if entry is not None and (kept := entry.store(module, concurrency)):
+        return kept
+    return module
+
+
+def _compile(request: Request, concurrency: int, loaded: Callable[[Sequence[TensorSpec]], None]) -> RammerModule:
     from .compilation.compiler import compile_loaded, load_request
 
     model = load_request(request)
     loaded(model.inputs)
-    module = RammerModule(compile_loaded(request, model), model.inputs, model.outputs, concurrency)
-    if entry is not None and (kept := entry.store(module, concurrency)):
-        return kept
-    return module
+    return RammerModule(compile_loaded(request, model), model.inputs, model.outputs, concurrency)
 
 
 def _with_relax(request: Request) -> Request:

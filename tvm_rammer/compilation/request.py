@@ -33,6 +33,8 @@ class Request:
     options : PolicyOptions or None
     tuning_logs : path or None
     explore : int
+    loops : bool
+        Whether recurrent layers and loops stay loops where they can; otherwise all are unrolled.
 
     Raises
     ------
@@ -50,6 +52,12 @@ class Request:
     options: "PolicyOptions | None" = None
     tuning_logs: str | os.PathLike[str] | None = None
     explore: int = 0
+    loops: bool = True
+
+    @property
+    def keeps_loops(self) -> bool:
+        """Whether loops stay loops: of a single model, on a CPU, with waits that the scheduler chooses."""
+        return self.loops and not self.joined and self.device.kind == "cpu" and self.sync == "auto"
 
     def __post_init__(self) -> None:
         if not isinstance(self.explore, int) or self.explore < 0:

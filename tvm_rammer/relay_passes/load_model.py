@@ -11,7 +11,7 @@ from .aten.read import is_program_file, read_program
 from .onnx.shapes import Shapes
 
 
-def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
+def load_model(model: Any, shapes: Shapes | None = None, *, loops: bool = False) -> tvm.IRModule:
     """Load a model as a Relax module whose function "main" has static shapes and its weights as constants.
 
     Parameters
@@ -20,6 +20,9 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
         An .onnx file or one of torch.export.save, .pt2 (str or PathLike), or a model in memory, which is never changed.
     shapes : mapping of str to int or sequence of int, optional
         Static shapes of inputs by name, and sizes of symbolic dimensions by name.
+    loops : bool
+        Whether recurrent layers and loops of an ONNX model stay loops (`regions.loops`). TVM cannot run such a module
+        before its regions are replaced.
 
     Returns
     -------
@@ -34,6 +37,8 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
         TVM's frontend lacks an operator.
     ModelError
         The model cannot be read or imported.
+    LoopError
+        A loop cannot stay one.
     MissingToolError
         It is a .pt2 file, and PyTorch is not installed.
     """
@@ -57,21 +62,21 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
     if isinstance(model, str | os.PathLike) or (
         kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx")
     ):
-        return _load_onnx(model, shapes)
+        return _load_onnx(model, shapes, loops)
     raise ModelError(
         f"cannot load a model from {kind.__module__}.{kind.__qualname__}; give the path of an .onnx or .pt2 file, "
         f"an onnx.ModelProto, a Relax IRModule or a torch.export.ExportedProgram"
     )
 
 
-def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
+def _load_onnx(model: Any, shapes: Shapes | None, loops: bool) -> tvm.IRModule:
     from .onnx.convert_opset import convert_opset
     from .onnx.fold import fold_onnx
     from .onnx.importer import import_onnx
     from .onnx.lower.functions import expand_functions
-    from .onnx.lower.loops import unroll_loops
     from .onnx.lower.operators import lower_missing
-    from .onnx.lower.recurrent import unroll_recurrent
+    from .onnx.lower.recurrence.loops import unroll_loops
+    from .onnx.lower.recurrence.recurrent import expand_recurrent
     from .onnx.read import read_onnx
     from .onnx.shapes import fix_input_shapes
 
@@ -80,7 +85,12 @@ def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
     try:
         proto = convert_opset(proto)
         fold_onnx(proto)
-        while unroll_loops(proto) or unroll_recurrent(proto) or lower_missing(proto) or expand_functions(proto):
+        while (
+            unroll_loops(proto, keep=loops)
+            or expand_recurrent(proto, loops=loops)
+            or lower_missing(proto)
+            or expand_functions(proto)
+        ):
             fold_onnx(proto)
         return import_onnx(proto)
     except RammerError:

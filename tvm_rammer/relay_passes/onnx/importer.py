@@ -13,13 +13,14 @@ from onnx import TensorProto, helper
 from tvm import relax
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
-from ...errors import ModelError, RammerError, UnsupportedOperatorError, last_line
+from ...errors import LoopError, ModelError, RammerError, UnsupportedOperatorError, last_line
 from ...ir import OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
 from .converters import CONVERTERS, has_own
 from .fold import infer_types, static_dims
 from .inline import all_nodes
 from .read import MOST_ELEMENTS, default_opset, elements
+from .scan import ScanConverter
 
 Types = Mapping[str, onnx.TypeProto.Tensor]
 
@@ -33,7 +34,7 @@ _NO_TYPES = frozenset(
 _SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Tile": 1}
 """Operators that take a shape, and as which input."""
 
-_DIRECT = frozenset({"If", "Constant"})
+_DIRECT = frozenset({"If", "Constant", "Scan"})
 _LISTS = {
     onnx.AttributeProto.INTS: "ints",
     onnx.AttributeProto.FLOATS: "floats",
@@ -97,6 +98,8 @@ def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
     mod.update_func(
         mod.get_global_var("main"), mod["main"].with_attr(OUTPUT_NAMES, [value.name for value in model.graph.output])
     )
+    for name, step in importer.scans.functions.items():
+        mod[name] = step
     return mod
 
 
@@ -114,6 +117,14 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
     def __init__(self, nodes: Mapping[str, tuple[onnx.NodeProto, str]], types: Types) -> None:
         super().__init__({}, "float32", sanitize=False)
         self._described, self._types = nodes, types
+        self.scans = ScanConverter(self.bb, self._import_step)
+
+    def _import_step(self, graph: onnx.GraphProto) -> relax.Function:
+        inner = _Importer(self._described, self._types)
+        step = inner.from_onnx(graph, self.opset)["main"]
+        if inner.scans.functions:
+            raise LoopError("a loop within a loop")
+        return step
 
     def _check_for_unsupported_ops(self, graph: onnx.GraphProto) -> None:
         """All operators were looked for before."""
@@ -121,10 +132,14 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
     def _convert_operator(self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int) -> Any:
         node, described = self._described[attrs["tvm_custom"]["name"]]
         try:
+            if op_name == "Scan":
+                return self.scans.convert(inputs, attrs, self._nodes)
             if has_own(node):
                 result = self.bb.normalize(CONVERTERS[op_name](self.bb, inputs, attrs))
             else:
                 result = super()._convert_operator(op_name, inputs, attrs, opset)
+        except LoopError:
+            raise
         except Exception as error:
             raise UnsupportedOperatorError(
                 f"TVM's ONNX frontend cannot import {described}: {last_line(error)}; "

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..emit import Emitter
+from ...emit import Emitter
 
 Activation = Callable[[str], str]
 """Adds the nodes of an activation function."""
@@ -31,12 +31,15 @@ class Weights:
     new_bias : str or None
         GRU's bias Rbh, [hidden], where it is added before the reset.
     hidden : int
+    block : int
+        How many columns of a gate lie side by side, then as many of the next gate: all `hidden` of them, or a divisor.
     """
 
     r: str
     peephole: tuple[str, ...]
     new_bias: str | None
     hidden: int
+    block: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +93,13 @@ class Cell(ABC):
             total = self.emit("Min", self.emit("Max", total, low), high)
         return self._activations[which](total)
 
-    def gate(self, total: str, first: int, count: int = 1) -> str:
-        """Some neighbouring gates of a sum of all of them."""
-        hidden = self.weights.hidden
-        return self.emit.part(total, 1, first * hidden, (first + count) * hidden)
+    def gate(self, total: str, first: int, count: int = 1, of: int = 0) -> str:
+        """Some neighbouring gates of a sum of all of them, or of as many as it has."""
+        hidden, block = self.weights.hidden, self.weights.block
+        if block == hidden:
+            return self.emit.part(total, 1, first * hidden, (first + count) * hidden)
+        blocks = self.emit.reshape(total, [-1, hidden // block, of or self.GATES, block])
+        return self.emit.reshape(self.emit.part(blocks, 2, first, first + count), [-1, count * hidden])
 
 
 class Rnn(Cell):
@@ -142,7 +148,7 @@ class Gru(Cell):
         product = h and emit("MatMul", h, r if self.coupled else self.gate(r, 0, 2))
         if product:
             gates = emit("Add", gates, self.gate(product, 0, 2) if self.coupled else product)
-        z, reset = (self.activate(0, self.gate(gates, n)) for n in (0, 1))
+        z, reset = (self.activate(0, self.gate(gates, n, of=2)) for n in (0, 1))
         recurrent = self._coupled(reset, product) if self.coupled else self._uncoupled(reset, h)
         if recurrent:
             new = emit("Add", new, recurrent)
