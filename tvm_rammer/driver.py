@@ -31,6 +31,7 @@ def compile(
     explore: int = 0,
     concurrency: int = CONCURRENCY,
     threads: int | None = None,
+    loops: bool = True,
     cache: bool | str | os.PathLike[str] = True,
 ) -> RammerModule:
     """Compile a model to persistent rPrograms inside a Relax VM executable.
@@ -61,6 +62,9 @@ def compile(
     threads : int, optional
         vEUs of a CPU: how many threads work on one call, as far as there are processors. By default one for each core
         that the process may use (`TVM_NUM_THREADS`, affinity, quota).
+    loops : bool
+        Whether recurrent layers and loops of an ONNX model stay loops on a CPU, where they can: the time of compiling
+        does not depend on their length then. Otherwise they are unrolled.
     cache : bool or path
         Whether to keep the module on disk and to take it from there when the same is compiled again, or the folder in
         which to do so; True means `models` in the folder `RAMMER_CACHE`. Modules for a GPU and those that
@@ -77,8 +81,9 @@ def compile(
     """
     device = with_threads(resolve_device(target), threads)
     request = Request(
-        (model,), (shapes,), device, policy=policy, sync=sync, options=options, tuning_logs=tuning_logs, explore=explore
-    )
+        (model,), (shapes,), device, policy=policy, sync=sync, options=options, tuning_logs=tuning_logs,
+        explore=explore, loops=loops,
+    )  # fmt: skip
     return compile_request(request, concurrency, cache)
 
 

@@ -102,7 +102,7 @@ def _source() -> str:
 
 def _how(request: Request) -> Iterator[object]:
     yield request.device, sorted(cpu_flags())
-    yield request.joined, request.shares, request.policy, request.sync, request.options
+    yield request.joined, request.shares, request.policy, request.sync, request.options, request.loops
 
 
 def _plain(shapes: Any) -> object:

@@ -103,13 +103,18 @@ class _Interpreter:
         begin, end = self._memory.plan[0][self._lane], self._memory.plan[0][self._lane + 1]
         if self._steps == 1:
             return [tirx.For(self._row, first, end - first, tirx.ForKind.SERIAL, step)]
-        step_0, row = tirx.Var("first_step", "int32"), tirx.Var("first_row", "int32")
-        from_row = tirx.Select(self._k == step_0, row, begin)
-        rows = tirx.For(self._row, from_row, end - from_row, tirx.ForKind.SERIAL, step)
+        step_0, row, done = (tirx.Var(name, "int32") for name in ("first_step", "first_row", "done"))
+        from_row = tirx.Var("from_row", "int32")
+        # Loops that begin at 0: TVM moves others there, and forgets the bounds of the loop within.
+        body = [
+            tirx.Bind(self._k, step_0 + done),
+            tirx.Bind(from_row, tirx.Select(done == 0, row, begin)),
+            tirx.For(self._row, from_row, end - from_row, tirx.ForKind.SERIAL, step),
+        ]
         return [
             tirx.Bind(step_0, tirx.truncdiv(first, self._rows)),
             tirx.Bind(row, tirx.truncmod(first, self._rows)),
-            tirx.For(self._k, step_0, self._steps - step_0, tirx.ForKind.SERIAL, rows),
+            tirx.For(done, 0, self._steps - step_0, tirx.ForKind.SERIAL, tirx.SeqStmt(body)),
         ]
 
     def _step(self) -> tirx.Stmt:

@@ -6,10 +6,10 @@ from onnx import TensorProto, helper
 
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
-from tvm_rammer.relay_passes.onnx.lower import loops
+from tvm_rammer.relay_passes.onnx.lower.recurrence import loops
 
-from ...models import model, node, random, tensor, value
-from ..test_load_onnx import agree
+from ....models import model, node, random, tensor, value
+from ...test_load_onnx import agree
 
 GO_ON = node("Identity", ["go"], ["go_on"])
 
