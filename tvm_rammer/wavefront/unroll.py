@@ -46,13 +46,9 @@ class _Unrolling:
         operators = tuple(self._operator(o, k) for k in range(steps) for o in range(len(old.graph.operators)))
         graph = RGraph(old.graph.name, tuple(self._buffers), operators)
         lanes = tuple(tuple(i for k in range(steps) for i in self._lane(lane, k)) for lane in old.lanes)
+        lanes, num_events = _without_idle_events(lanes)
         return replace(
-            old,
-            graph=graph,
-            kernels=old.kernels * steps,
-            lanes=_without_idle_signals(lanes),
-            num_events=old.num_events * steps,
-            offsets=self._offsets,
+            old, graph=graph, kernels=old.kernels * steps, lanes=lanes, num_events=num_events, offsets=self._offsets
         )
 
     def _lane(self, lane: Lane, step: int) -> Lane:
@@ -111,6 +107,15 @@ class _Unrolling:
         return len(self._buffers) - 1
 
 
-def _without_idle_signals(lanes: tuple[Lane, ...]) -> tuple[Lane, ...]:
-    awaited = {i.event for lane in lanes for i in lane if isinstance(i, Wait)}
-    return tuple(tuple(i for i in lane if not isinstance(i, Signal) or i.event in awaited) for lane in lanes)
+def _without_idle_events(lanes: tuple[Lane, ...]) -> tuple[tuple[Lane, ...], int]:
+    """Leave out the signals that nobody waits for, and number the events that are left."""
+    number = {e: n for n, e in enumerate(sorted({i.event for lane in lanes for i in lane if isinstance(i, Wait)}))}
+
+    def renumbered(lane: Lane) -> Lane:
+        return tuple(
+            i if isinstance(i, Run) else replace(i, event=number[i.event])
+            for i in lane
+            if isinstance(i, Run) or i.event in number
+        )
+
+    return tuple(map(renumbered, lanes)), len(number)
