@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from . import debug
 from .compilation.request import Request
 from .compilation.target import resolve_device, with_threads
-from .errors import LoopError, ModelError
+from .compilation.unrolling import with_loops
+from .errors import ModelError
 from .runtime.module import CONCURRENCY, RammerModule
 from .runtime.tensors import TensorSpec
 from .saving.cache import find_entry
@@ -168,11 +168,7 @@ def compile_request(
     entry = find_entry(request, cache)
     if entry is not None and (module := entry.load(concurrency)):
         return module
-    try:
-        module = _compile(request, concurrency, loaded)
-    except LoopError as error:
-        debug.say(1, f"all loops are unrolled: {error}")
-        module = _compile(replace(request, loops=False), concurrency, loaded)
+    module = with_loops(lambda loops: _compile(replace(request, loops=loops), concurrency, loaded), request.loops)
     if entry is not None and (kept := entry.store(module, concurrency)):
         return kept
     return module

@@ -1,5 +1,7 @@
 """Recurrent layers and loops that stay loops, through the whole compiler, against ONNX Runtime and in float64."""
 
+import json
+
 import numpy as np
 import onnx
 import pytest
@@ -7,8 +9,13 @@ from onnx import TensorProto, helper
 
 import tvm_rammer
 from tests.marks import one_in
+from tests.persistent_codegen.regions import planned_loop
 from tests.relay_passes.models import by_onnxruntime, model, node, random, tensor, value
 from tvm_rammer.benchmark.race import relative_error
+from tvm_rammer.persistent_codegen.reference import interpret
+from tvm_rammer.persistent_codegen.reference_rtasks import compile_rtasks
+from tvm_rammer.report_page.page import report_html
+from tvm_rammer.runtime.profiler import profile
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 
 T, B, I = 11, 2, 3  # noqa: E741 (as ONNX names them)
@@ -132,8 +139,6 @@ def test_states_that_change_places_between_steps():
         [node("Identity", ["b"], ["a1"]), node("Add", ["a", "b"], ["b1"])],
         [value("a1", [4]), value("b1", [4])],
     )
-    only = node("Scan", ["p", "q", "xs"], ["r", "s"], body=None, num_scan_inputs=1)
-    del only
     body.input.append(value("x", [1]))
     proto = scan_model(body, [value("p", [4]), value("q", [4])], [value("xs", [T, 1])], ["r", "s"])
     module = tvm_rammer.compile(proto, cache=False)
@@ -180,3 +185,36 @@ def test_five_hundred_steps_are_as_near_to_float64_as_one(kind):
     proto, x = layer(kind, steps=500), random(500, B, I)
     for got, want in zip(results(compiled(proto), {"x": x}), in_float64(proto, x=x), strict=True):
         assert relative_error(got, want) <= 1e-5
+
+
+def test_what_there_is_to_see_of_a_loop():
+    """The text, the pictures and the profile speak of all steps."""
+    proto = onnx_lstm(1, 20, 32)
+    module = compiled(proto)
+    (loop,) = [p for p in module.compilation.programs if p.steps > 1]
+    assert "3 rOperators of each of 20 steps" in module.explain() and "which its own cache keeps" in module.explain()
+    runs = [e for e in json.loads(module.trace())["traceEvents"] if e.get("cat") == "run"]
+    others = sum(len(p.graph.operators) for p in module.compilation.programs if p.steps == 1)
+    assert len({e["name"] for e in runs}) == 20 * len(loop.graph.operators) + others
+    found = profile(proto, runs=2, threads=1)
+    ((program, timeline),) = [
+        (p, t) for p, t in zip(found.compilation.programs, found.timelines, strict=True) if p.steps > 1
+    ]
+    assert sum(s.kind == "run" for s in timeline.spans) == 20 * len(program.graph.operators)
+    assert found.text() and found.schedule_svg() and report_html(found.compilation, "lstm", profile=found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_reference_interpreter_agrees(seed):
+    """In random orders, at the planned offsets of the workspace."""
+    region = planned_loop(onnx_lstm(1, 9, 32), units=2)
+    rtasks = compile_rtasks(region.kernels, region.device)
+    packs = [kernel.packs for kernel in region.kernels]
+    name = next(b.name for b in region.program.graph.buffers if b.kind == "input")
+    x = random(9, 1, 128, seed=seed)
+    results = [
+        interpret(region.program, rtasks, region.constants | {name: x}, packs=packs, seed=order) for order in range(4)
+    ]
+    for result in results[1:]:
+        for got, want in zip(result.values(), results[0].values(), strict=True):
+            np.testing.assert_array_equal(got, want)

@@ -11,8 +11,8 @@ PARTS, STEPS = 4, 6
 class LoopGraph:
     """A random graph in the making.
 
-    Values are `PARTS` parts of some bytes of int8. There are an array that each step reads a slot of, up to two states, each handed on
-    in a ring or through a result of all steps, and operators that read any of these.
+    Values are `PARTS` parts of some bytes of int8. There are an array that each step reads a slot of, up to two states,
+    each handed on in a ring or through a result of all steps, and operators that read any of these.
     """
 
     def __init__(self, rng: random.Random, part: int) -> None:

@@ -13,7 +13,7 @@ In go an RGraph, the candidate rKernels of its functions and a device; out come 
     predict                    simulation, critical path and lower bound of a plan; measured runs in the same form
     show                       plans and runs as SVG, and as traces for Perfetto
     schedule_together          several models on one vDevice; merge_graphs unites their graphs
-    schedule_loop              a loop as one program of several steps; unroll writes these one after another
+    schedule_loop              a loop as one program of several steps
     units                      microseconds, bytes, GB/s
 """
 
@@ -33,7 +33,6 @@ from .schedule_loop import schedule_loop
 from .schedule_together import schedule_together
 from .show.draw import schedule_svg
 from .show.trace import trace_json
-from .unroll import unroll
 from .verify.sequence import verify_sequence
 from .verify.verify import verify
 from .views import place_views
@@ -60,7 +59,6 @@ __all__ = [
     "schedule_together",
     "simulate",
     "trace_json",
-    "unroll",
     "verify",
     "verify_sequence",
     "with_prefix",

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..device import DeviceSpec
-from ..ir import Copies, Place, RGraph, RKernel, RProgram, align
+from ..ir import Copies, RGraph, RKernel, RProgram, align, unroll
 from .cost import CostModel
 from .options import DEFAULTS, PolicyOptions
 from .plan.carry import carry
 from .policies.list_scheduling import list_scheduling
 from .predict.simulate import simulate
 from .problem import make_problem
-from .unroll import unroll
 from .verify.sequence import verify_sequence
 from .verify.verify import verify
+from .views import place_views
 
 _SIMULATED_STEPS = 4, 8
 """The time of a step is that between these, when all steps take the same time."""
@@ -52,7 +52,7 @@ def schedule_loop(
         The loop cannot be planned.
     """
     cost = cost or CostModel.of(device)
-    placed = _without_reshapes(graph, copies or {})
+    placed = place_views(graph, copies or {})
     plans = [_plan(placed, kernels, device, cost, count, options or DEFAULTS) for count in _counts(veus)]
     best = min(plans, key=lambda program: program.makespan_us)
     verify_sequence(graph, [best], copies)
@@ -66,29 +66,6 @@ def _counts(veus: int) -> Iterator[int]:
         yield count
         count *= 2
     yield veus
-
-
-def _without_reshapes(graph: RGraph, copies: Copies) -> RGraph:
-    """Leave out operators that copy one intermediate buffer to another as it is: the second is a view of the first."""
-    places: dict[int, Place] = {}
-    gone = set()
-    for o, op in enumerate(graph.operators):
-        if op.first or len(op.inputs) != 1 or len(op.outputs) != 1 or len(moves := copies.get(op.function, ())) != 1:
-            continue
-        source, target = (graph.buffers[b] for b in (*op.inputs, *op.outputs))
-        whole = moves[0].nbytes == source.nbytes == target.nbytes
-        if whole and source.kind == target.kind == "intermediate" and source.dtype == target.dtype:
-            base = places.get(op.inputs[0], Place(op.inputs[0], 0)).base
-            places[op.outputs[0]] = Place(base, 0)
-            gone.add(o)
-    if not gone:
-        return graph
-    buffers = [
-        replace(buffer, kind="view", place=places[b]) if b in places else buffer
-        for b, buffer in enumerate(graph.buffers)
-    ]
-    left = tuple(op for o, op in enumerate(graph.operators) if o not in gone)
-    return RGraph(graph.name, tuple(buffers), left, graph.steps).subgraph(range(len(left)), graph.name)
 
 
 def _plan(

@@ -1,4 +1,4 @@
-"""Loops: their plans are right, the proof by induction accepts no mutant that is not, and agrees with the unrolled one."""
+"""Plans of loops are right; the proof by induction accepts no mutant that is not, and agrees with the unrolled one."""
 
 import random
 from collections.abc import Callable
@@ -9,8 +9,8 @@ import pytest
 
 from tests.marks import slow_but
 from tvm_rammer.errors import VerificationError
-from tvm_rammer.ir import VIEW_ALIGNMENT, Place, RGraph, RProgram, Run, Signal, Wait, align
-from tvm_rammer.wavefront import CostModel, schedule_loop, unroll, verify, verify_sequence
+from tvm_rammer.ir import VIEW_ALIGNMENT, Place, RGraph, RProgram, Run, Signal, Wait, align, unroll
+from tvm_rammer.wavefront import CostModel, schedule_loop, verify, verify_sequence
 
 from ..graphs import DEVICE, FREE, SYNC_COSTS
 from ..loop_graphs import loop_graph

@@ -4,9 +4,11 @@ What is known of programs without loops is known of this one: it is simulated, d
 proof of a loop is compared with the proof of it.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from ..ir import Buffer, BufferKind, Lane, Place, RGraph, ROperator, RProgram, Run, Signal, Wait
+from .graph import Buffer, BufferKind, Place, RGraph, ROperator
+from .program import Lane, RProgram, Run, Signal, Wait
 
 
 def unroll(program: RProgram, steps: int | None = None) -> RProgram:
@@ -45,23 +47,10 @@ class _Unrolling:
                 self._position[b, 0] = self._add(buffer)
         operators = tuple(self._operator(o, k) for k in range(steps) for o in range(len(old.graph.operators)))
         graph = RGraph(old.graph.name, tuple(self._buffers), operators)
-        lanes = tuple(tuple(i for k in range(steps) for i in self._lane(lane, k)) for lane in old.lanes)
-        lanes, num_events = _without_idle_events(lanes)
+        lanes, num_events = _renumbered([[i for _, i in lane] for lane in _instructions(old, steps)])
         return replace(
             old, graph=graph, kernels=old.kernels * steps, lanes=lanes, num_events=num_events, offsets=self._offsets
         )
-
-    def _lane(self, lane: Lane, step: int) -> Lane:
-        operators, events = len(self._old.graph.operators), self._old.num_events
-        made: list[Run | Signal | Wait] = []
-        for i in lane:
-            if isinstance(i, Run):
-                made.append(replace(i, operator=step * operators + i.operator))
-            elif isinstance(i, Signal):
-                made.append(Signal(step * events + i.event))
-            elif step >= i.back:
-                made.append(Wait((step - i.back) * events + i.event, i.arrivals))
-        return tuple(made)
 
     def _operator(self, number: int, step: int) -> ROperator:
         op = self._old.graph.operators[number]
@@ -107,15 +96,39 @@ class _Unrolling:
         return len(self._buffers) - 1
 
 
-def _without_idle_events(lanes: tuple[Lane, ...]) -> tuple[tuple[Lane, ...], int]:
-    """Leave out the signals that nobody waits for, and number the events that are left."""
+def unrolled_positions(program: RProgram) -> list[list[int]]:
+    """For each lane of the unrolled program which instruction each of its own was, counted through all steps."""
+    return [[position for position, _ in lane] for lane in _instructions(program, program.steps)]
+
+
+def _instructions(program: RProgram, steps: int) -> list[list[tuple[int, Run | Signal | Wait]]]:
+    """The instructions of all steps, each with its position; without those that have no sense."""
+    operators, events = len(program.graph.operators), program.num_events
+
+    def in_step(i: Run | Signal | Wait, step: int) -> Run | Signal | Wait:
+        if isinstance(i, Run):
+            return replace(i, operator=step * operators + i.operator)
+        if isinstance(i, Signal):
+            return Signal(step * events + i.event)
+        return Wait((step - i.back) * events + i.event, i.arrivals)
+
+    lanes = [
+        [
+            (step * len(lane) + n, in_step(i, step))
+            for step in range(steps)
+            for n, i in enumerate(lane)
+            if not isinstance(i, Wait) or i.back <= step
+        ]
+        for lane in program.lanes
+    ]
+    awaited = {i.event for lane in lanes for _, i in lane if isinstance(i, Wait)}
+    return [[(n, i) for n, i in lane if not isinstance(i, Signal) or i.event in awaited] for lane in lanes]
+
+
+def _renumbered(lanes: Sequence[Sequence[Run | Signal | Wait]]) -> tuple[tuple[Lane, ...], int]:
+    """Number the events from 0 on."""
     number = {e: n for n, e in enumerate(sorted({i.event for lane in lanes for i in lane if isinstance(i, Wait)}))}
-
-    def renumbered(lane: Lane) -> Lane:
-        return tuple(
-            i if isinstance(i, Run) else replace(i, event=number[i.event])
-            for i in lane
-            if isinstance(i, Run) or i.event in number
-        )
-
-    return tuple(map(renumbered, lanes)), len(number)
+    renumbered = tuple(
+        tuple(i if isinstance(i, Run) else replace(i, event=number[i.event]) for i in lane) for lane in lanes
+    )
+    return renumbered, len(number)
