@@ -66,6 +66,8 @@ class Cell(ABC):
     """
 
     GATES: int
+    PARTS: tuple[tuple[int, int], ...]
+    """Which gates, the first and how many, are computed together: a step gets the layer's input for each part."""
     DEFAULTS: tuple[str, ...]
     COUPLED = ""
 
@@ -76,13 +78,14 @@ class Cell(ABC):
         self._activations, self._clip = activations, clip
 
     @abstractmethod
-    def step(self, x: str, before: State) -> State:
+    def step(self, x: Sequence[str], before: State) -> State:
         """Add the nodes of a step.
 
         Parameters
         ----------
-        x : str
-            The product of the layer's input and its weights W, with the biases, [batch, gates x hidden].
+        x : sequence of str
+            For each of `PARTS` the product of the layer's input and its weights W, with the biases,
+            [batch, gates x hidden].
         before : State
         """
 
@@ -105,21 +108,24 @@ class Cell(ABC):
 class Rnn(Cell):
     """Ht = f(Xt W^T + Ht-1 R^T + Wb + Rb)."""
 
-    GATES, DEFAULTS = 1, ("Tanh",)
+    GATES, PARTS, DEFAULTS = 1, ((0, 1),), ("Tanh",)
 
-    def step(self, x: str, before: State) -> State:
-        total = x if before.h is None else self.emit("Add", x, self.emit("MatMul", before.h, self.weights.r))
+    def step(self, x: Sequence[str], before: State) -> State:
+        (total,) = x
+        if before.h is not None:
+            total = self.emit("Add", total, self.emit("MatMul", before.h, self.weights.r))
         return State(self.activate(0, total))
 
 
 class Lstm(Cell):
     """Gates i, o, f and the new values c; with peepholes, if there are any. `coupled` forgets what i does not take."""
 
-    GATES, DEFAULTS, COUPLED = 4, ("Sigmoid", "Tanh", "Tanh"), "input_forget"
+    GATES, PARTS, DEFAULTS, COUPLED = 4, ((0, 4),), ("Sigmoid", "Tanh", "Tanh"), "input_forget"
 
-    def step(self, x: str, before: State) -> State:
-        emit = self.emit
-        total = x if before.h is None else emit("Add", x, emit("MatMul", before.h, self.weights.r))
+    def step(self, x: Sequence[str], before: State) -> State:
+        emit, (total,) = self.emit, x
+        if before.h is not None:
+            total = emit("Add", total, emit("MatMul", before.h, self.weights.r))
         i = self.activate(0, self._peep(self.gate(total, 0), 0, before.c))
         new = emit("Mul", i, self.activate(1, self.gate(total, 3)))
         if before.c is not None:
@@ -140,11 +146,11 @@ class Lstm(Cell):
 class Gru(Cell):
     """Gates z and r, and the new values h; `coupled` resets what R makes of the state, not the state."""
 
-    GATES, DEFAULTS, COUPLED = 3, ("Sigmoid", "Tanh"), "linear_before_reset"
+    GATES, PARTS, DEFAULTS, COUPLED = 3, ((0, 2), (2, 1)), ("Sigmoid", "Tanh"), "linear_before_reset"
 
-    def step(self, x: str, before: State) -> State:
+    def step(self, x: Sequence[str], before: State) -> State:
         emit, h, r = self.emit, before.h, self.weights.r
-        gates, new = self.gate(x, 0, 2), self.gate(x, 2)
+        gates, new = x
         product = h and emit("MatMul", h, r if self.coupled else self.gate(r, 0, 2))
         if product:
             gates = emit("Add", gates, self.gate(product, 0, 2) if self.coupled else product)

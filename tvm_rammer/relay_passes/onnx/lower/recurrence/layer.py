@@ -86,7 +86,7 @@ class Layer(ABC):
         self.emit.name(self.emit("Transpose", value, perm=batch_first) if self.batch_first else value, name)
 
     def cell(self, d: int, emit: Emitter, block: int) -> tuple[Cell, str | None]:
-        """The cell of a direction, whose steps go to `emit`; and the bias of what it reads.
+        """The cell of a direction, whose steps go to `emit`; and the bias of what it reads, gate after gate.
 
         `block` is how many columns of a gate lie side by side (`Weights.block`).
         """
@@ -102,36 +102,41 @@ class Layer(ABC):
                 new_bias = outer.part(of_state, 0, 2 * hidden, 3 * hidden)
                 nothing = outer.constant(np.zeros(hidden, self.sizes.dtype))
                 of_state = outer.join([outer.part(of_state, 0, 0, 2 * hidden), nothing], 0)
-            bias = outer.reshape(self._in_blocks(outer("Add", bias, of_state), block), [gates])
+            bias = outer("Add", bias, of_state)
         peephole: tuple[str, ...] = ()
         if self._peephole:
             all_three = outer.reshape(outer.part(self._peephole, 0, d, d + 1), [3 * hidden])
             peephole = tuple(outer.part(all_three, 0, n * hidden, (n + 1) * hidden) for n in range(3))
-        weights = Weights(self._matrix(self._r, d, block), peephole, new_bias, hidden, block)
+        weights = Weights(self._matrix(self._r, d, block, (0, kind.GATES)), peephole, new_bias, hidden, block)
         return kind(emit, weights, self._activations(kind, d, emit), attribute(self.node, "clip", None), coupled), bias
 
-    def product(self, rows: str, d: int, bias: str | None, block: int) -> str:
-        """Rows of what the layer reads, times the weights of a direction, with the biases."""
-        total = self.emit("MatMul", rows, self._matrix(self._w, d, block))
-        return total if bias is None else self.emit("Add", total, bias)
+    def product(self, rows: str, d: int, bias: str | None, block: int, part: tuple[int, int]) -> str:
+        """Rows of what the layer reads, times the weights of some gates (`Cell.PARTS`), with their biases."""
+        emit, hidden, (first, count) = self.emit, self.sizes.hidden, part
+        total = emit("MatMul", rows, self._matrix(self._w, d, block, part))
+        if bias is None:
+            return total
+        own = emit.part(bias, 0, first * hidden, (first + count) * hidden)
+        return emit("Add", total, emit.reshape(self._in_blocks(own, block, count), [count * hidden]))
 
     def all_rows(self) -> str:
         """What the layer reads in all steps, one after another, [steps x batch, inputs]."""
         x = self.emit("Transpose", self.x, perm=[1, 0, 2]) if self.batch_first else self.x
         return self.emit.reshape(x, [self.sizes.steps * self.sizes.batch, self.sizes.inputs])
 
-    def _matrix(self, weights: str, d: int, block: int) -> str:
-        """Weights of a direction, with the gates in columns."""
-        emit, rows = self.emit, CELLS[self.node.op_type].GATES * self.sizes.hidden
-        part = emit.reshape(emit.part(weights, 0, d, d + 1), [rows, -1])
-        return emit("Transpose", emit.reshape(self._in_blocks(part, block), [rows, -1]), perm=[1, 0])
+    def _matrix(self, weights: str, d: int, block: int, part: tuple[int, int]) -> str:
+        """Weights of some gates of a direction, with the gates in columns."""
+        emit, hidden, (first, count) = self.emit, self.sizes.hidden, part
+        whole = emit.reshape(emit.part(weights, 0, d, d + 1), [CELLS[self.node.op_type].GATES * hidden, -1])
+        rows = emit.part(whole, 0, first * hidden, (first + count) * hidden)
+        return emit("Transpose", emit.reshape(self._in_blocks(rows, block, count), [count * hidden, -1]), perm=[1, 0])
 
-    def _in_blocks(self, gates: str, block: int) -> str:
-        """What begins with one row for each column of each gate, in the order of `Weights.block`."""
+    def _in_blocks(self, gates: str, block: int, count: int) -> str:
+        """What begins with one row for each column of each of some gates, in the order of `Weights.block`."""
         emit, hidden = self.emit, self.sizes.hidden
         if block == hidden:
             return gates
-        split = emit.reshape(gates, [CELLS[self.node.op_type].GATES, hidden // block, block, -1])
+        split = emit.reshape(gates, [count, hidden // block, block, -1])
         return emit("Transpose", split, perm=[1, 0, 2, 3])
 
     def _activations(self, kind: type[Cell], d: int, emit: Emitter) -> list[Activation]:

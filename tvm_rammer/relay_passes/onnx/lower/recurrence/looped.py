@@ -41,9 +41,12 @@ class Looped(Layer):
         sizes, emit = self.sizes, self.emit
         block = next((b for b in BLOCKS if sizes.hidden % b == 0), sizes.hidden)
         cell, bias = self.cell(d, loop.body, block)
-        rows = emit.reshape(self.product(self.all_rows(), d, bias, block), [sizes.steps, sizes.batch, -1])
         backward = not self.forward(d)
-        x = loop.read(rows, self._type([sizes.batch, cell.GATES * sizes.hidden]), backward)
+        x = []
+        for part in cell.PARTS:
+            rows = self.product(self.all_rows(), d, bias, block, part)
+            every = emit.reshape(rows, [sizes.steps, sizes.batch, -1])
+            x.append(loop.read(every, self._type([sizes.batch, part[1] * sizes.hidden]), backward))
         shape = [sizes.batch, sizes.hidden]
         # An RNN or GRU has no cell state: its cells ignore `c`, and hand on None.
         names = [self.h, self.c] if self.node.op_type == "LSTM" else [self.h]

@@ -13,7 +13,7 @@ import onnx
 
 from ...emit import Constants, Types, attribute
 from ...fold import static_dims
-from .cells import State
+from .cells import CELLS, State
 from .layer import Layer, Sizes
 
 STEPS = 16
@@ -86,7 +86,9 @@ class Unrolled(Layer):
         state = State(self.initial(self.h, d), self.initial(self.c, d))
         steps: dict[int, str] = {}
         for t in range(self.sizes.steps) if self.forward(d) else reversed(range(self.sizes.steps)):
-            before, state = state, cell.step(self._projected(t, d, bias), state)
+            x = self._projected(t, d, bias)
+            parts = [cell.gate(x, *part) for part in cell.PARTS] if len(cell.PARTS) > 1 else [x]
+            before, state = state, cell.step(parts, state)
             steps[t] = state.h or ""
             if self.lengths:
                 number = self.emit.constant(np.array(t, np.int32))
@@ -104,7 +106,7 @@ class Unrolled(Layer):
             rows = emit.join(steps.names[first:last], 0)
         else:
             rows = self.all_rows()
-        total = self.product(rows, d, bias, sizes.hidden)
+        total = self.product(rows, d, bias, sizes.hidden, (0, CELLS[self.node.op_type].GATES))
         if last - first == 1:
             return total
         if last - first > MOST_SLICES:
