@@ -105,9 +105,9 @@ def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
             return True
         if node.op_type in INTERPOLATED and not _is_nearest(node) and not _all_finite(node, values):
             return True
-        if node.op_type in RECURRENT and any(a.name == "activations" for a in node.attribute):
-            if not _all_finite(node, values):
-                return True  # ONNX Runtime's functions here make 0 of NaN, and the other judge has none of them
+        chosen = node.op_type in RECURRENT and any(a.name == "activations" for a in node.attribute)
+        if chosen and not _all_finite(node, values):
+            return True  # ONNX Runtime's functions make 0 of NaN here, and the other judge has none of them
         if node.op_type == "QuantizeLinear" and np.isnan(x).any():
             return True
         if node.op_type == "DynamicQuantizeLinear" and not (np.isfinite(x).all() and np.all(values[node.output[1]])):
