@@ -20,9 +20,14 @@ from ..assembled import AssembledProgram
 from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
 from ..tables import build_tables
 from .interpreter import COUNTER_WORDS, Memory, build_interpreter
-from .launch import entries, launch_text
+from .launch import launch_text, walk
 from .stamps import STAMPED
 from .workers import establish
+
+_NO_WORKERS = (
+    "this code has no workers with it: it was taken out of the module that it was compiled in; "
+    "export the executable of that module, or import tvm_rammer and compile here"
+)
 
 
 def assemble_cpu(
@@ -84,7 +89,7 @@ def assemble_cpu(
     return AssembledProgram(
         name=program.name,
         func=main,
-        helpers={**entries(program.name, interpreter), **used},
+        helpers={**walk(program.name, interpreter), **used},
         inputs=layout.inputs,
         outputs=layout.outputs,
         constants=constants,
@@ -122,11 +127,11 @@ def _main(
     first, words = memory.counters_at // 4, max(1, program.num_events) * COUNTER_WORDS
     counters = tirx.decl_buffer((first + words,), "int32", "counters", data=segments[WORKSPACE].data)
     i, lanes = tirx.Var("i", "int32"), tirx.IntImm("int32", len(program.lanes))
-    launch = T.call_extern("void", f"{program.name}_launch", *pointers, tables[0], lanes)
+    launched = T.call_extern("bool", f"{program.name}_launch", *pointers, tables[0], lanes)
     statements = [
         tirx.DeclBuffer(counters, data=segments[WORKSPACE].data),
         tirx.For(i, 0, words, tirx.ForKind.SERIAL, tirx.BufferStore(counters, 0, [first + i])),
-        tirx.Evaluate(launch),
+        tirx.AssertStmt(launched, ir.StringImm("RuntimeError"), [ir.StringImm(_NO_WORKERS)]),
         *afterwards,
     ]
     body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", ir.StringImm(text), tirx.SeqStmt(statements))
