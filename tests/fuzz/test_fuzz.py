@@ -2,6 +2,7 @@
 
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -186,6 +187,21 @@ def test_failures_of_one_class():
     assert skeleton("KeyError: 'v12' at 0x7f") == skeleton("KeyError: 'v3' at 0x8a")
     case = ModelCase("graphs", 1, model_of("Tanh").SerializeToString())
     assert failure_class(case, Report("wrong", "NaN: result 0")) == "wrong NaN: Tanh"
+
+
+def fuzz(*options):
+    command = [sys.executable, str(ROOT / "scripts/programs/fuzz.py"), *map(str, options)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_log_of_a_failure_is_enough_to_repeat_it(tmp_path):
+    done = fuzz("--kinds", "injected", "--seed", 1, "--cases", 2, "--out", tmp_path, "--show")
+    assert done.returncode == 1 and "seed 1," in done.stdout
+    (file,) = tmp_path.glob("test_*.py")
+    assert file.read_text(encoding="utf-8") in done.stdout
+    (again,) = re.findall(r"^ *\./scripts/fuzz (--case \S+)$", done.stdout, re.MULTILINE)
+    repeated = fuzz(*again.split())
+    assert repeated.returncode == 1 and repeated.stdout.startswith("wrong")
 
 
 def children(pid):
