@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument(
         "--out", type=pathlib.Path, default=pathlib.Path("out/fuzz"), metavar="DIR", help="for test files"
     )
-    parser.add_argument("--show", action="store_true", help="print those files, too: for a log that is all that is left")
+    parser.add_argument("--show", action="store_true", help="print those files, too, for a log that is all that stays")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="workers at a time")
     parser.add_argument("--cases", type=int, metavar="N", help="stop after so many, too")
     parser.add_argument("--case", metavar="KIND:SEED", help="run this one only, and say what came of it")
