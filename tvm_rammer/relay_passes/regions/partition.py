@@ -76,7 +76,7 @@ def partition(mod: tvm.IRModule) -> Partition:
     functions = {var.name_hint: func for var, func in mod.functions_items() if isinstance(func, relax.Function)}
     if not functions:
         raise ModelError("the module has no Relax function; give one that TVM's frontends or a BlockBuilder made")
-    taken = {var.name_hint for var in mod.get_global_vars()}
+    taken = {var.name_hint: 0 for var in mod.get_global_vars()}
     regions: list[Region] = []
     stock_calls: list[tuple[str, str]] = []
     reasons: dict[GlobalVar, str | None] = {}
@@ -186,7 +186,7 @@ def _region(name: str, owner: str, members: list[relax.VarBinding], values: _Val
     positions: dict[_Key, int] = {}
     buffers: list[Buffer] = []
     operators: list[ROperator] = []
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
 
     def position(key: _Key, ty: relax.TensorType) -> int:
         if key not in positions:
@@ -198,7 +198,7 @@ def _region(name: str, owner: str, members: list[relax.VarBinding], values: _Val
             buffers.append(Buffer(_unique(hint, taken), static_shape(ty) or (), dtype_of(ty), kind))
         return positions[key]
 
-    names: set[str] = set()
+    names: dict[str, int] = {}
     for binding in members:
         function, arguments = binding.value.args[0], binding.value.args[1].fields
         inputs = [position(_single(values.resolve(arg)), arg.ty) for arg in arguments]
@@ -226,10 +226,11 @@ def _kind(key: _Key, inside: set[relax.Var], readers: dict[_Key, set[relax.Var |
     return "intermediate" if readers.get(key, set()) <= inside else "output"
 
 
-def _unique(hint: str, taken: set[str]) -> str:
-    base = re.sub(r"\W", "_", hint) or "value"
-    name, number = base, 1
+def _unique(hint: str, taken: dict[str, int]) -> str:
+    """A name that is not taken; `taken` counts for each how many others were made of it."""
+    base = name = re.sub(r"\W", "_", hint) or "value"
     while name in taken:
-        name, number = f"{base}_{number}", number + 1
-    taken.add(name)
+        taken[base] += 1
+        name = f"{base}_{taken[base]}"
+    taken[name] = 0
     return name
