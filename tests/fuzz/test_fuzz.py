@@ -122,6 +122,19 @@ def test_interpolation_among_infinities_is_left_open(mode):
     assert str(verdict).startswith("undefined") == (mode == "linear")
 
 
+@pytest.mark.parametrize("indices", [[], ["i"]])
+def test_where_the_largest_is_beside_a_nan_is_left_open(indices):
+    kinds = {"x": (TensorProto.FLOAT, 3), "y": (TensorProto.FLOAT, 2), "i": (TensorProto.INT64, 2)}
+    x, *ends = (helper.make_tensor_value_info(n, kinds[n][0], [1, 1, kinds[n][1]]) for n in ("x", "y", *indices))
+    node = helper.make_node("MaxPool", ["x"], ["y", *indices], kernel_shape=[2])
+    model = helper.make_model(
+        helper.make_graph([node], "pooled", [x], ends), opset_imports=[helper.make_opsetid("", 17)], ir_version=10
+    )
+    assert isinstance(judge(model, {"x": np.float32([[[1, 2, 3]]])}), Judgement)
+    verdict = judge(model, {"x": np.float32([[[1, np.nan, 3]]])})
+    assert str(verdict).startswith("undefined") == bool(indices)
+
+
 def test_random_functions_stay_in_bounds():
     index = ("add", ("mul", ("var", 0), -2), ("mod", ("var", 1), 3))
     assert bounds(index, (4, 5)) == (-6, 2)
