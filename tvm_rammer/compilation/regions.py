@@ -198,7 +198,7 @@ def launch_regions(
             launches = [_launch(program, region, by_name, record, module.library, stamped) for program in planned]
             launches = _with_absent(launches, region)
         mod = relay_passes.replace_region(mod, region, launches)
-    return mod
+    return codegen.with_imports(mod, record.device) if record.programs else mod
 
 
 def _with_absent(launches: Sequence[relay_passes.Launch], region: relay_passes.Region) -> list[relay_passes.Launch]:

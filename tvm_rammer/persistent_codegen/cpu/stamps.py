@@ -14,6 +14,7 @@ STAMPED = "tvm_rammer.stamped"
 """The packed function that a stamped program calls at its end: its name, the stamps' address and their number."""
 
 CLOCK = """
+declare i32 @clock_gettime(i32, ptr)
 define internal i64 @rammer_now() alwaysinline {
   %time = alloca [2 x i64]
   %ignored = call i32 @clock_gettime(i32 1, ptr %time)
@@ -25,7 +26,7 @@ define internal i64 @rammer_now() alwaysinline {
   ret i64 %now
 }
 """
-"""LLVM IR of the monotonic clock, in nanoseconds; workers.ll declares the system's function."""
+"""LLVM IR of the monotonic clock, in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ class _Builder:
         self._inner = Values(step)
         self._buffers: list[Buffer] = []
         self._exprs: list[BufferExpr | None] = []
-        self._names: set[str] = set()
+        self._names: dict[str, int] = {}
         self._outer_at: dict[Key, int] = {}
         self._inner_at: dict[Key, int] = {}
         self._first: dict[int, int] = {}
@@ -123,7 +123,7 @@ class _Builder:
     def add_step(self, mod: tvm.IRModule, reasons: dict[GlobalVar, str | None]) -> None:
         """The operators of a step."""
         blocks = body_blocks(self._step)
-        names: set[str] = set()
+        names: dict[str, int] = {}
         for binding in (binding for block in blocks for binding in block.bindings):
             if isinstance(binding, relax.VarBinding) and is_alias(binding):
                 continue

@@ -97,7 +97,7 @@ def partition(mod: tvm.IRModule) -> Partition:
     }
     if not functions:
         raise ModelError("the module has no Relax function; give one that TVM's frontends or a BlockBuilder made")
-    taken = {var.name_hint for var in mod.get_global_vars()}
+    taken = {var.name_hint: 0 for var in mod.get_global_vars()}
     regions: list[Region] = []
     stock_calls: list[tuple[str, str]] = []
     reasons: dict[GlobalVar, str | None] = {}
@@ -165,7 +165,7 @@ def _region(name: str, owner: str, members: Sequence[relax.VarBinding], values: 
     positions: dict[Key, int] = {}
     buffers: list[Buffer] = []
     operators: list[ROperator] = []
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
 
     def position(key: Key, ty: relax.TensorType) -> int:
         if key not in positions:
@@ -177,7 +177,7 @@ def _region(name: str, owner: str, members: Sequence[relax.VarBinding], values: 
             buffers.append(Buffer(unique(hint, taken), static_shape(ty) or (), dtype_of(ty), kind))
         return positions[key]
 
-    names: set[str] = set()
+    names: dict[str, int] = {}
     for binding in members:
         function, arguments = binding.value.args[0], binding.value.args[1].fields
         inputs = [position(single(values.resolve(arg)), arg.ty) for arg in arguments]

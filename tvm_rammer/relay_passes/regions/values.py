@@ -83,11 +83,11 @@ def single(keys: Iterable[Key] | None) -> Key:
     return key
 
 
-def unique(hint: str, taken: set[str]) -> str:
-    """A name that is not taken yet, which is taken then."""
-    base = re.sub(r"\W", "_", hint) or "value"
-    name, number = base, 1
+def unique(hint: str, taken: dict[str, int]) -> str:
+    """A name that is not taken, which is taken then; `taken` counts for each how many others were made of it."""
+    base = name = re.sub(r"\W", "_", hint) or "value"
     while name in taken:
-        name, number = f"{base}_{number}", number + 1
-    taken.add(name)
+        taken[base] += 1
+        name = f"{base}_{taken[base]}"
+    taken[name] = 0
     return name
