@@ -52,6 +52,11 @@ class RegisterTile:
     scattered: bool
 
 
+def fma_vectors(simd: int, device: DeviceSpec) -> float:
+    """Multiply-adds of vectors of `simd` elements of float32 that a core begins in a cycle."""
+    return min(2.0, device.flops_per_cycle / (2 * simd))
+
+
 def contraction_us(work: Work, rtasks: int, tile: RegisterTile, device: DeviceSpec) -> float:
     """Time of one rTask of a convolution or matrix product, in microseconds, with warm caches."""
     size = tile.vectors * tile.pixels

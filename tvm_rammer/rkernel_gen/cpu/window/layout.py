@@ -73,8 +73,7 @@ class Layout:
         """Compute the sizes."""
         (kh, kw), (sy, sx), (dy, dx) = window.kernel, window.stride, window.dilation
         blocks = -(-window.filters // tile.filters)
-        inner = max(d for d in range(1, MAX_INNER_CHANNELS + 1) if window.channels % d == 0)
-        inner = window.channels if inner < min(8, window.channels) else inner
+        inner = channels_inside(window.channels)
         if window.flat:
             steps = -(-window.rows * window.columns // tile.pixels)
             return Layout(0, (1, 1), 0, 0, -(-steps // tile.row_parts), blocks, inner)
@@ -88,8 +87,7 @@ class Layout:
     @property
     def phase(self) -> int:
         """Distance in elements from one phase of a channel to the next."""
-        size = self.height * self.width
-        return size + PADDING_ELEMENTS if size % CONFLICT_ELEMENTS == 0 else size
+        return plane_of(self.height * self.width)
 
     @property
     def plane(self) -> int:
@@ -99,6 +97,17 @@ class Layout:
     def scratch(self, window: Window, tile: WindowTile) -> int:
         """Elements of the scratch image; the last tile reads past the image's end."""
         return window.channels * self.plane + tile.pixels + self.width
+
+
+def channels_inside(channels: int) -> int:
+    """Channels of the innermost reduction loop: a divisor of them."""
+    inner = max(d for d in range(1, MAX_INNER_CHANNELS + 1) if channels % d == 0)
+    return channels if inner < min(8, channels) else inner
+
+
+def plane_of(size: int) -> int:
+    """Distance in elements from one image to the next in scratch, for images of `size` elements."""
+    return size + PADDING_ELEMENTS if size % CONFLICT_ELEMENTS == 0 else size
 
 
 def pack_of(window: Window, tile: WindowTile, layout: Layout) -> Pack:
