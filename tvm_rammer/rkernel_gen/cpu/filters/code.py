@@ -5,12 +5,13 @@ with some pixels, each of which is broadcast. So any pixels can be in a register
 stride and padding. At the end the tile is transposed in registers, since the output's rows are pixels.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tvm import tirx
 from tvm.ir import Expr
 
-from ..loops import loop, number, sequence, vectors
+from ..loops import loop, number, sequence
 from ..window.fill import Planes, fill_rows
 from ..window.problem import Window
 from .layout import FilterLayout, FilterTile, pack_of
@@ -125,7 +126,7 @@ class _Writer:
 
     def one(self, arrays: _Arrays, at: _Tile) -> tirx.Stmt:
         """A register tile: accumulate, transpose, store."""
-        return sequence([*self.reduce(arrays, at), *self.turn(arrays), self.store(arrays.result, at)])
+        return sequence([*self.reduce(arrays, at), self.turn(arrays), self.store(arrays.result, at)])
 
     def reduce(self, arrays: _Arrays, at: _Tile) -> list[tirx.Stmt]:
         """Initialise the accumulators, and add all channels and taps."""
@@ -172,39 +173,45 @@ class _Writer:
             return window.data[at.n, channel, x]
         return window.data[at.n, channel, at.band * sy + y, x]
 
-    def turn(self, arrays: _Arrays) -> list[tirx.Stmt]:
-        """Transpose the tile: from pixels of filters to filters of pixels."""
-        tile = self.tile
-        size = min(tile.simd, 1 << tile.pixels.bit_length() - 1)
-        found = []
-        for v in range(tile.vectors):
-            for k in range(-(-tile.pixels // size)):
-                start = min(k * size, tile.pixels - size)
-                lanes = tirx.Ramp(number(0), number(1), tile.simd)
-                rows = [arrays.acc[start + i, v, lanes] for i in range(size)]
+    def turn(self, arrays: _Arrays) -> tirx.Stmt:
+        """Transpose the tile: from pixels of filters to filters of pixels.
 
-                def store(e: int, vector: Expr, first: int = v * tile.simd, start: int = start) -> tirx.Stmt:
-                    place = tirx.Ramp(number(start), number(1), size) if size > 1 else number(start)
-                    return tirx.BufferStore(arrays.result, vector, [number(first + e), place])
+        Each part goes through memory, in a loop: all accumulators at once would be spilt.
+        """
+        tile, size = self.tile, self.tile.turned
 
-                found += transpose(rows, tile.simd, store)
-        return found
+        def part(v: Expr, start: Expr) -> tirx.Stmt:
+            lanes = tirx.Ramp(number(0), number(1), tile.simd)
+            rows = [arrays.acc[start + i, v, lanes] for i in range(size)]
+
+            def store(e: int, vector: Expr) -> tirx.Stmt:
+                place = tirx.Ramp(start, number(1), size) if size > 1 else start
+                return tirx.BufferStore(arrays.result, vector, [v * tile.simd + e, place])
+
+            return sequence(transpose(rows, tile.simd, store))
+
+        return loop(tile.vectors, lambda v: self.parts(lambda start: part(v, start)))
+
+    def parts(self, body: Callable[[Expr], tirx.Stmt]) -> tirx.Stmt:
+        """Do `body` for each part of the tile's pixels that is transposed at once; the last one ends with them."""
+        pixels, size = self.tile.pixels, self.tile.turned
+        return loop(-(-pixels // size), lambda k: body(_ending(k, size, pixels)))
 
     def store(self, result: tirx.Buffer, at: _Tile) -> tirx.Stmt:
         """Store the tile, after the epilogue: its pixels are contiguous in the output."""
         window, tile = self.window, self.tile
         first = at.group * window.filters + at.block * tile.filters
 
-        def row(f: Expr) -> tirx.Stmt:
-            def one(x: Expr) -> tirx.Stmt:
-                index = [at.n, first + f, at.band + at.row, at.column + x]
-                if window.rank == 1:
-                    del index[2]
-                value = result[f, x]
-                value = window.epilogue.at(index, value) if window.epilogue else value
-                return tirx.BufferStore(window.out, value, index)
+        def one(f: Expr, x: Expr) -> tirx.Stmt:
+            index = [at.n, first + f, at.band + at.row, at.column + x]
+            if window.rank == 1:
+                del index[2]
+            value = result[f, x]
+            value = window.epilogue.at(index, value) if window.epilogue else value
+            return tirx.BufferStore(window.out, value, index)
 
-            stored = sequence(vectors(tile.pixels, tile.simd, one))
+        def row(f: Expr) -> tirx.Stmt:
+            stored = self.parts(lambda start: loop(tile.turned, lambda x: one(f, start + x), "VECTORIZED"))
             if window.filters % tile.filters == 0:
                 return stored
             return tirx.IfThenElse(first + f < window.filters * window.groups, stored, None)

@@ -43,6 +43,11 @@ class FilterTile:
         """Pixels of the register tile."""
         return self.rows * self.columns
 
+    @property
+    def turned(self) -> int:
+        """Pixels that are transposed at once: a power of two."""
+        return min(self.simd, 1 << self.pixels.bit_length() - 1)
+
 
 @dataclass(frozen=True, slots=True)
 class FilterLayout:

@@ -32,8 +32,9 @@ LATENCY = 4
 """Cycles of a multiply-add: as many accumulators as begin in that time hide it."""
 EFFICIENCY = 0.97
 """Share of the multiply-add units' peak that the inner loop reaches."""
-TURN_CYCLES = 8.0
-"""Cycles to transpose and store a vector of results."""
+TURN_CYCLES, SPILT_CYCLES, MAX_TURNED = 5.0, 12.0, 16
+"""Cycles to transpose and store a vector of results; and the same where there are more of them in a register tile, since
+they are spilt."""
 TILE_CYCLES = 20.0
 """Cycles to start a register tile."""
 
@@ -132,8 +133,9 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     step = max(accumulators, LATENCY * rate) / rate / EFFICIENCY
     step = max(step, (tile.pixels + tile.vectors) / 2)
     parts = tile.group_parts * tile.filter_parts
+    turn = TURN_CYCLES if accumulators <= MAX_TURNED else SPILT_CYCLES
     tiles = window.groups * layout.blocks / parts * layout.row_tiles * layout.column_tiles
-    cycles = tiles * (window.taps * step + accumulators * TURN_CYCLES + TILE_CYCLES)
+    cycles = tiles * (window.taps * step + accumulators * turn + TILE_CYCLES)
     if layout.copied:
         rows = window.groups / tile.group_parts * window.channels * layout.height
         cycles += rows * (layout.width * 2 / tile.simd + ROW_CYCLES)
