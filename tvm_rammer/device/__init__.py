@@ -11,8 +11,17 @@
 A name or a TVM target goes in, a DeviceSpec comes out.
 """
 
-from .host import host_cpu, measured_cpu, why_not_here
+from .host import figures_file, host_cpu, measured_cpu, why_not_here
 from .presets import PRESETS, from_target_config, preset
 from .spec import DeviceSpec
 
-__all__ = ["PRESETS", "DeviceSpec", "from_target_config", "host_cpu", "measured_cpu", "preset", "why_not_here"]
+__all__ = [
+    "PRESETS",
+    "DeviceSpec",
+    "figures_file",
+    "from_target_config",
+    "host_cpu",
+    "measured_cpu",
+    "preset",
+    "why_not_here",
+]

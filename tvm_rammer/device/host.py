@@ -26,7 +26,7 @@ def host_cpu() -> DeviceSpec:
         Clock and bandwidths as they were measured (`measured_cpu`); typical figures where nothing was.
     """
     typical = typical_cpu()
-    found = read_measured(_path(typical)) if debug.measures() else None
+    found = _MADE.get(_path(typical)) or read_measured(_path(typical)) if debug.measures() else None
     return typical if found is None else _with(typical, found)
 
 
@@ -34,19 +34,26 @@ def measured_cpu() -> DeviceSpec:
     """The same, and measure it where that was not done before; `RAMMER_MEASURE=0` forbids it."""
     typical = typical_cpu()
     path = _path(typical)
-    if debug.measures() and path not in _TRIED and read_measured(path) is None:
-        _TRIED.add(path)
+    if debug.measures() and path not in _MADE and read_measured(path) is None:
+        _MADE[path] = None
         try:
             from .measure import measure_cpu
 
-            write_measured(path, measure_cpu(typical))
+            _MADE[path] = found = measure_cpu(typical)
         except Exception as error:  # whatever TVM does not like here: figures that are typical will do
             debug.say(1, f"this processor cannot be measured: {first_line(error)}")
+        else:
+            write_measured(path, found)
     return host_cpu()
 
 
-_TRIED: set[pathlib.Path] = set()
-"""Where figures were to be kept that this process measured: it does so once, even if they cannot be kept."""
+_MADE: dict[pathlib.Path, Measured | None] = {}
+"""What this process measured itself, by the file to keep it in: it does so once, even if that cannot be written."""
+
+
+def figures_file() -> pathlib.Path:
+    """Where the figures of this machine's processor are kept, once they were measured."""
+    return _path(typical_cpu())
 
 
 def _path(typical: DeviceSpec) -> pathlib.Path:

@@ -9,6 +9,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,6 +127,13 @@ def _for(extent: Any, body: "Callable[[Any], Any]", kind: str = "SERIAL") -> Any
     return tirx.For(var, tirx.IntImm("int64", 0), extent, getattr(tirx.ForKind, kind), body(var))
 
 
+def _vectors(count: int, lanes: int, body: "Callable[[int, Any], Any]") -> Any:
+    """Do `body(vector, element)` for some vectors, unrolled."""
+    from tvm import tirx
+
+    return tirx.SeqStmt([_for(lanes, partial(body, number), "VECTORIZED") for number in range(count)])
+
+
 def _chain() -> "tvm.tirx.PrimFunc":
     """A chain of integer operations, each of which needs the one before."""
     from tvm import tirx
@@ -147,18 +155,15 @@ def _multiply_adds(lanes: int) -> "tvm.tirx.PrimFunc":
     data = tirx.decl_buffer((ACCUMULATORS + 2, lanes), "float32", "data")
     acc = tirx.decl_buffer((ACCUMULATORS, lanes), "float32", "acc", scope="local")
 
-    def each(body: Callable[[int, Any], Any]) -> Any:
-        return tirx.SeqStmt([_for(lanes, lambda e, a=a: body(a, e), "VECTORIZED") for a in range(ACCUMULATORS)])
-
     def step(a: int, e: Any) -> Any:
         value = acc[a, e] * data[ACCUMULATORS, e] + data[ACCUMULATORS + 1, e]
         return tirx.BufferStore(acc, value, [a, e])
 
     parts = [
         tirx.AllocBuffer(acc),
-        each(lambda a, e: tirx.BufferStore(acc, data[a, e], [a, e])),
-        _for(STEPS, lambda i: each(step)),
-        each(lambda a, e: tirx.BufferStore(data, acc[a, e], [a, e])),
+        _vectors(ACCUMULATORS, lanes, lambda a, e: tirx.BufferStore(acc, data[a, e], [a, e])),
+        _for(STEPS, lambda i: _vectors(ACCUMULATORS, lanes, step)),
+        _vectors(ACCUMULATORS, lanes, lambda a, e: tirx.BufferStore(data, acc[a, e], [a, e])),
     ]
     return tirx.PrimFunc([data], tirx.SeqStmt(parts)).with_attr("tirx.noalias", True)
 
@@ -172,19 +177,18 @@ def _reads(lanes: int) -> "tvm.tirx.PrimFunc":
     out = tirx.decl_buffer((lanes,), "float32", "out")
     acc = tirx.decl_buffer((STREAMS, lanes), "float32", "acc", scope="local")
 
-    def each(body: Callable[[int, Any], Any]) -> Any:
-        return tirx.SeqStmt([_for(lanes, lambda e, s=s: body(s, e), "VECTORIZED") for s in range(STREAMS)])
-
     def add(i: Any) -> Any:
         at = i * (STREAMS * lanes)
-        return each(lambda s, e: tirx.BufferStore(acc, acc[s, e] + data[at + s * lanes + e], [s, e]))
+        return _vectors(
+            STREAMS, lanes, lambda s, e: tirx.BufferStore(acc, acc[s, e] + data[at + s * lanes + e], [s, e])
+        )
 
     def store(e: Any) -> Any:
         return tirx.BufferStore(out, sum((acc[s, e] for s in range(1, STREAMS)), start=acc[0, e]), [e])
 
     parts = [
         tirx.AllocBuffer(acc),
-        each(lambda s, e: tirx.BufferStore(acc, tirx.FloatImm("float32", 0.0), [s, e])),
+        _vectors(STREAMS, lanes, lambda s, e: tirx.BufferStore(acc, tirx.FloatImm("float32", 0.0), [s, e])),
         _for(repeats, lambda r: _for(count, add)),
         _for(lanes, store, "VECTORIZED"),
     ]

@@ -133,14 +133,11 @@ class _Writer:
         window, tile, layout, acc = self.window, self.tile, self.layout, arrays.acc
         block = at.group * layout.blocks + at.block
 
-        def each(body: "_Step") -> tirx.Stmt:
-            return sequence(
-                [
-                    loop(tile.simd, lambda e, p=p, v=v: body(p, v, e), "VECTORIZED")
-                    for p in range(tile.pixels)
-                    for v in range(tile.vectors)
-                ]
-            )
+        def each(body: Callable[[int, int, Expr], tirx.Stmt]) -> tirx.Stmt:
+            def vector(p: int, v: int) -> tirx.Stmt:
+                return loop(tile.simd, lambda e: body(p, v, e), "VECTORIZED")
+
+            return sequence([vector(p, v) for p in range(tile.pixels) for v in range(tile.vectors)])
 
         def term(outer: Expr, ry: Expr, rx: Expr, c: Expr) -> tirx.Stmt:
             taps = (ry, rx)[-window.rank :]

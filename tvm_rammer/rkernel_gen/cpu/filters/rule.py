@@ -5,7 +5,6 @@ none is computed in vain where rows are short, and fewer bytes of weights are lo
 transposes its results.
 """
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,8 +32,8 @@ LATENCY = 4
 EFFICIENCY = 0.97
 """Share of the multiply-add units' peak that the inner loop reaches."""
 TURN_CYCLES, SPILT_CYCLES, MAX_TURNED = 5.0, 12.0, 16
-"""Cycles to transpose and store a vector of results; and the same where there are more of them in a register tile, since
-they are spilt."""
+"""Cycles to transpose and store a vector of results; and the same where there are more of them in a register tile,
+since they are spilt."""
 TILE_CYCLES = 20.0
 """Cycles to start a register tile."""
 

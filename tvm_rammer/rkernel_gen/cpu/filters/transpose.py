@@ -20,9 +20,7 @@ class _Register:
     labels: tuple[Label, ...]
 
 
-def transpose(
-    rows: Sequence[Expr], lanes: int, store: Callable[[int, Expr], tirx.Stmt]
-) -> list[tirx.Stmt]:
+def transpose(rows: Sequence[Expr], lanes: int, store: Callable[[int, Expr], tirx.Stmt]) -> list[tirx.Stmt]:
     """Store the columns of a matrix whose rows are vectors.
 
     Parameters
