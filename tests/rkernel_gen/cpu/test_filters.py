@@ -41,6 +41,11 @@ CONVOLUTIONS = {
     "rows of single taps, epilogue": (
         [(2, 24, 30), (19, 24, 1), (2, 19, 30)], lambda x, w, z: op.add(op.nn.conv1d(x, w), z),
     ),
+    "1x1, channels that conflict": ([(2, 20, 16, 16), (40, 20, 1, 1)], lambda x, w: conv(x, w)),
+    "1x1, channels that conflict, many pixels": ([(1, 50, 64, 64), (20, 50, 1, 1)], lambda x, w: conv(x, w)),
+    "not padded, stride 2, channels that conflict": (
+        [(1, 20, 32, 32), (20, 20, 1, 1)], lambda x, w: conv(x, w, strides=2),
+    ),
     "a single pixel": ([(1, 12, 3, 3), (16, 12, 3, 3)], lambda x, w: conv(x, w)),
 }  # fmt: skip
 LEFT = {

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from tvm import tirx
 from tvm.ir import Expr
 
-from ..loops import loop, number, sequence
-from ..window.fill import Planes, fill_rows
+from ..loops import loop, number, sequence, vectors
+from ..window.fill import Planes, fill_rows, pixel_of
 from ..window.problem import Window
 from .layout import FilterLayout, FilterTile, pack_of
 from .transpose import transpose
@@ -39,7 +39,10 @@ class _Arrays:
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """Where a register tile lies: image, group, block of filters, first row within the rTask, row and column."""
+    """Where a register tile lies: image, group, block of filters, first row of the rTask, row within it, and column.
+
+    In a flat image `row` is the number of the tile in scratch.
+    """
 
     n: Expr
     group: Expr
@@ -113,16 +116,47 @@ class _Writer:
     def flat_tiles(self, arrays: _Arrays, n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
         """The same where the image is one long row."""
         tile, layout = self.tile, self.layout
+        blocks, tiles = layout.blocks // tile.filter_parts, layout.column_tiles
+        zero = number(0)
 
-        def at(b: Expr, i: Expr) -> tirx.Stmt:
-            start = (row_part * layout.column_tiles + i) * tile.columns
-            column = tirx.min(start, number(layout.columns - tile.columns))
-            done = self.one(arrays, _Tile(n, g, first_block + b, number(0), number(0), column))
-            whole = layout.column_tiles * tile.row_parts * tile.columns < layout.columns + tile.columns
-            return done if whole else tirx.IfThenElse(start < layout.columns, done, None)
+        def each(body: Callable[[Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
+            """Do `body(i, first pixel)` for the tiles of the rTask; one past the end of the image is left out."""
 
-        blocks = layout.blocks // tile.filter_parts
-        return loop(blocks, lambda b: loop(layout.column_tiles, lambda i: at(b, i)))
+            def one(i: Expr) -> tirx.Stmt:
+                start = (row_part * tiles + i) * tile.columns
+                done = body(i, tirx.min(start, number(layout.columns - tile.columns)))
+                whole = tiles * tile.row_parts * tile.columns < layout.columns + tile.columns
+                return done if whole else tirx.IfThenElse(start < layout.columns, done, None)
+
+            return loop(tiles, one)
+
+        def work(b: Expr, i: Expr, column: Expr) -> tirx.Stmt:
+            return self.one(arrays, _Tile(n, g, first_block + b, zero, i, column))
+
+        if arrays.image is None:
+            return loop(blocks, lambda b: each(lambda i, column: work(b, i, column)))
+        image = arrays.image
+        if layout.tiles_outside:
+            return each(
+                lambda i, column: sequence(
+                    [self.panel(image, n, g, zero, column), loop(blocks, lambda b: work(b, zero, column))]
+                )
+            )
+        panels = each(lambda i, column: self.panel(image, n, g, i, column))
+        return sequence([panels, loop(blocks, lambda b: each(lambda i, column: work(b, i, column)))])
+
+    def panel(self, image: tirx.Buffer, n: Expr, g: Expr, i: Expr, column: Expr) -> tirx.Stmt:
+        """Copy a register tile's pixels of all channels to scratch, where they are contiguous."""
+        window, tile = self.window, self.tile
+
+        def channel(c: Expr) -> tirx.Stmt:
+            def copy(p: Expr) -> tirx.Stmt:
+                value = pixel_of(window, n, g * window.channels + c, number(0), column + p)
+                return tirx.BufferStore(image, value, [(i * window.channels + c) * tile.columns + p])
+
+            return sequence(vectors(tile.columns, tile.simd, copy))
+
+        return loop(window.channels, channel)
 
     def one(self, arrays: _Arrays, at: _Tile) -> tirx.Stmt:
         """A register tile: accumulate, transpose, store."""
@@ -163,12 +197,12 @@ class _Writer:
         row, column = divmod(p, self.tile.columns)
         (sy, sx), (dy, dx) = window.stride, window.dilation
         y, x = at.row * sy + ry * dy + row * sy, at.column * sx + rx * dx + column * sx
+        if image is not None and window.flat:
+            return image[(at.row * window.channels + c) * layout.phase + p]
         if image is not None:
             return image[c * layout.phase + y * layout.width + x]
-        channel = at.group * window.channels + c
-        if window.rank == 1:
-            return window.data[at.n, channel, x]
-        return window.data[at.n, channel, at.band * sy + y, x]
+        row_of_image = number(0) if window.flat else at.band * sy + y
+        return pixel_of(window, at.n, at.group * window.channels + c, row_of_image, x)
 
     def turn(self, arrays: _Arrays) -> tirx.Stmt:
         """Transpose the tile: from pixels of filters to filters of pixels.
@@ -200,7 +234,8 @@ class _Writer:
         first = at.group * window.filters + at.block * tile.filters
 
         def one(f: Expr, x: Expr) -> tirx.Stmt:
-            index = [at.n, first + f, at.band + at.row, at.column + x]
+            row = number(0) if window.flat else at.band + at.row
+            index = [at.n, first + f, row, at.column + x]
             if window.rank == 1:
                 del index[2]
             value = result[f, x]

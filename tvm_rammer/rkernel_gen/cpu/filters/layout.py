@@ -4,8 +4,12 @@ import math
 from dataclasses import dataclass
 
 from ....kernel import Pack
-from ..window.layout import channels_inside, plane_of
+from ..window.layout import channels_inside, conflicting, plane_of
 from ..window.problem import Window
+
+
+KEPT_BYTES = 640 << 10
+"""Bytes that a core's own cache keeps while others pass through it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +68,13 @@ class FilterLayout:
     inner : int
         Channels of the innermost loop.
     copied : bool
-        Whether the image is copied to scratch: it is padded.
+        Whether the image is copied to scratch: it is padded, or its channels conflict in the first-level cache. Where it
+        is flat, the copy has one register tile after the other.
     height, width, phase : int
         Rows of the image that an rTask reads, their length, and the distance from a channel to the next, in scratch.
+    tiles_outside : bool
+        Whether each register tile's pixels are used for all filters, and the weights are read again for the next one;
+        else the weights of a block of filters are used for all pixels.
     """
 
     rows: int
@@ -79,6 +87,7 @@ class FilterLayout:
     height: int
     width: int
     phase: int
+    tiles_outside: bool
 
     @staticmethod
     def of(window: Window, tile: FilterTile) -> "FilterLayout":
@@ -86,19 +95,25 @@ class FilterLayout:
         blocks, inner = -(-window.filters // tile.filters), channels_inside(window.channels)
         if window.flat:
             total = window.rows * window.columns
-            per_part = -(-(-(-total // tile.columns)) // tile.row_parts)
-            return FilterLayout(1, total, 1, per_part, blocks, inner, False, 1, total, total)
+            tiles = -(-total // tile.columns)
+            per_part = -(-tiles // tile.row_parts)
+            weights = window.filters * window.channels * 4 // tile.filter_parts
+            image = window.channels * per_part * tile.columns * 4
+            copied = conflicting(window)
+            outside = copied and weights <= KEPT_BYTES < image
+            return FilterLayout(1, total, 1, per_part, blocks, inner, copied, 1, total, tile.columns, outside)
         rows = -(-window.rows // tile.row_parts)
         (kh, kw), (sy, sx), (dy, dx) = window.kernel, window.stride, window.dilation
         height, width = (rows - 1) * sy + (kh - 1) * dy + 1, (window.columns - 1) * sx + (kw - 1) * dx + 1
         tiles = -(-rows // tile.rows), -(-window.columns // tile.columns)
-        return FilterLayout(
-            rows, window.columns, *tiles, blocks, inner, not window.inside, height, width, plane_of(height * width)
-        )
+        copied = not window.inside or conflicting(window)
+        phase = plane_of(height * width)
+        return FilterLayout(rows, window.columns, *tiles, blocks, inner, copied, height, width, phase, False)
 
     def scratch(self, window: Window) -> int:
         """Elements of the scratch image."""
-        return window.channels * self.phase if self.copied else 0
+        tiles = self.column_tiles if window.flat and not self.tiles_outside else 1
+        return window.channels * self.phase * tiles if self.copied else 0
 
 
 def pack_of(window: Window, tile: FilterTile, layout: FilterLayout) -> Pack:

@@ -34,6 +34,8 @@ EFFICIENCY = 0.97
 TURN_CYCLES, SPILT_CYCLES, MAX_TURNED = 5.0, 12.0, 16
 """Cycles to transpose and store a vector of results; and the same where there are more of them in a register tile,
 since they are spilt."""
+PANEL_CYCLES = 8.0
+"""Cycles to copy the pixels of a channel for a register tile."""
 TILE_CYCLES = 20.0
 """Cycles to start a register tile."""
 
@@ -135,7 +137,9 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     turn = TURN_CYCLES if accumulators <= MAX_TURNED else SPILT_CYCLES
     tiles = window.groups * layout.blocks / parts * layout.row_tiles * layout.column_tiles
     cycles = tiles * (window.taps * step + accumulators * turn + TILE_CYCLES)
-    if layout.copied:
+    if layout.copied and window.flat:
+        cycles += window.groups / tile.group_parts * window.channels * layout.column_tiles * PANEL_CYCLES
+    elif layout.copied:
         rows = window.groups / tile.group_parts * window.channels * layout.height
         cycles += rows * (layout.width * 2 / tile.simd + ROW_CYCLES)
     weights, image = weight_bytes(window, tile, layout), nbytes_of(window.data) + nbytes_of(window.out)

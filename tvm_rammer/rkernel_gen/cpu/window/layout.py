@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ....kernel import Pack
+from ...analysis.work import shape_of
 from .problem import Window
 
 MAX_INNER_CHANNELS = 32
@@ -108,6 +109,11 @@ def channels_inside(channels: int) -> int:
 def plane_of(size: int) -> int:
     """Distance in elements from one image to the next in scratch, for images of `size` elements."""
     return size + PADDING_ELEMENTS if size % CONFLICT_ELEMENTS == 0 else size
+
+
+def conflicting(window: Window) -> bool:
+    """Whether channels of the image itself are so far apart that they conflict in the first-level cache."""
+    return math.prod(shape_of(window.data)[2:]) % CONFLICT_ELEMENTS == 0
 
 
 def pack_of(window: Window, tile: WindowTile, layout: Layout) -> Pack:
