@@ -10,7 +10,7 @@ from tests.marks import one_in, slow_but
 from tests.rkernel_gen.cpu.test_window import DEVICES, HOST_BYTES, conv
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
 from tvm_rammer.rkernel_gen.cpu.filters.rule import FiltersRule
-from tvm_rammer.rkernel_gen.cpu.filters.transpose import transpose
+from tvm_rammer.rkernel_gen.cpu.in_registers import transpose
 from tvm_rammer.rkernel_gen.footprint.footprint import covers, footprints_of
 from tvm_rammer.rkernel_gen.tiling import Function
 

@@ -14,6 +14,7 @@ from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, WindowTile
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 from tvm_rammer.rkernel_gen.cpu.window.rule import WindowRule
+from tvm_rammer.rkernel_gen.footprint.footprint import footprints_of
 from tvm_rammer.rkernel_gen.tiling import Function
 
 DEVICES = {
@@ -142,6 +143,23 @@ def test_every_tiling_is_right(name, device):
         packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(arrays)]
         got = run(kernel.func, packed, target)
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+
+
+AT_RUN_TIME = ["padded", "odd extents", "37 channels", "1x1, 50 filters, epilogue", "3 groups of 17", "rows", "depthwise"]
+
+
+@pytest.mark.parametrize("name", AT_RUN_TIME)
+def test_weights_may_come_at_run_time(name):
+    func, arrays, want = example(name)
+    for kernel in window_kernels(func, host_cpu(), []):
+        assert not kernel.packs
+        np.testing.assert_allclose(run(kernel.func, arrays, UNOPTIMISED), want, 1e-4, 1e-4 * np.abs(want).max())
+        assert footprints_of(kernel.func, kernel.spec.num_rtasks)[1] is not None
+
+
+def test_weights_of_a_transposed_convolution_are_padded_so_they_must_be_constant():
+    func = fused(*WINDOWS["transposed 3x3, stride 1"])
+    assert not WindowRule().tilings(Function("op", func, host_cpu()))
 
 
 def test_the_window_of_a_grouped_convolution():

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from tvm import tirx
 from tvm.ir import Expr
 
-from ..loops import loop, number, sequence, vectors
+from ..in_registers import transpose
+from ..loops import ending, loop, number, sequence, vectors
 from ..window.fill import Planes, fill_rows, pixel_of
 from ..window.problem import Window
 from .layout import FilterLayout, FilterTile, pack_of
-from .transpose import transpose
 
 
 def filters_code(func: tirx.PrimFunc, window: Window, tile: FilterTile) -> tirx.PrimFunc:
@@ -100,7 +100,7 @@ class _Writer:
         band = tirx.min(row_part * layout.rows, number(window.rows - layout.rows)) if tile.row_parts > 1 else number(0)
 
         def at(b: Expr, i: Expr, j: Expr) -> tirx.Stmt:
-            row, column = _ending(i, tile.rows, layout.rows), _ending(j, tile.columns, window.columns)
+            row, column = ending(i, tile.rows, layout.rows), ending(j, tile.columns, window.columns)
             return self.one(arrays, _Tile(n, g, first_block + b, band, row, column))
 
         work = loop(
@@ -226,7 +226,7 @@ class _Writer:
     def parts(self, body: Callable[[Expr], tirx.Stmt]) -> tirx.Stmt:
         """Do `body` for each part of the tile's pixels that is transposed at once; the last one ends with them."""
         pixels, size = self.tile.pixels, self.tile.turned
-        return loop(-(-pixels // size), lambda k: body(_ending(k, size, pixels)))
+        return loop(-(-pixels // size), lambda k: body(ending(k, size, pixels)))
 
     def store(self, result: tirx.Buffer, at: _Tile) -> tirx.Stmt:
         """Store the tile, after the epilogue: its pixels are contiguous in the output."""
@@ -249,8 +249,3 @@ class _Writer:
             return tirx.IfThenElse(first + f < window.filters * window.groups, stored, None)
 
         return loop(tile.filters, row)
-
-
-def _ending(i: Expr, size: int, extent: int) -> Expr:
-    """Where the i-th part of some size begins; the last one ends with the extent."""
-    return i * size if extent % size == 0 else tirx.min(i * size, number(extent - size))

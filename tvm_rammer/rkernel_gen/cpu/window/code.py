@@ -21,12 +21,23 @@ MAX_UNROLLED = 500
 
 
 def window_code(
-    func: tirx.PrimFunc, window: Window, tile: WindowTile, writer: "type[Writer] | None" = None
+    func: tirx.PrimFunc,
+    window: Window,
+    tile: WindowTile,
+    writer: "type[Writer] | None" = None,
+    *,
+    packed: bool = True,
 ) -> tirx.PrimFunc:
-    """Generate the function of a tiling; its outermost loop is parallel."""
+    """Generate the function of a tiling; its outermost loop is parallel.
+
+    Parameters
+    ----------
+    packed : bool
+        Whether the weights are a constant, which is packed; else they are read where they lie.
+    """
     layout = Layout.of(window, tile)
-    weight = None
-    if window.weight is not None:
+    weight = window.weight
+    if window.weight is not None and packed:
         weight = tirx.decl_buffer(pack_of(window, tile, layout).shape, "float32", window.weight.name)
     body = (writer or Writer)(window, tile, layout, weight).rtasks()
     params = [weight if weight is not None and p.same_as(window.weight) else p for p in func.params]
@@ -85,6 +96,7 @@ class Writer:
                 acc,
                 lambda c, ry, rx, p: pixel_of(window, n, g * window.channels + c, number(0), q + p),
                 g * layout.blocks + b,
+                first,
             )
             done = sequence([*pixels, self.store_flat(acc, n, first, q)])
             return tirx.IfThenElse(start < total, done, None)
@@ -104,7 +116,7 @@ class Writer:
             def step(i: Expr) -> tirx.Stmt:
                 pixels = self.reduce(
                     acc, lambda c, ry, rx, p: image[self.offset_of(c, ry, rx, py, px) + i * tile.pixels + p],
-                    g * layout.blocks + b, self.taps_of(py, px),
+                    g * layout.blocks + b, first, self.taps_of(py, px),
                 )  # fmt: skip
                 keep = self.tiles(
                     lambda f, p, v, e: tirx.BufferStore(result, acc[f, v, e], [px, f, i * tile.pixels + p])
@@ -155,8 +167,26 @@ class Writer:
             self.tile.filters, lambda f: loop(self.tile.vectors, lambda v: vector(f, v), "UNROLLED"), "UNROLLED"
         )
 
+    def weight_of(
+        self, phase: Sequence[Expr], block: Expr, first: Expr, outer: Expr, taps: Sequence[Expr], c: Expr, f: Expr
+    ) -> Expr:
+        """A weight: of a packed array by its block of filters, else by its filter."""
+        window, weight = self.window, self.weight
+        assert weight is not None
+        if not weight.same_as(window.weight):
+            return weight[(*phase, block, outer, *taps, c, f)]
+        filt = first + f
+        if window.filters % self.tile.filters:
+            filt = tirx.min(filt, number(window.filters * window.groups - 1))
+        return weight[(filt, outer * self.layout.inner + c, *taps)]
+
     def reduce(
-        self, acc: tirx.Buffer, pixel: Callable[[Expr, Expr, Expr, Expr], Expr], block: Expr, phase: Sequence[Expr] = ()
+        self,
+        acc: tirx.Buffer,
+        pixel: Callable[[Expr, Expr, Expr, Expr], Expr],
+        block: Expr,
+        first: Expr,
+        phase: Sequence[Expr] = (),
     ) -> list[tirx.Stmt]:
         """Initialise the register tile, and accumulate all channels and taps."""
         window, layout = self.window, self.layout
@@ -167,7 +197,7 @@ class Writer:
                 value = pixel(outer * layout.inner + c, ry, rx, p)
                 if self.weight is not None:
                     taps = (ry, rx)[-window.rank :]
-                    value = value * self.weight[(*phase, block, outer, *taps, c, f)]
+                    value = value * self.weight_of(phase, block, first, outer, taps, c, f)
                 old = acc[f, v, e]
                 return tirx.BufferStore(acc, tirx.max(old, value) if window.maximum else old + value, [f, v, e])
 

@@ -63,8 +63,9 @@ class WindowRule:
         if tile is None:
             return None
         param = _weight(function, window)
-        packs = {param: pack_of(window, tile, Layout.of(window, tile))} if param is not None else {}
-        code = window_code(function.func, window, tile)
+        packed = param in function.constants
+        packs = {param: pack_of(window, tile, Layout.of(window, tile))} if param is not None and packed else {}
+        code = window_code(function.func, window, tile, packed=packed)
         return scheduled_kernel(function, _tiling(window, tile, function.device), code, packs)
 
 
@@ -75,9 +76,9 @@ def _weight(function: Function, window: Window) -> int | None:
 
 
 def _applicable(function: Function) -> Window | None:
-    """The window of a function, if its weight is a constant, so that it can be packed."""
+    """The window of a function; a transposed one only if its weight is a constant, since that is padded."""
     window = _window(function.func)
-    if window is None or (window.weight is not None and _weight(function, window) not in function.constants):
+    if window is None or (window.phases is not None and _weight(function, window) not in function.constants):
         return None
     return window
 

@@ -1,4 +1,4 @@
-"""From vectors of filters to rows of pixels: a matrix is transposed in registers, by shuffles of two vectors.
+"""A matrix is transposed in registers, by shuffles of two vectors.
 
 The first two steps are the unpacking instructions of x86, which interleave within 16 bytes; the others exchange
 halves of ever larger parts. What each element is, is followed along, so the order of the registers needs no thought.
