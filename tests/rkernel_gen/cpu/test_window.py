@@ -103,6 +103,16 @@ WINDOWS = {
     ),
     "transposed 3x3, stride 1": ([(1, 8, 6, 6), (8, 4, 3, 3)], lambda x, w: op.nn.conv2d_transpose(x, w, padding=1)),
     "transposed 2x2, stride 2": ([(1, 8, 6, 6), (8, 4, 2, 2)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=2)),
+    "transposed 3x3, stride 2, 2 groups": (
+        [(2, 8, 6, 6), (8, 4, 3, 3), (1, 8, 1, 1)],
+        lambda x, w, b: op.add(op.nn.conv2d_transpose(x, w, strides=2, groups=2, padding=1), b),
+    ),
+    "transposed 4x2, strides 1 and 2, 3 groups of 5": (
+        [(1, 12, 6, 5), (12, 5, 4, 2)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=(1, 2), groups=3),
+    ),
+    "transposed, a group for each channel": (
+        [(1, 6, 7, 7), (6, 1, 4, 4)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=2, groups=6, padding=1),
+    ),
     "transposed rows": (
         [(2, 8, 21), (8, 6, 5)], lambda x, w: op.nn.conv1d_transpose(x, w, strides=3, padding=(1, 2), output_padding=1),
     ),
@@ -182,10 +192,6 @@ NO_WINDOWS = {
     "matmul": ([(20, 64), (64, 48)], op.matmul),
     "softmax": ([(12, 40)], lambda x: op.nn.softmax(x)),
     "mean": ([(1, 64, 13, 13)], lambda x: op.mean(x, (2, 3), keepdims=True)),
-    "grouped transposed": (
-        [(1, 8, 6, 6), (8, 4, 3, 3)],
-        lambda x, w: op.nn.conv2d_transpose(x, w, strides=2, groups=2),
-    ),
     "NHWC": (
         [(1, 8, 8, 4), (3, 3, 4, 8)],
         lambda x, w: conv(x, w, data_layout="NHWC", kernel_layout="HWIO"),

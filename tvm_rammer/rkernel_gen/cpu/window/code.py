@@ -174,7 +174,9 @@ class Writer:
         window, weight = self.window, self.weight
         assert weight is not None
         if not weight.same_as(window.weight):
-            return weight[(*phase, block, outer, *taps, c, f)]
+            blocks = self.layout.blocks
+            place = (block // blocks, block % blocks) if window.phases and window.groups > 1 else (block,)
+            return weight[(*phase, *place, outer, *taps, c, f)]
         filt = first + f
         if window.filters % self.tile.filters:
             filt = tirx.min(filt, number(window.filters * window.groups - 1))

@@ -119,7 +119,8 @@ def conflicting(window: Window) -> bool:
 def pack_of(window: Window, tile: WindowTile, layout: Layout) -> Pack:
     """The weights as the inner loop reads them.
 
-    The order is: phases of a transposed convolution, block of filters, block of channels, taps, channel, filter.
+    The order is: phases of a transposed convolution, block of filters, block of channels, taps, channel, filter. The
+    blocks of a grouped transposed convolution have two dimensions, group and block.
     """
     outer = window.channels // layout.inner
     if window.phases is None:
@@ -128,7 +129,10 @@ def pack_of(window: Window, tile: WindowTile, layout: Layout) -> Pack:
         split = (blocks, tile.filters, outer, layout.inner, *kernel)
         return Pack(padded, split, (0, 2, *range(4, len(split)), 3, 1))
     taps = list(zip(window.kernel, window.phases.stride, strict=True))[-window.rank :]
-    padded = (window.channels, layout.blocks * tile.filters, *(k * s for k, s in taps))
-    split = (outer, layout.inner, layout.blocks, tile.filters, *(n for pair in taps for n in pair))
-    tap_axes, phase_axes = range(4, len(split), 2), range(5, len(split), 2)
-    return Pack(padded, split, (*phase_axes, 2, 0, *tap_axes, 1, 3))
+    padded = (window.groups * window.channels, layout.blocks * tile.filters, *(k * s for k, s in taps))
+    groups = (window.groups,) if window.groups > 1 else ()
+    split = (*groups, outer, layout.inner, layout.blocks, tile.filters, *(n for pair in taps for n in pair))
+    first = len(groups)
+    tap_axes, phase_axes = range(first + 4, len(split), 2), range(first + 5, len(split), 2)
+    axes = (*phase_axes, *range(first), first + 2, first, *tap_axes, first + 1, first + 3)
+    return Pack(padded, split, axes)
