@@ -65,7 +65,7 @@ def dump(name: str, text: Callable[[], str]) -> None:
 
 
 def measures() -> bool:
-    """Whether this machine's processor is measured, and planned for as it was measured: unless `RAMMER_MEASURE` is 0."""
+    """Whether plans are made for this machine's processor as it was measured: unless `RAMMER_MEASURE` is 0."""
     return os.environ.get("RAMMER_MEASURE", "").strip() != "0"
 
 

@@ -68,7 +68,7 @@ def _with(typical: DeviceSpec, found: Measured) -> DeviceSpec:
 
 
 def typical_cpu() -> DeviceSpec:
-    """This machine's processor with what Linux says of it; clock, operations a cycle and bandwidths are typical ones."""
+    """This machine's processor as Linux describes it, with a typical clock, operations a cycle and bandwidths."""
     flags = cpu_flags()
     if platform.machine() not in ("x86_64", "AMD64"):
         arch, vector, flops = "generic", 16, 16

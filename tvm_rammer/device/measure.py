@@ -29,7 +29,7 @@ CHAIN, CHAIN_CYCLES = 4, 4
 """Steps of an iteration of the dependent chain, and cycles of each: a multiplication of integers takes three, and an
 exclusive or one."""
 ACCUMULATORS = 12
-"""Independent multiply-adds: as many as hide a latency of four cycles, two a cycle, and as SSE and AVX2 have registers."""
+"""Independent multiply-adds: enough to hide a latency of four cycles, two a cycle, in the registers of SSE and AVX2."""
 STREAMS = 4
 """Vectors that are read in an iteration."""
 BYTES_READ = 4 << 20

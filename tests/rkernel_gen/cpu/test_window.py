@@ -155,7 +155,9 @@ def test_every_tiling_is_right(name, device):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
-AT_RUN_TIME = ["padded", "odd extents", "37 channels", "1x1, 50 filters, epilogue", "3 groups of 17", "rows", "depthwise"]
+AT_RUN_TIME = [
+    "padded", "odd extents", "37 channels", "1x1, 50 filters, epilogue", "3 groups of 17", "rows", "depthwise",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", AT_RUN_TIME)

@@ -7,7 +7,6 @@ from ....kernel import Pack
 from ..window.layout import channels_inside, conflicting, plane_of
 from ..window.problem import Window
 
-
 KEPT_BYTES = 640 << 10
 """Bytes that a core's own cache keeps while others pass through it."""
 
@@ -68,8 +67,8 @@ class FilterLayout:
     inner : int
         Channels of the innermost loop.
     copied : bool
-        Whether the image is copied to scratch: it is padded, or its channels conflict in the first-level cache. Where it
-        is flat, the copy has one register tile after the other.
+        Whether the image is copied to scratch: it is padded, or its channels conflict in the first-level cache. The
+        copy of a flat one has one register tile after the other.
     height, width, phase : int
         Rows of the image that an rTask reads, their length, and the distance from a channel to the next, in scratch.
     tiles_outside : bool
