@@ -104,10 +104,12 @@ class FilterLayout:
         rows = -(-window.rows // tile.row_parts)
         (kh, kw), (sy, sx), (dy, dx) = window.kernel, window.stride, window.dilation
         height, width = (rows - 1) * sy + (kh - 1) * dy + 1, (window.columns - 1) * sx + (kw - 1) * dx + 1
-        tiles = -(-rows // tile.rows), -(-window.columns // tile.columns)
         copied = not window.inside or conflicting(window)
         phase = plane_of(height * width)
-        return FilterLayout(rows, window.columns, *tiles, blocks, inner, copied, height, width, phase, False)
+        row_tiles, column_tiles = -(-rows // tile.rows), -(-window.columns // tile.columns)
+        return FilterLayout(
+            rows, window.columns, row_tiles, column_tiles, blocks, inner, copied, height, width, phase, False
+        )
 
     def scratch(self, window: Window) -> int:
         """Elements of the scratch image."""

@@ -14,19 +14,11 @@ from ...analysis.blocks import SPATIAL, blocks_of, new_schedule
 from ...analysis.work import Work, shape_of
 from ...tiling import Function, Tiling, choices_of
 from ..cost import RTASK_US, traffic_us
-from ..space import MAX_RTASKS_PER_UNIT, find_tile, scheduled_kernel
+from ..space import MAX_RTASKS_PER_UNIT, PartsTile, find_tile, scheduled_kernel
 from .code import Transposition, cycles, transposition_code
 
 LEAST = 4
 """Elements of the two innermost axes: a tile of fewer gains nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class TranspositionTile:
-    """The number of rTasks, and the elements of a vector."""
-
-    parts: int
-    simd: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +64,7 @@ def _problem(func: tirx.PrimFunc) -> Transposition | None:
     return Transposition(data, store.buffer, extents, tuple(order))
 
 
-def _tiles(function: Function) -> Iterator[TranspositionTile]:
+def _tiles(function: Function) -> Iterator[PartsTile]:
     problem = _problem(function.func)
     if problem is None:
         return
@@ -82,10 +74,10 @@ def _tiles(function: Function) -> Iterator[TranspositionTile]:
         if axis is not None:
             tiles = problem.tiles(simd)[axis]
             if -(-tiles // -(-tiles // parts)) == parts:  # no empty rTasks
-                yield TranspositionTile(parts, simd)
+                yield PartsTile(parts, simd)
 
 
-def _tiling(function: Function, tile: TranspositionTile) -> Tiling:
+def _tiling(function: Function, tile: PartsTile) -> Tiling:
     problem = _problem(function.func)
     assert problem is not None
     device, nbytes = function.device, Work.of(function.func).nbytes
