@@ -16,13 +16,16 @@ from pathlib import Path
 
 import tvm
 from tvm import tirx
+from tvm.tirx.compilation_pipeline import register_tir_pipeline
 
 from ... import debug
+from ...define_arithmetic import DefineArithmetic
 from ...device import DeviceSpec
 from ...errors import ToolError
 from ...kernel import ScheduledKernel
 from ...nvcc import Resources, compile_cuda, nvcc_version, parse_reports
 from ...nvcc.compile import FLAGS
+from ...overlap_loads import overlapping
 from ..analysis.structure import structural_key
 
 KERNELS_PER_FILE = 16
@@ -31,8 +34,11 @@ KERNELS_PER_FILE = 16
 FILE_LIMIT_S, KERNEL_LIMIT_S = 120.0, 30.0
 """A file that takes longer is compiled kernel by kernel; a kernel that takes longer is not compiled."""
 
-_FLAGS_KEY = f"{zlib.crc32(' '.join(FLAGS).encode()):08x}"
-"""Results depend on the compiler's flags."""
+_FLAGS_KEY = f"{zlib.crc32(' '.join((*FLAGS, 'overlapping loads')).encode()):08x}"
+"""Results depend on the compiler's flags, and on the passes of `ALONE`."""
+
+ALONE = "rammer_cuda_alone"
+"""The pipeline that compiles kernels as launches of their own; as in the persistent kernel, their loads overlap."""
 
 
 def resources(
@@ -116,10 +122,18 @@ def _compile_all(new: dict[str, ScheduledKernel], device: DeviceSpec) -> Iterato
             debug.say(1, f"{new[key].spec.name}: nvcc does not compile it for {device.arch} in time")
 
 
+def _pipeline() -> tuple[tvm.transform.Pass, object, object]:
+    lower, finish_host, finish_device = tirx.get_tir_pipeline("s_tir")
+    return tvm.transform.Sequential([lower, DefineArithmetic("cuda")]), finish_host, overlapping(finish_device)
+
+
+register_tir_pipeline(ALONE, _pipeline)
+
+
 def _source(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> str:
     """CUDA text of several kernels, named k0_kernel, k1_kernel, ..."""
     functions = {f"k{i}": kernel.func.with_attr("global_symbol", f"k{i}") for i, kernel in enumerate(kernels)}
-    built = tirx.build(tvm.IRModule(functions), target=tvm.target.Target(device.target_config()), pipeline="s_tir")
+    built = tirx.build(tvm.IRModule(functions), target=tvm.target.Target(device.target_config()), pipeline=ALONE)
     return str(built.imports[0].inspect_source("cuda"))
 
 

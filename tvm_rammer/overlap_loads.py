@@ -1,0 +1,121 @@
+"""Loads without branches between them, so that all of a thread's are under way at once.
+
+TVM writes a padded element as `if (inside) value = image[at]; else value = 0;`, with `&&` between the terms of the
+condition. nvcc makes branches of both, and what is loaded after a branch waits for what was loaded before it. Here the
+element is loaded in any case, at a clamped address, and the padding is selected afterwards; the terms of a condition are
+joined by `&`, which computes all of them.
+
+    if_then_else(a && b, image[at], 0)   becomes   holds = a & b;  holds ? image[holds ? at : 0] : 0
+
+It comes last, after TVM's simplifier, which would take the address for clamped already where the condition holds.
+"""
+
+from collections.abc import Callable
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import Call, Expr, TensorLoad
+
+MAX_LOADS = 4
+"""Loads of an expression that are made in any case, at most: each costs an issue slot where it is not needed."""
+
+@tvm.transform.module_pass(opt_level=0, name="OverlapLoads")  # type: ignore[untyped-decorator]  # TVM's are
+def OverlapLoads(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    """The pass that calls `overlap_loads` for every PrimFunc."""
+    mod = mod.clone()
+    for var, func in mod.functions.items():
+        if isinstance(func, tirx.PrimFunc):
+            mod.update_func(var, overlap_loads(func))
+    return mod
+
+
+def overlapping(finish_device: Callable[[], tvm.transform.Pass]) -> Callable[[], tvm.transform.Pass]:
+    """The last passes of a pipeline on device code, with this one after them."""
+    return lambda: tvm.transform.Sequential([finish_device(), OverlapLoads])
+
+
+def overlap_loads(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Rewrite choices between elements, and conditions of several terms, where computing all of them is safe and cheap.
+
+    Parameters
+    ----------
+    func : tirx.PrimFunc
+        A device function on which no simplifying pass will run. Each of its buffers has an element 0.
+    """
+    return func.with_body(
+        tvm_ffi.structural_map(func.body, [(Call, _choice), (tirx.IfThenElse, _branch)], order="post")
+    )
+
+
+def _choice(call: Call) -> Expr:
+    if _operation(call) != "if_then_else":
+        return call
+    condition, then, otherwise = call.args
+    if _is_vector(call) or not _is_pure(condition) or _cost(then) + _cost(otherwise) > MAX_LOADS:
+        return call
+    holds = tirx.Var("holds", condition.ty)
+    value = tirx.Select(holds, _clamped(then, holds, True), _clamped(otherwise, holds, False))
+    return tirx.Let(holds, _joined(condition), value)
+
+
+def _branch(branch: tirx.IfThenElse) -> tirx.Stmt:
+    if not _is_pure(branch.condition):
+        return branch
+    return tirx.IfThenElse(_joined(branch.condition), branch.then_case, branch.else_case)
+
+
+def _joined(condition: Expr) -> Expr:
+    """The same condition with all its terms computed."""
+    for short, full in ((tirx.And, tirx.BitwiseAnd), (tirx.Or, tirx.BitwiseOr)):
+        if isinstance(condition, short):
+            return full(_joined(condition.a), _joined(condition.b))
+    return condition
+
+
+def _clamped(value: Expr, holds: Expr, when: bool) -> Expr:
+    """The same value where the condition is `when`; elsewhere its loads are of the first element of their buffers."""
+
+    def load(node: TensorLoad) -> Expr:
+        zero = [tirx.const(0, str(index.ty.dtype)) for index in node.indices]
+        pairs = zip(node.indices, zero, strict=True)
+        safe = [tirx.Select(holds, *((index, first) if when else (first, index))) for index, first in pairs]
+        return node.source[tuple(safe)] if len(safe) > 1 else node.source[safe[0]]
+
+    return tvm_ffi.structural_map(value, (TensorLoad, load), order="post")
+
+
+def _operation(call: Call) -> str:
+    return str(getattr(call.op, "name", "")).rpartition(".")[2]
+
+
+def _is_vector(value: Expr) -> bool:
+    return "x" in str(value.ty.dtype)
+
+
+def _is_pure(condition: Expr) -> bool:
+    """Whether all terms of a condition may be computed, whatever the others are: none loads, divides by an unknown
+    number, or calls anything."""
+    return _cost(condition) == 0
+
+
+def _cost(value: Expr) -> int:
+    """Loads of an expression; more than allowed where it does what is not to be done in vain."""
+    loads = 0
+
+    def load(node: TensorLoad) -> None:
+        nonlocal loads
+        loads += 1 if not any(_is_vector(index) for index in node.indices) else MAX_LOADS + 1
+
+    def call(node: Call) -> None:
+        nonlocal loads
+        loads += 0 if _operation(node) == "reinterpret" else MAX_LOADS + 1
+
+    def quotient(node: tirx.Div | tirx.Mod) -> None:
+        nonlocal loads
+        constant = isinstance(node.b, tirx.IntImm) and node.b.value != 0
+        loads += 0 if constant or "float" in str(node.ty.dtype) else MAX_LOADS + 1
+
+    visits = [(TensorLoad, load), (Call, call), (tirx.Div, quotient), (tirx.Mod, quotient)]
+    tvm_ffi.structural_walk(value, visits, order="pre")
+    return loads
