@@ -20,6 +20,7 @@ from tvm.ir import Call, Expr, TensorLoad
 MAX_LOADS = 4
 """Loads of an expression that are made in any case, at most: each costs an issue slot where it is not needed."""
 
+
 @tvm.transform.module_pass(opt_level=0, name="OverlapLoads")  # type: ignore[untyped-decorator]  # TVM's are
 def OverlapLoads(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     """The pass that calls `overlap_loads` for every PrimFunc."""
