@@ -5,7 +5,7 @@ condition. nvcc makes branches of both, and what is loaded after a branch waits 
 element is loaded in any case, at a clamped address, and the padding is selected afterwards; the terms of a condition are
 joined by `&`, which computes all of them.
 
-    if_then_else(a && b, image[at], 0)   becomes   holds = a & b;  holds ? image[holds ? at : 0] : 0
+    if_then_else(a && b, image[at], 0)   becomes   holds = a & b;  loaded = image[holds ? at : 0];  holds ? loaded : 0
 
 It comes last, after TVM's simplifier, which would take the address for clamped already where the condition holds.
 """
@@ -56,8 +56,11 @@ def _choice(call: Call) -> Expr:
     if _is_vector(call) or not _is_pure(condition) or _cost(then) + _cost(otherwise) > MAX_LOADS:
         return call
     holds = tirx.Var("holds", condition.ty)
-    value = tirx.Select(holds, _clamped(then, holds, True), _clamped(otherwise, holds, False))
-    return tirx.Let(holds, _joined(condition), value)
+    loads: list[tuple[tirx.Var, Expr]] = []
+    value = tirx.Select(holds, _loaded(then, holds, True, loads), _loaded(otherwise, holds, False, loads))
+    for var, bound in reversed([(holds, _joined(condition)), *loads]):
+        value = tirx.Let(var, bound, value)
+    return value
 
 
 def _branch(branch: tirx.IfThenElse) -> tirx.Stmt:
@@ -74,14 +77,26 @@ def _joined(condition: Expr) -> Expr:
     return condition
 
 
-def _clamped(value: Expr, holds: Expr, when: bool) -> Expr:
-    """The same value where the condition is `when`; elsewhere its loads are of the first element of their buffers."""
+def _loaded(value: Expr, holds: Expr, when: bool, bound: list[tuple[tirx.Var, Expr]]) -> Expr:
+    """The same value where the condition is `when`; elsewhere its loads are of the first element of their buffers.
+
+    Its loads and their indices become variables, which are appended to `bound`: as parts of a choice in C, nvcc would
+    compute them behind a branch again.
+    """
+
+    def named(name: str, expr: Expr) -> tirx.Var:
+        var = tirx.Var(name, expr.ty)
+        bound.append((var, expr))
+        return var
 
     def load(node: TensorLoad) -> Expr:
-        zero = [tirx.const(0, str(index.ty.dtype)) for index in node.indices]
-        pairs = zip(node.indices, zero, strict=True)
-        safe = [tirx.Select(holds, *((index, first) if when else (first, index))) for index, first in pairs]
-        return node.source[tuple(safe)] if len(safe) > 1 else node.source[safe[0]]
+        if str(node.source.scope()) == "local":  # registers have no addresses
+            return node
+        safe = []
+        for index in node.indices:
+            pair = named("at", index), tirx.const(0, str(index.ty.dtype))
+            safe.append(tirx.Select(holds, *(pair if when else reversed(pair))))
+        return named("loaded", node.source[tuple(safe)] if len(safe) > 1 else node.source[safe[0]])
 
     return tvm_ffi.structural_map(value, (TensorLoad, load), order="post")
 
@@ -106,7 +121,8 @@ def _cost(value: Expr) -> int:
 
     def load(node: TensorLoad) -> None:
         nonlocal loads
-        loads += 1 if not any(_is_vector(index) for index in node.indices) else MAX_LOADS + 1
+        if str(node.source.scope()) != "local":
+            loads += 1 if not any(_is_vector(index) for index in node.indices) else MAX_LOADS + 1
 
     def call(node: Call) -> None:
         nonlocal loads

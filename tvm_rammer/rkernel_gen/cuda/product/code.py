@@ -109,7 +109,7 @@ class Writer:
             has_next = at < number(self.steps.count - 1)
             return sequence([
                 barrier(),
-                *(fetch.stage() for fetch in fetches),
+                *(fetch.stage(at) for fetch in fetches),
                 barrier(),
                 *([tirx.IfThenElse(has_next, following, None)] if self.steps.count > 1 else []),
                 self.multiply(shared, sums, thread),
@@ -117,7 +117,7 @@ class Writer:
 
         zero = unrolled(tile.mi * tile.mj, lambda n: tirx.BufferStore(sums, tirx.const(0, product.dtype), [n]))
         return sequence([
-            *(tirx.AllocBuffer(b) for b in (shared, sums, *(fetch.registers for fetch in fetches))),
+            *(tirx.AllocBuffer(b) for b in (shared, sums, *(r for fetch in fetches for r in fetch.registers))),
             zero,
             *(fetch.load(number(0)) for fetch in fetches),
             serial(self.steps.count, step),

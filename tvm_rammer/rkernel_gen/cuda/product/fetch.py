@@ -1,18 +1,18 @@
 """How a tile of an operand comes to shared memory: all threads load it to registers, and store it from there.
 
-Loads do not depend on each other, and none is behind a branch, so that all of a step are under way at once. Where pixels
-or filters are past the last one, that is loaded again: nobody stores what becomes of it. Where channels are, zero.
+Loads do not depend on each other, and none is behind a branch, so that all of a step are under way at once. What is
+computed of them (padding, an activation) is computed only when they are stored to shared memory, a step later. Where
+pixels or filters are past the last one, that is loaded again: nobody stores what becomes of it.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 
-import tvm
-import tvm_ffi
 from tvm import tirx
-from tvm.ir import Call, Expr, TensorLoad
+from tvm.ir import Expr, TensorLoad
 
-from ..threads import number, unrolled, vector
+from ..threads import number, sequence, unrolled, vector
+from .elements import has_calls, is_vector, loads_of, replaced, step_of
 from .parts import Axes, Operand, Values, substituted
 from .steps import Steps
 
@@ -88,27 +88,37 @@ class Fetch:
         return self.part.extent * self.part.depth // self.width // self.threads
 
     @cached_property
-    def registers(self) -> tirx.Var:
+    def loads(self) -> tuple[TensorLoad, ...]:
+        """What is loaded for an element: of packed weights one number, else all that the operand is computed from."""
+        return () if self.part.packed is not None else tuple(loads_of(self.part.operand.value))
+
+    @cached_property
+    def registers(self) -> tuple[tirx.Var, ...]:
         """What a thread has loaded."""
-        return tirx.decl_buffer((self.vectors * self.width,), self.part.operand.dtype, "next", scope="local")
+        dtypes = [str(load.ty.dtype) for load in self.loads] or [self.part.operand.dtype]
+        size = self.vectors * self.width
+        return tuple(tirx.decl_buffer((size,), dtype, "next", scope="local") for dtype in dtypes)
 
     def load(self, step: Expr) -> tirx.Stmt:
-        """Load a thread's share of a step."""
-        width, registers = self.width, self.registers
+        """Load a thread's share of a step. Nothing is computed of it, so that nobody waits for it here."""
+        width = self.width
 
-        def one(n: Expr) -> tirx.Stmt:
-            return vector(width, lambda e: tirx.BufferStore(registers, self._value(step, n, e), [n * width + e]))
+        def one(n: Expr, which: int) -> tirx.Stmt:
+            def element(e: Expr) -> tirx.Stmt:
+                return tirx.BufferStore(self.registers[which], self._loaded(which, step, n, e), [n * width + e])
 
-        return unrolled(self.vectors, one)
+            return vector(width, element)
 
-    def stage(self) -> tirx.Stmt:
+        return unrolled(self.vectors, lambda n: sequence([one(n, which) for which in range(len(self.registers))]))
+
+    def stage(self, step: Expr) -> tirx.Stmt:
         """Store it to shared memory: along I or J in vectors, from a row of K to the next element by element."""
         part, width = self.part, self.width
 
         def one(n: Expr, e: Expr) -> tirx.Stmt:
             x, k = self._place(n)
             at = (k + e) * part.row + x if part.along_k else k * part.row + x + e
-            return tirx.BufferStore(part.shared, cast(self.registers[n * width + e], part.shared), [part.base + at])
+            return tirx.BufferStore(part.shared, cast(self._staged(step, n, e), part.shared), [part.base + at])
 
         elements = unrolled if part.along_k else vector
         return unrolled(self.vectors, lambda n: elements(width, lambda e: one(n, e)))
@@ -124,18 +134,41 @@ class Fetch:
         k = tirx.floordiv(rest, number(extent)) * RUN + tirx.floormod(at, run) * width
         return tirx.floormod(rest, number(extent)), k
 
-    def _value(self, step: Expr, n: Expr, element: Expr) -> Expr:
-        part = self.part
+    def _values(self, step: Expr, n: Expr) -> tuple[Values, Expr | None]:
+        """The product's axes at a load's first element; and whether there are such channels, None where always."""
         x, k = self._place(n)
-        if part.packed is not None:
-            return self.steps.packed_element(part.packed, step, k, part.first + x + element)
         summed, inside = self.steps.at(step, k)
-        values = {**part.batch, **part.axes.at(self._within(x)), **summed}
-        if self.width > 1:
-            value = _loaded(part.operand.value, values, _vector_axes(part, self.steps), element)
-        else:
-            value = substituted(part.operand.value, values)
-        return value if inside is None else tirx.if_then_else(inside, value, tirx.const(0, part.operand.dtype))
+        return {**self.part.batch, **self.part.axes.at(self._within(x)), **summed}, inside
+
+    def _loaded(self, which: int, step: Expr, n: Expr, element: Expr) -> Expr:
+        """An element of a load; of a padded image, or past the last channel, the nearest element that there is."""
+        part = self.part
+        if part.packed is not None:
+            x, k = self._place(n)
+            return self.steps.packed_element(part.packed, step, k, part.first + x + element)
+        load = self.loads[which]
+        values, inside = self._values(step, n)
+        indices = [substituted(index, values) for index in load.indices]
+        if inside is not None or has_calls(part.operand.value):
+            limits = [number(int(extent) - 1) for extent in load.source.shape]
+            indices = [tirx.max(tirx.min(i, limit), number(0)) for i, limit in zip(indices, limits, strict=True)]
+        if self.width > 1 and step_of(load, self._vector_axes, self.width):
+            indices[-1] = indices[-1] + element
+        return load.source[tuple(indices)] if len(indices) > 1 else load.source[indices[0]]
+
+    def _staged(self, step: Expr, n: Expr, element: Expr) -> Expr:
+        """The operand's value, of what was loaded for it."""
+        at = n * self.width + element
+        if self.part.packed is not None:
+            return self.registers[0][at]
+        values, inside = self._values(step, n)
+        known = {load: registers[at] for load, registers in zip(self.loads, self.registers, strict=True)}
+        value = substituted(replaced(self.part.operand.value, known), values)
+        return value if inside is None else tirx.if_then_else(inside, value, tirx.const(0, self.part.operand.dtype))
+
+    @property
+    def _vector_axes(self) -> Axes:
+        return self.steps.product.channels if self.part.along_k else self.part.axes
 
     def _within(self, x: Expr) -> Expr:
         """The place of a pixel or filter; past the last one, that of the last, or of the last whole vector."""
@@ -172,51 +205,6 @@ def _is_contiguous(part: Part, steps: Steps) -> bool:
         return False
     if part.packed is not None:
         return True
-    axes = _vector_axes(part, steps)
+    axes = steps.product.channels if part.along_k else part.axes
     whole = axes.extent % VECTOR == 0 and not (part.along_k and steps.fused)
-    return whole and _moves_by_one(part.operand.value, axes)
-
-
-def _vector_axes(part: Part, steps: Steps) -> Axes:
-    return steps.product.channels if part.along_k else part.axes
-
-
-def _moves_by_one(value: Expr, axes: Axes) -> bool:
-    """Whether all loads of an expression move by one element, or not at all, along each aligned vector of some axes."""
-    loads: list[TensorLoad] = []
-    calls: list[Call] = []
-    tvm_ffi.structural_walk(value, [(TensorLoad, loads.append), (Call, calls.append)], order="pre")
-    rest = tvm_ffi.structural_map(value, (TensorLoad, lambda n: tirx.const(0, str(n.ty.dtype))), order="post")
-    varies = set(tirx.analysis.undefined_vars(rest)) & set(axes.variables)
-    return not calls and not varies and all(_step_of(load, axes) is not None for load in loads)
-
-
-def _step_of(load: TensorLoad, axes: Axes) -> int | None:
-    """By how many elements a load moves along each aligned vector: 0 or 1; None where it is something else."""
-    analyzer = tvm.sym.Analyzer()
-    block, element = tirx.Var("block", "int64"), tirx.Var("element", "int64")
-    analyzer.bind(block, tvm.ir.Range(0, axes.extent // VECTOR))
-    analyzer.bind(element, tvm.ir.Range(0, VECTOR))
-
-    def flat(at: Expr) -> Expr:
-        place: Expr = number(0)
-        for index, size in zip(load.indices, load.source.shape, strict=True):
-            place = place * size + substituted(index, axes.at(at))
-        return place
-
-    first = flat(block * VECTOR)
-    change = analyzer.simplify(flat(block * VECTOR + element) - first)
-    if analyzer.can_prove_equal(change, 0):
-        return 0
-    aligned = analyzer.can_prove_equal(tirx.floormod(first, number(VECTOR)), 0)
-    return 1 if aligned and analyzer.can_prove_equal(change, element) else None
-
-
-def _loaded(value: Expr, values: Values, axes: Axes, element: Expr) -> Expr:
-    """An operand's value at an element of a vector along some axes, which begins at the values of the axes."""
-
-    def load(node: TensorLoad) -> Expr:
-        *outer, last = [substituted(index, values) for index in node.indices]
-        return node.source[(*outer, last + element if _step_of(node, axes) else last)]
-
-    return tvm_ffi.structural_map(value, (TensorLoad, load), order="post")
+    return whole and is_vector(part.operand.value, axes, VECTOR)
