@@ -16,7 +16,7 @@ from tvm.ir import Call
 from tvm.tirx.compilation_pipeline import register_tir_pipeline
 
 from ...define_arithmetic import DefineArithmetic
-from ...overlap_loads import overlapping
+from ...loads import overlapping
 
 PIPELINE = "rammer_cuda"
 """Name for `tvm.compile(..., tir_pipeline=PIPELINE)`."""

@@ -23,9 +23,9 @@ from ...define_arithmetic import DefineArithmetic
 from ...device import DeviceSpec
 from ...errors import ToolError
 from ...kernel import ScheduledKernel
+from ...loads import overlapping
 from ...nvcc import Resources, compile_cuda, nvcc_version, parse_reports
 from ...nvcc.compile import FLAGS
-from ...overlap_loads import overlapping
 from ..analysis.structure import structural_key
 
 KERNELS_PER_FILE = 16
@@ -34,7 +34,7 @@ KERNELS_PER_FILE = 16
 FILE_LIMIT_S, KERNEL_LIMIT_S = 120.0, 30.0
 """A file that takes longer is compiled kernel by kernel; a kernel that takes longer is not compiled."""
 
-_FLAGS_KEY = f"{zlib.crc32(' '.join((*FLAGS, 'overlapping loads')).encode()):08x}"
+_FLAGS_KEY = f"{zlib.crc32(' '.join((*FLAGS, 'sums in registers')).encode()):08x}"
 """Results depend on the compiler's flags, and on the passes of `ALONE`."""
 
 ALONE = "rammer_cuda_alone"

@@ -5,15 +5,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tvm import tirx
+from tvm.s_tir.schedule import ScheduleError
 
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ...tiling import Function
-from ..cost import Cost
+from ..cost import Cost, loop_cycles
 from ..lowered import MAX_SHARED, MAX_THREADS
 from ..rule import Code, CudaRule
 from .code import gemm_code
+from .fetch import VECTOR
+from .parts import read_product
 from .problem import Gemm, find_gemm, padded
+from .steps import Covering
 from .tile import GemmTile
 
 SIDES = (8, 16, 32, 64, 128)
@@ -34,22 +38,46 @@ MIN_DEPTH = 4
 MAX_STAGED = 32
 """Elements that a thread loads in advance, at most: they take registers."""
 
+PLAIN_ADDRESS, WINDOW_ADDRESS, FUSED_ADDRESS = 3, 6, 14
+"""Instructions to load and stage an element of A: of a matrix; of an image by windows, the position of which is that of
+the step, or differs within a step."""
+
+WARP = 32
+"""Threads of a warp."""
+
 MAX_PADDED_WORK = 2.0
 """Padded work at most, relative to that of the smallest tile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simt:
-    """A product, and which parameters are constants that can be packed."""
+    """A product.
+
+    Parameters
+    ----------
+    gemm : Gemm
+    taps, channels : int
+        Positions of a window, and terms of the sum at each.
+    weights : tuple of int
+        Parameters that are constants, which can be packed.
+    """
 
     gemm: Gemm
+    taps: int
+    channels: int
     weights: tuple[int, ...]
 
 
 def find_simt(function: Function) -> Simt | None:
-    """Return the product, or None where the function is no convolution or matrix product."""
+    """Return the product, or None where the function is none, or does more than can be inlined."""
     gemm = find_gemm(function)
-    return Simt(gemm, tuple(sorted(function.constants))) if gemm else None
+    if gemm is None:
+        return None
+    try:
+        product = read_product(function.func)
+    except (ScheduleError, AssertionError, ValueError):
+        return None
+    return Simt(gemm, product.taps.extent, product.channels.extent, tuple(sorted(function.constants)))
 
 
 def gemm_tiles(problem: Simt, device: DeviceSpec) -> Iterator[GemmTile]:
@@ -83,17 +111,23 @@ def _is_aligned(tile: GemmTile, device: DeviceSpec) -> bool:
 def gemm_cost(problem: Simt, tile: GemmTile) -> Cost:
     """The work of an rTask of a product."""
     gemm = problem.gemm
-    depth = padded(gemm.k, tile.k)
+    covering = Covering(problem.taps, problem.channels, tile.k)
+    steps = covering.count
     itemsize = ITEM_BYTES[gemm.dtypes[0]]
-    loads = tile.team * (tile.mi + tile.mj) * depth
+    step_bytes = itemsize * (tile.i + tile.j) * tile.k
+    depth, vectors = tile.k // tile.slices, sum(-(-m // VECTOR) for m in (tile.mi, tile.mj))
+    a, b = tile.i * tile.k / tile.threads, tile.j * tile.k / tile.threads
+    address = FUSED_ADDRESS if covering.fused else PLAIN_ADDRESS if problem.taps == 1 else WINDOW_ADDRESS
+    passes = depth * (tile.mi + tile.mj) / 2 + 2 * a + b
+    instructions = depth * (tile.mi * tile.mj + vectors) + address * a + b
     return Cost(
         num_rtasks=gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j),
         threads=tile.threads,
-        flops=2.0 * tile.i * tile.j * depth,
-        nbytes=itemsize * ((tile.i + tile.j) * depth + tile.i * tile.j),
-        shared_bytes=itemsize * loads / 2,  # a warp's threads share about one of two operands
-        steps=depth // tile.k,
+        flops=2.0 * tile.i * tile.j * tile.k * steps,
+        nbytes=step_bytes * steps + itemsize * tile.i * tile.j,
+        steps=1 if tile.slices == 1 else 2,
         outputs=tile.mi * tile.mj,
+        cycles=loop_cycles(steps, tile.threads // WARP, instructions, passes, step_bytes),
     )
 
 

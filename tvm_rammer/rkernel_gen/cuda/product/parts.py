@@ -129,7 +129,7 @@ def read_product(func: tirx.PrimFunc) -> Product:
     loads = _loads(stmt, [sch.get(read) for read in reads], sch.get(write))
     return Product(
         axes["S"], axes["I"], axes["J"], axes["T"], axes["C"],
-        operands=tuple(_operand(sch, read, load, f) for read, load, f in zip(reads, loads, fast, strict=False)),
+        operands=(_operand(sch, reads[0], loads[0], fast[0]), _operand(sch, reads[1], loads[1], fast[1])),
         dtype=str(loads[2].ty.dtype),
         add=lambda total, a, b: _replaced(stmt.body.value, dict(zip(loads, (a, b, total), strict=True))),
         store=_store(sch, write, loads[2]),

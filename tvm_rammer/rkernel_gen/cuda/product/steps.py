@@ -14,28 +14,64 @@ from .tile import GemmTile
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """How the steps of K cover it: `per_tap` steps for each position of the window, or all terms as one axis."""
+class Covering:
+    """How many steps of K there are: some for each position of the window, or all terms are one axis.
 
-    product: Product
+    Parameters
+    ----------
+    taps, channels : int
+        Positions of the window, and terms at each.
+    depth : int
+        Terms of a step.
+    """
+
+    taps: int
+    channels: int
     depth: int
 
     @property
     def fused(self) -> bool:
         """Whether positions and channels are one axis: where channels alone would be mostly padding."""
-        taps, channels = self.product.taps.extent, self.product.channels.extent
-        return taps > 1 and 4 * padded(channels, self.depth) * taps > 5 * padded(channels * taps, self.depth)
+        separate = padded(self.channels, self.depth) * self.taps
+        return self.taps > 1 and 4 * separate > 5 * padded(self.channels * self.taps, self.depth)
 
     @property
     def per_tap(self) -> int:
         """Steps in a row of the same position of the window."""
-        terms = self.product.channels.extent * (self.product.taps.extent if self.fused else 1)
-        return padded(terms, self.depth) // self.depth
+        return padded(self.channels * (self.taps if self.fused else 1), self.depth) // self.depth
 
     @property
     def count(self) -> int:
         """All steps."""
-        return self.per_tap * (1 if self.fused else self.product.taps.extent)
+        return self.per_tap * (1 if self.fused else self.taps)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of K of a product, `depth` terms each."""
+
+    product: Product
+    depth: int
+
+    @property
+    def covering(self) -> Covering:
+        """How many there are."""
+        return Covering(self.product.taps.extent, self.product.channels.extent, self.depth)
+
+    @property
+    def fused(self) -> bool:
+        """Whether positions of the window and channels are one axis."""
+        return self.covering.fused
+
+    @property
+    def per_tap(self) -> int:
+        """Steps in a row of the same position of the window."""
+        return self.covering.per_tap
+
+    @property
+    def count(self) -> int:
+        """All steps."""
+        return self.covering.count
 
     def at(self, step: Expr, k: Expr) -> tuple[dict[tirx.Var, Expr], Expr | None]:
         """The summed axes at a place of a step; and whether there is such a place, None where it always is."""
@@ -68,7 +104,7 @@ class Steps:
 
 
 def pack_of(product: Product, tile: GemmTile, weight: tirx.Var) -> Pack | None:
-    """How a parameter is packed where it is B and a constant: K by J, padded to whole tiles; None where it cannot be."""
+    """How a parameter is packed that is B and a constant: K by J, padded to whole tiles; None where it cannot be."""
     value = product.operands[1].value
     if not isinstance(value, TensorLoad) or not value.source.same_as(weight):
         return None

@@ -1,39 +1,24 @@
 """Loads without branches between them, so that all of a thread's are under way at once.
 
 TVM writes a padded element as `if (inside) value = image[at]; else value = 0;`, with `&&` between the terms of the
-condition. nvcc makes branches of both, and what is loaded after a branch waits for what was loaded before it. Here the
-element is loaded in any case, at a clamped address, and the padding is selected afterwards; the terms of a condition are
-joined by `&`, which computes all of them.
+condition. nvcc makes branches of both, and what is loaded after a branch waits for what was loaded before it. Here
+the element is loaded in any case, at a clamped address, and the padding is selected afterwards; the terms of a
+condition are joined by `&`, which computes all of them.
 
-    if_then_else(a && b, image[at], 0)   becomes   holds = a & b;  loaded = image[holds ? at : 0];  holds ? loaded : 0
+    if_then_else(a && b, image[at], 0)
+    holds = a & b; loaded = image[holds ? at : 0]; holds ? loaded : 0
 
-It comes last, after TVM's simplifier, which would take the address for clamped already where the condition holds.
+It comes after TVM's simplifier, which would take the address for clamped already where the condition holds.
 """
 
-from collections.abc import Callable
-
-import tvm
 import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, Expr, TensorLoad
 
+from .bodies import operation, scope_of
+
 MAX_LOADS = 4
 """Loads of an expression that are made in any case, at most: each costs an issue slot where it is not needed."""
-
-
-@tvm.transform.module_pass(opt_level=0, name="OverlapLoads")  # type: ignore[untyped-decorator]  # TVM's are
-def OverlapLoads(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    """The pass that calls `overlap_loads` for every PrimFunc."""
-    mod = mod.clone()
-    for var, func in mod.functions.items():
-        if isinstance(func, tirx.PrimFunc):
-            mod.update_func(var, overlap_loads(func))
-    return mod
-
-
-def overlapping(finish_device: Callable[[], tvm.transform.Pass]) -> Callable[[], tvm.transform.Pass]:
-    """The last passes of a pipeline on device code, with this one after them."""
-    return lambda: tvm.transform.Sequential([finish_device(), OverlapLoads])
 
 
 def overlap_loads(func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -50,7 +35,7 @@ def overlap_loads(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def _choice(call: Call) -> Expr:
-    if _operation(call) != "if_then_else":
+    if operation(call) != "if_then_else":
         return call
     condition, then, otherwise = call.args
     if _is_vector(call) or not _is_pure(condition) or _cost(then) + _cost(otherwise) > MAX_LOADS:
@@ -90,7 +75,7 @@ def _loaded(value: Expr, holds: Expr, when: bool, bound: list[tuple[tirx.Var, Ex
         return var
 
     def load(node: TensorLoad) -> Expr:
-        if str(node.source.scope()) == "local":  # registers have no addresses
+        if scope_of(node.source) == "local":  # registers have no addresses
             return node
         safe = []
         for index in node.indices:
@@ -99,10 +84,6 @@ def _loaded(value: Expr, holds: Expr, when: bool, bound: list[tuple[tirx.Var, Ex
         return named("loaded", node.source[tuple(safe)] if len(safe) > 1 else node.source[safe[0]])
 
     return tvm_ffi.structural_map(value, (TensorLoad, load), order="post")
-
-
-def _operation(call: Call) -> str:
-    return str(getattr(call.op, "name", "")).rpartition(".")[2]
 
 
 def _is_vector(value: Expr) -> bool:
@@ -121,12 +102,12 @@ def _cost(value: Expr) -> int:
 
     def load(node: TensorLoad) -> None:
         nonlocal loads
-        if str(node.source.scope()) != "local":
+        if scope_of(node.source) != "local":
             loads += 1 if not any(_is_vector(index) for index in node.indices) else MAX_LOADS + 1
 
     def call(node: Call) -> None:
         nonlocal loads
-        loads += 0 if _operation(node) == "reinterpret" else MAX_LOADS + 1
+        loads += 0 if operation(node) == "reinterpret" else MAX_LOADS + 1
 
     def quotient(node: tirx.Div | tirx.Mod) -> None:
         nonlocal loads
