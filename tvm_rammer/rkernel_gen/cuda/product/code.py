@@ -209,7 +209,11 @@ class Writer:
             x, y = ends if fast_i else reversed(ends)
             return sequence([tirx.BufferStore(sums, cast(value, sums), [0]), store(x, y, sums[0])])
 
-        return sequence([barrier(), mine(keep), barrier(), unrolled(size // tile.threads, total)])
+        if size < tile.threads:
+            add_up = tirx.IfThenElse(thread < number(size), total(number(0)), None)
+        else:
+            add_up = unrolled(size // tile.threads, total)
+        return sequence([barrier(), mine(keep), barrier(), add_up])
 
     def storer(self, s: Expr, i: Expr, j: Expr) -> Callable[[Expr, Expr, Expr], tirx.Stmt]:
         """`store(x, y, sum)` stores the result at a place of the tile, if the output has it."""

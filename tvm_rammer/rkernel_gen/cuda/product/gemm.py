@@ -102,7 +102,7 @@ def _is_aligned(tile: GemmTile, device: DeviceSpec) -> bool:
         and tile.k >= MIN_DEPTH * tile.slices
         and (tile.i * tile.k) % threads == 0
         and (tile.j * tile.k) % threads == 0
-        and (tile.i * tile.j) % threads == 0
+        and ((tile.i * tile.j) % threads == 0 or threads % (tile.i * tile.j) == 0)
         and (tile.i + tile.j) * tile.k <= MAX_STAGED * threads
         and tile.shared_bytes <= MAX_SHARED
     )
