@@ -43,9 +43,21 @@ def _choice(call: Call) -> Expr:
     holds = tirx.Var("holds", condition.ty)
     loads: list[tuple[tirx.Var, Expr]] = []
     value = tirx.Select(holds, _loaded(then, holds, True, loads), _loaded(otherwise, holds, False, loads))
-    for var, bound in reversed([(holds, _joined(condition)), *loads]):
+    for var, bound in reversed([(holds, _joined(condition)), *_in_order(loads)]):
         value = tirx.Let(var, bound, value)
     return value
+
+
+def _in_order(bound: list[tuple[tirx.Var, Expr]]) -> list[tuple[tirx.Var, Expr]]:
+    """The same variables, each after those that its value is computed of."""
+    ordered: list[tuple[tirx.Var, Expr]] = []
+    pending = list(bound)
+    while pending:
+        names = {var for var, _ in pending}
+        ready = [(var, value) for var, value in pending if not names & set(tirx.analysis.undefined_vars(value))]
+        ordered += ready
+        pending = [pair for pair in pending if not any(pair[0].same_as(var) for var, _ in ready)]
+    return ordered
 
 
 def _branch(branch: tirx.IfThenElse) -> tirx.Stmt:
@@ -65,8 +77,8 @@ def _joined(condition: Expr) -> Expr:
 def _loaded(value: Expr, holds: Expr, when: bool, bound: list[tuple[tirx.Var, Expr]]) -> Expr:
     """The same value where the condition is `when`; elsewhere its loads are of the first element of their buffers.
 
-    Its loads and their indices become variables, which are appended to `bound`: as parts of a choice in C, nvcc would
-    compute them behind a branch again.
+    Its loads and their indices become variables, which are appended to `bound` with those of inner choices: as parts
+    of a choice in C, nvcc would compute them behind a branch again.
     """
 
     def named(name: str, expr: Expr) -> tirx.Var:
@@ -83,7 +95,11 @@ def _loaded(value: Expr, holds: Expr, when: bool, bound: list[tuple[tirx.Var, Ex
             safe.append(tirx.Select(holds, *(pair if when else reversed(pair))))
         return named("loaded", node.source[tuple(safe)] if len(safe) > 1 else node.source[safe[0]])
 
-    return tvm_ffi.structural_map(value, (TensorLoad, load), order="post")
+    def let(node: tirx.Let) -> Expr:
+        bound.append((node.var, node.value))
+        return node.body
+
+    return tvm_ffi.structural_map(value, [(TensorLoad, load), (tirx.Let, let)], order="post")
 
 
 def _is_vector(value: Expr) -> bool:

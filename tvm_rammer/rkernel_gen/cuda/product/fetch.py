@@ -146,24 +146,37 @@ class Fetch:
         if part.packed is not None:
             x, k = self._place(n)
             return self.steps.packed_element(part.packed, step, k, part.first + x + element)
-        load = self.loads[which]
-        values, inside = self._values(step, n)
-        indices = [substituted(index, values) for index in load.indices]
-        if inside is not None or has_calls(part.operand.value):
-            limits = [number(int(extent) - 1) for extent in load.source.shape]
-            indices = [tirx.max(tirx.min(i, limit), number(0)) for i, limit in zip(indices, limits, strict=True)]
-        if self.width > 1 and step_of(load, self._vector_axes, self.width):
+        load, values = self.loads[which], self._values(step, n)[0]
+        moves = self.width > 1 and step_of(load, self._vector_axes, self.width)
+        indices = []
+        for d, (index, extent) in enumerate(zip(load.indices, load.source.shape, strict=True)):
+            place = substituted(index, values)
+            if self._may_leave(index):
+                last = int(extent) - (self.width if moves and d == len(load.indices) - 1 else 1)
+                place = tirx.max(tirx.min(place, number(last)), number(0))
+            indices.append(place)
+        if moves:
             indices[-1] = indices[-1] + element
         return load.source[tuple(indices)] if len(indices) > 1 else load.source[indices[0]]
+
+    def _may_leave(self, index: Expr) -> bool:
+        """Whether an index may be outside of its dimension: that of a padded image, or of a channel past the last."""
+        if has_calls(self.part.operand.value):
+            return True
+        product, depth = self.steps.product, self.part.depth
+        terms = product.channels.extent * (product.taps.extent if self.steps.fused else 1)
+        summed = {*product.channels.variables, *product.taps.variables}
+        return terms % depth != 0 and bool(summed & set(tirx.analysis.undefined_vars(index)))
 
     def _staged(self, step: Expr, n: Expr, element: Expr) -> Expr:
         """The operand's value, of what was loaded for it."""
         at = n * self.width + element
-        if self.part.packed is not None:
-            return self.registers[0][at]
         values, inside = self._values(step, n)
-        known = {load: registers[at] for load, registers in zip(self.loads, self.registers, strict=True)}
-        value = substituted(replaced(self.part.operand.value, known), values)
+        if self.part.packed is not None:
+            value, inside = self.registers[0][at], inside if self.steps.fused else None  # else padded with zeros
+        else:
+            known = {load: registers[at] for load, registers in zip(self.loads, self.registers, strict=True)}
+            value = substituted(replaced(self.part.operand.value, known), values)
         return value if inside is None else tirx.if_then_else(inside, value, tirx.const(0, self.part.operand.dtype))
 
     @property

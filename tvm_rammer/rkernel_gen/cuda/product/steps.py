@@ -90,8 +90,7 @@ class Steps:
     def packed_element(self, packed: tirx.Var, step: Expr, k: Expr, j: Expr) -> Expr:
         """An element of packed weights, whose last axis is J and all others are K.
 
-        Where positions and channels are one axis, its last step may go past its end: the last row is read again there,
-        and multiplied by the zeros of the image.
+        Where positions and channels are one axis, its last step may go past its end: the last row is read again there.
         """
         rows = [int(n) for n in packed.shape][:-1]
         last = tirx.IntImm("int64", math.prod(rows) - 1)
