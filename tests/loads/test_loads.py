@@ -18,14 +18,14 @@ CPU = tvm.target.Target({"kind": "llvm", "opt-level": 0})
 @T.prim_func(s_tir=True)
 def padded(x: T.Buffer((30,), "float32"), y: T.Buffer((40,), "float32")):
     for i in range(40):
-        y[i] = T.if_then_else(5 <= i and i < 35, x[i - 5], T.float32(-1))
+        y[i] = T.if_then_else(i >= 5 and i < 35, x[i - 5], T.float32(-1))
 
 
 @T.prim_func(s_tir=True)
 def nested(a: T.Buffer((8,), "float32"), b: T.Buffer((6,), "float32"), y: T.Buffer((20,), "float32")):
     for i in range(20):
         y[i] = T.if_then_else(
-            i < 8, a[i], T.max(T.if_then_else(10 <= i and i < 16, b[i - 10], T.float32(2)), T.float32(0))
+            i < 8, a[i], T.max(T.if_then_else(i >= 10 and i < 16, b[i - 10], T.float32(2)), T.float32(0))
         )
 
 
