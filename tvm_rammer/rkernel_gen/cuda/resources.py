@@ -104,7 +104,7 @@ def _compile_all(new: dict[str, ScheduledKernel], device: DeviceSpec) -> Iterato
     names = list(new)
     batches = [names[i : i + KERNELS_PER_FILE] for i in range(0, len(names), KERNELS_PER_FILE)]
     # TVM's code generators run in this thread only; nvcc is another process.
-    texts = [_source([new[key] for key in batch], device) for batch in batches]
+    texts = [source_of([new[key] for key in batch], device) for batch in batches]
     missing: list[str] = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         reports = pool.map(lambda text: _reports(text, device.arch, FILE_LIMIT_S), texts)
@@ -115,7 +115,7 @@ def _compile_all(new: dict[str, ScheduledKernel], device: DeviceSpec) -> Iterato
                 else:
                     missing.append(key)
     for key in missing:
-        report = _reports(_source([new[key]], device), device.arch, KERNEL_LIMIT_S)
+        report = _reports(source_of([new[key]], device), device.arch, KERNEL_LIMIT_S)
         if "k0_kernel" in report:
             yield key, report["k0_kernel"]
         else:
@@ -130,7 +130,7 @@ def _pipeline() -> tuple[tvm.transform.Pass, object, object]:
 register_tir_pipeline(ALONE, _pipeline)
 
 
-def _source(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> str:
+def source_of(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> str:
     """CUDA text of several kernels, named k0_kernel, k1_kernel, ..."""
     functions = {f"k{i}": kernel.func.with_attr("global_symbol", f"k{i}") for i, kernel in enumerate(kernels)}
     built = tirx.build(tvm.IRModule(functions), target=tvm.target.Target(device.target_config()), pipeline=ALONE)

@@ -38,7 +38,7 @@ MIN_DEPTH = 4
 MAX_STAGED = 32
 """Elements that a thread loads in advance, at most: they take registers."""
 
-PLAIN_ADDRESS, WINDOW_ADDRESS, FUSED_ADDRESS = 3, 6, 14
+PLAIN_ADDRESS, WINDOW_ADDRESS, FUSED_ADDRESS = 3, 8, 50
 """Instructions to load and stage an element of A: of a matrix; of an image by windows, the position of which is that of
 the step, or differs within a step."""
 
