@@ -117,7 +117,7 @@ def test_the_key_is_of_all_that_matters(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(f"tvm_rammer.saving.key.{name}", other)
             found.add(request_key(request(model)))
-    assert len(found) == 14
+    assert len(found) == 16
 
 
 def test_no_field_of_a_request_is_left_out_of_the_key():

@@ -14,9 +14,9 @@ from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels
 from ..compilation.target import tvm_target
 from ..errors import ModelError
+from ..open_shapes.module import as_static
 from ..persistent_codegen import num_workers
 from ..relay_passes.aten.read import is_program_file
-from ..open_shapes.module import as_static
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
 from .peers import PACKAGES, Runner, onnxruntime_session, openvino_runner
@@ -68,7 +68,8 @@ def bench(
     Raises
     ------
     ModelError
-        An unknown contender, a dimension without a size, or results that differ by more than 1e-3 of the largest magnitude.
+        An unknown contender, a dimension without a size, or results that differ by more than 1e-3 of the largest
+        magnitude.
     """
     unknown = [name for name in against if name not in CONTENDERS]
     if unknown:
