@@ -85,23 +85,14 @@ def as_relax(model: Any) -> tvm.IRModule | None:
 
 def _load_onnx(model: Any, shapes: Any, symbolic: bool) -> tvm.IRModule:
     from .onnx.convert_opset import convert_opset
-    from .onnx.fold import fold_onnx
-    from .onnx.importer import import_onnx
-    from .onnx.lower.functions import expand_functions
-    from .onnx.lower.loops import unroll_loops
-    from .onnx.lower.operators import lower_missing
-    from .onnx.lower.recurrent import unroll_recurrent
+    from .onnx.lower_model import lower_and_import
     from .onnx.read import read_onnx
     from .onnx.shapes import fix_input_shapes, name_input_shapes
 
     proto = read_onnx(model)
     (name_input_shapes if symbolic else fix_input_shapes)(proto, shapes)
     try:
-        proto = convert_opset(proto)
-        fold_onnx(proto)
-        while unroll_loops(proto) or unroll_recurrent(proto) or lower_missing(proto) or expand_functions(proto):
-            fold_onnx(proto)
-        return import_onnx(proto)
+        return lower_and_import(convert_opset(proto))
     except RammerError:
         raise
     except Exception as error:  # a model that says what onnx's checker should not have let pass

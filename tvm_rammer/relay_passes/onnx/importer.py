@@ -11,11 +11,14 @@ import onnx
 import tvm
 from onnx import TensorProto, helper
 from tvm import relax
+from tvm.ir import Call
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
 from ...errors import ModelError, RammerError, UnsupportedOperatorError, last_line
 from ...ir import OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
+from .control.functions import add_module, first_rows
+from .control.outline import is_control, is_made_here, module_of
 from .converters import CONVERTERS, has_own
 from .fold import infer_types, static_dims
 from .inline import all_nodes
@@ -33,7 +36,6 @@ _NO_TYPES = frozenset(
 _SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Tile": 1}
 """Operators that take a shape, and as which input."""
 
-_DIRECT = frozenset({"If", "Constant"})
 _LISTS = {
     onnx.AttributeProto.INTS: "ints",
     onnx.AttributeProto.FLOATS: "floats",
@@ -52,13 +54,15 @@ _OF_MICROSOFT = frozenset(
 )
 
 
-def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
+def import_onnx(model: onnx.ModelProto, called: Mapping[str, tvm.IRModule] | None = None) -> tvm.IRModule:
     """Import a model by TVM's frontend.
 
     Parameters
     ----------
     model : onnx.ModelProto
         Of static shapes, folded, in an opset whose operators the frontend reads (`convert_opset`).
+    called : mapping of str to tvm.IRModule, optional
+        What its calls of `control.outline` name; becomes private functions of the module.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
         nodes[str(number)] = (node, describe(node))
         node.name = str(number)
     # `from_onnx` would first serialize the model, weights and all, to check it once more.
-    importer = _Importer(nodes, types)
+    importer = _Importer(nodes, types, called or {})
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
@@ -109,11 +113,15 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
         By the names that they have for the importer; the text is for messages.
     types : mapping of str to onnx.TypeProto.Tensor
         What onnx's shape inference knows.
+    called : mapping of str to tvm.IRModule
     """
 
-    def __init__(self, nodes: Mapping[str, tuple[onnx.NodeProto, str]], types: Types) -> None:
+    def __init__(
+        self, nodes: Mapping[str, tuple[onnx.NodeProto, str]], types: Types, called: Mapping[str, tvm.IRModule]
+    ) -> None:
         super().__init__({}, "float32", sanitize=False)
         self._described, self._types = nodes, types
+        self._called = {key: add_module(self.bb, mod, key) for key, mod in called.items()}
 
     def _check_for_unsupported_ops(self, graph: onnx.GraphProto) -> None:
         """All operators were looked for before."""
@@ -121,7 +129,11 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
     def _convert_operator(self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int) -> Any:
         node, described = self._described[attrs["tvm_custom"]["name"]]
         try:
-            if has_own(node):
+            if (key := module_of(node)) is not None:
+                result = self.bb.emit(Call(self._called[key], list(inputs)))
+            elif is_made_here(node):
+                result = first_rows(self.bb, *inputs)
+            elif has_own(node):
                 result = self.bb.normalize(CONVERTERS[op_name](self.bb, inputs, attrs))
             else:
                 result = super()._convert_operator(op_name, inputs, attrs, opset)
@@ -249,11 +261,11 @@ def check_supported(model: onnx.ModelProto) -> None:
 
 def has_converter(node: onnx.NodeProto) -> bool:
     """Whether TVM's frontend has the operator of a node."""
-    if has_own(node):
+    if has_own(node) or is_control(node) or is_made_here(node):
         return True
     if node.domain in ("", "ai.onnx"):
         own = node.op_type != "Attention"  # TVM's converter of that name is Microsoft's, another operator
-        return node.op_type in _DIRECT or (own and node.op_type in _get_convert_map())
+        return node.op_type == "Constant" or (own and node.op_type in _get_convert_map())
     return node.domain == "com.microsoft" and node.op_type in _OF_MICROSOFT and node.op_type in _get_convert_map()
 
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import tvm
 from tvm import relax
-from tvm.ir import Constant, GlobalVar, Tuple, TupleGetItem
+from tvm.ir import Call, Constant, GlobalVar, Tuple, TupleGetItem
 
 from ...errors import ModelError
 from ...ir import Buffer, BufferKind, RGraph, ROperator
@@ -46,7 +46,10 @@ class Region:
 
 @dataclass(frozen=True)
 class Partition:
-    """All regions, function by function in the order of their levels, and what stays a stock call: (name, reason)."""
+    """All regions, function by function in the order of their levels, and what stays a stock call: (name, reason).
+
+    Calls of the module's own Relax functions, and decisions which of them is called, are no stock calls.
+    """
 
     regions: tuple[Region, ...]
     stock_calls: tuple[tuple[str, str], ...]
@@ -112,12 +115,20 @@ def _partition_function(
                 members.setdefault((index, level), []).append(binding)
             else:
                 level = max([floor, *(lv for lv, _ in above)])
-                stock_calls.append((binding.var.name, reason))
+                if not _is_control(mod, binding.value):
+                    stock_calls.append((binding.var.name, reason))
             highest = max(highest, level)
             levels[binding.var] = level, reason is None
             if reason is not None and is_barrier(mod, binding.value, isinstance(block, relax.DataflowBlock)):
                 floor = highest + 1
     return [(members[key], values) for key in sorted(members)], stock_calls
+
+
+def _is_control(mod: tvm.IRModule, value: relax.Expr) -> bool:
+    """Whether a binding decides what is called, or calls a function of the module: what computes is in there."""
+    if isinstance(value, Call) and isinstance(value.op, GlobalVar):
+        return value.op in mod.functions and isinstance(mod[value.op], relax.Function)
+    return isinstance(value, relax.If)
 
 
 class _Values:
