@@ -10,6 +10,7 @@ from .lower.functions import expand_functions
 from .lower.loops import unroll_loops
 from .lower.operators import lower_missing
 from .lower.recurrent import unroll_recurrent
+from .sequences import resolve_sequences
 
 
 def lower_and_import(model: onnx.ModelProto) -> tvm.IRModule:
@@ -36,5 +37,6 @@ def lower_and_import(model: onnx.ModelProto) -> tvm.IRModule:
 
 def _lower(model: onnx.ModelProto) -> None:
     fold_onnx(model)
-    while unroll_loops(model) or unroll_recurrent(model) or lower_missing(model) or expand_functions(model):
+    steps = (unroll_loops, resolve_sequences, unroll_recurrent, lower_missing, expand_functions)
+    while any(step(model) for step in steps):
         fold_onnx(model)

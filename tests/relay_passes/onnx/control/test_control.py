@@ -158,7 +158,9 @@ def test_a_number_of_rounds_that_comes_with_the_data():
 def test_a_bound_that_is_known_and_states_that_stay():
     nodes = [*STEP, *UNTIL, node("Add", ["k", "k"], ["k2"]), node("Identity", ["z0"], ["z2"])]
     known = [tensor("n", np.array(9)), tensor("c", np.array(True))]
-    proto = looped(body(nodes, [("s", "t"), ("k", "k2"), ("z0", "z2")]), ["y", "k_last", "z"], "n", "c", known, ["x"] * 3)
+    proto = looped(
+        body(nodes, [("s", "t"), ("k", "k2"), ("z0", "z2")]), ["y", "k_last", "z"], "n", "c", known, ["x"] * 3
+    )
     proto.graph.output.remove(proto.graph.output[1])
     agree(proto, *feeds(bound=BOUNDS))
 
