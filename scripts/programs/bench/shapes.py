@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 
 import onnx
 
@@ -20,7 +21,7 @@ def opened(model: onnx.ModelProto, names: dict[int, str]) -> onnx.ModelProto:
     return model
 
 
-MODELS = {
+MODELS: dict[str, tuple[Callable[[], onnx.ModelProto], list[dict[str, int]]]] = {
     "line reader": (line_reader, [{"width": width} for width in (128, 160, 192)]),
     "SqueezeNet": (
         lambda: opened(light("squeezenet"), {2: "height", 3: "width"}),

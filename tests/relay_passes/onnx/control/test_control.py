@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tvm_rammer
-from tvm_rammer.errors import UnsupportedOperatorError
+from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 
 from ...models import model, node, random, tensor, value
 
@@ -87,14 +87,16 @@ def test_branches_within_branches_and_what_reads_them():
     agree(proto, {"x": X}, {"x": -X}, {"x": X + 5})
 
 
-def test_an_index_inside_of_a_branch_stays_within_what_it_indexes():
+def test_an_index_is_checked_in_the_branch_that_is_taken():
     then = branch([node("Gather", ["x", "at"], ["t"], axis=0)], "t")
     proto = deciding(then, branch([node("Neg", ["x"], ["e"])], "e"))
     proto.graph.input.append(value("at", [4], INT64))
     module = tvm_rammer.compile(proto, cache=False)
-    outside = np.array([0, -4, 3, 10**9])
+    inside, outside = np.array([0, -4, 3, 1]), np.array([0, 1, 2, 10**9])
     np.testing.assert_array_equal(module(x=-abs(X), at=outside), abs(X))
-    np.testing.assert_array_equal(module(x=abs(X), at=outside), abs(X)[[0, 0, 3, 3]])
+    np.testing.assert_array_equal(module(x=abs(X), at=inside), abs(X)[inside])
+    with pytest.raises(ModelError, match="Gather got an index outside of the 4 that it indexes"):
+        module(x=abs(X), at=outside)
 
 
 def test_branches_of_different_shapes_are_refused():
@@ -163,6 +165,14 @@ def test_a_bound_that_is_known_and_states_that_stay():
     )
     proto.graph.output.remove(proto.graph.output[1])
     agree(proto, *feeds(bound=BOUNDS))
+
+
+def test_an_index_is_checked_in_each_round():
+    nodes = [node("Gather", ["table", "i"], ["row"], axis=0), node("Add", ["s", "row"], ["t"]), *UNTIL]
+    proto = looped(body(nodes, [("s", "t")], tensors=[tensor("table", random(5, 6))]), condition="")
+    module = agree(proto, *feeds(bound=[np.float32(99)], n=[0, 1, 5]))
+    with pytest.raises(ModelError, match="Gather got an index outside of the 5 that it indexes"):
+        module(x=X, bound=np.array(99, "float32"), n=np.array(6))
 
 
 @pytest.mark.parametrize("condition", ["c", ""])
