@@ -1,7 +1,5 @@
 """An ONNX model of static shapes -> Relax, through TVM's frontend."""
 
-import contextlib
-import io
 import warnings
 from collections import Counter
 from collections.abc import Mapping
@@ -87,9 +85,11 @@ def import_onnx(model: onnx.ModelProto, called: Mapping[str, tvm.IRModule] | Non
     # `from_onnx` would first serialize the model, weights and all, to check it once more.
     importer = _Importer(nodes, types, called or {})
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             mod = importer.from_onnx(model.graph, default_opset(model))
+    except _RefusedNode as refused:
+        raise refused.error from refused.__cause__
     except RammerError:
         raise
     except Exception as error:
@@ -102,6 +102,14 @@ def import_onnx(model: onnx.ModelProto, called: Mapping[str, tvm.IRModule] | Non
         mod.get_global_var("main"), mod["main"].with_attr(OUTPUT_NAMES, [value.name for value in model.graph.output])
     )
     return mod
+
+
+class _RefusedNode(BaseException):
+    """On its way out of TVM's frontend, which would print an Exception to standard output: that is the user's."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.error = UnsupportedOperatorError(message)
 
 
 class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
@@ -138,7 +146,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
             else:
                 result = super()._convert_operator(op_name, inputs, attrs, opset)
         except Exception as error:
-            raise UnsupportedOperatorError(
+            raise _RefusedNode(
                 f"TVM's ONNX frontend cannot import {described}: {last_line(error)}; "
                 f"export the model without it, or in a simpler form"
             ) from error
@@ -146,7 +154,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
         for name, value in zip(node.output, results, strict=False):
             problem = mismatch(getattr(value, "ty", None), self._types.get(name))
             if problem:
-                raise UnsupportedOperatorError(
+                raise _RefusedNode(
                     f"TVM's ONNX frontend misreads {described}: its result {name!r} {problem}; "
                     f"export the model without it, or in a simpler form"
                 )
