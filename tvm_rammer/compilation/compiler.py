@@ -47,8 +47,10 @@ def load_request(request: Request) -> Loaded:
     LoopError
         It has a loop that cannot stay one.
     """
-    loops = request.keeps_loops
-    mods = [relay_passes.load_model(m, s, loops=loops) for m, s in zip(request.models, request.shapes, strict=True)]
+    mods = [
+        relay_passes.load_model(model, shapes, symbolic=request.symbolic, loops=request.keeps_loops)
+        for model, shapes in zip(request.models, request.shapes, strict=True)
+    ]
     if not request.joined:
         return Loaded(mods[0], tensor_specs(mods[0]), output_specs(mods[0]))
     inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]

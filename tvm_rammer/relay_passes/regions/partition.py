@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import tvm
 from tvm import relax
-from tvm.ir import Constant, GlobalVar
+from tvm.ir import Call, Constant, GlobalVar
 
 from ...errors import LoopError, ModelError
 from ...ir import Buffer, BufferKind, RGraph, ROperator
@@ -60,7 +60,10 @@ class Region:
 
 @dataclass(frozen=True)
 class Partition:
-    """All regions, function by function in the order of their levels, and what stays a stock call: (name, reason)."""
+    """All regions, function by function in the order of their levels, and what stays a stock call: (name, reason).
+
+    Calls of the module's own Relax functions, and decisions which of them is called, are no stock calls.
+    """
 
     regions: tuple[Region, ...]
     stock_calls: tuple[tuple[str, str], ...]
@@ -143,7 +146,7 @@ def _partition_function(
                 level = max([floor, *(lv for lv, _ in above)])
                 if (body := called_loop(binding.value)) is not None:
                     members[index, level, len(members) + 1] = Loop(binding, body)
-                else:
+                elif not _is_control(mod, binding.value):
                     stock_calls.append((binding.var.name, reason))
             highest = max(highest, level)
             levels[binding.var] = level, reason is None
@@ -158,6 +161,13 @@ def _loop_region(
     found = loop_graph(mod, name, loop, values, reasons)
     bindings = (loop.binding.var,) * len(found.graph.operators)
     return Region(found.graph, bindings, found.buffer_exprs, owner, loop.body, found.results)
+
+
+def _is_control(mod: tvm.IRModule, value: relax.Expr) -> bool:
+    """Whether a binding decides what is called, or calls a function of the module: what computes is in there."""
+    if isinstance(value, Call) and isinstance(value.op, GlobalVar):
+        return value.op in mod.functions and isinstance(mod[value.op], relax.Function)
+    return isinstance(value, relax.If)
 
 
 def _region(name: str, owner: str, members: Sequence[relax.VarBinding], values: Values) -> Region:
