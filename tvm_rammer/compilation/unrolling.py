@@ -13,8 +13,8 @@ T = TypeVar("T")
 def with_loops(compile_model: Callable[[bool], T], device: DeviceSpec, possible: bool = True) -> T:
     """Compile a model whose loops stay loops, or are unrolled.
 
-    On a CPU they stay loops where they can. On a GPU layers run side by side where they are unrolled, so only loops stay
-    that are too long for it.
+    On a CPU they stay loops where they can. On a GPU, where layers run side by side if they are unrolled, only those
+    stay that are too long for it.
 
     Parameters
     ----------
