@@ -71,8 +71,8 @@ def assemble_cpu(
     tables = build_tables(program, layout, functions)
     counters_at = layout.workspace_bytes
     stamps_at = counters_at + max(1, program.num_events) * COUNTER_WORDS * 4
-    # One for each instruction of each lane; then one for each lane's beginning.
-    num_stamps = len(tables.code) + lanes if stamped else 0
+    # One for each instruction of each lane in each step; then one for each lane's beginning.
+    num_stamps = len(tables.code) * program.steps + lanes if stamped else 0
     workspace_bytes = stamps_at + num_stamps * 8
     plan = (tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1))
     constants = (layout.constants, np.concatenate([_whole_lines(table) for table in plan]))
@@ -83,7 +83,7 @@ def assemble_cpu(
         segments.append(tirx.decl_buffer(buffer.shape, buffer.dtype, f"arg{i}"))
     parts = tuple(_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), plan, strict=True))
     memory = Memory(tuple(segments), parts, counters_at, stamps_at if stamped else None)
-    interpreter = build_interpreter(layout, tables, memory, variables)
+    interpreter = build_interpreter(layout, tables, memory, variables, program.steps)
     report = _report(program, segments[WORKSPACE], stamps_at, num_stamps) if stamped else []
     text = launch_text(program.name, len(segments) + len(parts), device.machine, stamped=stamped)
     main = _main(program, layout, memory, _buffer("plan", constants[1]), text, report)

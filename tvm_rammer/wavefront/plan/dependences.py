@@ -58,6 +58,41 @@ def needs(graph: RGraph, writer: int, writes: RKernel, reader: int, reads: RKern
     return tuple(union(bits, range(len(bits))) for bits in zip(*found, strict=True))
 
 
+def between(
+    graph: RGraph,
+    one: int,
+    one_kernel: RKernel,
+    parameter: int,
+    other: int,
+    other_kernel: RKernel,
+    other_parameter: int,
+) -> Needs | None:
+    """For each rTask of the other operator those of the one that touch the same elements of a buffer.
+
+    Parameters
+    ----------
+    graph : RGraph
+    one, other : int
+        The operators.
+    one_kernel, other_kernel : RKernel
+    parameter, other_parameter : int
+        Which of its buffers, inputs first, lies where the other's does.
+
+    Returns
+    -------
+    tuple of int or None
+        As bits; None where every rTask touches what all of them do, or nothing better is known.
+    """
+    buffers = [
+        (*graph.operators[o].inputs, *graph.operators[o].outputs)[p]
+        for o, p in ((one, parameter), (other, other_parameter))
+    ]
+    out, into = _footprint(one_kernel, parameter), _footprint(other_kernel, other_parameter)
+    if out is None or into is None:
+        return None
+    return _overlaps(out, one_kernel.num_rtasks, into, other_kernel.num_rtasks, _shared(graph, *buffers, slot=True))
+
+
 def union(sets: Sequence[int], indices: Iterable[int]) -> int:
     """The union of some of many sets, each as bits."""
     bits = 0
@@ -108,9 +143,12 @@ class _Shared:
     distance: int
 
 
-def _shared(graph: RGraph, written: int, read: int) -> _Shared:
+def _shared(graph: RGraph, written: int, read: int, *, slot: bool = False) -> _Shared:
+    """How they overlap in one step; or, for buffers that move, where both are in the same slot."""
     out, into = graph.buffers[written], graph.buffers[read]
     distance = graph.extent(written).start - graph.extent(read).start
+    if slot and out.place and out.place.stride:
+        distance = 0
     return _Shared(out.shape, into.shape, distance // ITEM_BYTES[into.dtype])
 
 
