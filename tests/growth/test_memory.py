@@ -1,7 +1,7 @@
 """Calls and compilations leave nothing behind; `scripts/bench compiling --leaks` makes 100,000 and 300 of them.
 
-Some megabytes come with the first hundred compilations, for what is remembered of functions and for the allocator; the 160
-after them added 0.02 MB, and not a byte to what the allocator has given out.
+Some megabytes come with the first hundred compilations, for what is remembered of functions and for the allocator; the
+160 after them added 0.02 MB, and not a byte to what the allocator has given out.
 """
 
 import pytest
