@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import debug
 from .compilation.request import Request
 from .compilation.target import resolve_device, with_threads
+from .compilation.unrolling import with_loops
 from .errors import ModelError
 from .open_shapes.dimensions import has_symbols
 from .open_shapes.module import MOST_SHAPES, OnNewShape, SymbolicModule, check_options
@@ -38,6 +39,7 @@ def compile(
     explore: int = 0,
     concurrency: int = CONCURRENCY,
     threads: int | None = None,
+    loops: bool = True,
     cache: bool | str | os.PathLike[str] = True,
     on_new_shape: OnNewShape = "compile",
     most_shapes: int = MOST_SHAPES,
@@ -74,6 +76,9 @@ def compile(
     threads : int, optional
         vEUs of a CPU: how many threads work on one call, as far as there are processors. By default one for each core
         that the process may use (`TVM_NUM_THREADS`, affinity, quota).
+    loops : bool
+        Whether recurrent layers and loops of an ONNX model stay loops on a CPU, where they can: the time of compiling
+        does not depend on their length then. Otherwise they are unrolled.
     cache : bool or path
         Whether to keep the module on disk and to take it from there when the same is compiled again, or the folder in
         which to do so; True means `models` in the folder `RAMMER_CACHE`. Modules for a GPU and those that
@@ -96,8 +101,9 @@ def compile(
     """
     device = with_threads(resolve_device(target), threads)
     request = Request(
-        (model,), (shapes,), device, policy=policy, sync=sync, options=options, tuning_logs=tuning_logs, explore=explore
-    )
+        (model,), (shapes,), device, policy=policy, sync=sync, options=options, tuning_logs=tuning_logs,
+        explore=explore, loops=loops,
+    )  # fmt: skip
     check_options(on_new_shape, most_shapes)
     request = _named(_with_relax(request), cache)
     if not has_symbols(shapes) and (module := _from_cache(request, concurrency, cache)):
@@ -194,15 +200,19 @@ def compile_request(
     request = _named(_with_relax(request), cache)
     if module := _from_cache(request, concurrency, cache):
         return module
-    from .compilation.compiler import compile_loaded, load_request
-
-    model = load_request(request)
-    loaded(model.inputs)
-    module = RammerModule(compile_loaded(request, model), model.inputs, model.outputs, concurrency)
+    module = with_loops(lambda loops: _compile(replace(request, loops=loops), concurrency, loaded), request.loops)
     entry = find_entry(request, cache)
     if entry is not None and (kept := entry.store(module, concurrency)):
         return kept
     return module
+
+
+def _compile(request: Request, concurrency: int, loaded: Callable[[Sequence[TensorSpec]], None]) -> RammerModule:
+    from .compilation.compiler import compile_loaded, load_request
+
+    model = load_request(request)
+    loaded(model.inputs)
+    return RammerModule(compile_loaded(request, model), model.inputs, model.outputs, concurrency)
 
 
 def _from_cache(request: Request, concurrency: int, cache: bool | str | os.PathLike[str]) -> RammerModule | None:

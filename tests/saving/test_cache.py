@@ -123,7 +123,7 @@ def test_the_key_is_of_all_that_matters(tmp_path, monkeypatch):
 def test_no_field_of_a_request_is_left_out_of_the_key():
     """Whoever adds one has to say in `saving/key.py` what it does to the key."""
     fields = {field.name for field in dataclasses.fields(Request)}
-    named = {"models", "shapes", "device", "joined", "shares", "policy", "sync", "options", "tuning_logs"}
+    named = {"models", "shapes", "device", "joined", "shares", "policy", "sync", "options", "tuning_logs", "loops"}
     named |= {"symbolic", "digests"}
     refused = {"explore"}
     assert fields == named | refused

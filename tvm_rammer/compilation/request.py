@@ -33,6 +33,8 @@ class Request:
     options : PolicyOptions or None
     tuning_logs : path or None
     explore : int
+    loops : bool
+        Whether recurrent layers and loops stay loops where they can; otherwise all are unrolled.
     symbolic : bool
         Whether dimensions that `shapes` leaves open stay symbolic: stock TVM then compiles what depends on them.
     digests : tuple of bytes or None
@@ -54,8 +56,15 @@ class Request:
     options: "PolicyOptions | None" = None
     tuning_logs: str | os.PathLike[str] | None = None
     explore: int = 0
+    loops: bool = True
     symbolic: bool = False
     digests: tuple[bytes, ...] | None = None
+
+    @property
+    def keeps_loops(self) -> bool:
+        """Whether loops stay loops: of a single model, on a CPU, with waits that the scheduler chooses."""
+        possible = not (self.joined or self.symbolic) and self.device.kind == "cpu" and self.sync == "auto"
+        return self.loops and possible
 
     def __post_init__(self) -> None:
         if not isinstance(self.explore, int) or self.explore < 0:

@@ -11,7 +11,9 @@ from .aten.read import is_program_file, read_program
 from .onnx.shapes import Shapes
 
 
-def load_model(model: Any, shapes: Shapes | None = None, *, symbolic: bool = False) -> tvm.IRModule:
+def load_model(
+    model: Any, shapes: Shapes | None = None, *, symbolic: bool = False, loops: bool = False
+) -> tvm.IRModule:
     """Load a model as a Relax module whose function "main" has static shapes and its weights as constants.
 
     Parameters
@@ -23,6 +25,9 @@ def load_model(model: Any, shapes: Shapes | None = None, *, symbolic: bool = Fal
     symbolic : bool
         Whether shapes stay open: `shapes` has for each input its sizes and names of dimensions. Of a Relax module
         the symbolic dimensions stay as they are.
+    loops : bool
+        Whether recurrent layers and loops of an ONNX model stay loops (`regions.loops`). TVM cannot run such a module
+        before its regions are replaced.
 
     Returns
     -------
@@ -37,6 +42,8 @@ def load_model(model: Any, shapes: Shapes | None = None, *, symbolic: bool = Fal
         TVM's frontend lacks an operator.
     ModelError
         The model cannot be read or imported.
+    LoopError
+        A loop cannot stay one.
     MissingToolError
         It is a .pt2 file, and PyTorch is not installed.
     """
@@ -52,7 +59,7 @@ def load_model(model: Any, shapes: Shapes | None = None, *, symbolic: bool = Fal
     if isinstance(model, str | os.PathLike) or (
         kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx")
     ):
-        return _load_onnx(model, shapes, symbolic)
+        return _load_onnx(model, shapes, symbolic, loops)
     raise ModelError(
         f"cannot load a model from {kind.__module__}.{kind.__qualname__}; give the path of an .onnx or .pt2 file, "
         f"an onnx.ModelProto, a Relax IRModule or a torch.export.ExportedProgram"
@@ -83,7 +90,7 @@ def as_relax(model: Any) -> tvm.IRModule | None:
     return None
 
 
-def _load_onnx(model: Any, shapes: Any, symbolic: bool) -> tvm.IRModule:
+def _load_onnx(model: Any, shapes: Any, symbolic: bool, loops: bool) -> tvm.IRModule:
     from .onnx.convert_opset import convert_opset
     from .onnx.lower_model import lower_and_import
     from .onnx.read import read_onnx
@@ -92,7 +99,7 @@ def _load_onnx(model: Any, shapes: Any, symbolic: bool) -> tvm.IRModule:
     proto = read_onnx(model)
     (name_input_shapes if symbolic else fix_input_shapes)(proto, shapes)
     try:
-        return lower_and_import(convert_opset(proto))
+        return lower_and_import(convert_opset(proto), loops=loops)
     except RammerError:
         raise
     except Exception as error:  # a model that says what onnx's checker should not have let pass

@@ -103,7 +103,7 @@ def _source() -> str:
 
 def _how(request: Request) -> Iterator[object]:
     yield request.device, sorted(cpu_flags())
-    yield request.joined, request.shares, request.policy, request.sync, request.options, request.symbolic
+    yield request.joined, request.shares, request.policy, request.sync, request.options, request.loops, request.symbolic
 
 
 def _plain(shapes: Any) -> object:

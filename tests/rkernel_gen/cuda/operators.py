@@ -1,6 +1,6 @@
 """Small functions of every kind that a CUDA rule applies to; all their tilings run emulated in one rProgram."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import tvm
@@ -91,25 +91,37 @@ def function_of(name: str) -> tirx.PrimFunc:
     return fused(shapes, make, tvm.target.Target(H200.target_config()), names="x/{}", dtype=dtype)
 
 
-def check(func: tirx.PrimFunc, kernels: Sequence[ScheduledKernel], rtol: float = 1e-4, atol: float = 1e-5) -> None:
+def check(
+    func: tirx.PrimFunc,
+    kernels: Sequence[ScheduledKernel],
+    rtol: float = 1e-4,
+    atol: float = 1e-5,
+    constants: Collection[int] = (),
+) -> None:
     """Run all kernels of a function in one emulated rProgram of three vEUs, against TVM on the CPU."""
     params = [(tuple(int(n) for n in p.shape), str(p.dtype)) for p in func.params]
     count = len(outputs_of(tvm.s_tir.Schedule(func)))
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(shape).astype(dtype) for shape, dtype in params]
     want = _expected(func, arrays, count)
-    for kernel, got in zip(kernels, emulated(func, kernels, arrays[: len(params) - count]), strict=True):
+    for kernel, got in zip(kernels, emulated(func, kernels, arrays[: len(params) - count], constants), strict=True):
         for one, result in zip(got, want, strict=True):
             np.testing.assert_allclose(one, result, rtol, atol, err_msg=kernel.spec.name)
 
 
 def emulated(
-    func: tirx.PrimFunc, kernels: Sequence[ScheduledKernel], arrays: Sequence[np.ndarray]
+    func: tirx.PrimFunc,
+    kernels: Sequence[ScheduledKernel],
+    arrays: Sequence[np.ndarray],
+    constants: Collection[int] = (),
 ) -> list[list[np.ndarray]]:
-    """The results of all kernels of a function, which run in one emulated rProgram of three vEUs."""
+    """The results of all kernels of a function, which run in one emulated rProgram of three vEUs.
+
+    The arrays at the positions `constants` are constants of the program, which its kernels may have packed.
+    """
     params = [(tuple(int(n) for n in p.shape), str(p.dtype)) for p in func.params]
     inputs = len(arrays)
-    buffers = [Buffer(f"x{i}", *params[i], "input") for i in range(inputs)]
+    buffers = [Buffer(f"x{i}", *params[i], "constant" if i in constants else "input") for i in range(inputs)]
     operators = []
     for kernel in kernels:
         first = len(buffers)
@@ -122,7 +134,8 @@ def emulated(
     )  # fmt: skip
     graph = RGraph("all", tuple(buffers), tuple(operators))
     program = RProgram("all", graph, tuple(k.spec for k in kernels), lanes, 0, {}, 0)
-    got = build(program, kernels, {}).run({f"x{i}": a for i, a in enumerate(arrays)})
+    values = {i: arrays[i] for i in constants}
+    got = build(program, kernels, values).run({f"x{i}": a for i, a in enumerate(arrays) if i not in constants})
     return [[got[buffers[position].name] for position in operator.outputs] for operator in operators]
 
 

@@ -14,7 +14,7 @@ from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE, GemmTile
 from tvm_rammer.rkernel_gen.cuda.product.problem import find_gemm
 from tvm_rammer.rkernel_gen.cuda.product.wmma import find_wmma
 from tvm_rammer.rkernel_gen.cuda.reduction import find_reduction
-from tvm_rammer.rkernel_gen.cuda.resources import _source
+from tvm_rammer.rkernel_gen.cuda.resources import source_of
 from tvm_rammer.rkernel_gen.cuda.rowwise import find_rowwise
 from tvm_rammer.rkernel_gen.cuda.window.rule import (
     WINDOW_RULE,
@@ -145,5 +145,5 @@ def test_a_vector_is_one_load():
         ELEMENTWISE_RULE.build(function, {"vectors_per_thread": 2, "threads": 32, "vector_width": width})
         for width in (1, 4)
     ]
-    assert [("*(float4*)" in _source([kernel], H200)) for kernel in kernels] == [False, True]
+    assert [("*(float4*)" in source_of([kernel], H200)) for kernel in kernels] == [False, True]
     assert kernels[0].spec.num_rtasks > kernels[1].spec.num_rtasks

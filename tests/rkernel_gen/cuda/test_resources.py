@@ -89,7 +89,7 @@ def test_a_kernel_that_breaks_its_file_is_the_only_one_without_a_result(kernels,
     original = ptxas._reports
 
     def reports(source, arch, time_limit_s):
-        broken = ptxas._source([kernels[1]], H200) == source or "k1_kernel(" in source
+        broken = ptxas.source_of([kernels[1]], H200) == source or "k1_kernel(" in source
         return {} if broken else original(source, arch, time_limit_s)
 
     monkeypatch.setattr(ptxas, "_reports", reports)

@@ -16,6 +16,7 @@ from tvm.ir import Call
 from tvm.tirx.compilation_pipeline import register_tir_pipeline
 
 from ...define_arithmetic import DefineArithmetic
+from ...loads import overlapping
 
 PIPELINE = "rammer_cuda"
 """Name for `tvm.compile(..., tir_pipeline=PIPELINE)`."""
@@ -54,7 +55,7 @@ def _is_persistent(func: tirx.PrimFunc) -> bool:
 def _pipeline() -> tuple[tvm.transform.Pass, object, object]:
     lower, finish_host, finish_device = tirx.get_tir_pipeline("s_tir")
     passes = [lower, make_kernels_persistent, DefineArithmetic("cuda")]
-    return tvm.transform.Sequential(passes), finish_host, finish_device
+    return tvm.transform.Sequential(passes), finish_host, overlapping(finish_device)
 
 
 register_tir_pipeline(PIPELINE, _pipeline)

@@ -12,7 +12,7 @@ from tvm import relax
 from tvm.ir import Call
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
-from ...errors import ModelError, RammerError, UnsupportedOperatorError, last_line
+from ...errors import LoopError, ModelError, RammerError, UnsupportedOperatorError, last_line
 from ...ir import OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
 from .control.functions import add_module, first_rows
@@ -21,6 +21,7 @@ from .converters import CONVERTERS, has_own
 from .fold import infer_types, static_dims
 from .inline import all_nodes
 from .read import MOST_ELEMENTS, default_opset, elements
+from .scan import ScanConverter
 
 Types = Mapping[str, onnx.TypeProto.Tensor]
 
@@ -52,7 +53,9 @@ _OF_MICROSOFT = frozenset(
 )
 
 
-def import_onnx(model: onnx.ModelProto, called: Mapping[str, tvm.IRModule] | None = None) -> tvm.IRModule:
+def import_onnx(
+    model: onnx.ModelProto, called: Mapping[str, tvm.IRModule] | None = None, *, loops: bool = False
+) -> tvm.IRModule:
     """Import a model by TVM's frontend.
 
     Parameters
@@ -61,6 +64,8 @@ def import_onnx(model: onnx.ModelProto, called: Mapping[str, tvm.IRModule] | Non
         Of static shapes, folded, in an opset whose operators the frontend reads (`convert_opset`).
     called : mapping of str to tvm.IRModule, optional
         What its calls of `control.outline` name; becomes private functions of the module.
+    loops : bool
+        Whether its Scans become loops; otherwise it should have none.
 
     Returns
     -------
@@ -73,8 +78,10 @@ def import_onnx(model: onnx.ModelProto, called: Mapping[str, tvm.IRModule] | Non
         The frontend lacks an operator.
     ModelError
         It fails.
+    LoopError
+        A Scan cannot become a loop.
     """
-    check_supported(model)
+    check_supported(model, loops=loops)
     types = infer_types(model)
     check_types(model, types)
     nodes = {}
@@ -101,15 +108,17 @@ def import_onnx(model: onnx.ModelProto, called: Mapping[str, tvm.IRModule] | Non
     mod.update_func(
         mod.get_global_var("main"), mod["main"].with_attr(OUTPUT_NAMES, [value.name for value in model.graph.output])
     )
+    for name, step in importer.scans.functions.items():
+        mod[name] = step
     return mod
 
 
 class _RefusedNode(BaseException):
     """On its way out of TVM's frontend, which would print an Exception to standard output: that is the user's."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.error = UnsupportedOperatorError(message)
+    def __init__(self, error: RammerError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
@@ -130,6 +139,14 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
         super().__init__({}, "float32", sanitize=False)
         self._described, self._types = nodes, types
         self._called = {key: add_module(self.bb, mod, key) for key, mod in called.items()}
+        self.scans = ScanConverter(self.bb, self._import_step)
+
+    def _import_step(self, graph: onnx.GraphProto) -> relax.Function:
+        inner = _Importer(self._described, self._types, {})
+        step = inner.from_onnx(graph, self.opset)["main"]
+        if inner.scans.functions:
+            raise LoopError("a loop within a loop")
+        return step
 
     def _check_for_unsupported_ops(self, graph: onnx.GraphProto) -> None:
         """All operators were looked for before."""
@@ -137,6 +154,8 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
     def _convert_operator(self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int) -> Any:
         node, described = self._described[attrs["tvm_custom"]["name"]]
         try:
+            if op_name == "Scan":
+                return self.scans.convert(inputs, attrs, self._nodes)
             if (key := module_of(node)) is not None:
                 result = self.bb.emit(Call(self._called[key], list(inputs)))
             elif is_made_here(node):
@@ -145,19 +164,23 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
                 result = self.bb.normalize(CONVERTERS[op_name](self.bb, inputs, attrs))
             else:
                 result = super()._convert_operator(op_name, inputs, attrs, opset)
+        except LoopError as error:
+            raise _RefusedNode(error) from error
         except Exception as error:
-            raise _RefusedNode(
+            message = (
                 f"TVM's ONNX frontend cannot import {described}: {last_line(error)}; "
                 f"export the model without it, or in a simpler form"
-            ) from error
+            )
+            raise _RefusedNode(UnsupportedOperatorError(message)) from error
         results = list(result) if isinstance(result, relax.Tuple) else [result]
         for name, value in zip(node.output, results, strict=False):
             problem = mismatch(getattr(value, "ty", None), self._types.get(name))
             if problem:
-                raise _RefusedNode(
+                message = (
                     f"TVM's ONNX frontend misreads {described}: its result {name!r} {problem}; "
                     f"export the model without it, or in a simpler form"
                 )
+                raise _RefusedNode(UnsupportedOperatorError(message))
         return result
 
 
@@ -244,8 +267,8 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
                 )
 
 
-def check_supported(model: onnx.ModelProto) -> None:
-    """Check that TVM's frontend has all operators of a model.
+def check_supported(model: onnx.ModelProto, *, loops: bool = False) -> None:
+    """Check that TVM's frontend has all operators of a model, where Scans may become loops.
 
     Raises
     ------
@@ -255,7 +278,7 @@ def check_supported(model: onnx.ModelProto) -> None:
     counts: Counter[str] = Counter()
     example: dict[str, str] = {}
     for node in all_nodes(model.graph):
-        if not has_converter(node):
+        if not has_converter(node) and not (loops and node.op_type == "Scan"):
             kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
             counts[kind] += 1
             example.setdefault(kind, node.name or next((o for o in node.output if o), "?"))

@@ -16,11 +16,14 @@ from pathlib import Path
 
 import tvm
 from tvm import tirx
+from tvm.tirx.compilation_pipeline import register_tir_pipeline
 
 from ... import debug
+from ...define_arithmetic import DefineArithmetic
 from ...device import DeviceSpec
 from ...errors import ToolError
 from ...kernel import ScheduledKernel
+from ...loads import overlapping
 from ...nvcc import Resources, compile_cuda, nvcc_version, parse_reports
 from ...nvcc.compile import FLAGS
 from ..analysis.structure import structural_key
@@ -31,8 +34,11 @@ KERNELS_PER_FILE = 16
 FILE_LIMIT_S, KERNEL_LIMIT_S = 120.0, 30.0
 """A file that takes longer is compiled kernel by kernel; a kernel that takes longer is not compiled."""
 
-_FLAGS_KEY = f"{zlib.crc32(' '.join(FLAGS).encode()):08x}"
-"""Results depend on the compiler's flags."""
+_FLAGS_KEY = f"{zlib.crc32(' '.join((*FLAGS, 'sums in registers')).encode()):08x}"
+"""Results depend on the compiler's flags, and on the passes of `ALONE`."""
+
+ALONE = "rammer_cuda_alone"
+"""The pipeline that compiles kernels as launches of their own; as in the persistent kernel, their loads overlap."""
 
 
 def resources(
@@ -98,7 +104,7 @@ def _compile_all(new: dict[str, ScheduledKernel], device: DeviceSpec) -> Iterato
     names = list(new)
     batches = [names[i : i + KERNELS_PER_FILE] for i in range(0, len(names), KERNELS_PER_FILE)]
     # TVM's code generators run in this thread only; nvcc is another process.
-    texts = [_source([new[key] for key in batch], device) for batch in batches]
+    texts = [source_of([new[key] for key in batch], device) for batch in batches]
     missing: list[str] = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         reports = pool.map(lambda text: _reports(text, device.arch, FILE_LIMIT_S), texts)
@@ -109,17 +115,25 @@ def _compile_all(new: dict[str, ScheduledKernel], device: DeviceSpec) -> Iterato
                 else:
                     missing.append(key)
     for key in missing:
-        report = _reports(_source([new[key]], device), device.arch, KERNEL_LIMIT_S)
+        report = _reports(source_of([new[key]], device), device.arch, KERNEL_LIMIT_S)
         if "k0_kernel" in report:
             yield key, report["k0_kernel"]
         else:
             debug.say(1, f"{new[key].spec.name}: nvcc does not compile it for {device.arch} in time")
 
 
-def _source(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> str:
+def _pipeline() -> tuple[tvm.transform.Pass, object, object]:
+    lower, finish_host, finish_device = tirx.get_tir_pipeline("s_tir")
+    return tvm.transform.Sequential([lower, DefineArithmetic("cuda")]), finish_host, overlapping(finish_device)
+
+
+register_tir_pipeline(ALONE, _pipeline)
+
+
+def source_of(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> str:
     """CUDA text of several kernels, named k0_kernel, k1_kernel, ..."""
     functions = {f"k{i}": kernel.func.with_attr("global_symbol", f"k{i}") for i, kernel in enumerate(kernels)}
-    built = tirx.build(tvm.IRModule(functions), target=tvm.target.Target(device.target_config()), pipeline="s_tir")
+    built = tirx.build(tvm.IRModule(functions), target=tvm.target.Target(device.target_config()), pipeline=ALONE)
     return str(built.imports[0].inspect_source("cuda"))
 
 

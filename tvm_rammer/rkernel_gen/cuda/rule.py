@@ -7,7 +7,7 @@ performance model ranks them, and only the best are built.
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
 import tvm_ffi
@@ -16,13 +16,21 @@ from tvm.s_tir.schedule import ScheduleError
 
 from ...device import DeviceSpec
 from ...ir import RKernel
-from ...kernel import ScheduledKernel
+from ...kernel import Pack, ScheduledKernel
 from ..tiling import Function, Tile, Tiling, choices_of
 from .cost import Cost, rtask_us
 from .lowered import launch_of
 
 ProblemT = TypeVar("ProblemT")
 TileT = TypeVar("TileT", bound=Tile)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A kernel that no schedule made, and how it wants its constants."""
+
+    func: tirx.PrimFunc
+    packs: Mapping[int, Pack] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +49,7 @@ class CudaRule(Generic[ProblemT, TileT]):
     cost : callable
         Number of rTasks of a tile, and the work of one of them.
     schedule : callable
-        Makes the kernel: a schedule, or a function where no schedule alone makes it.
+        Makes the kernel: a schedule, or code where no schedule alone makes it.
     """
 
     name: str
@@ -49,7 +57,7 @@ class CudaRule(Generic[ProblemT, TileT]):
     tiles: Callable[[ProblemT, DeviceSpec], Iterable[TileT]]
     tile: type[TileT]
     cost: Callable[[ProblemT, TileT], Cost]
-    schedule: Callable[[tirx.PrimFunc, ProblemT, TileT], s_tir.Schedule | tirx.PrimFunc]
+    schedule: Callable[[tirx.PrimFunc, ProblemT, TileT], s_tir.Schedule | tirx.PrimFunc | Code]
 
     def tilings(self, function: Function) -> Sequence[Tiling]:
         """All tilings that the rule would try; empty where it does not apply."""
@@ -70,9 +78,9 @@ class CudaRule(Generic[ProblemT, TileT]):
         # What surrounds the problem cannot be inlined; dlight's helper reports that by an assertion.
         except (ScheduleError, ValueError, AssertionError):
             return None
-        traced = isinstance(scheduled, s_tir.Schedule)
-        func = scheduled.mod["main"] if traced else scheduled
-        launch = launch_of(func, function.device)
+        trace = scheduled.trace if isinstance(scheduled, s_tir.Schedule) else None
+        code = _code_of(scheduled)
+        launch = launch_of(code.func, function.device)
         if launch is None or launch.blocks != tiling.num_rtasks:
             return None
         spec = RKernel(
@@ -83,11 +91,17 @@ class CudaRule(Generic[ProblemT, TileT]):
             threads=launch.threads,
             shared_bytes=launch.shared_bytes,
         )
-        return ScheduledKernel(spec, func, trace=scheduled.trace if traced else None, rule=self.name)
+        return ScheduledKernel(spec, code.func, code.packs, trace, self.name)
 
     def _tiling(self, device: DeviceSpec, problem: ProblemT, tile: TileT) -> Tiling:
         cost = self.cost(problem, tile)
         return Tiling(self.name, choices_of(tile), cost.num_rtasks, rtask_us(device, cost))
+
+
+def _code_of(scheduled: s_tir.Schedule | tirx.PrimFunc | Code) -> Code:
+    if isinstance(scheduled, s_tir.Schedule):
+        scheduled = scheduled.mod["main"]
+    return scheduled if isinstance(scheduled, Code) else Code(scheduled)
 
 
 @functools.lru_cache(maxsize=256)

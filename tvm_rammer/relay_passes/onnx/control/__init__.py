@@ -5,5 +5,5 @@
     functions        what they become, as Relax functions: `choose` for an If, `repeat` for a Loop
 
 Each branch and each body is prepared, cut into regions and planned as "main" is: what is inside is still rPrograms.
-What can be decided when the model is compiled never comes here (`fold`, `lower/loops`).
+What can be decided when the model is compiled never comes here (`fold`, `lower/recurrence/loops`).
 """

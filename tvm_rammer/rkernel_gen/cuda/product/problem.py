@@ -58,7 +58,7 @@ class NormalForm:
 def find_gemm(function: Function) -> Gemm | None:
     """Return the product's extents, or None where the function is no convolution or matrix product."""
     sch = new_schedule(function.func)
-    found = _product(sch)
+    found = product_block(sch)
     if found is None:
         return None
     block, grouped = found
@@ -80,7 +80,7 @@ def find_gemm(function: Function) -> Gemm | None:
 
 def normalise(sch: s_tir.Schedule, tile: Sequence[int]) -> NormalForm:
     """Bring the product of a function that has one to the normal form, padded to multiples of a tile's (I, J, K)."""
-    found = _product(sch)
+    found = product_block(sch)
     if found is None:
         raise ValueError("the function has no product to schedule")
     main = found[0]
@@ -119,7 +119,7 @@ def guard_columns(sch: s_tir.Schedule, store: SBlockRV, gemm: Gemm, tile_j: int)
     return func.with_body(tvm_ffi.structural_map(func.body, (s_tir.SBlockRealize, guard), order="post"))
 
 
-def _product(sch: s_tir.Schedule) -> tuple[SBlockRV, bool] | None:
+def product_block(sch: s_tir.Schedule) -> tuple[SBlockRV, bool] | None:
     """The reduction of a function with one output, if it sums products of two tensors; and whether it has groups."""
     found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
     if len(found) != 1 or not one_result(sch):

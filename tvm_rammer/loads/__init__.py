@@ -1,0 +1,14 @@
+"""Device code whose loads are under way side by side: the last passes on the way to CUDA text.
+
+    sums      a loop's sum is in a register, not in memory
+    batches   the loads of several iterations of a loop come before their stores
+    choices   no load is behind a branch
+    bodies    what a plain loop stores
+    passes    all of them as a TVM pass, after all that simplify: TVM would undo them
+
+In: device functions as TVM has lowered them. Out: functions that compute the same.
+"""
+
+from .passes import overlapping
+
+__all__ = ["overlapping"]

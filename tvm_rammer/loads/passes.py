@@ -1,0 +1,31 @@
+"""The passes on loads, as the end of a pipeline."""
+
+from collections.abc import Callable
+
+import tvm
+from tvm import tirx
+
+from .batches import batch_loads
+from .choices import overlap_loads
+from .sums import keep_sums
+
+
+@tvm.transform.module_pass(opt_level=0, name="OverlapLoads")  # type: ignore[untyped-decorator]  # TVM's are
+def OverlapLoads(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    """The pass that calls `keep_sums`, `batch_loads` and `overlap_loads` for every PrimFunc."""
+    mod = mod.clone()
+    for var, func in mod.functions.items():
+        if isinstance(func, tirx.PrimFunc):
+            mod.update_func(var, overlap_loads(batch_loads(keep_sums(func))))
+    return mod
+
+
+def overlapping(finish_device: Callable[[], tvm.transform.Pass]) -> Callable[[], tvm.transform.Pass]:
+    """The last passes of a pipeline on device code, with this one after them.
+
+    Parameters
+    ----------
+    finish_device : callable
+        Makes the passes: what `tvm.tirx.get_tir_pipeline` returns third.
+    """
+    return lambda: tvm.transform.Sequential([finish_device(), OverlapLoads])

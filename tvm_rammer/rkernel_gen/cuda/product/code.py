@@ -1,0 +1,236 @@
+"""The code of a product on CUDA cores: while a step of K is multiplied in shared memory, the next one is loaded.
+
+load step 0 to registers
+for each step of K:
+    barrier; registers -> shared memory; barrier
+    load the next step to registers
+    multiply: each thread its tile of sums, each team its part of the step
+add up the sums of the teams in shared memory
+store
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tvm import tirx
+from tvm.ir import Expr
+
+from ....kernel import Pack
+from ..threads import barrier, block_loop, number, sequence, serial, thread_loop, unrolled, vector
+from .fetch import VECTOR, Part, cast, fetch_of
+from .parts import Product, read_product
+from .steps import Steps, pack_of
+from .tile import MOST_UNROLLED, GemmTile
+
+
+def gemm_code(func: tirx.PrimFunc, tile: GemmTile, weights: Collection[int]) -> tuple[tirx.PrimFunc, dict[int, Pack]]:
+    """Generate the kernel of a tiling, and say how it wants its weights.
+
+    Parameters
+    ----------
+    func : tirx.PrimFunc
+        A function that has a product, not scheduled.
+    tile : GemmTile
+    weights : collection of int
+        Parameters that are constants.
+
+    Raises
+    ------
+    ScheduleError, AssertionError, ValueError
+        What surrounds the product cannot be inlined, or the threads do not divide the tile.
+    """
+    product = read_product(func)
+    packs = {i: pack for i in weights if (pack := pack_of(product, tile, func.params[i])) is not None}
+    params = list(func.params)
+    packed = None
+    for i, pack in packs.items():
+        packed = params[i] = tirx.decl_buffer(pack.shape, str(params[i].dtype), params[i].name)
+    body = Writer(product, tile, packed).kernel()
+    return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True), packs
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Generates the loops of one tiling.
+
+    Parameters
+    ----------
+    product : Product
+    tile : GemmTile
+    packed : Buffer or None
+        The packed B, of shape [taps and channels..., J]; None where it is as in the function.
+    """
+
+    product: Product
+    tile: GemmTile
+    packed: tirx.Var | None = None
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The steps of K."""
+        return Steps(self.product, self.tile.k)
+
+    @cached_property
+    def grid(self) -> tuple[int, int, int]:
+        """Tiles along S, I and J."""
+        product, tile = self.product, self.tile
+        return product.s.extent, -(-product.i.extent // tile.i), -(-product.j.extent // tile.j)
+
+    def kernel(self) -> tirx.Stmt:
+        """The loop over rTasks."""
+        tile = self.tile
+        batch, tiles_i, tiles_j = self.grid
+
+        def rtask(index: Expr) -> tirx.Stmt:
+            s = tirx.floordiv(index, number(tiles_i * tiles_j))
+            i = tirx.floormod(tirx.floordiv(index, number(tiles_j)), number(tiles_i)) * tile.i
+            j = tirx.floormod(index, number(tiles_j)) * tile.j
+            return thread_loop(tile.threads, lambda thread: self.thread(s, i, j, thread))
+
+        return block_loop(batch * tiles_i * tiles_j, rtask)
+
+    def thread(self, s: Expr, i: Expr, j: Expr, thread: Expr) -> tirx.Stmt:
+        """What a thread does for the tile that begins at (i, j)."""
+        product, tile = self.product, self.tile
+        dtypes = [*(operand.dtype for operand in product.operands), product.dtype]
+        shared = tirx.decl_buffer((tile.shared_elements,), _widest(dtypes), "tiles", scope="shared")
+        sums = tirx.decl_buffer((tile.mi * tile.mj,), product.dtype, "sums", scope="local")
+        batch = product.s.at(s)
+        parts = (
+            Part(product.operands[0], product.i, None, tile.i, tile.k, i, batch, shared, 0, tile.rows[0]),
+            Part(product.operands[1], product.j, self.packed, tile.j, tile.k, j, batch, shared, tile.k * tile.rows[0],
+                 tile.rows[1]),
+        )  # fmt: skip
+        fetches = [fetch_of(part, self.steps, tile.threads, thread) for part in parts]
+
+        def step(at: Expr) -> tirx.Stmt:
+            following = sequence([fetch.load(at + 1) for fetch in fetches])
+            has_next = at < number(self.steps.count - 1)
+            return sequence([
+                barrier(),
+                *(fetch.stage(at) for fetch in fetches),
+                barrier(),
+                *([tirx.IfThenElse(has_next, following, None)] if self.steps.count > 1 else []),
+                self.multiply(shared, sums, thread),
+            ])  # fmt: skip
+
+        zero = unrolled(tile.mi * tile.mj, lambda n: tirx.BufferStore(sums, tirx.const(0, product.dtype), [n]))
+        return sequence([
+            *(tirx.AllocBuffer(b) for b in (shared, sums, *(r for fetch in fetches for r in fetch.registers))),
+            zero,
+            *(fetch.load(number(0)) for fetch in fetches),
+            serial(self.steps.count, step),
+            self.finish(shared, sums, s, i, j, thread),
+        ])  # fmt: skip
+
+    def multiply(self, shared: tirx.Var, sums: tirx.Var, thread: Expr) -> tirx.Stmt:
+        """One team's part of a step."""
+        tile, product = self.tile, self.product
+        slice_, ti, tj = self.split_thread(thread)
+        depth = tile.k // tile.slices
+        most = min(depth, MOST_UNROLLED)
+        a_row, b_row = tile.rows
+        parts = [
+            tirx.decl_buffer((m,), operand.dtype, name, scope="local")
+            for m, operand, name in zip((tile.mi, tile.mj), product.operands, "ab", strict=True)
+        ]
+
+        def read(part: tirx.Var, count: int, base: Expr) -> tirx.Stmt:
+            width = min(count, VECTOR)
+            return unrolled(
+                count // width,
+                lambda v: vector(
+                    width, lambda e: tirx.BufferStore(part, cast(shared[base + v * width + e], part), [v * width + e])
+                ),
+            )
+
+        def one(k: Expr) -> tirx.Stmt:
+            a, b = parts
+            ends = (k * a_row + ti * tile.mi, number(tile.k * a_row) + k * b_row + tj * tile.mj)
+
+            def update(x: Expr, y: Expr) -> tirx.Stmt:
+                at = x * tile.mj + y
+                return tirx.BufferStore(sums, product.add(sums[at], a[x], b[y]), [at])
+
+            return sequence(
+                [
+                    *(read(p, m, end) for p, m, end in zip(parts, (tile.mi, tile.mj), ends, strict=True)),
+                    unrolled(tile.mi, lambda x: unrolled(tile.mj, lambda y: update(x, y))),
+                ]
+            )
+
+        loops = serial(
+            depth // most, lambda outer: unrolled(most, lambda inner: one(slice_ * depth + outer * most + inner))
+        )
+        return sequence([*(tirx.AllocBuffer(p) for p in parts), loops])
+
+    def split_thread(self, thread: Expr) -> tuple[Expr, Expr, Expr]:
+        """A thread's team, and its tile within the team's: neighbours in the output belong to neighbouring threads."""
+        tile = self.tile
+        team, rest = tirx.floordiv(thread, number(tile.team)), tirx.floormod(thread, number(tile.team))
+        fast = tile.i // tile.mi if self.product.fast_i else tile.j // tile.mj
+        parts = tirx.floormod(rest, number(fast)), tirx.floordiv(rest, number(fast))
+        return (team, *parts) if self.product.fast_i else (team, *reversed(parts))
+
+    def finish(self, shared: tirx.Var, sums: tirx.Var, s: Expr, i: Expr, j: Expr, thread: Expr) -> tirx.Stmt:
+        """Store the sums; with several teams, first add them up."""
+        tile, fast_i = self.tile, self.product.fast_i
+        team, ti, tj = self.split_thread(thread)
+        store = self.storer(s, i, j)
+
+        def mine(body: Callable[[Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
+            """A thread's sums, in the order of the output."""
+            if fast_i:
+                return unrolled(tile.mj, lambda y: unrolled(tile.mi, lambda x: body(x, y)))
+            return unrolled(tile.mi, lambda x: unrolled(tile.mj, lambda y: body(x, y)))
+
+        def sum_at(x: Expr, y: Expr) -> Expr:
+            return sums[x * tile.mj + y]
+
+        if tile.slices == 1:
+            return mine(lambda x, y: store(ti * tile.mi + x, tj * tile.mj + y, sum_at(x, y)))
+        size = tile.i * tile.j
+
+        def place(x: Expr, y: Expr) -> Expr:
+            return y * tile.i + x if fast_i else x * tile.j + y
+
+        def keep(x: Expr, y: Expr) -> tirx.Stmt:
+            value = cast(sum_at(x, y), shared)
+            return tirx.BufferStore(shared, value, [team * size + place(ti * tile.mi + x, tj * tile.mj + y)])
+
+        def total(n: Expr) -> tirx.Stmt:
+            at = n * tile.threads + thread
+            value = shared[at]
+            for other in range(1, tile.slices):
+                value = value + shared[at + other * size]
+            fast = tile.i if fast_i else tile.j
+            ends = tirx.floormod(at, number(fast)), tirx.floordiv(at, number(fast))
+            x, y = ends if fast_i else reversed(ends)
+            return sequence([tirx.BufferStore(sums, cast(value, sums), [0]), store(x, y, sums[0])])
+
+        if size < tile.threads:
+            add_up = tirx.IfThenElse(thread < number(size), total(number(0)), None)
+        else:
+            add_up = unrolled(size // tile.threads, total)
+        return sequence([barrier(), mine(keep), barrier(), add_up])
+
+    def storer(self, s: Expr, i: Expr, j: Expr) -> Callable[[Expr, Expr, Expr], tirx.Stmt]:
+        """`store(x, y, sum)` stores the result at a place of the tile, if the output has it."""
+        product, tile = self.product, self.tile
+
+        def store(x: Expr, y: Expr, value: Expr) -> tirx.Stmt:
+            at_i, at_j = i + x, j + y
+            stmt = product.store(product.s.at(s) | product.i.at(at_i) | product.j.at(at_j), value)
+            ends = [(at_i, product.i.extent, tile.i), (at_j, product.j.extent, tile.j)]
+            guards = [at < extent for at, extent, size in ends if extent % size]
+            for guard in guards[1:]:
+                guards[0] = tirx.And(guards[0], guard)
+            return tirx.IfThenElse(guards[0], stmt, None) if guards else stmt
+
+        return store
+
+
+def _widest(dtypes: Sequence[str]) -> str:
+    """The type of shared memory that holds all of these."""
+    return max(dtypes, key=lambda dtype: int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz")))

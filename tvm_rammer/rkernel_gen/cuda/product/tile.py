@@ -1,0 +1,50 @@
+"""A tile of a product on CUDA cores, and how its threads share the work."""
+
+from dataclasses import dataclass
+
+MOST_UNROLLED = 8
+"""Steps of K that are unrolled: more is code that only the first pass through it pays for."""
+
+PADDING = 4
+"""Floats between rows of a tile in shared memory: a vector, against bank conflicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class GemmTile:
+    """An rTask computes `i` x `j` sums in steps of `k`, a thread `mi` x `mj` of them, over a part of each step.
+
+    The threads are `slices` teams. Each team computes all sums over its own part of each step of K; at the end the
+    teams' sums are added up. So there are several warps where there are few results.
+    """
+
+    i: int
+    j: int
+    k: int
+    mi: int
+    mj: int
+    slices: int
+
+    @property
+    def team(self) -> int:
+        """Threads that together compute all sums over a part of K."""
+        return (self.i // self.mi) * (self.j // self.mj)
+
+    @property
+    def threads(self) -> int:
+        """Threads of an rTask."""
+        return self.team * self.slices
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Elements from one row of A's and of B's tile in shared memory to the next."""
+        return self.i + PADDING, self.j + PADDING
+
+    @property
+    def shared_elements(self) -> int:
+        """Both operands' tiles; after the last step the teams' sums lie there."""
+        return max(self.k * sum(self.rows), self.slices * self.i * self.j if self.slices > 1 else 0)
+
+    @property
+    def shared_bytes(self) -> int:
+        """In single precision."""
+        return 4 * self.shared_elements
