@@ -23,6 +23,7 @@ TOP = {
     "driver",
     "gpu_bundle",
     "onnx_backend",
+    "open_shapes",
     "report_page",
     "runtime",
     "saving",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # `__getattr__` imports these when they are first used; type 
         VerificationError,
     )
     from .ir import RProgram
+    from .open_shapes.module import SymbolicModule
     from .relay_passes.onnx.fix_inputs import fix_inputs
     from .rkernel_gen.registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
     from .runtime.module import RammerModule
@@ -48,6 +49,7 @@ _MODULE_OF = {
     "compile": "driver",
     "compile_together": "driver",
     "RammerModule": "runtime.module",
+    "SymbolicModule": "open_shapes.module",
     "fix_inputs": "relay_passes.onnx.fix_inputs",
     "profile": "runtime.profiler",
     "Profile": "runtime.profiler",
@@ -94,6 +96,7 @@ __all__ = [
     "SavedModelError",
     "ScheduleError",
     "ShapeError",
+    "SymbolicModule",
     "TargetError",
     "TirKernel",
     "ToolError",

@@ -64,6 +64,11 @@ def dump(name: str, text: Callable[[], str]) -> None:
         say(0, f"cannot write {name} to RAMMER_DUMP={folder!r}: {reason}; name a folder that can be written")
 
 
+def measures() -> bool:
+    """Whether plans are made for this machine's processor as it was measured: unless `RAMMER_MEASURE` is 0."""
+    return os.environ.get("RAMMER_MEASURE", "").strip() != "0"
+
+
 CACHE_BYTES = 2 << 30
 """What the cache of compiled models may hold, unless the user says."""
 

@@ -3,26 +3,35 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from . import debug
 from .compilation.request import Request
 from .compilation.target import resolve_device, with_threads
+from .compilation.unrolling import with_loops
 from .errors import ModelError
+from .open_shapes.dimensions import has_symbols
+from .open_shapes.module import MOST_SHAPES, OnNewShape, SymbolicModule, check_options
+from .open_shapes.specialise import RequestMaker, open_request
 from .runtime.module import CONCURRENCY, RammerModule
 from .runtime.tensors import TensorSpec
 from .saving.cache import find_entry
+from .saving.key import digests_of
 
 if TYPE_CHECKING:
     from .wavefront.options import PolicyOptions
 
 Size = int | Sequence[int]
+Extent = int | str | tuple[str, int, int]
+"""A size, the name of a symbolic dimension, or a name with the least and the greatest size."""
 
 
 def compile(
     model: Any,
     *,
     target: Any = "cpu",
-    shapes: Mapping[str, Size] | None = None,
+    shapes: Mapping[str, int | Sequence[Extent]] | None = None,
     policy: str = "auto",
     sync: str = "auto",
     options: "PolicyOptions | None" = None,
@@ -30,18 +39,25 @@ def compile(
     explore: int = 0,
     concurrency: int = CONCURRENCY,
     threads: int | None = None,
+    loops: bool = True,
     cache: bool | str | os.PathLike[str] = True,
+    on_new_shape: OnNewShape = "compile",
+    most_shapes: int = MOST_SHAPES,
 ) -> RammerModule:
     """Compile a model to persistent rPrograms inside a Relax VM executable.
+
+    A model some of whose dimensions stay open becomes a `SymbolicModule`, which compiles itself for the shapes that
+    come.
 
     Parameters
     ----------
     model : path of an .onnx or .pt2 file, onnx.ModelProto, tvm.IRModule or torch.export.ExportedProgram
     target : str, tvm.target.Target or DeviceSpec
         "cpu", "cuda:h200", "cuda:h100", "cuda:a100", "cuda:v100", or a device of your own.
-    shapes : mapping of str to int or sequence of int, optional
-        By the name of an input the static shape that the model leaves open, or by the name of a symbolic dimension its
-        size, as in `{"batch": 1}`.
+    shapes : mapping of str to int or sequence, optional
+        By the name of an input the shape that the model leaves open, or by the name of a symbolic dimension its size,
+        as in `{"batch": 1}`, or its bounds, as in `{"batch": (1, 32)}`. A shape holds sizes, names of dimensions that
+        stay open, and names with bounds: `(1, 3, 48, ("width", 32, 1024))`.
     policy : str
         A scheduling policy (`tvm_rammer.wavefront.POLICIES`).
     sync : {"auto", "global"}
@@ -60,14 +76,23 @@ def compile(
     threads : int, optional
         vEUs of a CPU: how many threads work on one call, as far as there are processors. By default one for each core
         that the process may use (`TVM_NUM_THREADS`, affinity, quota).
+    loops : bool
+        Whether recurrent layers and loops of an ONNX model stay loops on a CPU, where they can: the time of compiling
+        does not depend on their length then. Otherwise they are unrolled.
     cache : bool or path
         Whether to keep the module on disk and to take it from there when the same is compiled again, or the folder in
         which to do so; True means `models` in the folder `RAMMER_CACHE`. Modules for a GPU and those that
         explore are not kept.
+    on_new_shape : {"compile", "stock", "error"}
+        Where dimensions stay open: what becomes of a call with shapes that are neither ready nor in the cache. It waits
+        until they are compiled; it is answered by stock TVM while another thread compiles them; it is refused.
+    most_shapes : int
+        Where dimensions stay open: for how many sets of shapes the module is kept in memory.
 
     Returns
     -------
     RammerModule
+        A `SymbolicModule` where dimensions stay open.
 
     Raises
     ------
@@ -76,9 +101,25 @@ def compile(
     """
     device = with_threads(resolve_device(target), threads)
     request = Request(
-        (model,), (shapes,), device, policy=policy, sync=sync, options=options, tuning_logs=tuning_logs, explore=explore
+        (model,), (shapes,), device, policy=policy, sync=sync, options=options, tuning_logs=tuning_logs,
+        explore=explore, loops=loops,
+    )  # fmt: skip
+    check_options(on_new_shape, most_shapes)
+    request = _named(_with_relax(request), cache)
+    if not has_symbols(shapes) and (module := _from_cache(request, concurrency, cache)):
+        return module
+    opened = open_request(request)
+    if opened is None or not opened.shapes.is_open:
+        if opened is not None and has_symbols(shapes):  # names for sizes that are static
+            request = replace(request, shapes=(opened.shapes.bind({}),))
+        return compile_request(request, concurrency, cache)
+    request.check_policy()
+    maker = RequestMaker(
+        opened,
+        build=partial(compile_request, concurrency=concurrency, cache=cache),
+        find=partial(_from_cache, concurrency=concurrency, cache=cache),
     )
-    return compile_request(request, concurrency, cache)
+    return SymbolicModule(opened.signature, opened.shapes, maker, on_new_shape, most_shapes)
 
 
 def compile_together(
@@ -156,26 +197,43 @@ def compile_request(
     ModelError, TargetError, ScheduleError, CodegenError, ToolError
         See `tvm_rammer.errors`.
     """
-    if not isinstance(concurrency, int) or concurrency < 1:
-        raise ModelError(f"concurrency is {concurrency!r}; give an integer, at least 1")
-    request = _with_relax(request)
-    entry = find_entry(request, cache)
-    if entry is not None and (module := entry.load(concurrency)):
+    request = _named(_with_relax(request), cache)
+    if module := _from_cache(request, concurrency, cache):
         return module
+    module = with_loops(lambda loops: _compile(replace(request, loops=loops), concurrency, loaded), request.loops)
+    entry = find_entry(request, cache)
+    if entry is not None and (kept := entry.store(module, concurrency)):
+        return kept
+    return module
+
+
+def _compile(request: Request, concurrency: int, loaded: Callable[[Sequence[TensorSpec]], None]) -> RammerModule:
     from .compilation.compiler import compile_loaded, load_request
 
     model = load_request(request)
     loaded(model.inputs)
-    module = RammerModule(compile_loaded(request, model), model.inputs, model.outputs, concurrency)
-    if entry is not None and (kept := entry.store(module, concurrency)):
-        return kept
-    return module
+    return RammerModule(compile_loaded(request, model), model.inputs, model.outputs, concurrency)
+
+
+def _from_cache(request: Request, concurrency: int, cache: bool | str | os.PathLike[str]) -> RammerModule | None:
+    """What the cache has of a request."""
+    if not isinstance(concurrency, int) or concurrency < 1:
+        raise ModelError(f"concurrency is {concurrency!r}; give an integer, at least 1")
+    entry = find_entry(request, cache)
+    return entry.load(concurrency) if entry is not None else None
 
 
 def _with_relax(request: Request) -> Request:
     """Import programs of torch, which have no bytes that a cache could know them by; importing them is quick."""
     if not any(type(model).__name__ == "ExportedProgram" for model in request.models):
         return request
-    from .relay_passes import load_model
+    from .relay_passes import as_relax
 
-    return replace(request, models=[load_model(m, s) for m, s in zip(request.models, request.shapes, strict=True)])
+    return replace(request, models=[as_relax(model) or model for model in request.models])
+
+
+def _named(request: Request, cache: bool | str | os.PathLike[str]) -> Request:
+    """A request with the digests of its models, if they are wanted: finding them out reads all weights."""
+    if request.digests or cache is False or debug.cache_bytes() == 0:
+        return request
+    return replace(request, digests=digests_of(request.models))

@@ -7,6 +7,7 @@
     ├── TargetError           an unknown or incomplete device
     ├── ScheduleError         a policy cannot plan this graph on this device
     │   └── VerificationError a plan breaks a rule; it is never run
+    ├── LoopError             a loop cannot stay one, and is unrolled; nobody sees this error
     ├── CodegenError          a kernel cannot be turned into an rTask function
     │   └── ResidencyError    the vEUs of a plan cannot all be resident at once
     ├── TuningLogError        a tuning log is missing or broken
@@ -47,6 +48,10 @@ class ScheduleError(RammerError):
 
 class VerificationError(ScheduleError):
     """An rProgram breaks a rule of execution; it must not run."""
+
+
+class LoopError(RammerError):
+    """A loop of the model cannot become an rProgram of several steps; `compile` unrolls it then."""
 
 
 class CodegenError(RammerError):

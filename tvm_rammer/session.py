@@ -4,8 +4,6 @@ from tvm_rammer import InferenceSession  # instead of: from onnxruntime import I
 """
 
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,17 +11,16 @@ from typing import Any
 import numpy as np
 
 from . import debug
-from .driver import Size, compile
-from .errors import ModelError, ShapeError
+from .driver import Extent, compile
+from .errors import ModelError
 from .files import is_saved_model
+from .open_shapes.module import SymbolicModule
+from .open_shapes.signature import Declared
 from .runtime.module import RammerModule
 from .runtime.tensors import TensorSpec
 from .saving.load import load
 
 CPU_PROVIDER = "CPUExecutionProvider"
-
-MOST_SHAPES = 8
-"""Modules that a session keeps of a model with open shapes: one for each set of shapes that came last."""
 
 _TYPES = {"float32": "float", "float64": "double"}
 """Element types whose names differ in ONNX Runtime."""
@@ -51,7 +48,7 @@ class InferenceSession:
     """A model behind the interface of `onnxruntime.InferenceSession`, on this machine's CPU.
 
     A model of static shapes is compiled at once, or taken from the cache. One with open shapes is compiled when it is
-    run, once for each set of shapes; to have that done at once, give `shapes`.
+    run, once for each set of shapes (`SymbolicModule`); to have that done at once, give `shapes`.
 
     Parameters
     ----------
@@ -66,7 +63,7 @@ class InferenceSession:
     shapes : mapping, optional
         As in `tvm_rammer.compile`.
     **options
-        Others of `tvm_rammer.compile`: `policy`, `tuning_logs`, `concurrency`, `cache` and so on.
+        Others of `tvm_rammer.compile`: `policy`, `tuning_logs`, `concurrency`, `cache`, `on_new_shape` and so on.
 
     Raises
     ------
@@ -83,27 +80,19 @@ class InferenceSession:
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Mapping[str, Any]] | None = None,
         *,
-        shapes: Mapping[str, Size] | None = None,
+        shapes: Mapping[str, int | Sequence[Extent]] | None = None,
         **options: Any,
     ) -> None:
         _check_providers(providers, provider_options)
         threads = _threads(sess_options)
-        self._options = options | ({"threads": threads} if threads else {})
-        self._model = _model(path_or_bytes)
-        self._lock = threading.Lock()
-        self._modules: OrderedDict[tuple[object, ...], RammerModule] = OrderedDict()
-        self._module: RammerModule | None = None
-        if isinstance(self._model, str | os.PathLike) and is_saved_model(self._model):
-            if shapes is not None or self._options.keys() - {"concurrency"}:
-                raise ModelError(f"{self._model!r} is compiled already; leave out shapes, threads and other options")
-            self._module = load(self._model, **self._options)
-            return
-        try:
-            self._module = compile(self._model, shapes=shapes, **self._options)
-        except ShapeError:
-            if shapes is not None:
-                raise
-            debug.say(1, "the model has open shapes: it is compiled when it is run")
+        options |= {"threads": threads} if threads else {}
+        model = _model(path_or_bytes)
+        if isinstance(model, str | os.PathLike) and is_saved_model(model):
+            if shapes is not None or options.keys() - {"concurrency"}:
+                raise ModelError(f"{model!r} is compiled already; leave out shapes, threads and other options")
+            self._module = load(model, **options)
+        else:
+            self._module = compile(model, shapes=shapes, **options)
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None
@@ -124,16 +113,23 @@ class InferenceSession:
             There is no such input or output, an input is missing, or one has another type or shape.
         """
         feed = {name: np.asarray(value) for name, value in dict(input_feed).items()}
-        results: list[np.ndarray[Any, Any]] = self._module_for(feed).run(output_names, feed)
+        results: list[np.ndarray[Any, Any]] = self._module.run(output_names, feed)
         return results
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs, in the model's order."""
-        return [_arg(s) for s in self._module.inputs] if self._module else self._open_args()[0]
+        module = self._module
+        if not isinstance(module, SymbolicModule):
+            return [_arg(spec) for spec in module.inputs]
+        named = module.shapes.extents()
+        return [_declared(d, named[d.name] if d.shape is not None else None) for d in module.signature.inputs]
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs, in the model's order."""
-        return [_arg(s) for s in self._module.outputs] if self._module else self._open_args()[1]
+        module = self._module
+        if not isinstance(module, SymbolicModule):
+            return [_arg(spec) for spec in module.outputs]
+        return [_declared(d, d.shape) for d in module.signature.outputs]
 
     def get_providers(self) -> list[str]:
         """What ONNX Runtime calls the device that the model runs on."""
@@ -142,33 +138,7 @@ class InferenceSession:
     @property
     def modules(self) -> tuple[RammerModule, ...]:
         """What was compiled so far: one module, or one for each set of shapes."""
-        return (self._module,) if self._module else tuple(self._modules.values())
-
-    def _module_for(self, feed: Mapping[str, np.ndarray[Any, Any]]) -> RammerModule:
-        if self._module is not None:
-            return self._module
-        key = tuple(sorted((name, value.shape) for name, value in feed.items()))
-        with self._lock:
-            if key not in self._modules:
-                names = [arg.name for arg in self.get_inputs()]
-                if missing := [name for name in names if name not in feed]:
-                    raise ModelError(f"no value for the inputs {', '.join(missing)}")
-                shapes = {name: value.shape for name, value in feed.items()}
-                self._modules[key] = compile(self._model, shapes=shapes, **self._options)
-                if len(self._modules) > MOST_SHAPES:
-                    self._modules.popitem(last=False)
-            self._modules.move_to_end(key)
-            return self._modules[key]
-
-    def _open_args(self) -> tuple[list[NodeArg], list[NodeArg]]:
-        """Inputs and outputs of a model with open shapes, as the model declares them."""
-        import onnx
-
-        model = self._model
-        proto = model if isinstance(model, onnx.ModelProto) else onnx.load(model, load_external_data=False)
-        weights = {tensor.name for tensor in proto.graph.initializer}
-        inputs = [_declared(value) for value in proto.graph.input if value.name not in weights]
-        return inputs, [_declared(value) for value in proto.graph.output]
+        return self._module.modules if isinstance(self._module, SymbolicModule) else (self._module,)
 
 
 def _model(given: Any) -> Any:
@@ -209,13 +179,12 @@ def _threads(options: Any) -> int | None:
 
 def _arg(spec: TensorSpec) -> NodeArg:
     shape: list[int | str | None] = [extent if extent >= 0 else None for extent in spec.shape]
-    return NodeArg(spec.name, shape, f"tensor({_TYPES.get(spec.dtype, spec.dtype)})")
+    return NodeArg(spec.name, shape, _type(spec.dtype))
 
 
-def _declared(value: Any) -> NodeArg:
-    from onnx import helper
+def _declared(declared: Declared, shape: Sequence[int | str | None] | None) -> NodeArg:
+    return NodeArg(declared.name, list(shape or ()), _type(declared.dtype))
 
-    kind = value.type.tensor_type
-    dims = [d.dim_value if d.WhichOneof("value") == "dim_value" else d.dim_param or None for d in kind.shape.dim]
-    dtype = str(helper.tensor_dtype_to_np_dtype(kind.elem_type))
-    return NodeArg(value.name, dims, f"tensor({_TYPES.get(dtype, dtype)})")
+
+def _type(dtype: str) -> str:
+    return f"tensor({_TYPES.get(dtype, dtype)})"

@@ -10,7 +10,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
 from tests.fuzz.campaign import Campaign, Plan
-from tests.fuzz.kinds import KINDS
+from tests.fuzz.kinds import ALL, KINDS
 
 
 def main() -> int:
@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument(
         "--out", type=pathlib.Path, default=pathlib.Path("out/fuzz"), metavar="DIR", help="for test files"
     )
+    parser.add_argument("--show", action="store_true", help="print those files, too, for a log that is all that stays")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="workers at a time")
     parser.add_argument("--cases", type=int, metavar="N", help="stop after so many, too")
     parser.add_argument("--case", metavar="KIND:SEED", help="run this one only, and say what came of it")
@@ -32,13 +33,16 @@ def main() -> int:
     if options.case:
         return one(options.case)
     kinds = options.kinds.split(",")
-    if unknown := set(kinds) - set(KINDS):
+    if unknown := set(kinds) - set(ALL):
         parser.error(f"no kind {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
     print(f"seed {options.seed}, {options.minutes:g} minutes, kinds {', '.join(kinds)}", flush=True)
     plan = Plan(kinds, options.seed, options.minutes * 60, options.out, options.jobs, options.cases)
     started = time.monotonic()
     summary = Campaign(plan, lambda text: print(text, flush=True)).run()
     print(f"\n{time.monotonic() - started:.0f} s, seed {options.seed}\n\n{summary.text()}")
+    if options.show:
+        for found in summary.found.values():
+            print(f"\n# {found.path}\n\n{pathlib.Path(found.path).read_text(encoding='utf-8')}")
     return 1 if summary.failures else 0
 
 

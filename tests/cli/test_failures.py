@@ -96,7 +96,9 @@ def layers(count: int) -> onnx.ModelProto:
     return helper.make_model(helper.make_graph(nodes, "g", values[:1], values[1:], weights))
 
 
-@pytest.mark.parametrize("command", ["compile long.onnx -o y.so", "bench long.onnx", "tune long.onnx --trials 500"])
+@pytest.mark.parametrize(
+    "command", ["compile long.onnx -o y.so", "bench long.onnx --repeat 100000", "tune long.onnx --trials 500"]
+)
 def test_an_interrupted_command_is_one_line_and_ends_with_all_its_processes(command, tmp_path):
     onnx.save(layers(60), tmp_path / "long.onnx")
     process = subprocess.Popen(

@@ -1,5 +1,6 @@
 """TVM targets are kept whole: for other processors of this kind, and for other kinds of processor."""
 
+import re
 import shutil
 import subprocess
 
@@ -18,8 +19,9 @@ ARM = {"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": "cortex-a76", "nu
 
 
 def llvm_of(module):
-    (found,) = (m for m in module.executable.mod.imports if m.kind == "llvm")
-    return found
+    """The code of its programs, and that of the workers."""
+    programs, workers = (m for m in module.executable.mod.imports if m.kind == "llvm")
+    return programs, workers
 
 
 @pytest.mark.parametrize(
@@ -54,15 +56,17 @@ def for_arm():
 
 
 def test_a_foreign_processor_gets_its_own_instructions(for_arm):
-    assembly = llvm_of(for_arm).inspect_source("asm")
-    assert "zmm" not in assembly and "xmm" not in assembly
-    assert assembly.count("fmla") > 100  # NEON's multiply-add, from the same rules
+    programs, workers = (module.inspect_source("asm") for module in llvm_of(for_arm))
+    assert "zmm" not in programs and "xmm" not in programs
+    assert programs.count("fmla") > 100  # NEON's multiply-add, from the same rules
+    assert re.search(r"^\s+isb$", workers, re.MULTILINE)  # how an AArch64 pauses
 
 
 @pytest.mark.skipif(shutil.which("readelf") is None, reason="needs readelf, of binutils")
-def test_its_object_file_is_for_that_processor(for_arm, tmp_path):
+@pytest.mark.parametrize("part", [0, 1])
+def test_its_object_files_are_for_that_processor(part, for_arm, tmp_path):
     path = tmp_path / "model.o"
-    llvm_of(for_arm).write_to_file(str(path))
+    llvm_of(for_arm)[part].write_to_file(str(path))
     header = subprocess.run(["readelf", "-h", path], capture_output=True, text=True, check=True).stdout
     assert "AArch64" in header
 

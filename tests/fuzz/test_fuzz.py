@@ -2,6 +2,7 @@
 
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -121,6 +122,19 @@ def test_interpolation_among_infinities_is_left_open(mode):
     assert str(verdict).startswith("undefined") == (mode == "linear")
 
 
+@pytest.mark.parametrize("indices", [[], ["i"]])
+def test_where_the_largest_is_beside_a_nan_is_left_open(indices):
+    kinds = {"x": (TensorProto.FLOAT, 3), "y": (TensorProto.FLOAT, 2), "i": (TensorProto.INT64, 2)}
+    x, *ends = (helper.make_tensor_value_info(n, kinds[n][0], [1, 1, kinds[n][1]]) for n in ("x", "y", *indices))
+    node = helper.make_node("MaxPool", ["x"], ["y", *indices], kernel_shape=[2])
+    model = helper.make_model(
+        helper.make_graph([node], "pooled", [x], ends), opset_imports=[helper.make_opsetid("", 17)], ir_version=10
+    )
+    assert isinstance(judge(model, {"x": np.float32([[[1, 2, 3]]])}), Judgement)
+    verdict = judge(model, {"x": np.float32([[[1, np.nan, 3]]])})
+    assert str(verdict).startswith("undefined") == bool(indices)
+
+
 def test_random_functions_stay_in_bounds():
     index = ("add", ("mul", ("var", 0), -2), ("mod", ("var", 1), 3))
     assert bounds(index, (4, 5)) == (-6, 2)
@@ -186,6 +200,21 @@ def test_failures_of_one_class():
     assert skeleton("KeyError: 'v12' at 0x7f") == skeleton("KeyError: 'v3' at 0x8a")
     case = ModelCase("graphs", 1, model_of("Tanh").SerializeToString())
     assert failure_class(case, Report("wrong", "NaN: result 0")) == "wrong NaN: Tanh"
+
+
+def fuzz(*options):
+    command = [sys.executable, str(ROOT / "scripts/programs/fuzz.py"), *map(str, options)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_log_of_a_failure_is_enough_to_repeat_it(tmp_path):
+    done = fuzz("--kinds", "injected", "--seed", 1, "--cases", 2, "--out", tmp_path, "--show")
+    assert done.returncode == 1 and "seed 1," in done.stdout
+    (file,) = tmp_path.glob("test_*.py")
+    assert file.read_text(encoding="utf-8") in done.stdout
+    (again,) = re.findall(r"^ *\./scripts/fuzz (--case \S+)$", done.stdout, re.MULTILINE)
+    repeated = fuzz(*again.split())
+    assert repeated.returncode == 1 and repeated.stdout.startswith("wrong")
 
 
 def children(pid):

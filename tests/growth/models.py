@@ -156,7 +156,8 @@ def dense(layers: int, block: int = 16) -> tuple[onnx.ModelProto, Inputs]:
     return _model(nodes, {"x": given.shape}, {"y": (4, width)}, weights), {"x": given}
 
 
-MODELS = {"LSTM": lstm, "Loop": loop, "Concat": dense}
+MODELS = {"LSTM": lstm, "LSTM unrolled": lstm, "Loop": loop, "Loop unrolled": loop, "Concat": dense}
+"""What is unrolled is compiled with `loops=False`."""
 
 
 def long_model(kind: str, length: int) -> tuple[onnx.ModelProto, Inputs]:

@@ -22,8 +22,8 @@ GROWTH, MEGABYTES = 9.0, 15.0
         ("LeakyRelu", 500),
         ("Mul x x", 500),
         ("Where x > c", 250),
-        ("LSTM", 80),
-        ("Loop", 150),
+        ("LSTM unrolled", 80),
+        ("Loop unrolled", 150),
         ("Concat", 80),
     ],
 )

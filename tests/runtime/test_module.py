@@ -239,7 +239,7 @@ def test_every_gpu_preset_plans_and_writes_cuda(name):
 def test_symbolic_batch(arrays, want):
     model = two_inputs("batch")
     with pytest.raises(ShapeError, match="x"):
-        tvm_rammer.compile(model)
+        tvm_rammer.compile_together([model])
     agrees(tvm_rammer.compile(model, shapes={"x": (2, 16), "b": (2, 32)})(*arrays), want)
 
 

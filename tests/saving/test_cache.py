@@ -99,6 +99,8 @@ def test_the_key_is_of_all_that_matters(tmp_path, monkeypatch):
         request_key(request(model, shapes=SHAPES)),
         request_key(request(model, shapes={"n": 1})),
         request_key(request(model, sync="global")),
+        request_key(request(model, symbolic=True)),
+        request_key(request(model, digests=(b"another",))),
         request_key(request(model, options=PolicyOptions(seed=3))),
         request_key(request(model, tuning_logs=logs)),
     }
@@ -115,13 +117,14 @@ def test_the_key_is_of_all_that_matters(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(f"tvm_rammer.saving.key.{name}", other)
             found.add(request_key(request(model)))
-    assert len(found) == 14
+    assert len(found) == 16
 
 
 def test_no_field_of_a_request_is_left_out_of_the_key():
     """Whoever adds one has to say in `saving/key.py` what it does to the key."""
     fields = {field.name for field in dataclasses.fields(Request)}
-    named = {"models", "shapes", "device", "joined", "shares", "policy", "sync", "options", "tuning_logs"}
+    named = {"models", "shapes", "device", "joined", "shares", "policy", "sync", "options", "tuning_logs", "loops"}
+    named |= {"symbolic", "digests"}
     refused = {"explore"}
     assert fields == named | refused
 

@@ -58,10 +58,8 @@ def test_a_symbolic_dimension_by_its_name():
     batch = torch.export.Dim("batch", min=2, max=9)
     model, x = torch.nn.Linear(4, 3), torch.randn(5, 4)
     program = _exported(model, torch.randn(3, 4), dynamic_shapes=({0: batch},))
-    with pytest.raises(tvm_rammer.ShapeError):
-        tvm_rammer.compile(program)
-    module = tvm_rammer.compile(program, shapes={"input": (5, 4)})
-    np.testing.assert_allclose(module(x).numpy(), model(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+    for module in (tvm_rammer.compile(program), tvm_rammer.compile(program, shapes={"input": (5, 4)})):
+        np.testing.assert_allclose(module(x).numpy(), model(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_an_operator_that_is_lacking_is_named():

@@ -14,6 +14,7 @@ from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels
 from ..compilation.target import tvm_target
 from ..errors import ModelError
+from ..open_shapes.module import as_static
 from ..persistent_codegen import num_workers
 from ..relay_passes.aten.read import is_program_file
 from ..runtime.module import RammerModule
@@ -67,7 +68,8 @@ def bench(
     Raises
     ------
     ModelError
-        An unknown contender, or results that differ by more than 1e-3 of the largest magnitude.
+        An unknown contender, a dimension without a size, or results that differ by more than 1e-3 of the largest
+        magnitude.
     """
     unknown = [name for name in against if name not in CONTENDERS]
     if unknown:
@@ -75,7 +77,7 @@ def bench(
     if repeat < 1:
         raise ModelError(f"repeat is {repeat}; give 1 or more")
     progress("compiling with Rammer")
-    module = driver.compile(
+    compiled = driver.compile(
         model,
         target=target,
         shapes=shapes,
@@ -85,6 +87,7 @@ def bench(
         threads=threads,
         cache=False,
     )
+    module = as_static(compiled)
     inputs = random_inputs(module.inputs, seed)
     runners: dict[str, Runner] = {"rammer": tvm_runner(module.executable, module.runtime_device())}
     missing = {}

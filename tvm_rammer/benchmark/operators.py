@@ -157,4 +157,22 @@ OPERATORS = {
     "tanh": Operator("Tanh", ((1, 256, 28, 28),)),
     "sigmoid": Operator("Sigmoid", ((1, 4096),)),
     "hard swish": Operator("HardSwish", ((1, 96, 56, 56),)),
+    "conv 3x3, run-time weights": Operator("Conv", ((1, 32, 28, 28), (32, 32, 3, 3)), (), {"pads": [1] * 4}),
+    "transposed conv 4x4/2, groups 4": Operator(
+        "ConvTranspose", ((1, 64, 14, 14),), ((64, 8, 4, 4), (32,)), {"pads": [1] * 4, "strides": [2, 2], "group": 4}
+    ),
+    "1x1 groups 8, 3x3 pixels": _conv(256, 3, 256, 1, groups=8),
+    "conv 3x3 51 channels": _conv(51, 28, 51, 3),
+    "conv 3d 3x3x3": Operator("Conv", ((1, 16, 8, 28, 28),), ((32, 16, 3, 3, 3), (32,)), {"pads": [1] * 6}),
+    "max pool 3d": Operator(
+        "MaxPool", ((1, 32, 8, 28, 28),), (), {"kernel_shape": [2, 2, 2], "strides": [2, 2, 2]}
+    ),
+    "average pool 3d": Operator(
+        "AveragePool", ((1, 32, 8, 28, 28),), (), {"kernel_shape": [3, 3, 3], "pads": [1] * 6, "count_include_pad": 1}
+    ),
+    "group norm": Operator("InstanceNormalization", ((1, 8, 4 * 56 * 56),), ((8,), (8,))),
+    "sum of all": Operator("ReduceSum", ((1, 512 * 1024),), (), {"keepdims": 0}),
+    "mean of few rows": Operator("ReduceMean", ((2, 300_000),), (), {"axes": [1], "keepdims": 0}),
+    "transpose of a matrix": Operator("Transpose", ((1024, 768),), (), {"perm": [1, 0]}),
+    "transpose to channels first": Operator("Transpose", ((1, 28, 28, 64),), (), {"perm": [0, 3, 1, 2]}),
 }  # fmt: skip

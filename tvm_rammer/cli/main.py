@@ -16,10 +16,10 @@ from .. import debug
 from ..errors import RammerError, first_line
 from ..files import check_writable
 from ..version import VERSION
-from . import bench, cache, compile, explain, fix, profile, report, run, tune
+from . import bench, cache, compile, device, explain, fix, profile, report, run, tune, warm
 from .options import end_progress, tell
 
-COMMANDS = (compile, run, explain, report, bench, profile, fix, tune, cache)
+COMMANDS = (compile, run, explain, report, bench, profile, fix, tune, warm, cache, device)
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""

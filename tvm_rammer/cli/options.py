@@ -120,16 +120,18 @@ def compiled(arguments: argparse.Namespace) -> Any:
     Raises
     ------
     RammerError
-        It is a saved one, and options say how to compile it; or it cannot be compiled or loaded.
+        It is a saved one, and options say how to compile it; it leaves dimensions open; or it cannot be compiled or
+        loaded.
     """
     if is_saved_model(arguments.model):
         return saved(arguments)
     from ..driver import compile
+    from ..open_shapes.module import as_static
 
     progress(f"compiling {arguments.model} for {arguments.target}")
     module = compile(model_of(arguments.model), cache=not arguments.no_cache, **compile_arguments(arguments))
     end_progress()
-    return module
+    return as_static(module)
 
 
 def saved(arguments: argparse.Namespace) -> Any:

@@ -4,6 +4,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import RammerError
@@ -63,6 +64,7 @@ def _module(arguments: argparse.Namespace, given: Mapping[str, Any]) -> tuple[An
     from ..compilation.request import Request
     from ..compilation.target import resolve_device, with_threads
     from ..driver import compile_request
+    from ..open_shapes.specialise import open_request
 
     how = compile_arguments(arguments)
     device = with_threads(resolve_device(how["target"]), how["threads"])
@@ -70,6 +72,9 @@ def _module(arguments: argparse.Namespace, given: Mapping[str, Any]) -> tuple[An
         (model_of(arguments.model),), (how["shapes"],), device, policy=how["policy"], sync=how["sync"],
         tuning_logs=how["tuning_logs"],
     )  # fmt: skip
+    if given and (opened := open_request(request)) and opened.shapes.is_open:
+        shapes = opened.shapes.bind({name: array.shape for name, array in given.items()})
+        request = replace(request, shapes=(shapes,))
     values: dict[str, Any] = {}
 
     def loaded(inputs: Sequence[Any]) -> None:

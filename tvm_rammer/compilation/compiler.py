@@ -44,8 +44,13 @@ def load_request(request: Request) -> Loaded:
     ------
     ModelError
         One of them cannot be read or imported.
+    LoopError
+        It has a loop that cannot stay one.
     """
-    mods = [relay_passes.load_model(m, s) for m, s in zip(request.models, request.shapes, strict=True)]
+    mods = [
+        relay_passes.load_model(model, shapes, symbolic=request.symbolic, loops=request.keeps_loops)
+        for model, shapes in zip(request.models, request.shapes, strict=True)
+    ]
     if not request.joined:
         return Loaded(mods[0], tensor_specs(mods[0]), output_specs(mods[0]))
     inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
@@ -61,6 +66,8 @@ def compile_loaded(request: Request, loaded: Loaded) -> Exploration:
     ------
     ModelError, TargetError, ScheduleError, CodegenError, ToolError
         See `tvm_rammer.errors`.
+    LoopError
+        It has a loop that cannot stay one.
     """
     record = Compilation(request.device, request.policy, request.sync, request.options)
     record.num_params, record.shares = loaded.num_params, request.shares

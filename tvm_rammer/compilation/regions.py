@@ -14,7 +14,7 @@ from tvm import tirx
 from .. import debug, relay_passes, rkernel_gen, wavefront
 from .. import persistent_codegen as codegen
 from ..device import DeviceSpec
-from ..errors import CodegenError, MissingToolError, last_line
+from ..errors import CodegenError, LoopError, MissingToolError, ScheduleError, last_line
 from ..ir import RProgram
 from ..kernel import ScheduledKernel
 from ..tuning.log.reader import TuningLog
@@ -127,16 +127,26 @@ def plan_regions(module: KernelizedModule, record: Compilation) -> KernelizedMod
 
 
 def _plan(region: relay_passes.Region, module: KernelizedModule, record: Compilation) -> tuple[RProgram, ...]:
-    """Plan a region, and plan again without a kernel that the code generator refuses."""
+    """Plan a region, and plan again without a kernel that the code generator refuses.
+
+    Raises
+    ------
+    LoopError
+        It is a loop that cannot be planned.
+    """
     graphs = [region.graph]
     if record.shares:
         owned = relay_passes.models_of(module.mod, region, record.num_params)
         graphs = [region.graph.subgraph(operators, region.graph.name) for operators in owned]
     while True:
-        programs = wavefront.schedule_together(
-            graphs, record.kernels, record.device, name=region.graph.name, veus=record.device.units,
-            shares=record.shares, policy=record.policy, sync=record.sync, options=record.options, copies=record.copies,
-        )  # fmt: skip
+        if region.body:
+            programs = _plan_loop(region, record)
+        else:
+            programs = wavefront.schedule_together(
+                graphs, record.kernels, record.device, name=region.graph.name, veus=record.device.units,
+                shares=record.shares, policy=record.policy, sync=record.sync, options=record.options,
+                copies=record.copies,
+            )  # fmt: skip
         by_name = {k.spec.name: k for name in record.kernels for k in module.kernels[name]}
         for spec in dict.fromkeys(k for program in programs for k in program.kernels):
             try:
@@ -151,6 +161,16 @@ def _plan(region: relay_passes.Region, module: KernelizedModule, record: Compila
                 break
         else:
             return programs
+
+
+def _plan_loop(region: relay_passes.Region, record: Compilation) -> tuple[RProgram, ...]:
+    try:
+        return wavefront.schedule_loop(
+            region.graph, record.kernels, record.device, veus=record.device.units, options=record.options,
+            copies=record.copies,
+        )  # fmt: skip
+    except ScheduleError as error:
+        raise LoopError(f"{region.body} cannot be planned: {error}") from error
 
 
 def launch_regions(
@@ -178,7 +198,7 @@ def launch_regions(
             launches = [_launch(program, region, by_name, record, module.library, stamped) for program in planned]
             launches = _with_absent(launches, region)
         mod = relay_passes.replace_region(mod, region, launches)
-    return mod
+    return codegen.with_imports(mod, record.device) if record.programs else mod
 
 
 def _with_absent(launches: Sequence[relay_passes.Launch], region: relay_passes.Region) -> list[relay_passes.Launch]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..device import DeviceSpec
-from ..errors import ModelError
+from ..errors import ModelError, ScheduleError
 
 if TYPE_CHECKING:
     from ..wavefront.options import PolicyOptions
 
 Shapes = Mapping[str, Any] | None
-"""By the name of an input its static shape, or by the name of a symbolic dimension its size."""
+"""By the name of an input its shape, or by the name of a symbolic dimension its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,12 @@ class Request:
     options : PolicyOptions or None
     tuning_logs : path or None
     explore : int
+    loops : bool
+        Whether recurrent layers and loops stay loops where they can; otherwise all are unrolled.
+    symbolic : bool
+        Whether dimensions that `shapes` leaves open stay symbolic: stock TVM then compiles what depends on them.
+    digests : tuple of bytes or None
+        What names each model in the cache, where somebody has found it out already.
 
     Raises
     ------
@@ -50,6 +56,15 @@ class Request:
     options: "PolicyOptions | None" = None
     tuning_logs: str | os.PathLike[str] | None = None
     explore: int = 0
+    loops: bool = True
+    symbolic: bool = False
+    digests: tuple[bytes, ...] | None = None
+
+    @property
+    def keeps_loops(self) -> bool:
+        """Whether loops stay loops: of a single model, on a CPU, with waits that the scheduler chooses."""
+        possible = not (self.joined or self.symbolic) and self.device.kind == "cpu" and self.sync == "auto"
+        return self.loops and possible
 
     def __post_init__(self) -> None:
         if not isinstance(self.explore, int) or self.explore < 0:
@@ -59,3 +74,18 @@ class Request:
 
             if not isinstance(self.options, PolicyOptions):
                 raise ModelError(f"options is {self.options!r}; give a tvm_rammer.PolicyOptions")
+
+    def check_policy(self) -> None:
+        """Find out now what planning would find: whether there is such a policy.
+
+        Raises
+        ------
+        ScheduleError
+            There is none of this name, or no such way to synchronise.
+        """
+        from ..wavefront.policies import POLICIES
+
+        if self.policy not in POLICIES:
+            raise ScheduleError(f"unknown policy {self.policy!r}; choose one of {', '.join(POLICIES)}")
+        if self.sync not in ("auto", "global"):
+            raise ScheduleError(f"unknown sync {self.sync!r}; give 'auto' or 'global'")

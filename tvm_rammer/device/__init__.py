@@ -2,6 +2,8 @@
 
     spec       DeviceSpec, the figures of a device
     host       host_cpu, this machine's processor
+    measured   what was measured of it, and is kept
+    measure    how that is measured
     cores      how many cores this process may use
     presets    GPUs by name; the device of a TVM target
     occupancy  how many blocks of a kernel one unit holds
@@ -9,8 +11,17 @@
 A name or a TVM target goes in, a DeviceSpec comes out.
 """
 
-from .host import host_cpu, why_not_here
+from .host import figures_file, host_cpu, measured_cpu, why_not_here
 from .presets import PRESETS, from_target_config, preset
 from .spec import DeviceSpec
 
-__all__ = ["PRESETS", "DeviceSpec", "from_target_config", "host_cpu", "preset", "why_not_here"]
+__all__ = [
+    "PRESETS",
+    "DeviceSpec",
+    "figures_file",
+    "from_target_config",
+    "host_cpu",
+    "measured_cpu",
+    "preset",
+    "why_not_here",
+]

@@ -1,11 +1,18 @@
 """The processor of this machine."""
 
+import contextlib
 import functools
 import pathlib
 import platform
+from dataclasses import replace
 
+from .. import debug
+from ..errors import first_line
 from .cores import chosen_workers, usable_cores
+from .measured import Measured, measured_path, read_measured, write_measured
 from .spec import DeviceSpec
+
+CACHES = pathlib.Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 def host_cpu() -> DeviceSpec:
@@ -16,8 +23,52 @@ def host_cpu() -> DeviceSpec:
     Returns
     -------
     DeviceSpec
-        Clock and bandwidths are typical figures, not measured.
+        Clock and bandwidths as they were measured (`measured_cpu`); typical figures where nothing was.
     """
+    typical = typical_cpu()
+    found = _MADE.get(_path(typical)) or read_measured(_path(typical)) if debug.measures() else None
+    return typical if found is None else _with(typical, found)
+
+
+def measured_cpu() -> DeviceSpec:
+    """The same, and measure it where that was not done before; `RAMMER_MEASURE=0` forbids it."""
+    typical = typical_cpu()
+    path = _path(typical)
+    if debug.measures() and path not in _MADE and read_measured(path) is None:
+        _MADE[path] = None
+        try:
+            from .measure import measure_cpu
+
+            _MADE[path] = found = measure_cpu(typical)
+        except Exception as error:  # whatever TVM does not like here: figures that are typical will do
+            debug.say(1, f"this processor cannot be measured: {first_line(error)}")
+        else:
+            write_measured(path, found)
+    return host_cpu()
+
+
+_MADE: dict[pathlib.Path, Measured | None] = {}
+"""What this process measured itself, by the file to keep it in: it does so once, even if that cannot be written."""
+
+
+def figures_file() -> pathlib.Path:
+    """Where the figures of this machine's processor are kept, once they were measured."""
+    return _path(typical_cpu())
+
+
+def _path(typical: DeviceSpec) -> pathlib.Path:
+    return measured_path(typical.processor, typical.arch)
+
+
+def _with(typical: DeviceSpec, found: Measured) -> DeviceSpec:
+    return replace(
+        typical, clock_ghz=found.clock_ghz, flops_per_cycle=found.flops_per_cycle, unit_gbps=found.unit_gbps,
+        cache_gbps=found.core_cache_gbps * typical.units, memory_gbps=found.memory_gbps,
+    )  # fmt: skip
+
+
+def typical_cpu() -> DeviceSpec:
+    """This machine's processor as Linux describes it, with a typical clock, operations a cycle and bandwidths."""
     flags = cpu_flags()
     if platform.machine() not in ("x86_64", "AMD64"):
         arch, vector, flops = "generic", 16, 16
@@ -28,11 +79,24 @@ def host_cpu() -> DeviceSpec:
     else:
         arch, vector, flops = "x86-64", 16, 8
     units = chosen_workers() or usable_cores()
+    private, shared = cache_sizes()
     return DeviceSpec(
         name="cpu", kind="cpu", arch=arch, units=units, clock_ghz=4.0, flops_per_cycle=flops,
-        vector_bytes=vector, memory_gbps=40, cache_gbps=100 * units, cache_bytes=32 << 20, unit_bytes=1 << 20,
+        vector_bytes=vector, memory_gbps=40, cache_gbps=100 * units, cache_bytes=shared, unit_bytes=private,
         launch_us=2.0, signal_us=0.1, barrier_us=0.1, unit_gbps=200, processor=_processor(),
     )  # fmt: skip
+
+
+def cache_sizes(folder: pathlib.Path = CACHES) -> tuple[int, int]:
+    """Bytes of a core's own second-level cache, and of the last-level cache; typical ones where Linux does not say."""
+    found = {}
+    for index in folder.glob("index*"):
+        with contextlib.suppress(OSError, ValueError):
+            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+            if kind != "Instruction" and size.endswith("K"):
+                found[int(level)] = int(size.removesuffix("K")) << 10
+    private = found.get(2, 1 << 20)
+    return private, max(found.get(3, 32 << 20), private)
 
 
 def cpu_flags() -> set[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import TargetError
-from .host import host_cpu
+from .host import measured_cpu
 from .spec import DeviceSpec
 
 
@@ -44,7 +44,7 @@ def preset(name: str) -> DeviceSpec:
         The name is not known.
     """
     if name == "cpu":
-        return host_cpu()
+        return measured_cpu()
     if name in PRESETS:
         return PRESETS[name]
     raise TargetError(f"unknown target {name!r}; give one of cpu, {', '.join(PRESETS)}, a tvm Target or a DeviceSpec")
@@ -71,13 +71,13 @@ def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
     """
     kind = config.get("kind")
     if kind == "llvm":
-        host, plain = host_cpu(), _plain(config)
+        host, plain = measured_cpu(), _plain(config)
         cores, vector = int(plain.get("num-cores") or host.units), _vector_bytes(plain)
         return replace(
             host,
             arch=str(plain.get("mcpu") or "generic"),
             vector_bytes=vector,
-            flops_per_cycle=vector if vector > 16 else 8,
+            flops_per_cycle=min(vector if vector > 16 else 8, host.flops_per_cycle),
             units=max(1, cores),
             target=json.dumps(plain, sort_keys=True),
         )

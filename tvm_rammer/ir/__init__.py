@@ -3,6 +3,7 @@
     graph      RGraph   = Buffers + ROperators in topological order      (relay_passes makes it)
     kernel     RKernel  = one way to run an operator's function          (rkernel_gen makes it)
     program    RProgram = RGraph + one RKernel an operator + lanes       (wavefront makes it)
+    unroll     a program of several steps as one of a single step
 
 An rProgram is a list of instructions for each vEU. There are three: `Run`, `Signal` and `Wait`.
 The terms are those of Rammer (OSDI 2020), sections 3.1 to 3.4.
@@ -25,6 +26,7 @@ from .graph import (
 )
 from .kernel import Footprint, RKernel
 from .program import Instruction, Lane, RProgram, Run, Signal, Wait
+from .unroll import unroll, unrolled_positions
 
 __all__ = [
     "ALIGNMENT",
@@ -48,4 +50,6 @@ __all__ = [
     "Signal",
     "Wait",
     "align",
+    "unroll",
+    "unrolled_positions",
 ]

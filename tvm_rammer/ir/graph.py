@@ -31,15 +31,32 @@ def align(nbytes: int, to: int = ALIGNMENT) -> int:
 class Place:
     """Where a view lies: so many bytes into another buffer, which is no view.
 
+    In a graph of several steps a view may move: the buffer is then made of slots, and each step has the next one.
+
     Parameters
     ----------
     base : int
         Position in `RGraph.buffers`.
     offset : int
+        Of slot 0.
+    stride : int
+        Bytes from a slot to the next one; 0 for a view that stays where it is.
+    ahead : int
+        The slot of step 0. Step k has slot k + ahead.
+    phases : int
+        So many slots are used in turn; 0 where each step has its own.
     """
 
     base: int
     offset: int
+    stride: int = 0
+    ahead: int = 0
+    phases: int = 0
+
+    def at(self, step: int) -> int:
+        """The first byte in a step."""
+        slot = step + self.ahead
+        return self.offset + (slot % self.phases if self.phases else slot) * self.stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +115,19 @@ class ROperator:
         The function it calls. Operators that compute the same thing share one.
     inputs, outputs : tuple of int
         Positions in `RGraph.buffers`, in the order of the function's parameters.
+    first : tuple of int
+        What it reads in step 0 in the place of `inputs`; empty where it reads the same in all steps.
     """
 
     name: str
     function: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    first: tuple[int, ...] = ()
+
+    def touched(self) -> frozenset[int]:
+        """All buffers that it reads or writes in some step."""
+        return frozenset((*self.inputs, *self.outputs, *self.first))
 
     def renumbered(self, position: Mapping[int, int] | Sequence[int]) -> "ROperator":
         """The same call in a graph whose buffers have other positions."""
@@ -111,6 +135,7 @@ class ROperator:
             self,
             inputs=tuple(position[b] for b in self.inputs),
             outputs=tuple(position[b] for b in self.outputs),
+            first=tuple(position[b] for b in self.first),
         )
 
 
@@ -142,25 +167,34 @@ Copies = Mapping[str, tuple[Move, ...]]
 class RGraph:
     """A data-flow graph of rOperators, in topological order.
 
+    It means what it does when all its operators are called one after another, and that as often as it has steps. So
+    what an operator reads was written in the same step by one before it, or by any in a step before.
+
     Parameters
     ----------
     name : str
         Names the region of the model, and the rPrograms made from it.
     buffers : tuple of Buffer
     operators : tuple of ROperator
+    steps : int
+        How often; more than once for the body of a loop.
     """
 
     name: str
     buffers: tuple[Buffer, ...]
     operators: tuple[ROperator, ...]
+    steps: int = 1
 
-    def extent(self, buffer: int) -> Extent:
-        """The bytes of a buffer, in the buffer that owns them."""
+    def extent(self, buffer: int, step: int = 0) -> Extent:
+        """The bytes of a buffer in a step, in the buffer that owns them; before its beginning where it has none yet."""
         place, nbytes = self.buffers[buffer].place, self.buffers[buffer].nbytes
-        return Extent(buffer, 0, nbytes) if place is None else Extent(place.base, place.offset, place.offset + nbytes)
+        if place is None:
+            return Extent(buffer, 0, nbytes)
+        start = place.at(step)
+        return Extent(place.base, start, start + nbytes)
 
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operator, the operators that write a byte of what it reads: sorted, without repeats."""
+        """For each operator, those that write a byte of what it reads in the same step: sorted, without repeats."""
         writers: dict[int, list[tuple[int, int, int]]] = {}
         for o, op in enumerate(self.operators):
             for e in map(self.extent, op.outputs):
@@ -198,8 +232,8 @@ class RGraph:
         inside = [self.operators[o] for o in sorted(chosen)]
         made = {self.extent(b).base for op in inside for b in op.outputs}
         outside = (op for o, op in enumerate(self.operators) if o not in chosen)
-        read_outside = {self.extent(b).base for op in outside for b in op.inputs}
-        touched = {b for op in inside for b in (*op.inputs, *op.outputs)}
+        read_outside = {self.extent(b).base for op in outside for b in (*op.inputs, *op.first)}
+        touched = {b for op in inside for b in op.touched()}
         used = sorted(touched | {self.extent(b).base for b in touched})
         position = {b: i for i, b in enumerate(used)}
 
@@ -211,4 +245,4 @@ class RGraph:
                 return replace(old, kind="output" if b in read_outside or old.kind == "output" else "intermediate")
             return replace(old, kind="constant" if old.kind == "constant" else "input")
 
-        return RGraph(name, tuple(map(cut, used)), tuple(op.renumbered(position) for op in inside))
+        return RGraph(name, tuple(map(cut, used)), tuple(op.renumbered(position) for op in inside), self.steps)

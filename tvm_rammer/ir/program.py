@@ -33,10 +33,15 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Wait until the counter of `event` has reached `arrivals` in this run, and acquire."""
+    """Wait until the counter of `event` has reached `arrivals` in this run, and acquire.
+
+    In a program of several steps an event is signalled in each of them: the wait is for the signals of its own step, or
+    of the one so many steps `back`; before there is such a step it is over at once.
+    """
 
     event: int
     arrivals: int
+    back: int = 0
 
 
 Instruction = Run | Signal | Wait
@@ -55,7 +60,7 @@ class RProgram:
     kernels : tuple of RKernel
         The kernel chosen for each operator of the graph.
     lanes : tuple of tuple of Instruction
-        One a vEU.
+        One a vEU; each is executed as often as the graph has steps.
     num_events : int
         Events are numbered from 0; each has a counter that starts at 0 in every run.
     offsets : dict of int to int
@@ -79,6 +84,11 @@ class RProgram:
     workspace_bytes: int
     makespan_us: float = 0.0
     barriers: int = 0
+
+    @property
+    def steps(self) -> int:
+        """How often each lane is executed."""
+        return self.graph.steps
 
     def instructions(self) -> Iterator[tuple[int, int, Instruction]]:
         """Yield each instruction as (lane, position in it, instruction), lane after lane."""

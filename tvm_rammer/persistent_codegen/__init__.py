@@ -3,7 +3,7 @@
 In go a verified rProgram, the scheduled kernel of each operator and the values of the constants. Out comes an
 `AssembledProgram`: TIR functions, and the constants that they are called with. Read in this order:
 
-    assemble   chooses the backend; an empty library of rTask functions
+    assemble   chooses the backend; an empty library of rTask functions; what an executable imports
     assembled  what comes out
     layout     where each buffer lies: segments and byte offsets
     tables     the plan as int32 tables, which an interpreter in the generated code walks through
@@ -14,7 +14,7 @@ In go a verified rProgram, the scheduled kernel of each operator and the values 
 """
 
 from ..nvcc import Resources
-from .assemble import assemble, rtask_library
+from .assemble import assemble, rtask_library, with_imports
 from .assembled import AssembledProgram
 from .cpu.stamps import Stamps, collect_stamps, read_stamps
 from .cpu.workers import num_workers
@@ -37,4 +37,5 @@ __all__ = [
     "num_workers",
     "read_stamps",
     "rtask_library",
+    "with_imports",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import tvm
 
 from ..device import DeviceSpec
 from ..ir import RProgram
@@ -10,9 +11,13 @@ from ..kernel import ScheduledKernel
 from .assembled import AssembledProgram
 from .cpu.program import assemble_cpu
 from .cpu.rtask import extract_cpu
+from .cpu.workers import workers_module
 from .cuda.program import assemble_cuda
 from .cuda.rtask import extract_cuda
 from .library import RTaskLibrary
+
+_IMPORTS = "external_mods"
+"""The attribute of a module with what its executable imports, in memory and as a library; `relax.build` reads it."""
 
 
 def assemble(
@@ -58,3 +63,12 @@ def assemble(
 def rtask_library(device: DeviceSpec) -> RTaskLibrary:
     """Make an empty library of rTask functions for a device."""
     return RTaskLibrary(extract_cpu if device.kind == "cpu" else lambda kernel: extract_cuda(kernel, device))
+
+
+def with_imports(mod: tvm.IRModule, device: DeviceSpec) -> tvm.IRModule:
+    """Let the executable of a module import what the code of its programs needs: on a CPU the workers."""
+    if device.kind != "cpu":
+        return mod
+    workers = workers_module(str(device.target_config().get("mtriple", "")), device.machine)
+    imported = list((mod.get_attr(_IMPORTS) if mod.attrs else None) or [])
+    return mod if workers in imported else mod.with_attr(_IMPORTS, [*imported, workers])

@@ -19,10 +19,13 @@ CONSTANTS, WORKSPACE, FIRST_EXTERNAL = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a buffer starts: a segment, and a byte offset in it."""
+    """Where a buffer starts: a segment, and a byte offset in it; for one that moves in slot 0 (`ir.Place`)."""
 
     segment: int
     offset: int
+    stride: int = 0
+    ahead: int = 0
+    phases: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Layout:
         Byte offset in the workspace of the first vEU's scratch arena, and the size of one arena.
     workspace_bytes : int
         Size of the workspace, arenas included.
+    first : tuple of tuple of Address
+        As `addresses`, in step 0 of a program of several steps; empty for others.
     """
 
     addresses: tuple[tuple[Address, ...], ...]
@@ -50,6 +55,7 @@ class Layout:
     arena_offset: int
     arena_bytes: int
     workspace_bytes: int
+    first: tuple[tuple[Address, ...], ...] = ()
 
 
 def lay_out(
@@ -88,7 +94,7 @@ def lay_out(
         nonlocal end
         if (place := graph.buffers[buffer].place) is not None:
             base = address(place.base, None)
-            return Address(base.segment, base.offset + place.offset)
+            return Address(base.segment, base.offset + place.offset, place.stride, place.ahead, place.phases)
         if buffer in segment:
             return Address(segment[buffer], 0)
         if buffer in program.offsets:
@@ -101,11 +107,16 @@ def lay_out(
             end += align(data.size)
         return packed_at[buffer, pack]
 
-    addresses = tuple(
-        tuple(address(b, packs[o].get(i)) for i, b in enumerate((*op.inputs, *op.outputs)))
-        for o, op in enumerate(graph.operators)
-    )
+    def addresses_in(first: bool) -> tuple[tuple[Address, ...], ...]:
+        return tuple(
+            tuple(
+                address(b, packs[o].get(i)) for i, b in enumerate((*((first and op.first) or op.inputs), *op.outputs))
+            )
+            for o, op in enumerate(graph.operators)
+        )
+
+    addresses, in_step_0 = addresses_in(first=False), addresses_in(first=True) if program.steps > 1 else ()
     constants = np.concatenate(packed) if packed else np.zeros(ALIGNMENT, np.uint8)
     arena_offset, arena_bytes = align(program.workspace_bytes), align(arena_bytes)
     workspace_bytes = max(ALIGNMENT, arena_offset + arenas * arena_bytes)
-    return Layout(addresses, constants, inputs, outputs, arena_offset, arena_bytes, workspace_bytes)
+    return Layout(addresses, constants, inputs, outputs, arena_offset, arena_bytes, workspace_bytes, in_step_0)

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from ..errors import VerificationError
-from ..ir import ALIGNMENT, Buffer, RProgram, Run, Signal, Wait
+from ..ir import ALIGNMENT, Buffer, RProgram, Run, Signal, Wait, unroll
 from ..kernel import Pack
 
 RTaskCall = Callable[..., None]
@@ -39,9 +39,9 @@ def interpret(
     Parameters
     ----------
     program : RProgram
-        Need not be verified.
+        Need not be verified. One of several steps runs unrolled.
     rtasks : sequence of callable
-        For each operator. What an rTask writes must depend on nothing but its inputs.
+        For each operator of a step. What an rTask writes must depend on nothing but its inputs.
     values : mapping of str to numpy.ndarray
         Each input and constant of the graph, by name.
     packs : sequence of mapping, optional
@@ -59,15 +59,16 @@ def interpret(
     VerificationError
         A deadlock.
     """
+    program = unroll(program)
     buffers = _allocate(program, values)
     arguments = []
     for o, op in enumerate(program.graph.operators):
         given = [buffers[b] for b in (*op.inputs, *op.outputs)]
-        for i, pack in (packs[o] if packs else {}).items():
+        for i, pack in (packs[o % len(packs)] if packs else {}).items():
             given[i] = _aligned(pack.apply(given[i]))
         arguments.append(given)
     for operator, index in _Walk(program, np.random.default_rng(seed)).steps():
-        rtasks[operator](*arguments[operator], index)
+        rtasks[operator % len(rtasks)](*arguments[operator], index)
     return {b.name: array for b, array in zip(program.graph.buffers, buffers, strict=True) if b.kind == "output"}
 
 

@@ -9,6 +9,14 @@ each *call signature* (an rTask function, and the kinds of segments that its poi
     arguments[operator]           for each of its buffers: in constants or workspace the offset, in elements; for an
                                   input or output of the program the segment; then, if any operator reads or writes
                                   views of those, the offsets in these segments
+
+A program of several steps has a little more:
+
+    code[row]                     (WAIT, event, arrivals, back); word FIRST is what word 0 is in step 0, and word
+                                  FIRST + 1 of a RUN the row of `arguments` in step 0
+    arguments[row]                then for each buffer its stride, in elements; then how many slots it is ahead; then
+                                  the bits of the number of a slot that count
+    arguments[operators + o]      operator o in step 0
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +38,11 @@ ROW = 8
 COUNTER_WORDS = 32
 """int32 words between the counters of two events, at most."""
 
+FIRST = 5
+"""The word of a row that takes the place of word 0 in step 0."""
+
 _INT32 = 2**31
+_EVERY_BIT = _INT32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +58,25 @@ class CallSignature:
     offsets : tuple of (int or None)
         For each of its pointers to inputs and outputs, which word of the arguments is the offset in the segment; None
         where it is always 0.
+    strides : tuple of (int or None)
+        For each of its pointers, which word of the arguments is the stride of a buffer that moves from step to step.
     """
 
     function: RTaskFunction
     segments: tuple[tuple[int, ...], ...]
     offsets: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The plan as data (see the module)."""
+    """The plan as data (see the module); `width` is the number of buffers of an operator, at most."""
 
     begin: np.ndarray
     code: np.ndarray
     arguments: np.ndarray
     signatures: tuple[CallSignature, ...]
+    width: int
 
 
 def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFunction]) -> Tables:
@@ -84,39 +100,92 @@ def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFun
     """
     lanes: Sequence[Sequence[Instruction]] = program.lanes
     _check_indices(program, layout, functions, sum(map(len, lanes)))
-    number: dict[tuple[str, tuple[int, ...]], int] = {}
-    found: list[tuple[RTaskFunction, list[set[int]]]] = []
-    signature_of: list[int] = []
-    width = max((len(addresses) for addresses in layout.addresses), default=1)
-    shifted = any(map(_is_shifted, (a for addresses in layout.addresses for a in addresses)))
-    arguments = np.zeros((len(layout.addresses), 2 * width if shifted else width), np.int32)
-    moved: set[tuple[int, int]] = set()
-    for o, (addresses, function) in enumerate(zip(layout.addresses, functions, strict=True)):
-        key = (function.name, tuple(min(a.segment, FIRST_EXTERNAL) for a in addresses))
-        if key not in number:
-            number[key] = len(found)
-            found.append((function, [set() for _ in addresses]))
-        signature_of.append(number[key])
-        for i, (address, dtype) in enumerate(zip(addresses, function.dtypes, strict=True)):
-            found[number[key]][1][i].add(address.segment)
-            external, offset = address.segment >= FIRST_EXTERNAL, address.offset // ITEM_BYTES[dtype]
-            arguments[o, i] = address.segment if external else offset
-            if _is_shifted(address):
-                arguments[o, width + i] = offset
-                moved.add((number[key], i))
-
-    rows = [_row(i, signature_of) for lane in lanes for i in lane]
+    records = _Records(layout, functions)
+    rows = [_row(i, records.signature_of) for lane in lanes for i in lane]
+    if program.steps > 1:
+        for row, instruction in zip(rows, (i for lane in lanes for i in lane), strict=True):
+            _add_first(row, instruction, records.signature_of, len(functions))
     begin = np.cumsum([0, *(len(lane) for lane in lanes)]).astype(np.int32)
     code = np.array(rows or [[0] * ROW], np.int32).reshape(-1, ROW)
-    signatures = tuple(
-        CallSignature(
-            function,
-            tuple(tuple(sorted(possible)) for possible in segments),
-            tuple(width + i if (n, i) in moved else None for i in range(len(segments))),
+    return Tables(begin, code, records.arguments, records.signatures(), records.width)
+
+
+class _Records:
+    """The table `arguments`, a row for each operator, and the signatures of these rows.
+
+    Attributes
+    ----------
+    arguments : numpy.ndarray
+    signature_of : list of int
+        For each row.
+    width : int
+        The number of buffers of an operator, at most.
+    """
+
+    def __init__(self, layout: Layout, functions: Sequence[RTaskFunction]) -> None:
+        every = (*layout.addresses, *layout.first)
+        self.width = max((len(addresses) for addresses in layout.addresses), default=1)
+        shifted = any(map(_is_shifted, (a for addresses in every for a in addresses)))
+        # Word 0 of what follows: the offsets, if there are any; the strides, if there are steps.
+        self._offsets = self.width
+        self._strides = (2 if shifted else 1) * self.width
+        words = self._strides + (3 * self.width if layout.first else 0)
+        self.arguments = np.zeros((len(every), words), np.int32)
+        self.signature_of: list[int] = []
+        self._number: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._found: list[tuple[RTaskFunction, list[set[int]]]] = []
+        self._shifted: set[tuple[int, int]] = set()
+        self._moving: set[tuple[int, int]] = set()
+        again = len(every) // max(1, len(functions))
+        for row, (addresses, function) in enumerate(zip(every, [*functions] * again, strict=True)):
+            self._add(row, addresses, function)
+
+    def _add(self, row: int, addresses: Sequence[Address], function: RTaskFunction) -> None:
+        key = (function.name, tuple(min(a.segment, FIRST_EXTERNAL) for a in addresses))
+        if key not in self._number:
+            self._number[key] = len(self._found)
+            self._found.append((function, [set() for _ in addresses]))
+        number = self._number[key]
+        self.signature_of.append(number)
+        for i, (address, dtype) in enumerate(zip(addresses, function.dtypes, strict=True)):
+            self._found[number][1][i].add(address.segment)
+            external, offset = address.segment >= FIRST_EXTERNAL, address.offset // ITEM_BYTES[dtype]
+            self.arguments[row, i] = address.segment if external else offset
+            if _is_shifted(address):
+                self.arguments[row, self._offsets + i] = offset
+                self._shifted.add((number, i))
+            if address.stride:
+                move = (address.stride // ITEM_BYTES[dtype], address.ahead, _slot_bits(address.phases))
+                self.arguments[row, self._strides + i :: self.width][:3] = move
+                self._moving.add((number, i))
+
+    def signatures(self) -> tuple[CallSignature, ...]:
+        """What the interpreter has branches for."""
+        return tuple(
+            CallSignature(
+                function,
+                tuple(tuple(sorted(possible)) for possible in segments),
+                tuple(self._offsets + i if (n, i) in self._shifted else None for i in range(len(segments))),
+                tuple(self._strides + i if (n, i) in self._moving else None for i in range(len(segments))),
+            )
+            for n, (function, segments) in enumerate(self._found)
         )
-        for n, (function, segments) in enumerate(found)
-    )
-    return Tables(begin, code, arguments, signatures)
+
+
+def _slot_bits(phases: int) -> int:
+    """By which the number of a step becomes that of a slot."""
+    if phases & (phases - 1):
+        raise CodegenError(f"slots that are used in turn, {phases} of them; generated code needs a power of two")
+    return phases - 1 if phases else _EVERY_BIT
+
+
+def _add_first(row: list[int], instruction: Instruction, signature_of: Sequence[int], operators: int) -> None:
+    """Add to a row what it is in step 0."""
+    row[FIRST] = row[0]
+    if isinstance(instruction, Wait):
+        row[3] = instruction.back
+    elif isinstance(instruction, Run):
+        row[FIRST : FIRST + 2] = RUN + signature_of[operators + instruction.operator], operators + instruction.operator
 
 
 def _is_shifted(address: Address) -> bool:
@@ -129,7 +198,8 @@ def _check_indices(program: RProgram, layout: Layout, functions: Sequence[RTaskF
     width = max(map(len, layout.addresses), default=1)
     ends = [
         (f"{rows} instructions", rows * ROW),
-        (f"{len(layout.addresses)} operators of {width} arguments", len(layout.addresses) * width),
+        (f"{len(layout.addresses)} operators of {width} arguments", len(layout.addresses) * width * 10),
+        (f"{program.steps} steps of {rows} instructions", program.steps * rows),
         (f"{program.num_events} events", layout.workspace_bytes // 4 + (program.num_events + 3) * COUNTER_WORDS),
     ]
     for op, addresses, function in zip(program.graph.operators, layout.addresses, functions, strict=True):

@@ -12,7 +12,7 @@ TVM removed Relay in 0.20, so these passes work on Relax, and the folder keeps t
 """
 
 from .finish import finish
-from .load_model import load_model
+from .load_model import as_relax, load_model
 from .onnx.fix_inputs import fix_inputs
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
@@ -33,6 +33,7 @@ __all__ = [
     "Partition",
     "Region",
     "SimplifyOps",
+    "as_relax",
     "finish",
     "fix_inputs",
     "join_models",

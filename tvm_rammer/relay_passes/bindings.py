@@ -110,6 +110,33 @@ def rebuild(func: relax.Function, blocks: Sequence[tuple[bool, Sequence[relax.Bi
     return relax.Function(func.params, body, func.ret_ty, func.is_pure, func.attrs)
 
 
+def rename(
+    func: relax.Function,
+    blocks: Sequence[tuple[bool, Sequence[relax.Binding]]],
+    names: Mapping[relax.Expr, relax.Expr],
+) -> relax.Function:
+    """Make a function of blocks as `rebuild` does, in which Vars are others.
+
+    Parameters
+    ----------
+    func : relax.Function
+    blocks : sequence of (bool, sequence of relax.Binding)
+    names : mapping of relax.Var to relax.Var
+        The result of the function must be none of them.
+    """
+    made = []
+    for dataflow, bindings in blocks:
+        renamed: list[relax.Binding] = []
+        for binding in bindings:
+            var, value = names.get(binding.var, binding.var), substitute(binding.value, names)
+            if isinstance(binding, relax.MatchCast):
+                renamed.append(relax.MatchCast(var, value, binding.ty))
+            else:
+                renamed.append(relax.VarBinding(var, value))
+        made.append((dataflow, renamed))
+    return rebuild(func, made)
+
+
 def drop_unused(func: relax.Function) -> relax.Function:
     """Leave out bindings that nobody reads and that have no effects, in one walk from the end.
 

@@ -11,7 +11,9 @@ from .aten.read import is_program_file, read_program
 from .onnx.shapes import Shapes
 
 
-def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
+def load_model(
+    model: Any, shapes: Shapes | None = None, *, symbolic: bool = False, loops: bool = False
+) -> tvm.IRModule:
     """Load a model as a Relax module whose function "main" has static shapes and its weights as constants.
 
     Parameters
@@ -20,6 +22,12 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
         An .onnx file or one of torch.export.save, .pt2 (str or PathLike), or a model in memory, which is never changed.
     shapes : mapping of str to int or sequence of int, optional
         Static shapes of inputs by name, and sizes of symbolic dimensions by name.
+    symbolic : bool
+        Whether shapes stay open: `shapes` has for each input its sizes and names of dimensions. Of a Relax module
+        the symbolic dimensions stay as they are.
+    loops : bool
+        Whether recurrent layers and loops of an ONNX model stay loops (`regions.loops`). TVM cannot run such a module
+        before its regions are replaced.
 
     Returns
     -------
@@ -34,6 +42,8 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
         TVM's frontend lacks an operator.
     ModelError
         The model cannot be read or imported.
+    LoopError
+        A loop cannot stay one.
     MissingToolError
         It is a .pt2 file, and PyTorch is not installed.
     """
@@ -41,48 +51,55 @@ def load_model(model: Any, shapes: Shapes | None = None) -> tvm.IRModule:
         raise ModelError(
             f"shapes is {shapes!r}; give a mapping of names to sizes, as in {{'x': (1, 3, 224, 224)}} or {{'batch': 1}}"
         )
-    if isinstance(model, tvm.IRModule):
+    if (relax := as_relax(model)) is not None:
         from .static_relax import static_relax
 
-        return static_relax(model, shapes)
+        return relax.clone() if symbolic else static_relax(relax, shapes)
     kind = type(model)
-    if kind.__name__ == "ExportedProgram" and kind.__module__.partition(".")[0] == "torch":
-        from .static_relax import import_torch
-
-        return import_torch(model, shapes)
-    if is_program_file(model):
-        from .static_relax import import_torch
-
-        return import_torch(read_program(model), shapes)
     if isinstance(model, str | os.PathLike) or (
         kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx")
     ):
-        return _load_onnx(model, shapes)
+        return _load_onnx(model, shapes, symbolic, loops)
     raise ModelError(
         f"cannot load a model from {kind.__module__}.{kind.__qualname__}; give the path of an .onnx or .pt2 file, "
         f"an onnx.ModelProto, a Relax IRModule or a torch.export.ExportedProgram"
     )
 
 
-def _load_onnx(model: Any, shapes: Shapes | None) -> tvm.IRModule:
+def as_relax(model: Any) -> tvm.IRModule | None:
+    """A Relax module as it is, and a torch.export program or the file of one as a Relax module; None for others.
+
+    Raises
+    ------
+    UnsupportedOperatorError, ModelError
+        The program cannot be read or imported.
+    MissingToolError
+        It is a .pt2 file, and PyTorch is not installed.
+    """
+    if isinstance(model, tvm.IRModule):
+        return model
+    kind = type(model)
+    if is_program_file(model):
+        from .static_relax import import_torch
+
+        return import_torch(read_program(model))
+    if kind.__name__ == "ExportedProgram" and kind.__module__.partition(".")[0] == "torch":
+        from .static_relax import import_torch
+
+        return import_torch(model)
+    return None
+
+
+def _load_onnx(model: Any, shapes: Any, symbolic: bool, loops: bool) -> tvm.IRModule:
     from .onnx.convert_opset import convert_opset
-    from .onnx.fold import fold_onnx
-    from .onnx.importer import import_onnx
-    from .onnx.lower.functions import expand_functions
-    from .onnx.lower.loops import unroll_loops
-    from .onnx.lower.operators import lower_missing
-    from .onnx.lower.recurrent import unroll_recurrent
+    from .onnx.lower_model import lower_and_import
     from .onnx.read import read_onnx
-    from .onnx.shapes import fix_input_shapes
+    from .onnx.shapes import fix_input_shapes, name_input_shapes
 
     proto = read_onnx(model)
-    fix_input_shapes(proto, shapes)
+    (name_input_shapes if symbolic else fix_input_shapes)(proto, shapes)
     try:
-        proto = convert_opset(proto)
-        fold_onnx(proto)
-        while unroll_loops(proto) or unroll_recurrent(proto) or lower_missing(proto) or expand_functions(proto):
-            fold_onnx(proto)
-        return import_onnx(proto)
+        return lower_and_import(convert_opset(proto), loops=loops)
     except RammerError:
         raise
     except Exception as error:  # a model that says what onnx's checker should not have let pass

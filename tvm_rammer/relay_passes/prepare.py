@@ -4,6 +4,7 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import Call
+from tvm.tirx.buffer import BufferType
 
 from ..device import from_target_config
 from ..ir import ITEM_BYTES
@@ -102,7 +103,7 @@ def _pattern(func: tirx.PrimFunc) -> int | None:
     pattern = func.attrs.get("op_pattern")
     if pattern in (*_ELEMENTWISE, _INJECTIVE) and len(func.params) > MAX_FUSED_PIECES + 1:
         return _OPAQUE
-    buffers = [p for p in func.params if isinstance(p, tirx.Buffer)]
+    buffers = [p for p in func.params if isinstance(p.ty, BufferType)]  # a Var may be a symbolic size
     if any(str(extent.ty.dtype) != "int64" for buffer in buffers for extent in buffer.shape):
         return _OPAQUE
     return _INJECTIVE if pattern in _ELEMENTWISE and _has_condition(func) else None

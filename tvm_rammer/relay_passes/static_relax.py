@@ -48,15 +48,13 @@ def static_relax(mod: tvm.IRModule, shapes: Shapes | None = None) -> tvm.IRModul
     return mod
 
 
-def import_torch(program: Any, shapes: Shapes | None = None) -> tvm.IRModule:
-    """Import a torch.export program by TVM's frontend; its weights become constants.
+def import_torch(program: Any) -> tvm.IRModule:
+    """Import a torch.export program by TVM's frontend; its weights become constants, its open dimensions stay open.
 
     Raises
     ------
     UnsupportedOperatorError, ModelError
         The frontend lacks an operator, or fails.
-    ShapeError
-        As `static_relax`.
     """
     try:
         from .aten.importer import import_program
@@ -64,7 +62,7 @@ def import_torch(program: Any, shapes: Shapes | None = None) -> tvm.IRModule:
         raise ModelError(
             f"TVM's torch frontend cannot import the program: {first_line(error)}; pip install torch==2.13.0"
         ) from error
-    return static_relax(import_program(program), shapes)
+    return import_program(program)
 
 
 def _match(name: str, ty: tvm.ir.Type, sizes: tuple[int, ...], bound: dict[tirx.Var, int]) -> None:

@@ -5,9 +5,11 @@ import json
 import pathlib
 import string
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..compilation.record import Compilation
+from ..ir import unroll
 from ..runtime.report import report
 from ..wavefront import CostModel, simulate
 from .facts import MOST_KERNELS, MOST_STOCK_CALLS, contender_rows, header, kernel_rows, stock_rows, took_turns
@@ -76,6 +78,7 @@ def page_data(record: Compilation, *, profile: "Profile | None" = None, most_box
     most_boxes : int
         As in `lanes_of`.
     """
+    record = replace(record, programs=[unroll(program) for program in record.programs])
     cost = CostModel.of(record.device)
     planned = [simulate(program, cost) for program in record.programs]
     measured = None if profile is None else profile.timelines

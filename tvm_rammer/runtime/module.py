@@ -52,7 +52,7 @@ class RammerModule:
         outputs: Sequence[TensorSpec],
         concurrency: int = CONCURRENCY,
     ) -> None:
-        self.exploration = exploration
+        self._exploration = exploration
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         device = exploration.best.device
         self._on_cpu = on_cpu = device.kind == "cpu"
@@ -60,7 +60,12 @@ class RammerModule:
         self._contexts = ContextPool(self.inputs, concurrency if on_cpu else 1)
         self._foreign = why_not_here(device) if on_cpu else ""
         self._workers_told = not on_cpu or exploration.best.file is None
-        self._stageable = on_cpu and all(hasattr(np, s.dtype) for s in self.inputs)
+        self._stageable = on_cpu and all(hasattr(np, s.dtype) and -1 not in s.shape for s in self.inputs)
+
+    @property
+    def exploration(self) -> Exploration:
+        """The plans that it runs by."""
+        return self._exploration
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the model; any number of threads may call at the same time.

@@ -17,9 +17,19 @@ from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels
 from ..compilation.target import resolve_device, with_threads
+from ..compilation.unrolling import with_loops
+from ..device import DeviceSpec
 from ..errors import ModelError, TargetError, ToolError
-from ..ir import RProgram, Run
-from ..wavefront import CostModel, PolicyOptions, Timeline, measured_timeline, schedule_svg, simulate, trace_json
+from ..ir import RProgram, Run, unroll
+from ..wavefront import (
+    CostModel,
+    PolicyOptions,
+    Timeline,
+    measured_timeline,
+    schedule_svg,
+    simulate,
+    trace_json,
+)
 from .pool import use_workers
 from .tensors import TensorSpec, random_inputs, tensor_specs, to_tensor
 
@@ -75,7 +85,7 @@ class Profile:
         return "\n".join(lines)
 
     def _rows(self, program: RProgram) -> list[str]:
-        calls = Counter(program.kernels)
+        calls = Counter(unroll(program).kernels)
         by_time = sorted(calls, key=lambda k: -self.rtask_us[k.name] * k.num_rtasks * calls[k])
         return [
             f"{self.rtask_us[k.name] * k.num_rtasks * calls[k]:>10.1f} {k.rtask_us * k.num_rtasks * calls[k]:>10.1f} "
@@ -127,21 +137,25 @@ def profile(
     ToolError
         There are fewer cores than vEUs.
     """
-    record = Compilation(with_threads(resolve_device(target), threads), policy, sync, options)
-    _check_device(record)
-    loaded = relay_passes.load_model(model, shapes)
-    specs, module = tensor_specs(loaded), find_kernels(loaded, record, tuning_logs)
-    module = plan_regions(module, record)
-    executable = build(module, record, stamped=True)
+    device = with_threads(resolve_device(target), threads)
+    _check_device(device)
+
+    def compiled(loops: bool) -> tuple[Compilation, tuple[TensorSpec, ...], relax.VMExecutable]:
+        record = Compilation(device, policy, sync, options)
+        loaded = relay_passes.load_model(model, shapes, loops=loops)
+        module = plan_regions(find_kernels(loaded, record, tuning_logs), record)
+        return record, tensor_specs(loaded), build(module, record, stamped=True)
+
+    record, specs, executable = with_loops(compiled, sync == "auto")
     return profile_runs(executable, record, specs, random_inputs(specs, 0) if inputs is None else inputs, runs)
 
 
-def _check_device(record: Compilation) -> None:
-    if record.device.kind != "cpu":
-        raise TargetError(f"{record.device.name} cannot be profiled: only rPrograms for a CPU note the time")
-    if codegen.num_workers() < record.device.units:
+def _check_device(device: DeviceSpec) -> None:
+    if device.kind != "cpu":
+        raise TargetError(f"{device.name} cannot be profiled: only rPrograms for a CPU note the time")
+    if codegen.num_workers() < device.units:
         raise ToolError(
-            f"{codegen.num_workers()} workers for {record.device.units} vEUs would take turns, and the times of rTasks "
+            f"{codegen.num_workers()} workers for {device.units} vEUs would take turns, and the times of rTasks "
             "would hold those of others; set TVM_NUM_THREADS to no more than the cores that this process may use"
         )
 
@@ -211,7 +225,7 @@ def profiled_cost(record: Compilation, rtask_us: Mapping[str, float]) -> CostMod
 
 def _rtask_us(programs: Sequence[RProgram], of: Mapping[str, Sequence[Timeline]]) -> dict[str, float]:
     samples: dict[str, list[float]] = defaultdict(list)
-    for program in programs:
+    for program in map(unroll, programs):
         for timeline in of[program.name]:
             total_us: dict[str, float] = defaultdict(float)
             rtasks: Counter[str] = Counter()

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..compilation.record import Compilation
-from ..ir import RGraph, RProgram
+from ..device import DeviceSpec
+from ..ir import RGraph, RProgram, Run
 from ..wavefront import CostModel, lower_bound, place_views, simulate
 from ..wavefront.plan.dependences import count_unknown
 from ..wavefront.policies.waves import waves
@@ -88,13 +90,39 @@ def explain(record: Compilation) -> str:
     return "\n".join(lines)
 
 
+def _where_weights_are(program: RProgram, device: DeviceSpec) -> str:
+    """How many bytes of constants each vEU of a loop reads in every step, and which cache keeps them."""
+    each = []
+    for lane in program.lanes:
+        read: dict[tuple[int, Run], float] = {}
+        for run in lane:
+            if isinstance(run, Run):
+                op, rtasks = program.graph.operators[run.operator], program.kernels[run.operator].num_rtasks
+                for b in op.inputs:
+                    buffer = program.graph.buffers[b]
+                    if buffer.kind == "constant":
+                        read[b, replace(run, operator=0)] = buffer.nbytes * run.count / rtasks
+        each.append(sum(read.values()))
+    if max(each) <= device.unit_bytes:
+        where = "which its own cache keeps"
+    elif sum(each) <= device.cache_bytes:
+        where = f"more than its own cache of {device.unit_bytes / 1024:.0f} KiB: they come from the shared cache"
+    else:
+        where = "more than all caches: they come from memory"
+    sizes = ", ".join(f"{nbytes / 1024:.0f}" for nbytes in each)
+    return f"weights that each vEU reads in every step: {sizes} KiB, {where}"
+
+
 def _explain_program(program: RProgram, record: Compilation) -> list[str]:
     busy = simulate(program, CostModel.of(record.device)).utilisation
+    loop, each = ("", "") if program.steps == 1 else (f" of each of {program.steps} steps", " a step")
     lines = [
-        f"{program.name}: {len(program.graph.operators)} rOperators in one launch, {program.waits()} waits, "
-        f"workspace {program.workspace_bytes / 1024:.0f} KiB, predicted {program.makespan_us:.1f} us, "
-        f"vEUs busy for {busy:.0%} of it"
+        f"{program.name}: {len(program.graph.operators)} rOperators{loop} in one launch, "
+        f"{program.waits()} waits{each}, workspace {program.workspace_bytes / 1024:.0f} KiB, "
+        f"predicted {program.makespan_us:.1f} us, vEUs busy for {busy:.0%} of it"
     ]
+    if loop:
+        lines.append(f"  {_where_weights_are(program, record.device)}")
     if program.name in record.resources:
         lines.append("  " + ", ".join(f"{k} {v}" for k, v in record.resources[program.name].items()))
     width = max((len(op.name) for op in program.graph.operators), default=0)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """Name, static shape and element type of an input or an output; an extent that nobody knows before a run is -1."""
+    """Name, shape and element type of an input or an output; an extent that nobody knows before a run is -1."""
 
     name: str
     shape: tuple[int, ...]
@@ -27,8 +27,7 @@ class TensorSpec:
 def tensor_specs(mod: "tvm.IRModule", prefix: str = "") -> tuple[TensorSpec, ...]:
     """The inputs of a loaded module, `prefix` before their names."""
     return tuple(
-        TensorSpec(prefix + param.name, tuple(int(s) for s in param.ty.shape), str(param.ty.dtype))
-        for param in mod["main"].params
+        TensorSpec(prefix + param.name, _extents(param.ty), str(param.ty.dtype)) for param in mod["main"].params
     )
 
 
@@ -94,9 +93,14 @@ def to_tensor(value: Any, spec: TensorSpec, device: "tvm.runtime.Device") -> Any
 def check_input(value: Any, spec: TensorSpec) -> None:
     """Raise a ModelError where a value has another shape or type than the model's input."""
     shape = tuple(int(s) for s in value.shape)
-    if shape != spec.shape or value.dtype != spec.dtype:
+    if (shape != spec.shape and not _fits(shape, spec.shape)) or value.dtype != spec.dtype:
         takes = f"{spec.dtype}{list(spec.shape)}"
         raise ModelError(f"input {spec.name!r} is {value.dtype}{list(shape)}, but the model takes {takes}")
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape is the wanted one where that is static."""
+    return len(shape) == len(wanted) and all(w in (-1, size) for size, w in zip(shape, wanted, strict=True))
 
 
 def is_on_cpu(value: Any) -> bool:

@@ -7,7 +7,7 @@ import os
 import pathlib
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..compilation.request import Request
@@ -45,8 +45,9 @@ def request_key(request: Request) -> str:
     found = hashlib.sha256()
     for part in (*_compiler(), *_how(request)):
         found.update(repr(part).encode() + b"\0")
-    for model, shapes in zip(request.models, request.shapes, strict=True):
-        found.update(repr(_plain(shapes)).encode() + b"\0" + _model(model))
+    digests = request.digests or tuple(map(model_digest, request.models))
+    for digest, shapes in zip(digests, request.shapes, strict=True):
+        found.update(repr(_plain(shapes)).encode() + b"\0" + digest)
     if request.tuning_logs is not None:
         found.update(_folder(pathlib.Path(request.tuning_logs)))
     return found.hexdigest()[:40]
@@ -102,7 +103,7 @@ def _source() -> str:
 
 def _how(request: Request) -> Iterator[object]:
     yield request.device, sorted(cpu_flags())
-    yield request.joined, request.shares, request.policy, request.sync, request.options
+    yield request.joined, request.shares, request.policy, request.sync, request.options, request.loops, request.symbolic
 
 
 def _plain(shapes: Any) -> object:
@@ -111,13 +112,23 @@ def _plain(shapes: Any) -> object:
         return None
     try:
         return sorted(
-            (str(name), size if isinstance(size, int) else tuple(map(int, size))) for name, size in shapes.items()
+            (str(name), size if isinstance(size, int) else tuple(e if isinstance(e, str) else int(e) for e in size))
+            for name, size in shapes.items()
         )
     except (AttributeError, TypeError, ValueError) as error:
         raise NoKeyError(f"its shapes cannot be understood: {error}") from error
 
 
-def _model(model: Any) -> bytes:
+def model_digest(model: Any) -> bytes:
+    """A digest of a model with its weights.
+
+    Raises
+    ------
+    NoKeyError
+        It has no bytes that name it.
+    OSError
+        A file cannot be read.
+    """
     if isinstance(model, str | os.PathLike):
         path = pathlib.Path(model)
         return _file(path) if path.suffix == ".pt2" else _onnx_file(path)
@@ -129,6 +140,14 @@ def _model(model: Any) -> bytes:
 
         return hashlib.sha256(b"relax" + tvm.ir.save_json(model).encode()).digest()
     raise NoKeyError(f"a {kind.__module__}.{kind.__qualname__} has no bytes that name it")
+
+
+def digests_of(models: Sequence[Any]) -> tuple[bytes, ...] | None:
+    """The digests of models; None where one has none."""
+    try:
+        return tuple(map(model_digest, models))
+    except (NoKeyError, OSError):
+        return None
 
 
 def _onnx_model(model: Any) -> bytes:

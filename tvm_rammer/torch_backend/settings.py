@@ -8,11 +8,10 @@ from typing import Any
 from ..compilation.request import Request
 from ..compilation.target import resolve_device, with_threads
 from ..driver import compile
-from ..errors import ModelError, ScheduleError
+from ..errors import ModelError
 from ..saving.cache import find_entry
-from ..wavefront.policies import POLICIES
 
-_GIVEN = ("model", "target", "shapes")
+_GIVEN = ("model", "target", "shapes", "on_new_shape", "most_shapes")
 """Arguments of `compile` that PyTorch's graph determines."""
 
 NAMES = tuple(name for name in inspect.signature(compile).parameters if name not in _GIVEN)
@@ -63,10 +62,7 @@ def _check(compiling: Mapping[str, Any]) -> None:
         name: compiling[name] for name in ("policy", "sync", "options", "tuning_logs", "explore") if name in compiling
     }
     request = Request((), (), with_threads(resolve_device("cpu"), compiling.get("threads")), **how)
-    if request.policy not in POLICIES:
-        raise ScheduleError(f"unknown policy {request.policy!r}; choose one of {', '.join(POLICIES)}")
-    if request.sync not in ("auto", "global"):
-        raise ScheduleError(f"unknown sync {request.sync!r}; give 'auto' or 'global'")
+    request.check_policy()
     concurrency = compiling.get("concurrency", 1)
     if not isinstance(concurrency, int) or concurrency < 1:
         raise ModelError(f"concurrency is {concurrency!r}; give an integer, at least 1")

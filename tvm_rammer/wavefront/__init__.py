@@ -13,6 +13,7 @@ In go an RGraph, the candidate rKernels of its functions and a device; out come 
     predict                    simulation, critical path and lower bound of a plan; measured runs in the same form
     show                       plans and runs as SVG, and as traces for Perfetto
     schedule_together          several models on one vDevice; merge_graphs unites their graphs
+    schedule_loop              a loop as one program of several steps
     units                      microseconds, bytes, GB/s
 """
 
@@ -28,6 +29,7 @@ from .predict.simulate import simulate
 from .predict.timeline import Span, Timeline
 from .problem import SYNCS
 from .schedule import schedule
+from .schedule_loop import schedule_loop
 from .schedule_together import schedule_together
 from .show.draw import schedule_svg
 from .show.trace import trace_json
@@ -52,6 +54,7 @@ __all__ = [
     "merge_graphs",
     "place_views",
     "schedule",
+    "schedule_loop",
     "schedule_svg",
     "schedule_together",
     "simulate",

@@ -20,17 +20,19 @@ def place_views(graph: RGraph, copies: Copies, kept: Collection[str] = ()) -> RG
     Parameters
     ----------
     graph : RGraph
-        Without views.
+        Without views, but for the slots of a loop.
     copies : Copies
         What the functions move that only copy.
     kept : collection of str
-        Operators that are to stay.
+        Operators that are to stay; none in a loop.
 
     Returns
     -------
     RGraph
         With the other operators; buffers that none of them touches are left out, but for those that hold views.
     """
+    if graph.steps > 1:
+        return _without_reshapes(graph, copies)
     copying = [o for o, op in enumerate(graph.operators) if op.function in copies and op.name not in kept]
     if not copying:
         return graph
@@ -39,6 +41,29 @@ def place_views(graph: RGraph, copies: Copies, kept: Collection[str] = ()) -> RG
     for together in views.components(copying):
         gone += views.most([], sorted(together, key=views.copied_bytes, reverse=True))
     return views.without(gone)
+
+
+def _without_reshapes(graph: RGraph, copies: Copies) -> RGraph:
+    """Leave out what copies one intermediate buffer of a loop to another as it is: that is a view of the first."""
+    places: dict[int, Place] = {}
+    gone = set()
+    for o, op in enumerate(graph.operators):
+        if op.first or len(op.inputs) != 1 or len(op.outputs) != 1 or len(moves := copies.get(op.function, ())) != 1:
+            continue
+        source, target = (graph.buffers[b] for b in (*op.inputs, *op.outputs))
+        whole = moves[0].nbytes == source.nbytes == target.nbytes
+        if whole and source.kind == target.kind == "intermediate" and source.dtype == target.dtype:
+            base = places.get(op.inputs[0], Place(op.inputs[0], 0)).base
+            places[op.outputs[0]] = Place(base, 0)
+            gone.add(o)
+    if not gone:
+        return graph
+    buffers = [
+        replace(buffer, kind="view", place=places[b]) if b in places else buffer
+        for b, buffer in enumerate(graph.buffers)
+    ]
+    left = tuple(op for o, op in enumerate(graph.operators) if o not in gone)
+    return RGraph(graph.name, tuple(buffers), left, graph.steps).subgraph(range(len(left)), graph.name)
 
 
 def torn_apart(graph: RGraph, program_of: Mapping[str, int]) -> set[str]:

@@ -11,7 +11,13 @@ from tests.growth import memory
 from tests.growth.measure import Compiled, compiled
 from tests.growth.models import CHAINS, MODELS
 
-LONG = {"LSTM": (500, 1000, 2000), "Loop": (500, 1000, 2000), "Concat": (125, 500, 2000)}
+LONG = {
+    "LSTM": (500, 1000, 4000),
+    "LSTM unrolled": (500, 1000, 2000),
+    "Loop": (500, 1000, 2000),
+    "Loop unrolled": (500, 1000, 2000),
+    "Concat": (125, 500, 2000),
+}
 """Steps, rounds and layers; chains have the lengths that are asked for."""
 
 

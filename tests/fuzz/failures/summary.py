@@ -53,5 +53,7 @@ class Summary:
                 lines.append(f"  {sum(some.values()) - sum(c for _, c in some.most_common(most)):5d}  others")
         lines.append(f"\n{len(self.found)} distinct failures, {self.failures} in all" + (":" if self.found else ""))
         for f in sorted(self.found.values(), key=lambda f: -f.count):
-            lines.append(f"  {f.count:5d}  {f.line}\n         {f.path} ({f.kind}:{f.seed})")
+            lines.append(
+                f"  {f.count:5d}  {f.line}\n         {f.path}\n         ./scripts/fuzz --case {f.kind}:{f.seed}"
+            )
         return "\n".join(lines)

@@ -41,14 +41,15 @@ def loop(b: Builder):
     results = results if scanned else results[-1:]
     outputs = [helper.make_tensor_value_info(prefix + "on", 9, []), *(_tensor(r, dtype, shape) for r in results)]
     body = helper.make_graph(nodes, prefix + "body", [*inputs, _tensor(names[2], dtype, shape)], outputs)
-    steps = b.integer(0, 5)
+    steps = b.pick([b.integer(0, 5), b.integer(8, 12)])
     limits = [b.integers(steps), b.constant(np.array(True)) if b.chance(0.7) else ""]
     scan = [Value(dtype, (steps, *shape))] if scanned else []
     return b.add("Loop", [*limits, x], len(results), told=[b.values[x], *scan], body=body)
 
 
 def scan(b: Builder):
-    xs = b.source(["float32"], low=1, high=3, check=lambda s: min(s) > 0)
+    steps = b.pick([b.integer(1, 5), b.integer(8, 12)])
+    xs = b.source(["float32"], shape=[steps, *(b.integer(1, 5) for _ in range(b.integer(0, 2)))])
     dtype, shape, prefix = "float32", b.of(xs)[1:], _prefix(b)
     state = b.parameter(dtype, shape)
     names = [prefix + "state", prefix + "x"]

@@ -8,7 +8,9 @@ _FUNCTIONS = ("Sigmoid", "Tanh", "Relu", "HardSigmoid", "Softsign", "Elu")
 
 def layer(op):
     def make(b: Builder):
-        steps, batch, width, hidden = b.integer(1, 5), b.integer(1, 3), b.integer(1, 6), b.integer(1, 6)
+        # Few steps are unrolled, many are a loop; gates lie in blocks where some power of two divides the hidden size.
+        steps, hidden = b.pick([b.integer(1, 5), b.integer(8, 12)]), b.pick([b.integer(1, 6), 4 * b.integer(1, 8)])
+        batch, width = b.integer(1, 3), b.integer(1, 6)
         direction = b.pick([None, "forward", "reverse", "bidirectional"])
         ways = 2 if direction == "bidirectional" else 1
         first = b.opset >= 14 and b.chance(0.2)

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,14 +43,16 @@ def diamond():
     return builder.get()
 
 
-def scheduled(veus, **how):
+def planned(veus, **how):
     """The module with its rPrograms for a CPU of so many cores, and the record of it."""
-    from dataclasses import replace
-
     record = Compilation(replace(host_cpu(), units=veus), **how)
     mod = prepare(TARGET)(load_model(diamond()))
-    mod = schedule_regions(mod, record)
-    mod = finish(TARGET)(mod)
+    return finish(TARGET)(schedule_regions(mod, record)), record
+
+
+def scheduled(veus, **how):
+    """The same, compiled."""
+    mod, record = planned(veus, **how)
     return tvm.compile(mod, TARGET, relax_pipeline=tvm.transform.Sequential([])), record
 
 

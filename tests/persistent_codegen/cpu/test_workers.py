@@ -13,24 +13,26 @@ import pytest
 import tvm
 from tvm import relax
 
-from tests.persistent_codegen.cpu.test_program import scheduled
-from tvm_rammer.persistent_codegen.cpu.workers import FOLDER, digest_of_source
+from tests.functions import TARGET
+from tests.persistent_codegen.cpu.test_program import planned, scheduled
 from tvm_rammer.persistent_codegen.cpu.workers.processors import processor_text
+from tvm_rammer.persistent_codegen.cpu.workers.sources import FOLDER, HEADERS, MADE, digest_of_source
 
 HERE = pathlib.Path(__file__).parent
 GCC = shutil.which("gcc")
 needs_gcc = pytest.mark.skipif(GCC is None, reason="needs gcc")
 
 
-def test_the_ir_is_made_of_the_source():
+@pytest.mark.parametrize("name", MADE)
+def test_the_ir_is_made_of_the_source(name):
     """make_ir.py makes it, after a change of the source."""
-    first = (FOLDER / "workers.ll").read_text(encoding="utf-8").splitlines()[0]
-    assert first.endswith(f"Source: {digest_of_source()}")
+    first = (FOLDER / f"{name}.ll").read_text(encoding="utf-8").splitlines()[0]
+    assert first.endswith(f"Source: {digest_of_source(name)}")
 
 
 def build(folder, source, *flags, test="workers_stress.c"):
     """A test in C, with some text of the workers' source."""
-    for name in ("workers.h", "pool.h"):
+    for name in (*HEADERS, "client.c"):
         shutil.copy(FOLDER / name, folder)
     (folder / "workers.c").write_text(source, encoding="utf-8")
     program = folder / "stress"
@@ -163,6 +165,13 @@ def test_neighbours_that_come_and_go_change_nothing(mains, right):
     assert [process.wait() for process in busy] == [-signal.SIGKILL] * 3
 
 
+def test_a_program_has_the_client_and_not_the_workers():
+    executable, _ = scheduled(2)
+    programs, workers = (module.inspect_source("ll") for module in executable.mod.imports)
+    assert "pthread_create" in workers and "pthread_create" not in programs
+    assert "TVMFFIFunctionGetGlobal" in programs
+
+
 LOAD = """
 import os, sys, threading
 import numpy as np, tvm
@@ -192,3 +201,24 @@ def test_libraries_that_plain_tvm_loads_share_one_pool(tmp_path):
     command = [sys.executable, "-c", LOAD, str(tmp_path / "x.npy"), *paths]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env, cwd=tmp_path, check=False)
     assert done.stdout.split() == ["True"], done.stderr
+
+
+ALONE = """
+import sys, tvm
+from tvm import relax
+main = relax.VirtualMachine(tvm.runtime.load_module(sys.argv[1]), tvm.cpu())["main"]
+try:
+    main(tvm.runtime.empty((1, 16, 20, 20), "float32"))
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_code_without_workers_says_so(tmp_path):
+    module = planned(2)[0].without_attr("external_mods")
+    library = tmp_path / "alone.so"
+    tvm.compile(module, TARGET, relax_pipeline=tvm.transform.Sequential([])).export_library(str(library))
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, library], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert "no workers with it" in done.stdout and "export the executable" in done.stdout

@@ -2,6 +2,8 @@
  * touch a lane's own memory without an order between them. Arguments: workers, calling threads, runs of each, seed. */
 #include "workers.c"
 
+#include "client.c"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +32,7 @@ typedef struct {
   const Plan *plan;
   uint64_t value[OPERATIONS], sum[LANES];
   atomic_int arrived[OPERATIONS];
-} Run;
+} Values;
 
 static uint64_t compute(const Plan *plan, int number, const uint64_t *value, uint64_t *sum) {
   const Operation *operation = &plan->operation[number];
@@ -40,7 +42,7 @@ static uint64_t compute(const Plan *plan, int number, const uint64_t *value, uin
 }
 
 static int walk(void *environment, int lane, int *row, Bell *bell) {
-  Run *run = environment;
+  Values *run = environment;
   for (; *row < run->plan->rows[lane]; ++*row) {
     int number = run->plan->row[lane][*row];
     const Operation *operation = &run->plan->operation[number];
@@ -51,7 +53,7 @@ static int walk(void *environment, int lane, int *row, Bell *bell) {
     run->value[number] = compute(run->plan, number, run->value, run->sum);
     if (!operation->signals) continue;
     atomic_fetch_add(&run->arrived[number], 1);
-    if (atomic_load(&bell->sleepers)) rammer_ring(bell);
+    if (atomic_load(&bell->sleepers)) bell->ring(bell);
   }
   *row = -1;
   return 0;
@@ -62,7 +64,23 @@ static void *help(void *helper) {
   return NULL;
 }
 
-static const Entries ENTRIES = {walk, help, rammer_give_pool};
+static int run_lanes(Pool *pool, Walk walk, void *environment, const int *begin, int lanes) {
+  rammer_walk_all(pool, walk, environment, begin, lanes);
+  return 0;
+}
+
+static int ring(Bell *bell) {
+  rammer_ring(bell);
+  return 0;
+}
+
+static const Entries ENTRIES = {run_lanes, ring, help, rammer_give_pool};
+
+static int make(Pool **pool) {
+  rammer_make_pool(pool, &ENTRIES);
+  return 0;
+}
+
 static int runs, first_seed;
 static atomic_int failures;
 
@@ -86,10 +104,9 @@ static void *caller(void *number) {
   for (int i = 0; i < runs; i++) {
     Plan plan;
     make_plan(&plan, &seed);
-    Run run = {.plan = &plan}, alone = {.plan = &plan};
+    Values run = {.plan = &plan}, alone = {.plan = &plan};
     for (int n = 0; n < OPERATIONS; n++) alone.value[n] = compute(&plan, n, alone.value, alone.sum);
-    rammer_run(&ENTRIES, &run, begin, LANES);
-    failures += memcmp(run.value, alone.value, sizeof run.value) != 0;
+    failures += !rammer_run(walk, &run, begin, LANES) || memcmp(run.value, alone.value, sizeof run.value) != 0;
   }
   return NULL;
 }
@@ -99,7 +116,10 @@ int main(int count, char **arguments) {
   int callers = atoi(arguments[2]);
   runs = atoi(arguments[3]);
   first_seed = atoi(arguments[4]);
-  Pool *pool = rammer_pool(&ENTRIES);
+  Pool *pool;
+  make(&pool);
+  if (rammer_run(walk, NULL, NULL, 0)) return 2; /* nobody has said yet where the workers are */
+  rammer_maker = make;
   atomic_store(&pool->workers, atoi(arguments[1]));
   pthread_t thread[callers];
   for (int i = 0; i < callers; i++) pthread_create(&thread[i], NULL, caller, (void *)(intptr_t)i);

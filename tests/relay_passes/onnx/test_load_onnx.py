@@ -265,3 +265,11 @@ def test_loading_warns_of_nothing(capsys):
         warnings.simplefilter("error")
         load_model(flatten_by_shape(2))
     assert capsys.readouterr().out == ""
+
+
+def test_what_the_frontend_refuses_is_an_error_and_prints_nothing(capfd):
+    shape = tensor("shape", np.array([3, 5]))
+    proto = model([node("Reshape", ["x", "shape"], ["y"], name="r")], [value("x", [4])], ["y"], [shape])
+    with pytest.raises(UnsupportedOperatorError, match="frontend cannot import Reshape 'r'"):
+        load_model(proto)
+    assert capfd.readouterr().out == ""

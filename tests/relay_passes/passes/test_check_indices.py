@@ -107,16 +107,29 @@ def test_indices_are_clipped_once_for_all_that_use_them():
     assert len([name for name in op_names(checked) if name.startswith("index_outside")]) <= 2
 
 
-def test_what_others_call_stays_pure():
+def test_an_index_in_a_function_that_others_call_is_reported():
     builder = relax.BlockBuilder()
     x, i = relax.Var("x", relax.TensorType((10, 4), "float32")), relax.Var("i", relax.TensorType((3,), "int64"))
-    with builder.function("rows", [x, i]):
+    with builder.function("rows", [x, i], private=True):
         with builder.dataflow():
             out = builder.emit_output(relax.op.take(x, i, axis=0))
         builder.emit_func_output(out)
     rows = builder.get().get_global_var("rows")
     a, k = relax.Var("a", relax.TensorType((10, 4), "float32")), relax.Var("k", relax.TensorType((3,), "int64"))
     with builder.function("main", [a, k]):
-        builder.emit_func_output(builder.emit(relax.Call(rows, [a, k])))
-    checked = CheckIndices()(builder.get())
-    assert checked["rows"].is_pure and any(name == "minimum" for name in op_names(checked, "rows"))
+        with builder.dataflow():
+            double = builder.emit(relax.op.add(a, a))
+            taken = builder.emit(relax.Call(rows, [double, k]))
+            once = builder.emit(relax.op.negative(taken))
+            out = builder.emit_output(relax.op.add(once, taken))
+        builder.emit_func_output(out)
+    mod = builder.get()
+    checked = CheckIndices()(mod)
+    assert not checked["main"].is_pure and not checked["rows"].is_pure
+    kinds = [isinstance(block, relax.DataflowBlock) for block in checked["main"].body.blocks]
+    assert kinds == [True, False, True]
+    module = tvm_rammer.compile(mod, cache=False)
+    values = random(10, 4)
+    np.testing.assert_array_equal(module(values, np.array([0, 9, 1])), np.zeros((3, 4)))
+    with pytest.raises(ModelError, match="Gather got an index outside of the 10"):
+        module(values, np.array([0, 10, 1]))

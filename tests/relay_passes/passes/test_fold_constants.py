@@ -185,3 +185,40 @@ def test_indices_that_lie_outside_are_not_followed():
         return b.emit(relax.op.add(x, w))
 
     assert op_names(folded(build((4,), body))) == ["scatter_nd", "add"]
+
+
+@I.ir_module(check_well_formed=False)
+class Products:
+    """Products of a minimum: for these LLVM took minutes at its highest level."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def products(out: T.Buffer((T.int64(3), T.int64(8), T.int64(1)), "float32")):
+        least = T.sblock_alloc_buffer((), "float32")
+        for i, j in T.grid(T.int64(8), T.int64(16)):
+            with T.sblock("least"):
+                vi = T.axis.reduce(T.int64(8), i)
+                T.axis.reduce(T.int64(16), j)
+                with T.init():
+                    least[()] = T.float32(1.0)
+                least[()] = T.min(least[()], T.Cast("float32", vi))
+        for i, j, k, r in T.grid(T.int64(3), T.int64(8), T.int64(1), T.int64(5)):
+            with T.sblock("product"):
+                vi = T.axis.spatial(T.int64(3), i)
+                vj = T.axis.spatial(T.int64(8), j)
+                vk = T.axis.spatial(T.int64(1), k)
+                T.axis.reduce(T.int64(5), r)
+                with T.init():
+                    out[vi, vj, vk] = T.float32(1.0)
+                out[vi, vj, vk] = out[vi, vj, vk] * least[()]
+
+    @R.function
+    def main() -> R.Tensor((3, 8, 1), "float32"):
+        cls = Products
+        with R.dataflow():
+            made = R.call_tir(cls.products, (), out_ty=R.Tensor((3, 8, 1), "float32"))
+            R.output(made)
+        return made
+
+
+def test_loops_of_constants_are_not_computed_by_the_compiler():
+    assert op_names(folded(Products)) == []

@@ -6,7 +6,7 @@ import tvm_ffi
 from tvm import relax
 
 from tests.functions import TARGET, relax_module
-from tests.relay_passes.onnx.lower.test_recurrent import layer
+from tests.relay_passes.onnx.lower.recurrence.test_recurrent import layer
 from tvm_rammer.relay_passes import load_model
 from tvm_rammer.relay_passes.passes import fuse
 from tvm_rammer.relay_passes.passes.fold_constants import FoldConstants

@@ -73,3 +73,12 @@ def test_long_concatenations_become_several(run, count, expected, axis):
     assert op_names(mod) == ["concat"] * expected
     x, y = random(2, 3), random(2, 3, seed=1)
     np.testing.assert_array_equal(run(mod, x, y), by_onnxruntime(proto, x=x, y=y)[0])
+
+
+def test_reshapes_there_and_back_vanish():
+    def body(b, x):
+        there = b.emit(relax.op.reshape(b.emit(relax.op.expand_dims(x, 1)), (6, 1)))
+        return b.emit(relax.op.exp(b.emit(relax.op.squeeze(b.emit(relax.op.reshape(there, (2, 1, 3))), [1]))))
+
+    mod = build((2, 3), body)
+    assert op_names(SimplifyOps()(mod)) == ["exp"]

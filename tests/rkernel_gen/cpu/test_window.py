@@ -14,6 +14,7 @@ from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, WindowTile
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 from tvm_rammer.rkernel_gen.cpu.window.rule import WindowRule
+from tvm_rammer.rkernel_gen.footprint.footprint import footprints_of
 from tvm_rammer.rkernel_gen.tiling import Function
 
 DEVICES = {
@@ -102,6 +103,16 @@ WINDOWS = {
     ),
     "transposed 3x3, stride 1": ([(1, 8, 6, 6), (8, 4, 3, 3)], lambda x, w: op.nn.conv2d_transpose(x, w, padding=1)),
     "transposed 2x2, stride 2": ([(1, 8, 6, 6), (8, 4, 2, 2)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=2)),
+    "transposed 3x3, stride 2, 2 groups": (
+        [(2, 8, 6, 6), (8, 4, 3, 3), (1, 8, 1, 1)],
+        lambda x, w, b: op.add(op.nn.conv2d_transpose(x, w, strides=2, groups=2, padding=1), b),
+    ),
+    "transposed 4x2, strides 1 and 2, 3 groups of 5": (
+        [(1, 12, 6, 5), (12, 5, 4, 2)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=(1, 2), groups=3),
+    ),
+    "transposed, a group for each channel": (
+        [(1, 6, 7, 7), (6, 1, 4, 4)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=2, groups=6, padding=1),
+    ),
     "transposed rows": (
         [(2, 8, 21), (8, 6, 5)], lambda x, w: op.nn.conv1d_transpose(x, w, strides=3, padding=(1, 2), output_padding=1),
     ),
@@ -144,6 +155,25 @@ def test_every_tiling_is_right(name, device):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
+AT_RUN_TIME = [
+    "padded", "odd extents", "37 channels", "1x1, 50 filters, epilogue", "3 groups of 17", "rows", "depthwise",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_RUN_TIME)
+def test_weights_may_come_at_run_time(name):
+    func, arrays, want = example(name)
+    for kernel in window_kernels(func, host_cpu(), []):
+        assert not kernel.packs
+        np.testing.assert_allclose(run(kernel.func, arrays, UNOPTIMISED), want, 1e-4, 1e-4 * np.abs(want).max())
+        assert footprints_of(kernel.func, kernel.spec.num_rtasks)[1] is not None
+
+
+def test_weights_of_a_transposed_convolution_are_padded_so_they_must_be_constant():
+    func = fused(*WINDOWS["transposed 3x3, stride 1"])
+    assert not WindowRule().tilings(Function("op", func, host_cpu()))
+
+
 def test_the_window_of_a_grouped_convolution():
     window = find_window(fused(*WINDOWS["3 groups of 17"]))
     assert (window.batch, window.groups, window.filters, window.channels) == (2, 3, 17, 5)
@@ -164,10 +194,6 @@ NO_WINDOWS = {
     "matmul": ([(20, 64), (64, 48)], op.matmul),
     "softmax": ([(12, 40)], lambda x: op.nn.softmax(x)),
     "mean": ([(1, 64, 13, 13)], lambda x: op.mean(x, (2, 3), keepdims=True)),
-    "grouped transposed": (
-        [(1, 8, 6, 6), (8, 4, 3, 3)],
-        lambda x, w: op.nn.conv2d_transpose(x, w, strides=2, groups=2),
-    ),
     "NHWC": (
         [(1, 8, 8, 4), (3, 3, 4, 8)],
         lambda x, w: conv(x, w, data_layout="NHWC", kernel_layout="HWIO"),

@@ -10,8 +10,8 @@ from tvm.script import tirx as T
 
 from ...ir import ITEM_BYTES
 from ..arrays import array_bytes, pointer_variable
-from ..layout import WORKSPACE, Layout
-from ..tables import ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
+from ..layout import FIRST_EXTERNAL, WORKSPACE, Layout
+from ..tables import FIRST, ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
 from .workers import function_of
 
 COUNTER_WORDS = 16
@@ -41,7 +41,7 @@ class Memory:
 
 
 def build_interpreter(
-    layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar]
+    layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar], steps: int
 ) -> tirx.PrimFunc:
     """Build the interpreter.
 
@@ -52,23 +52,28 @@ def build_interpreter(
     memory : Memory
     functions : mapping of str to GlobalVar
         The name under which the module holds each rTask function.
+    steps : int
+        How often a lane is walked.
 
     Returns
     -------
     tirx.PrimFunc
         Parameters: the environment (a pointer to each segment and table), the number of the lane, a pointer to the row
         at which to go on, and the bell that signals ring. Then the row is that of a wait that is not over, or -1 at the
-        lane's end. It returns zero.
+        lane's end; in step k it is counted from k times the number of all rows. It returns zero.
     """
-    return _Interpreter(layout, tables, memory, functions).build()
+    return _Interpreter(layout, tables, memory, functions, steps).build()
 
 
 class _Interpreter:
-    def __init__(self, layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar]) -> None:
+    def __init__(
+        self, layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar], steps: int
+    ) -> None:
         self._layout, self._tables, self._memory, self._functions = layout, tables, memory, functions
+        self._steps, self._rows = steps, len(tables.code)
         self._pointers = [pointer_variable(b.name, str(b.dtype)) for b in (*memory.segments, *memory.plan)]
         self._views: dict[tuple[int, str], tirx.Buffer] = {}
-        self._lane, self._row = tirx.Var("lane", "int32"), tirx.Var("row", "int32")
+        self._lane, self._row, self._k = (tirx.Var(name, "int32") for name in ("lane", "row", "k"))
         self._bell, self._place_at = tirx.Var("bell", "handle"), pointer_variable("place", "int32")
         self._place = tirx.decl_buffer((1,), "int32", "place", data=self._place_at)
 
@@ -78,14 +83,14 @@ class _Interpreter:
         pointers = [tirx.Bind(p, _pointer(environment, i, p)) for i, p in enumerate(self._pointers)]
         step, begin_stamp = self._step(), []
         if stamps is not None:
-            begun = self._stamp(stamps // 8 + len(self._tables.code) + self._lane)
+            begun = self._stamp(stamps // 8 + self._rows * self._steps + self._lane)
             begin_stamp = [tirx.IfThenElse(first == begin[self._lane], begun, None)]
         statements = [
             *pointers,
             *self._declarations(),
             tirx.Bind(first, self._place[0]),
             *begin_stamp,
-            tirx.For(self._row, first, begin[self._lane + 1] - first, tirx.ForKind.SERIAL, step),
+            *self._walk(first, step),
             tirx.BufferStore(self._place, -1, [0]),
         ]
         func = function_of([environment, self._lane, self._place_at, self._bell], statements)
@@ -93,33 +98,56 @@ class _Interpreter:
             func = func.with_attr(key, True)
         return func
 
+    def _walk(self, first: tirx.Var, step: tirx.Stmt) -> list[tirx.Stmt]:
+        """All rows of the lane from the first on; those of each step again."""
+        begin, end = self._memory.plan[0][self._lane], self._memory.plan[0][self._lane + 1]
+        if self._steps == 1:
+            return [tirx.For(self._row, first, end - first, tirx.ForKind.SERIAL, step)]
+        step_0, row, done = (tirx.Var(name, "int32") for name in ("first_step", "first_row", "done"))
+        from_row = tirx.Var("from_row", "int32")
+        # Loops that begin at 0: TVM moves others there, and forgets the bounds of the loop within.
+        body = [
+            tirx.Bind(self._k, step_0 + done),
+            tirx.Bind(from_row, tirx.Select(done == 0, row, begin)),
+            tirx.For(self._row, from_row, end - from_row, tirx.ForKind.SERIAL, step),
+        ]
+        return [
+            tirx.Bind(step_0, tirx.truncdiv(first, self._rows)),
+            tirx.Bind(row, tirx.truncmod(first, self._rows)),
+            tirx.For(done, 0, self._steps - step_0, tirx.ForKind.SERIAL, tirx.SeqStmt(body)),
+        ]
+
     def _step(self) -> tirx.Stmt:
         """What one row of the code asks for."""
-        leave = [tirx.BufferStore(self._place, self._row, [0]), tirx.Return(tirx.IntImm("int32", 0))]
-        waits = T.call_extern("bool", "rammer_waits", self._counter(), self._word(2), self._bell)
+        leave = [tirx.BufferStore(self._place, self._here(), [0]), tirx.Return(tirx.IntImm("int32", 0))]
+        arrivals = self._word(2)
+        if self._steps > 1:
+            arrivals = arrivals * (self._k + 1 - self._word(3))
+        waits = T.call_extern("bool", "rammer_waits", self._counter(), arrivals, self._bell)
         branches = [
             (WAIT, tirx.IfThenElse(waits, tirx.SeqStmt(leave), None)),
             (SIGNAL, tirx.Evaluate(T.call_extern("void", "rammer_signal", self._counter(), self._bell))),
             *((RUN + n, self._run(signature)) for n, signature in enumerate(self._tables.signatures)),
         ]
-        return _switch(self._word(0), [(kind, self._stamped(kind, step)) for kind, step in branches])
+        return _switch(self._in_step(0, FIRST), [(kind, self._stamped(kind, step)) for kind, step in branches])
 
     def _stamped(self, kind: int, step: tirx.Stmt) -> tirx.Stmt:
         """Note the time after a step, but before a signal: whoever waits for it goes on later."""
         if self._memory.stamps_at is None:
             return step
-        stamp = self._stamp(self._memory.stamps_at // 8 + self._row)
+        stamp = self._stamp(self._memory.stamps_at // 8 + self._here())
         return tirx.SeqStmt([stamp, step] if kind == SIGNAL else [step, stamp])
 
     def _run(self, signature: CallSignature) -> tirx.Stmt:
         """Some rTasks of an operator, one after another."""
         index, function, layout = tirx.Var("i", "int32"), signature.function, self._layout
-        arguments, width = self._memory.plan[2], self._tables.arguments.shape[1]
         args = []
-        for k, dtype in enumerate(function.dtypes):
-            word, at = arguments[self._word(1) * width + k], signature.offsets[k]
-            offset = 0 if at is None else arguments[self._word(1) * width + at]
-            args.append(pointer(signature.segments[k], word, partial(self._element, dtype), _select, offset))
+        for i, dtype in enumerate(function.dtypes):
+            word, at = self._argument(i), signature.offsets[i]
+            offset = 0 if at is None else self._argument(at)
+            if (stride := signature.strides[i]) is not None:
+                word, offset = self._moved(stride, signature.segments[i], word, offset)
+            args.append(pointer(signature.segments[i], word, partial(self._element, dtype), _select, offset))
         for (_, offset), (_, dtype) in zip(function.scratch_offsets(), function.scratch, strict=True):
             # Counted in elements, since bytes leave 32 bits earlier.
             first, arena = ((n // ITEM_BYTES[dtype]) for n in (layout.arena_offset + offset, layout.arena_bytes))
@@ -127,7 +155,30 @@ class _Interpreter:
         rtask = call(self._functions[function.name], *args, self._word(2) + index * self._word(4))
         return tirx.For(index, 0, self._word(3), tirx.ForKind.SERIAL, tirx.Evaluate(rtask))
 
-    def _word(self, k: int) -> ir.Expr:
+    def _moved(
+        self, stride: int, segments: Sequence[int], word: ir.Expr, offset: ir.Expr | int
+    ) -> tuple[ir.Expr, ir.Expr | int]:
+        """The word and the offset of a pointer in this step."""
+        width = self._tables.width
+        ahead, bits = self._argument(stride + width), self._argument(stride + 2 * width)
+        move = ((self._k + ahead) & bits) * self._argument(stride)
+        return (word, offset + move) if segments[0] >= FIRST_EXTERNAL else (word + move, offset)
+
+    def _argument(self, i: int) -> ir.Expr:
+        """A word of the operator's row in the arguments."""
+        return self._memory.plan[2][self._in_step(1, FIRST + 1) * self._tables.arguments.shape[1] + i]
+
+    def _here(self) -> ir.Expr:
+        """The row, counted through all steps."""
+        return self._row if self._steps == 1 else self._k * self._rows + self._row
+
+    def _in_step(self, word: int, in_step_0: int) -> ir.Expr:
+        """A word of the row, which has another place for step 0."""
+        if self._steps == 1:
+            return self._word(word)
+        return self._word(tirx.Select(self._k == 0, in_step_0, word))
+
+    def _word(self, k: ir.Expr | int) -> ir.Expr:
         return self._memory.plan[1][self._row * ROW + k]
 
     def _counter(self) -> ir.Expr:

@@ -6,25 +6,27 @@ from tvm import tirx
 from tvm.ir import GlobalVar
 
 from .stamps import CLOCK
-from .workers import entries_text, plain_functions, pool_entries, workers_text
+from .workers import client_text, plain_functions
 
 _LAUNCH = """
-define internal void @{name}_launch({parameters}, ptr %begin, i32 %lanes) {{
+declare i32 @{name}_walk(ptr, i32, ptr, ptr)
+define internal i1 @{name}_launch({parameters}, ptr %begin, i32 %lanes) {{
   %environment = alloca [{count} x ptr]
 {stores}
-  call void @rammer_run(ptr @{name}_entries, ptr %environment, ptr %begin, i32 %lanes)
-  ret void
+  %ran = call i1 @rammer_run(ptr @{name}_walk, ptr %environment, ptr %begin, i32 %lanes)
+  ret i1 %ran
 }}
 """
 
 
 def launch_text(name: str, pointers: int, machine: str, *, stamped: bool) -> str:
-    """The LLVM IR that a program calls: its `NAME_launch`, the workers, and what the interpreter needs beside TIR.
+    """The LLVM IR that a program calls: its `NAME_launch`, the workers' client, and what its interpreter needs.
 
     Parameters
     ----------
     name : str
-        The program's. Its launch takes pointers, the table `begin` and the number of lanes.
+        The program's. Its launch takes pointers, the table `begin` and the number of lanes, and says whether there are
+        workers.
     pointers : int
         How many segments and tables the interpreter finds in its environment.
     machine : str
@@ -37,9 +39,9 @@ def launch_text(name: str, pointers: int, machine: str, *, stamped: bool) -> str
     parameters = ", ".join(f"ptr %p{i}" for i in range(pointers))
     launch = _LAUNCH.format(name=name, parameters=parameters, count=pointers, stores=stores)
     sync = importlib.resources.files(__package__).joinpath("sync.ll").read_text(encoding="utf-8")
-    return workers_text(machine) + sync + (CLOCK if stamped else "") + entries_text(name) + launch
+    return client_text(machine) + sync + (CLOCK if stamped else "") + launch
 
 
-def entries(name: str, interpreter: tirx.PrimFunc) -> dict[GlobalVar, tirx.PrimFunc]:
-    """The functions whose addresses the launch of a program takes, each under its variable of the module."""
-    return plain_functions({f"{name}_walk": interpreter, **pool_entries(name)})
+def walk(name: str, interpreter: tirx.PrimFunc) -> dict[GlobalVar, tirx.PrimFunc]:
+    """The interpreter of a program as the function whose address its launch takes, under its variable of the module."""
+    return plain_functions({f"{name}_walk": interpreter})

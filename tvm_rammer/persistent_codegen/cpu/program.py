@@ -15,14 +15,22 @@ from tvm.script import tirx as T
 from ...device import DeviceSpec
 from ...ir import ITEM_BYTES, RProgram, align
 from ...kernel import Pack, RTaskFunction
-from ..arrays import array_bytes
+from ..arrays import array_bytes, pointer_variable
 from ..assembled import AssembledProgram
 from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
 from ..tables import build_tables
 from .interpreter import COUNTER_WORDS, Memory, build_interpreter
-from .launch import entries, launch_text
+from .launch import launch_text, walk
 from .stamps import STAMPED
 from .workers import establish
+
+_DATA = 1
+"""The field of a tensor that says where its elements are, as TVM numbers them."""
+
+_NO_WORKERS = (
+    "this code has no workers with it: it was taken out of the module that it was compiled in; "
+    "export the executable of that module, or import tvm_rammer and compile here"
+)
 
 
 def assemble_cpu(
@@ -63,8 +71,8 @@ def assemble_cpu(
     tables = build_tables(program, layout, functions)
     counters_at = layout.workspace_bytes
     stamps_at = counters_at + max(1, program.num_events) * COUNTER_WORDS * 4
-    # One for each instruction of each lane; then one for each lane's beginning.
-    num_stamps = len(tables.code) + lanes if stamped else 0
+    # One for each instruction of each lane in each step; then one for each lane's beginning.
+    num_stamps = len(tables.code) * program.steps + lanes if stamped else 0
     workspace_bytes = stamps_at + num_stamps * 8
     plan = (tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1))
     constants = (layout.constants, np.concatenate([_whole_lines(table) for table in plan]))
@@ -75,7 +83,7 @@ def assemble_cpu(
         segments.append(tirx.decl_buffer(buffer.shape, buffer.dtype, f"arg{i}"))
     parts = tuple(_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), plan, strict=True))
     memory = Memory(tuple(segments), parts, counters_at, stamps_at if stamped else None)
-    interpreter = build_interpreter(layout, tables, memory, variables)
+    interpreter = build_interpreter(layout, tables, memory, variables, program.steps)
     report = _report(program, segments[WORKSPACE], stamps_at, num_stamps) if stamped else []
     text = launch_text(program.name, len(segments) + len(parts), device.machine, stamped=stamped)
     main = _main(program, layout, memory, _buffer("plan", constants[1]), text, report)
@@ -84,7 +92,7 @@ def assemble_cpu(
     return AssembledProgram(
         name=program.name,
         func=main,
-        helpers={**entries(program.name, interpreter), **used},
+        helpers={**walk(program.name, interpreter), **used},
         inputs=layout.inputs,
         outputs=layout.outputs,
         constants=constants,
@@ -111,33 +119,44 @@ def _main(
 ) -> tirx.PrimFunc:
     """The function that TVM calls: it resets the counters, and launches all lanes.
 
-    The tables are one parameter, for TVM checks each tensor that a function is called with, and that takes more code
-    than all the rest.
+    TVM checks each tensor that a function is called with, and that takes more code than all the rest. What the virtual
+    machine makes for this very function needs no check: it comes as an address of a tensor, and only inputs as
+    buffers. The tables are one parameter.
     """
     segments = memory.segments
     sizes = [align(array_bytes(table)) // ITEM_BYTES["int32"] for table in memory.plan]
     starts = accumulate(sizes[:-1], initial=0)
     tables = [T.address_of(plan[start]) for start in starts]
-    pointers = [*(b.data for b in segments), *tables]
+    given = [*(b.data for b in segments), *tables]
     first, words = memory.counters_at // 4, max(1, program.num_events) * COUNTER_WORDS
     counters = tirx.decl_buffer((first + words,), "int32", "counters", data=segments[WORKSPACE].data)
     i, lanes = tirx.Var("i", "int32"), tirx.IntImm("int32", len(program.lanes))
-    launch = T.call_extern("void", f"{program.name}_launch", *pointers, tables[0], lanes)
+    launched = T.call_extern("bool", f"{program.name}_launch", *given, tables[0], lanes)
+    first_output = FIRST_EXTERNAL + len(layout.inputs)
+    inputs, outputs = segments[FIRST_EXTERNAL:first_output], segments[first_output:]
+    own = [segments[CONSTANTS], plan, *outputs, segments[WORKSPACE]]
+    tensors = [tirx.Var(buffer.name, "handle") for buffer in own]
     statements = [
+        *(s for buffer, tensor in zip(own, tensors, strict=True) for s in _unchecked(buffer, tensor)),
         tirx.DeclBuffer(counters, data=segments[WORKSPACE].data),
         tirx.For(i, 0, words, tirx.ForKind.SERIAL, tirx.BufferStore(counters, 0, [first + i])),
-        tirx.Evaluate(launch),
+        tirx.AssertStmt(launched, ir.StringImm("RuntimeError"), [ir.StringImm(_NO_WORKERS)]),
         *afterwards,
     ]
     body = tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_import_llvm", ir.StringImm(text), tirx.SeqStmt(statements))
-    first_output = FIRST_EXTERNAL + len(layout.inputs)
-    inputs, outputs = segments[FIRST_EXTERNAL:first_output], segments[first_output:]
-    params = [*inputs, segments[CONSTANTS], plan, *outputs]
-    func = tirx.PrimFunc([*params, segments[WORKSPACE]], body)
+    func = tirx.PrimFunc([*inputs, *tensors], body)
     attrs = {"global_symbol": program.name, "tirx.noalias": True, "s_tir": True, "tirx.is_scheduled": True}
     for key, value in attrs.items():
         func = func.with_attr(key, value)
     return func
+
+
+def _unchecked(buffer: tirx.Buffer, tensor: tirx.Var) -> list[tirx.Stmt]:
+    """Say that a buffer lies where the elements of a tensor are."""
+    pointer = pointer_variable(buffer.name, str(buffer.dtype))
+    field = tirx.tvm_struct_get(tensor, 0, _DATA, "handle")
+    address = ir.Call(field.op, field.args, ret_ty=pointer.ty)
+    return [tirx.Bind(pointer, address), tirx.DeclBuffer(buffer, data=pointer)]
 
 
 def _report(program: RProgram, workspace: tirx.Buffer, stamps_at: int, count: int) -> list[tirx.Stmt]:

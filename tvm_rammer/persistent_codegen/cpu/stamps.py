@@ -14,6 +14,7 @@ STAMPED = "tvm_rammer.stamped"
 """The packed function that a stamped program calls at its end: its name, the stamps' address and their number."""
 
 CLOCK = """
+declare i32 @clock_gettime(i32, ptr)
 define internal i64 @rammer_now() alwaysinline {
   %time = alloca [2 x i64]
   %ignored = call i32 @clock_gettime(i32 1, ptr %time)
@@ -25,7 +26,7 @@ define internal i64 @rammer_now() alwaysinline {
   ret i64 %now
 }
 """
-"""LLVM IR of the monotonic clock, in nanoseconds; workers.ll declares the system's function."""
+"""LLVM IR of the monotonic clock, in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Stamps:
     begin_us : numpy.ndarray
         When each lane began, in microseconds since the first.
     end_us : tuple of numpy.ndarray
-        For each lane when each of its instructions ended.
+        For each lane when each of its instructions ended, step after step.
     """
 
     begin_us: np.ndarray
@@ -75,5 +76,6 @@ def read_stamps(program: RProgram, stamps: np.ndarray) -> Stamps:
     lanes = len(program.lanes)
     rows = len(stamps) - lanes
     since_us = (stamps - stamps[rows : rows + lanes].min()) / 1e3
-    ends = np.split(since_us, np.cumsum([len(lane) for lane in program.lanes]))[:lanes]
-    return Stamps(since_us[rows : rows + lanes], tuple(ends))
+    steps = since_us[:rows].reshape(program.steps, -1)
+    ends = np.split(steps, np.cumsum([len(lane) for lane in program.lanes]), axis=1)[:lanes]
+    return Stamps(since_us[rows : rows + lanes], tuple(end.reshape(-1) for end in ends))

@@ -6,6 +6,9 @@
     convert_opset  operators of old opsets, or that TVM's frontend would misread, become others
     lower/         operators that the frontend lacks become some that it has; recurrence and loops are unrolled
     fold           what depends on constants and static shapes is computed
+    sequences      what reads a sequence of a known length reads its elements
+    control/       branches and loops that data decide become functions of their own
+    lower_model    these, in their order, until nothing changes
     importer       what is left goes through TVM's frontend, and is compared with onnx's shape inference
     converters     operators that go to Relax by a converter of ours
     compile_time   which inputs are really attributes

@@ -2,6 +2,7 @@
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -129,6 +130,13 @@ class Emitter:
         self.prefix = f"{next(name for name in node.output if name)}/{how}{self._depth or ''}/"
         self.opset, self.dtype = opset, dtype
         self._made: dict[object, str] = {}
+
+    def inner(self) -> "Emitter":
+        """Another one, for the nodes of a subgraph."""
+        inner = copy(self)
+        inner.nodes, inner.tensors, inner.reals, inner._made = [], [], {}, {}
+        inner.prefix = f"{self.prefix}step/"
+        return inner
 
     def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node of one result."""

@@ -1,7 +1,5 @@
 """An ONNX model of static shapes -> Relax, through TVM's frontend."""
 
-import contextlib
-import io
 import warnings
 from collections import Counter
 from collections.abc import Mapping
@@ -11,15 +9,19 @@ import onnx
 import tvm
 from onnx import TensorProto, helper
 from tvm import relax
+from tvm.ir import Call
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
-from ...errors import ModelError, RammerError, UnsupportedOperatorError, last_line
+from ...errors import LoopError, ModelError, RammerError, UnsupportedOperatorError, last_line
 from ...ir import OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
+from .control.functions import add_module, first_rows
+from .control.outline import is_control, is_made_here, module_of
 from .converters import CONVERTERS, has_own
 from .fold import infer_types, static_dims
 from .inline import all_nodes
 from .read import MOST_ELEMENTS, default_opset, elements
+from .scan import ScanConverter
 
 Types = Mapping[str, onnx.TypeProto.Tensor]
 
@@ -33,7 +35,6 @@ _NO_TYPES = frozenset(
 _SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Tile": 1}
 """Operators that take a shape, and as which input."""
 
-_DIRECT = frozenset({"If", "Constant"})
 _LISTS = {
     onnx.AttributeProto.INTS: "ints",
     onnx.AttributeProto.FLOATS: "floats",
@@ -52,13 +53,19 @@ _OF_MICROSOFT = frozenset(
 )
 
 
-def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
+def import_onnx(
+    model: onnx.ModelProto, called: Mapping[str, tvm.IRModule] | None = None, *, loops: bool = False
+) -> tvm.IRModule:
     """Import a model by TVM's frontend.
 
     Parameters
     ----------
     model : onnx.ModelProto
         Of static shapes, folded, in an opset whose operators the frontend reads (`convert_opset`).
+    called : mapping of str to tvm.IRModule, optional
+        What its calls of `control.outline` name; becomes private functions of the module.
+    loops : bool
+        Whether its Scans become loops; otherwise it should have none.
 
     Returns
     -------
@@ -71,8 +78,10 @@ def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
         The frontend lacks an operator.
     ModelError
         It fails.
+    LoopError
+        A Scan cannot become a loop.
     """
-    check_supported(model)
+    check_supported(model, loops=loops)
     types = infer_types(model)
     check_types(model, types)
     nodes = {}
@@ -81,11 +90,13 @@ def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
         nodes[str(number)] = (node, describe(node))
         node.name = str(number)
     # `from_onnx` would first serialize the model, weights and all, to check it once more.
-    importer = _Importer(nodes, types)
+    importer = _Importer(nodes, types, called or {})
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             mod = importer.from_onnx(model.graph, default_opset(model))
+    except _RefusedNode as refused:
+        raise refused.error from refused.__cause__
     except RammerError:
         raise
     except Exception as error:
@@ -97,7 +108,17 @@ def import_onnx(model: onnx.ModelProto) -> tvm.IRModule:
     mod.update_func(
         mod.get_global_var("main"), mod["main"].with_attr(OUTPUT_NAMES, [value.name for value in model.graph.output])
     )
+    for name, step in importer.scans.functions.items():
+        mod[name] = step
     return mod
+
+
+class _RefusedNode(BaseException):
+    """On its way out of TVM's frontend, which would print an Exception to standard output: that is the user's."""
+
+    def __init__(self, error: RammerError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
@@ -109,11 +130,23 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
         By the names that they have for the importer; the text is for messages.
     types : mapping of str to onnx.TypeProto.Tensor
         What onnx's shape inference knows.
+    called : mapping of str to tvm.IRModule
     """
 
-    def __init__(self, nodes: Mapping[str, tuple[onnx.NodeProto, str]], types: Types) -> None:
+    def __init__(
+        self, nodes: Mapping[str, tuple[onnx.NodeProto, str]], types: Types, called: Mapping[str, tvm.IRModule]
+    ) -> None:
         super().__init__({}, "float32", sanitize=False)
         self._described, self._types = nodes, types
+        self._called = {key: add_module(self.bb, mod, key) for key, mod in called.items()}
+        self.scans = ScanConverter(self.bb, self._import_step)
+
+    def _import_step(self, graph: onnx.GraphProto) -> relax.Function:
+        inner = _Importer(self._described, self._types, {})
+        step = inner.from_onnx(graph, self.opset)["main"]
+        if inner.scans.functions:
+            raise LoopError("a loop within a loop")
+        return step
 
     def _check_for_unsupported_ops(self, graph: onnx.GraphProto) -> None:
         """All operators were looked for before."""
@@ -121,23 +154,33 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
     def _convert_operator(self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int) -> Any:
         node, described = self._described[attrs["tvm_custom"]["name"]]
         try:
-            if has_own(node):
+            if op_name == "Scan":
+                return self.scans.convert(inputs, attrs, self._nodes)
+            if (key := module_of(node)) is not None:
+                result = self.bb.emit(Call(self._called[key], list(inputs)))
+            elif is_made_here(node):
+                result = first_rows(self.bb, *inputs)
+            elif has_own(node):
                 result = self.bb.normalize(CONVERTERS[op_name](self.bb, inputs, attrs))
             else:
                 result = super()._convert_operator(op_name, inputs, attrs, opset)
+        except LoopError as error:
+            raise _RefusedNode(error) from error
         except Exception as error:
-            raise UnsupportedOperatorError(
+            message = (
                 f"TVM's ONNX frontend cannot import {described}: {last_line(error)}; "
                 f"export the model without it, or in a simpler form"
-            ) from error
+            )
+            raise _RefusedNode(UnsupportedOperatorError(message)) from error
         results = list(result) if isinstance(result, relax.Tuple) else [result]
         for name, value in zip(node.output, results, strict=False):
             problem = mismatch(getattr(value, "ty", None), self._types.get(name))
             if problem:
-                raise UnsupportedOperatorError(
+                message = (
                     f"TVM's ONNX frontend misreads {described}: its result {name!r} {problem}; "
                     f"export the model without it, or in a simpler form"
                 )
+                raise _RefusedNode(UnsupportedOperatorError(message))
         return result
 
 
@@ -224,8 +267,8 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
                 )
 
 
-def check_supported(model: onnx.ModelProto) -> None:
-    """Check that TVM's frontend has all operators of a model.
+def check_supported(model: onnx.ModelProto, *, loops: bool = False) -> None:
+    """Check that TVM's frontend has all operators of a model, where Scans may become loops.
 
     Raises
     ------
@@ -235,7 +278,7 @@ def check_supported(model: onnx.ModelProto) -> None:
     counts: Counter[str] = Counter()
     example: dict[str, str] = {}
     for node in all_nodes(model.graph):
-        if not has_converter(node):
+        if not has_converter(node) and not (loops and node.op_type == "Scan"):
             kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
             counts[kind] += 1
             example.setdefault(kind, node.name or next((o for o in node.output if o), "?"))
@@ -249,11 +292,11 @@ def check_supported(model: onnx.ModelProto) -> None:
 
 def has_converter(node: onnx.NodeProto) -> bool:
     """Whether TVM's frontend has the operator of a node."""
-    if has_own(node):
+    if has_own(node) or is_control(node) or is_made_here(node):
         return True
     if node.domain in ("", "ai.onnx"):
         own = node.op_type != "Attention"  # TVM's converter of that name is Microsoft's, another operator
-        return node.op_type in _DIRECT or (own and node.op_type in _get_convert_map())
+        return node.op_type == "Constant" or (own and node.op_type in _get_convert_map())
     return node.domain == "com.microsoft" and node.op_type in _OF_MICROSOFT and node.op_type in _get_convert_map()
 
 

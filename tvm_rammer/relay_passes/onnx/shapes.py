@@ -31,10 +31,7 @@ def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> No
         An input is not a tensor.
     """
     graph = model.graph
-    weights = {tensor.name for tensor in graph.initializer}
-    inputs = [value for value in graph.input if value.name not in weights]
-    del graph.input[:]
-    graph.input.extend(inputs)
+    _drop_weights(graph)
     open_dims = {dim for value in graph.input for dim in _dims(value) or () if isinstance(dim, str) and dim != "?"}
     given, sizes = check_given(shapes, [value.name for value in graph.input], open_dims)
     symbols = {symbol: (size, "shapes") for symbol, size in sizes.items()}
@@ -45,6 +42,44 @@ def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> No
     for value in graph.input:
         if value.name not in given:
             _bind_symbols(value, symbols)
+    _check_outputs(graph)
+    _forget_shapes(graph)
+
+
+def name_input_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int | str]]) -> None:
+    """Give every input of `model` a shape of static sizes and of symbols, in place.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    shapes : mapping of str to sequence of (int or str)
+        Of each input by its name: a size, or the name of a symbolic dimension.
+
+    Raises
+    ------
+    ModelError
+        An input or output is not a tensor.
+    """
+    graph = model.graph
+    _drop_weights(graph)
+    for value in graph.input:
+        _check_tensor(value, _maker(graph, value.name))
+        dims = [{"dim_param": e} if isinstance(e, str) else {"dim_value": int(e)} for e in shapes[value.name]]
+        shape = onnx.TensorShapeProto(dim=[onnx.TensorShapeProto.Dimension(**dim) for dim in dims])
+        value.type.tensor_type.shape.CopyFrom(shape)
+    _check_outputs(graph)
+    _forget_shapes(graph)
+
+
+def _drop_weights(graph: onnx.GraphProto) -> None:
+    """Weights listed as inputs are inputs no longer."""
+    weights = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in weights]
+    del graph.input[:]
+    graph.input.extend(inputs)
+
+
+def _check_outputs(graph: onnx.GraphProto) -> None:
     for value in graph.output:
         kind = value.type.WhichOneof("value")
         if kind not in (None, "tensor_type"):
@@ -52,7 +87,6 @@ def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> No
                 f"output {value.name!r}{_maker(graph, value.name)} is of ONNX type {kind}; only tensors can be "
                 f"outputs: leave it out, or return its elements"
             )
-    _forget_shapes(graph)
 
 
 def _maker(graph: onnx.GraphProto, name: str) -> str:

@@ -2,7 +2,8 @@
 
 TVM's gathers and scatters trust their indices, and read or write wherever these point. Here each index is clipped
 before it is used, so memory is safe whatever the data say. Beside it a flag tells whether any index was outside; at the
-end of the function a branch raises an error that names the operator. A model without such an index costs nothing.
+end of the function a branch raises an error that names the operator. Who calls such a function is no longer pure
+(`impure_calls`). A model without such an index costs nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from tvm.ir import Call, GlobalVar, Op
 from ...errors import INDEX_MARK, ModelError
 from ..bindings import body_blocks, dtype_of, is_const, leaves, static_shape, typed
 from ..module_pass import module_pass
+from .impure_calls import with_impure
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +62,14 @@ def CheckIndices() -> tvm.transform.Pass:
 
 @module_pass("RammerCheckIndices")
 def _check_indices(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    made = mod.clone()
-    called = {leaf for _, func in mod.functions_items() if isinstance(func, relax.Function) for leaf in _callees(func)}
+    made, raising = mod.clone(), []
     for var, func in mod.functions_items():
         if isinstance(func, relax.Function) and isinstance(func.body, relax.SeqExpr):
-            checked = _Function(made, func, raises=var not in called).checked()
+            checked = _Function(made, func).checked()
             if checked is not None:
                 made.update_func(var, checked)
-    return made
-
-
-def _callees(func: relax.Function) -> set[GlobalVar]:
-    found: set[GlobalVar] = set()
-    relax.analysis.post_order_visit(func, lambda e: found.add(e.op) if isinstance(e, Call) else None)
-    return {op for op in found if isinstance(op, GlobalVar)}
+                raising += [var] if func.is_pure and not checked.is_pure else []
+    return with_impure(made, raising)
 
 
 class _Function:
@@ -84,12 +80,10 @@ class _Function:
     mod : tvm.IRModule
         Gets the functions that look for indices outside.
     func : relax.Function
-    raises : bool
-        Whether it may raise. A function that others call stays pure: its indices are clipped only.
     """
 
-    def __init__(self, mod: tvm.IRModule, func: relax.Function, raises: bool) -> None:
-        self._mod, self._func, self._raises = mod, func, raises
+    def __init__(self, mod: tvm.IRModule, func: relax.Function) -> None:
+        self._mod, self._func = mod, func
         self._flags: list[tuple[relax.Var, str]] = []
         self._clipped: dict[tuple[relax.Expr, _Use], relax.Expr] = {}
         self._counters: dict[object, GlobalVar] = {}
@@ -105,10 +99,10 @@ class _Function:
             blocks.append(relax.DataflowBlock(bindings) if dataflow else relax.BindingBlock(bindings))
         if not self._clipped:
             return None
-        if self._flags and self._raises:
+        if self._flags:
             blocks += self._report()
         result = self._func.body.body
-        pure = self._func.is_pure and not (self._flags and self._raises)
+        pure = self._func.is_pure and not self._flags
         body = typed(relax.SeqExpr(blocks, result), result.ty)
         return relax.Function(self._func.params, body, self._func.ret_ty, pure, self._func.attrs)
 

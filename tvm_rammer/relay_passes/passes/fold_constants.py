@@ -242,7 +242,8 @@ def _evaluate_together(mod: tvm.IRModule, bindings: list[relax.VarBinding]) -> d
         return {}
     try:
         module, wanted = _module_of(mod, bindings)
-        target = tvm.target.Target({"kind": "llvm"})
+        # At level 3 LLVM unrolls loops of constants, and may take minutes to find out what they come to.
+        target = tvm.target.Target({"kind": "llvm", "opt-level": 2})
         with target:
             executable = tvm.compile(module, target, relax_pipeline=finish(target))
         arrays = relax.VirtualMachine(executable, tvm.cpu())["main"]()

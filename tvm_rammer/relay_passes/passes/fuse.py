@@ -10,7 +10,7 @@ import tvm
 from tvm import relax, tirx
 from tvm.ir import Call
 
-from ..bindings import body_blocks, is_call, leaves, rebuild, result_of, rewrite_functions, substitute
+from ..bindings import body_blocks, is_call, leaves, rename, result_of, rewrite_functions
 from ..module_pass import module_pass
 from .bound_chains import OPAQUE
 
@@ -76,14 +76,5 @@ def _renamed(func: relax.Function, names: dict[relax.Expr, relax.Expr]) -> relax
     """The function with other Vars; None where there are none."""
     if not names:
         return None
-    blocks = []
-    for block in body_blocks(func):
-        bindings = []
-        for binding in block.bindings:
-            var, value = names.get(binding.var, binding.var), substitute(binding.value, names)
-            if isinstance(binding, relax.MatchCast):
-                bindings.append(relax.MatchCast(var, value, binding.ty))
-            else:
-                bindings.append(relax.VarBinding(var, value))
-        blocks.append((isinstance(block, relax.DataflowBlock), bindings))
-    return rebuild(func, blocks)
+    blocks = [(isinstance(block, relax.DataflowBlock), list(block.bindings)) for block in body_blocks(func)]
+    return rename(func, blocks, names)

@@ -15,6 +15,7 @@ MOST_PIECES = 16
 """Pieces that are concatenated at once: the code of a concatenation has a branch for each."""
 
 _SAME_SHAPE = ("relax.broadcast_to", "relax.reshape")
+_RESHAPES = ("relax.reshape", "relax.expand_dims", "relax.squeeze", "relax.flatten")
 
 
 def SimplifyOps() -> tvm.transform.Pass:
@@ -22,7 +23,8 @@ def SimplifyOps() -> tvm.transform.Pass:
 
     A sum, minimum or maximum over a stack of tensors, which is how the frontend writes ONNX's Sum of a residual
     block, becomes elementwise operators, which fuse into the convolution before. A reshape or broadcast to the
-    shape that a tensor has already becomes another name of it, and so does a cast to its own type. Comparisons of truth
+    shape that a tensor has already becomes another name of it, and so do reshapes there and back, and a cast to its own
+    type. Comparisons of truth
     values, which TVM cannot compile for a CPU, become exclusive ors. A concatenation of many pieces becomes several, of
     `MOST_PIECES` at most.
 
@@ -67,6 +69,8 @@ def _simplify_binding(
     name = value.op.name
     if name in _SAME_SHAPE and static_shape(value.args[0].ty) == static_shape(value.ty):
         return [relax.VarBinding(binding.var, value.args[0])]
+    if name in _RESHAPES and (before := _reshaped_back(value, values)) is not None:
+        return [relax.VarBinding(binding.var, before)]
     if name == "relax.astype" and dtype_of(value.args[0].ty) == dtype_of(value.ty):
         return [relax.VarBinding(binding.var, value.args[0])]
     if name in _EQUALITIES and dtype_of(value.args[0].ty) == "bool":
@@ -75,6 +79,17 @@ def _simplify_binding(
         return _concatenate_some(binding, values, dataflow)
     if name in _PAIRWISE:
         return _pairwise(binding, values, uses, dataflow)
+    return None
+
+
+def _reshaped_back(value: Call, values: dict[relax.Var, relax.Expr]) -> relax.Expr | None:
+    """What some reshapes began with, if the last one gives it its shape again."""
+    shape, before = static_shape(value.ty), value
+    while isinstance(before, Call) and isinstance(before.op, Op) and before.op.name in _RESHAPES:
+        source = before.args[0]
+        if static_shape(source.ty) == shape:
+            return source
+        before = values.get(source)
     return None
 
 

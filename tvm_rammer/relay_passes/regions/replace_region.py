@@ -14,6 +14,7 @@ from tvm.ir import Call, GlobalVar, Tuple, TupleGetItem
 from ...errors import CodegenError
 from ..bindings import body_blocks, is_alias, leaves, rebuild, typed
 from .eligible import is_barrier
+from .loops import drop_step
 from .partition import Region
 
 
@@ -81,6 +82,8 @@ def replace_region(mod: tvm.IRModule, region: Region, programs: Sequence[Launch]
     called = {b.value.args[0] for block in body_blocks(function) for b in block.bindings if b.var in removed}
     rebuilt = relax.analysis.remove_all_unused(rebuild(function, blocks))
     mod.update_func(mod.get_global_var(region.function), rebuilt)
+    if region.body:
+        called = drop_step(mod, region.body)
     _drop_uncalled(mod, called)
     return mod
 
@@ -96,14 +99,14 @@ def _check(region: Region, programs: Sequence[Launch]) -> None:
                 f"{launch.symbol} has {len(launch.function.params)} parameters, but {len(launch.inputs)} inputs, "
                 f"{len(launch.outputs)} outputs (one or more) and {len(launch.workspace)} workspaces"
             )
-        own = {b for o in launch.operators for b in graph.operators[o].outputs}
+        own = {graph.extent(b).base for o in launch.operators for b in graph.operators[o].outputs}
         foreign = [graph.buffers[b].name for b in launch.outputs if b not in own]
         if foreign or written & set(launch.outputs) or replaced & set(launch.operators):
             raise CodegenError(f"{launch.symbol} writes {foreign or launch.outputs}, which it does not replace")
         written |= set(launch.outputs)
         replaced |= set(launch.operators)
     for o in replaced:
-        for b in graph.operators[o].outputs:
+        for b in (graph.extent(b).base for b in graph.operators[o].outputs):
             if graph.buffers[b].kind == "output" and b not in written:
                 raise CodegenError(f"no launch writes the output {graph.buffers[b].name!r} of {graph.name}")
 
@@ -186,9 +189,9 @@ class _Block:
 
     def _find_partial(self, lost: set[relax.Var]) -> None:
         """Note which fields there are of tuples that are not bound again, since nobody writes the others."""
-        for operator, var in zip(self.region.graph.operators, self.region.bindings, strict=True):
+        for var, buffers in self.region.made():
             if var in lost and isinstance(var.ty, relax.TupleType):
-                self.partial[var] = {i: self.made[b] for i, b in enumerate(operator.outputs) if b in self.made}
+                self.partial[var] = {i: self.made[b] for i, b in enumerate(buffers) if b in self.made}
 
     def _with_made_fields(self, binding: relax.Binding) -> relax.Binding:
         """A binding that reads the results of launches where it read fields of such tuples."""
@@ -220,10 +223,10 @@ class _Block:
     def _rebind_tuples(self, launch: Launch) -> list[relax.Binding]:
         """Rebind the tuples of replaced operators, as far as all their fields exist."""
         bindings: list[relax.Binding] = []
-        for o in launch.operators:
-            var, outputs = self.region.bindings[o], self.region.graph.operators[o].outputs
-            if isinstance(var.ty, relax.TupleType) and all(b in launch.outputs for b in outputs):
-                fields = typed(relax.Tuple([self.made[b] for b in outputs]), var.ty)
+        replaced = {self.region.bindings[o] for o in launch.operators}
+        for var, buffers in self.region.made():
+            if var in replaced and isinstance(var.ty, relax.TupleType) and all(b in launch.outputs for b in buffers):
+                fields = typed(relax.Tuple([self.made[b] for b in buffers]), var.ty)
                 bindings.append(relax.VarBinding(var, fields))
         return bindings
 

@@ -21,6 +21,8 @@ PRIVATE_CACHE_CYCLES, SHARED_CACHE_CYCLES = 0.02, 0.035
 """Cycles for each byte that a core reads or writes: in its own second-level cache, and in the shared one."""
 NOT_OVERLAPPED = 0.2
 """The part of the shorter one of a contraction's arithmetic and traffic that does not overlap with the other."""
+HIDDEN = 0.1
+"""The part of stalls that is seen even where multiply-adds are so slow that they hide them."""
 REFILL_SLOWDOWN, MAX_STREAMS = 0.14, 4
 """Relative slowdown of refilling weights for each pixel that a vector of them is multiplied by, since the core then has
 fewer loads in flight; and how many streams of weights are prefetched in parallel."""
@@ -52,14 +54,20 @@ class RegisterTile:
     scattered: bool
 
 
+def fma_vectors(simd: int, device: DeviceSpec) -> float:
+    """Multiply-adds of vectors of `simd` elements of float32 that a core begins in a cycle."""
+    return min(2.0, device.flops_per_cycle / (2 * simd))
+
+
 def contraction_us(work: Work, rtasks: int, tile: RegisterTile, device: DeviceSpec) -> float:
     """Time of one rTask of a convolution or matrix product, in microseconds, with warm caches."""
     size = tile.vectors * tile.pixels
-    filled = min(1.0, tile.simd * 4 / device.vector_bytes)
-    # Two multiply-adds or two loads a cycle; a vector of weights is used for all pixels of the register tile.
+    rate = fma_vectors(tile.simd, device)
+    # Two loads a cycle; a vector of weights is used for all pixels of the register tile.
     loads = (tile.vectors + tile.pixels) / size
-    slowed = max(1.0, FULL_ACCUMULATORS / size, loads, 2 * WEIGHT_CYCLES / tile.pixels)
-    peak = device.flops_per_cycle * CONTRACTION_EFFICIENCY * filled / slowed
+    stalls = max(1.0, FULL_ACCUMULATORS / size, loads, 2 * WEIGHT_CYCLES / tile.pixels)
+    slowed = max(1.0, rate / 2 * stalls) * (1.0 + HIDDEN * (1 - rate / 2) * stalls)
+    peak = 2 * tile.simd * rate * CONTRACTION_EFFICIENCY / slowed
     cycles = work.flops / peak + tile.results * (SCATTER_CYCLES if tile.scattered else STORE_CYCLES / tile.simd)
     compute = cycles / rtasks / (device.clock_ghz * 1e3)
     traffic = traffic_us(work.nbytes, work.nbytes / rtasks, device)

@@ -35,3 +35,8 @@ def vectors(extent: int, simd: int, body: Callable[[Expr], tirx.Stmt]) -> list[t
     if rest:
         statements.append(loop(rest, lambda element: body(full * simd + element), "VECTORIZED"))
     return statements
+
+
+def ending(i: Expr, size: int, extent: int) -> Expr:
+    """Where the i-th part of some size begins; the last one is moved back to end with the extent."""
+    return i * size if extent % size == 0 else tirx.min(i * size, number(extent - size))

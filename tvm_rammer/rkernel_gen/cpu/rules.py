@@ -2,8 +2,10 @@
 
 from ..tiling import Rule
 from .contraction.rule import ContractionRule
+from .filters.rule import FiltersRule
 from .generic.rule import GenericRule
+from .transposition.rule import TranspositionRule
 from .window.rule import WindowRule
 
-CPU_RULES: tuple[Rule, ...] = (ContractionRule(), WindowRule(), GenericRule())
+CPU_RULES: tuple[Rule, ...] = (ContractionRule(), WindowRule(), FiltersRule(), TranspositionRule(), GenericRule())
 """The first one wins where predictions tie. The last one is used only where the others yield no kernel."""

@@ -1,6 +1,7 @@
 """What the rules for CPUs share: divisors, the choice of tilings that are listed, and the last step of building one."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from tvm import tirx
@@ -18,6 +19,14 @@ MAX_RTASKS_PER_UNIT = 32
 """More rTasks balance no better, and each has a fixed cost."""
 MAX_SLOWDOWN = 2.0
 """Tilings that are predicted to be slower by this factor than the best with as many rTasks are not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartsTile:
+    """The number of rTasks, and the elements of the longest vectors that loops are split into."""
+
+    parts: int
+    simd: int
 
 
 def divisors(n: int) -> list[int]:

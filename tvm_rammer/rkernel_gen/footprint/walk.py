@@ -247,6 +247,8 @@ def _operands(expr: Expr) -> tuple[Expr, ...]:
             return (expr.base, expr.stride)
         case tirx.Not():
             return (expr.a,)
+        case tirx.Shuffle():
+            return tuple(expr.vectors)
     if hasattr(expr, "a") and hasattr(expr, "b"):
         return (expr.a, expr.b)
     raise UnknownCodeError(type(expr).__name__)

@@ -11,6 +11,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
+from operator import or_
 
 from ...ir import ITEM_BYTES, Footprint, RGraph, RKernel, RProgram
 
@@ -19,6 +21,8 @@ Needs = tuple[int, ...]
 
 Interval = tuple[int, int]
 Box = tuple[Interval, ...]
+Column = list[Interval]
+"""In one dimension, for each rTask."""
 
 
 def needs(graph: RGraph, writer: int, writes: RKernel, reader: int, reads: RKernel) -> Needs | None:
@@ -52,6 +56,41 @@ def needs(graph: RGraph, writer: int, writes: RKernel, reader: int, reads: RKern
     if len(found) == 1:
         return found[0]
     return tuple(union(bits, range(len(bits))) for bits in zip(*found, strict=True))
+
+
+def between(
+    graph: RGraph,
+    one: int,
+    one_kernel: RKernel,
+    parameter: int,
+    other: int,
+    other_kernel: RKernel,
+    other_parameter: int,
+) -> Needs | None:
+    """For each rTask of the other operator those of the one that touch the same elements of a buffer.
+
+    Parameters
+    ----------
+    graph : RGraph
+    one, other : int
+        The operators.
+    one_kernel, other_kernel : RKernel
+    parameter, other_parameter : int
+        Which of its buffers, inputs first, lies where the other's does.
+
+    Returns
+    -------
+    tuple of int or None
+        As bits; None where every rTask touches what all of them do, or nothing better is known.
+    """
+    buffers = [
+        (*graph.operators[o].inputs, *graph.operators[o].outputs)[p]
+        for o, p in ((one, parameter), (other, other_parameter))
+    ]
+    out, into = _footprint(one_kernel, parameter), _footprint(other_kernel, other_parameter)
+    if out is None or into is None:
+        return None
+    return _overlaps(out, one_kernel.num_rtasks, into, other_kernel.num_rtasks, _shared(graph, *buffers, slot=True))
 
 
 def union(sets: Sequence[int], indices: Iterable[int]) -> int:
@@ -104,9 +143,12 @@ class _Shared:
     distance: int
 
 
-def _shared(graph: RGraph, written: int, read: int) -> _Shared:
+def _shared(graph: RGraph, written: int, read: int, *, slot: bool = False) -> _Shared:
+    """How they overlap in one step; or, for buffers that move, where both are in the same slot."""
     out, into = graph.buffers[written], graph.buffers[read]
     distance = graph.extent(written).start - graph.extent(read).start
+    if slot and out.place and out.place.stride:
+        distance = 0
     return _Shared(out.shape, into.shape, distance // ITEM_BYTES[into.dtype])
 
 
@@ -115,13 +157,19 @@ def _overlaps(writes: Footprint, writers: int, reads: Footprint, readers: int, m
     """For each reading rTask the writing ones whose box overlaps its own, as bits; None where all do."""
     if not (_fits(writes, writers, memory.written) and _fits(reads, readers, memory.read)):
         return None
+    axes = _axes(_touched(writes, memory.written), _touched(reads, memory.read), memory.distance)
     everything = (1 << writers) - 1
-    overlapping = [everything] * readers
-    for written, read in _axes(writes, writers, reads, readers, memory):
-        axis = _Axis(written)
-        for r, interval in enumerate(read):
-            overlapping[r] &= axis.overlapping(interval)
-    return None if all(bits == everything for bits in overlapping) else tuple(overlapping)
+    written = [_Axis(column) for column, _ in axes]
+    found: dict[tuple[Interval, ...], int] = {}
+    for intervals in zip(*(column for _, column in axes), strict=True):
+        if intervals not in found:
+            bits = everything
+            for axis, interval in zip(written, intervals, strict=True):
+                bits &= axis.overlapping(interval)
+            found[intervals] = bits
+    if not axes or all(bits == everything for bits in found.values()):
+        return None
+    return tuple(found[intervals] for intervals in zip(*(column for _, column in axes), strict=True))
 
 
 def _fits(footprint: Footprint, num_rtasks: int, shape: tuple[int, ...]) -> bool:
@@ -133,87 +181,115 @@ def _fits(footprint: Footprint, num_rtasks: int, shape: tuple[int, ...]) -> bool
     )
 
 
-def _axes(
-    writes: Footprint, writers: int, reads: Footprint, readers: int, memory: _Shared
-) -> list[tuple[list[Interval], list[Interval]]]:
+@dataclass(frozen=True, slots=True)
+class _Boxes:
+    """The boxes of `count` rTasks in a shape of a buffer, a column for each dimension; an empty one is 0, 0 in all."""
+
+    count: int
+    shape: tuple[int, ...]
+    columns: tuple[Column, ...]
+
+    def of(self, dims: Sequence[int]) -> "_Boxes":
+        """The same in some of the dimensions."""
+        return _Boxes(self.count, tuple(self.shape[d] for d in dims), tuple(self.columns[d] for d in dims))
+
+    def row_major(self) -> Column:
+        """For each box from its first element to its last, in row-major order."""
+        first, last = [0] * self.count, [0] * self.count
+        for size, column in zip(self.shape, self.columns, strict=True):
+            first = [f * size + low for f, (low, _) in zip(first, column, strict=True)]
+            last = [n * size + high - 1 for n, (_, high) in zip(last, column, strict=True)]
+        found = [(f, n + 1) for f, n in zip(first, last, strict=True)]
+        if not self.columns:
+            return found
+        return [(0, 0) if low == high else i for i, (low, high) in zip(found, self.columns[0], strict=True)]
+
+
+@lru_cache(maxsize=64)
+def _touched(footprint: Footprint, shape: tuple[int, ...]) -> tuple[_Boxes, _Boxes]:
+    """What the rTasks touch: in the view that the footprint has, and in the buffer's own shape."""
+    seen = _boxes(footprint, footprint.view or shape)
+    return seen, seen if seen.shape == shape else _reshape(seen, shape)
+
+
+def _boxes(footprint: Footprint, view: tuple[int, ...]) -> _Boxes:
+    """The boxes, cut off at the ends of the buffer (`Footprint.box` says what each is)."""
+    columns = []
+    for offset, row, extent, size in zip(
+        footprint.offsets, footprint.coefficients, footprint.extents, view, strict=True
+    ):
+        starts = [offset]
+        for c, radix in zip(row, footprint.radices, strict=True):
+            steps = range(0, c * radix, c) if c else (0,) * radix
+            starts = [start + step for start in starts for step in steps]
+        columns.append([(max(0, start), min(size, start + extent)) for start in starts])
+    empty = {t for column in columns for t, (low, high) in enumerate(column) if low >= high}
+    if empty:
+        columns = [[(0, 0) if t in empty else i for t, i in enumerate(column)] for column in columns]
+    return _Boxes(math.prod(footprint.radices), view, tuple(columns))
+
+
+def _reshape(boxes: _Boxes, shape: tuple[int, ...]) -> _Boxes:
+    """The smallest boxes of another shape of as many elements around those of a view."""
+    view = boxes.shape
+    same = next((d for d, (a, b) in enumerate(zip(view, shape, strict=False)) if a != b), min(len(view), len(shape)))
+    linear = boxes.of(range(same, len(view))).row_major()
+    inner = {interval: _box_around(interval, shape[same:]) for interval in set(linear)}
+    columns = [[inner[interval][d] for interval in linear] for d in range(len(shape) - same)]
+    empty = {t for t, (first, end) in enumerate(linear) if first == end}
+    outer = [[(0, 0) if t in empty else i for t, i in enumerate(column)] for column in boxes.columns[:same]]
+    return _Boxes(boxes.count, shape, (*outer, *columns))
+
+
+def _box_around(interval: Interval, shape: tuple[int, ...]) -> Box:
+    """The smallest box of a shape around elements that follow one another in row-major order."""
+    first, last = interval[0], interval[1] - 1
+    if last < first:
+        return ((0, 0),) * len(shape)
+    box: list[Interval] = []
+    together = True
+    for d in range(len(shape)):
+        stride = math.prod(shape[d + 1 :])
+        low, high = (first // stride, last // stride) if together else (0, shape[d] - 1)
+        box.append((low, high + 1))
+        together = together and low == high
+        first, last = first - low * stride, last - low * stride
+    return tuple(box)
+
+
+def _axes(writes: tuple[_Boxes, _Boxes], reads: tuple[_Boxes, _Boxes], distance: int) -> list[tuple[Column, Column]]:
     """The dimensions in which to compare: for each the intervals of the writers and of the readers."""
-    views = writes.view or memory.written, reads.view or memory.read
-    boxes = _boxes(writes, writers, views[0]), _boxes(reads, readers, views[1])
-    if views[0] == views[1] and not memory.distance:
-        return [([w[d] for w in boxes[0]], [r[d] for r in boxes[1]]) for d in range(len(views[0]))]
-    shapes = memory.written, memory.read
-    axes = _common_axes(boxes, views, memory.distance)
-    if shapes != views:
-        own = [[_reshape(box, view, shape) for box in of] for of, view, shape in zip(boxes, views, shapes, strict=True)]
-        axes += _common_axes(own, shapes, memory.distance)
+    seen, own = zip(writes, reads, strict=True)
+    if seen[0].shape == seen[1].shape and not distance:
+        return list(zip(seen[0].columns, seen[1].columns, strict=True))
+    axes = _common_axes(seen, distance)
+    if own != seen:
+        axes += _common_axes(own, distance)
     return axes
 
 
-def _common_axes(
-    boxes: Sequence[list[Box]], shapes: Sequence[tuple[int, ...]], distance: int
-) -> list[tuple[list[Interval], list[Interval]]]:
+def _common_axes(boxes: tuple[_Boxes, _Boxes], distance: int) -> list[tuple[Column, Column]]:
     """The innermost dimensions that two shapes have in common; all others as one; and the order of elements."""
-    dims = [[d for d, size in enumerate(shape) if size > 1] for shape in shapes]
+    dims = [[d for d, size in enumerate(of.shape) if size > 1] for of in boxes]
     inner, axes = 1, []
     for a, b in zip(*map(reversed, dims), strict=False):
-        size = shapes[0][a]
-        if size != shapes[1][b] or distance % (inner * size):
+        size = boxes[0].shape[a]
+        if size != boxes[1].shape[b] or distance % (inner * size):
             break
         inner *= size
-        axes.append(([box[a] for box in boxes[0]], [box[b] for box in boxes[1]]))
-    parts = [
-        [_row_major(tuple(box[d] for d in of), [shape[d] for d in of]) for box in all_boxes]
-        for all_boxes, shape, of in zip(
-            boxes, shapes, (dims[0][: len(dims[0]) - len(axes)], dims[1][: len(dims[1]) - len(axes)]), strict=True
-        )
-    ]
-    linear = [[_row_major(box, shape) for box in of] for of, shape in zip(boxes, shapes, strict=True)]
-    return [*axes, _shifted(parts, distance // inner), _shifted(linear, distance)]
+        axes.append((boxes[0].columns[a], boxes[1].columns[b]))
+    outer = [of.of(some[: len(some) - len(axes)]).row_major() for of, some in zip(boxes, dims, strict=True)]
+    linear = [of.row_major() for of in boxes]
+    return [*axes, _shifted(outer, distance // inner), _shifted(linear, distance)]
 
 
-def _shifted(intervals: Sequence[list[Interval]], distance: int) -> tuple[list[Interval], list[Interval]]:
+def _shifted(intervals: Sequence[Column], distance: int) -> tuple[Column, Column]:
     """Move what starts later, by the distance; what is empty stays at 0, where nothing overlaps it."""
     by = max(distance, 0), max(-distance, 0)
     written, read = (
         [(low + n, high + n) if low < high else (0, 0) for low, high in of] for of, n in zip(intervals, by, strict=True)
     )
     return written, read
-
-
-def _boxes(footprint: Footprint, num_rtasks: int, view: tuple[int, ...]) -> list[Box]:
-    """The boxes, cut off at the ends of the buffer; an empty one is empty in all dimensions."""
-    boxes = []
-    for t in range(num_rtasks):
-        box = tuple((max(0, low), min(size, high)) for (low, high), size in zip(footprint.box(t), view, strict=True))
-        boxes.append(box if all(low < high for low, high in box) else ((0, 0),) * len(view))
-    return boxes
-
-
-def _row_major(box: Box, view: Sequence[int]) -> Interval:
-    """From the first element of a box to its last, in row-major order."""
-    if any(low == high for low, high in box):
-        return 0, 0
-    first = last = 0
-    for (low, high), size in zip(box, view, strict=True):
-        first, last = first * size + low, last * size + high - 1
-    return first, last + 1
-
-
-def _reshape(box: Box, view: tuple[int, ...], shape: tuple[int, ...]) -> Box:
-    """The smallest box of the buffer's own shape around a box of a view."""
-    same = next((d for d, (a, b) in enumerate(zip(view, shape, strict=False)) if a != b), min(len(view), len(shape)))
-    first, end = _row_major(box[same:], view[same:])
-    if first == end:
-        return ((0, 0),) * len(shape)
-    inner: list[Interval] = []
-    last, together = end - 1, True
-    for d in range(same, len(shape)):
-        stride = math.prod(shape[d + 1 :])
-        low, high = (first // stride, last // stride) if together else (0, shape[d] - 1)
-        inner.append((low, high + 1))
-        together = together and low == high
-        first, last = first - low * stride, last - low * stride
-    return (*box[:same], *inner)
 
 
 class _Axis:
@@ -233,9 +309,9 @@ class _Axis:
 
 
 def _prefixes(ends: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Sort ends; for each number of them, from none to all, which intervals the first so many belong to, as bits."""
-    order = sorted(range(len(ends)), key=lambda n: ends[n])
-    prefixes = [0]
-    for n in order:
-        prefixes.append(prefixes[-1] | 1 << n)
-    return [ends[n] for n in order], prefixes
+    """The distinct ends, sorted; for each number of them, from none to all, the intervals that have one, as bits."""
+    having: dict[int, int] = {}
+    for n, end in enumerate(ends):
+        having[end] = having.get(end, 0) | 1 << n
+    distinct = sorted(having)
+    return distinct, list(accumulate((having[end] for end in distinct), or_, initial=0))

@@ -3,7 +3,7 @@
 A buffer lives as long as any view of it: from the first rTask that writes a part of it to the last one that reads one.
 """
 
-from bisect import insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,16 +51,20 @@ def plan_memory(graph: RGraph, lanes: Sequence[Lane], num_events: int) -> tuple[
             born[b] = arithmetic.common(born.get(b, begin), begin)
     offsets: dict[int, int] = {}
     allocations: list[_Allocation] = []
-    top = 0
+    top, first_dead = 0, 0
     for o in order.sequence:
         written = dict.fromkeys(graph.extent(b).base for b in graph.operators[o].outputs)
         new = [b for b in written if graph.buffers[b].kind == "intermediate" and b not in offsets]
         for b in sorted(new, key=lambda b: -graph.buffers[b].nbytes):
             size = align(graph.buffers[b].nbytes)
-            alive = [a for a in allocations if not arithmetic.covers(born[b], a.dead)]
-            offset = _best_fit(alive, size, top)
+            if arithmetic.covers(born[b], first_dead):
+                alive = [a for a in allocations if not arithmetic.covers(born[b], a.dead)]
+                offset = _best_fit(alive, size, top)
+            else:  # none is dead, and together they are all memory that there is
+                offset = top
             allocation = _Allocation(offset, offset + size, dead[b])
-            allocations = _allocate(allocations, allocation)
+            first_dead = arithmetic.common(first_dead, dead[b]) if allocations else dead[b]
+            _allocate(allocations, allocation)
             top = max(top, allocation.end)
             offsets[b] = offset
     return {b: offsets[b] for b in sorted(offsets)}, top
@@ -79,8 +83,8 @@ def _best_fit(alive: Sequence[_Allocation], size: int, top: int) -> int:
     return best if best >= 0 else free_from
 
 
-def _allocate(allocations: Sequence[_Allocation], new: _Allocation) -> list[_Allocation]:
+def _allocate(allocations: list[_Allocation], new: _Allocation) -> None:
     """Add an allocation and forget those that it covers: what comes after it comes after them, too."""
-    kept = [a for a in allocations if not (new.offset <= a.offset and a.end <= new.end)]
-    insort(kept, new)
-    return kept
+    first = bisect_left(allocations, new.offset, key=lambda a: a.offset)
+    last = bisect_right(allocations, new.end, key=lambda a: a.offset)
+    allocations[first:last] = sorted([new, *(a for a in allocations[first:last] if a.end > new.end)])

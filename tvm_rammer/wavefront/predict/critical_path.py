@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ...ir import RProgram, Signal, Wait
+from ...ir import RProgram, Signal, Wait, unroll
 from ..cost import CostModel
 from .simulate import simulate
 from .timeline import Span, Timeline
@@ -50,6 +50,7 @@ def critical_path(program: RProgram, cost: CostModel, timeline: Timeline | None 
     tuple of PathStep
         In order of time, without a gap from 0 to the makespan; empty for a program that takes no step.
     """
+    program = unroll(program)
     timeline = timeline or simulate(program, cost)
     if not timeline.spans:
         return ()

@@ -70,14 +70,15 @@ def lower_bound(
 
     Notes
     -----
-    Path and area hold for every plan under the cost model. Of the bytes, inputs, constants and outputs count once,
-    less what the last-level cache can have kept since the run before. That is a bound of the device: kernels whose
-    predicted times ignore memory may seem to be faster.
+    Path and area hold for every plan under the cost model; of a loop the path is that of one step. Of the bytes,
+    inputs, constants and outputs count once, less what the last-level cache can have kept since the run before. That is
+    a bound of the device: kernels whose predicted times ignore memory may seem to be faster.
     """
     problem = make_problem(graph, kernels, cost or CostModel.of(device), veus, "auto")
     operators = range(len(graph.operators))
     work_us = sum(min(problem.cost.work_us(k) for k in problem.candidates(o)) for o in operators)
     launch_us = problem.cost.launch_us if graph.operators else 0.0
+    work_us *= graph.steps
     return LowerBound(launch_us, critical_path_us(problem), work_us / veus, _bandwidth_us(problem, device))
 
 
@@ -89,12 +90,13 @@ def _bandwidth_us(problem: Problem, device: DeviceSpec) -> float:
     beyond = sum(
         min(rtask_bytes(graph, o, k) * k.num_rtasks for k in problem.candidates(o)) for o in range(len(graph.operators))
     )
-    return max(memory_us, beyond / (problem.cost.shared_gbps * GBPS))
+    return max(memory_us, graph.steps * beyond / (problem.cost.shared_gbps * GBPS))
 
 
 def _moved_bytes(graph: RGraph) -> int:
     """Bytes of inputs, constants and outputs that are touched, each once, whatever views there are of it."""
-    extents = {graph.extent(b) for op in graph.operators for b in (*op.inputs, *op.outputs)}
+    touched = {b for op in graph.operators for b in op.touched()}
+    extents = {graph.extent(graph.extent(b).base if graph.steps > 1 else b) for b in touched}
     counted: dict[int, int] = {}
     moved = 0
     for e in sorted(extents, key=lambda e: (e.base, e.start)):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from ...ir import RProgram, Run, Signal
+from ...ir import RProgram, Run, Signal, unroll, unrolled_positions
 from .timeline import Span, Timeline, next_operators
 
 
@@ -16,13 +16,18 @@ def measured_timeline(program: RProgram, begin_us: Sequence[float], end_us: Sequ
     begin_us : sequence of float
         When each lane began, in microseconds.
     end_us : sequence of sequence of float
-        For each lane, when each of its instructions ended; of a signal, when it was about to be given.
+        For each lane, when each of its instructions ended, in each step; of a signal, when it was about to be given.
 
     Returns
     -------
     Timeline
-        A signal is given when its instruction ended, or right after it.
+        A signal is given when its instruction ended, or right after it. Of a program of several steps it is that of the
+        unrolled one.
     """
+    if program.steps > 1:
+        kept = unrolled_positions(program)
+        end_us = [[ends[n] for n in positions] for ends, positions in zip(end_us, kept, strict=True)]
+        program = unroll(program)
     spans: list[list[Span]] = [[] for _ in program.lanes]
     signals: dict[int, list[tuple[float, int]]] = {}
     for v, lane in enumerate(program.lanes):

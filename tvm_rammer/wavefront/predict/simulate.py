@@ -5,7 +5,7 @@ from heapq import heappop, heappush
 from typing import Literal
 
 from ...errors import ScheduleError
-from ...ir import RProgram, Run, Signal, Wait
+from ...ir import RProgram, Run, Signal, Wait, unroll
 from ..cost import CostModel
 from .bandwidth import SharedRuns, demands
 from .reuse import refill_us
@@ -23,12 +23,14 @@ def simulate(program: RProgram, cost: CostModel) -> Timeline:
     Returns
     -------
     Timeline
+        Of a program of several steps that of the unrolled one.
 
     Raises
     ------
     ScheduleError
         A deadlock.
     """
+    program = unroll(program)
     if cost.caches is None:
         return _Simulation(program, cost, {}).run()
     warm = _Simulation(program, cost, {}).run()

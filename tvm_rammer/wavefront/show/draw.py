@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ...ir import RProgram
+from ...ir import RProgram, unroll
 from ..cost import CostModel
 from ..predict.critical_path import Causes
 from ..predict.simulate import simulate
@@ -47,6 +47,7 @@ def schedule_svg(
         An SVG document of at most some 4 MB: of large plans, neighbouring boxes are drawn as one.
     """
     cost = cost or CostModel()
+    programs = [unroll(program) for program in programs]
     timelines = timelines or [simulate(program, cost) for program in programs]
     return "\n".join(_Picture(programs, cost, timelines).lines()) + "\n"
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...ir import RProgram, Run
+from ...ir import RProgram, Run, unroll
 from ..cost import CostModel
 from ..predict.critical_path import Causes
 from ..predict.simulate import simulate
@@ -37,6 +37,7 @@ def trace_json(
         timelines, `launch` are launches.
     """
     cost = cost or CostModel()
+    programs = [unroll(program) for program in programs]
     timelines = timelines or [simulate(program, cost) for program in programs]
     return json.dumps({"traceEvents": list(_events(programs, cost, timelines)), "displayTimeUnit": "ns"})
 

@@ -5,6 +5,8 @@ execution    runs a plan abstractly: deadlock, and a vector clock for each `Run`
 order        dependences and shared memory, checked against happens-before
 memory       which bytes a buffer or a view has; one writer for each
 dependences  which rTasks read what which rTasks write, found by a sweep
+loops        the same for a program of several steps, by induction
+steps        what its lanes know of each other, in every step
 residency    whether the device holds all lanes at once
 limits       whether every index fits into 32 bits
 sequence     the order between the programs of one schedule

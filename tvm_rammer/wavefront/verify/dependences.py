@@ -46,19 +46,32 @@ class Dependences:
         reader, read : int
             The operator, and the position of the buffer among its inputs.
         """
+        return self.between(writer, len(self._program.graph.operators[writer].inputs) + written, reader, read)
+
+    def between(self, one: int, parameter: int, other: int, other_parameter: int) -> Partners | None:
+        """For each rTask of the other operator those of the one that may touch the same bytes; None for all of all.
+
+        Parameters
+        ----------
+        one, parameter : int
+            An operator, and which of its buffers, inputs first.
+        other, other_parameter : int
+            Another, and a buffer of the same memory; of slots that move they are in the same one.
+        """
         graph, kernels = self._program.graph, self._program.kernels
-        into, outof = graph.operators[reader].inputs[read], graph.operators[writer].outputs[written]
-        starts = [p.offset if (p := graph.buffers[b].place) else 0 for b in (outof, into)]
-        item = ITEM_BYTES[graph.buffers[into].dtype]
-        memory = _Memory(graph.buffers[outof].shape, graph.buffers[into].shape, starts[0] // item, starts[1] // item)
-        parameter = len(graph.operators[writer].inputs) + written
-        writes = _usable(kernels[writer].footprints, parameter, kernels[writer].num_rtasks, memory.written)
-        reads = _usable(kernels[reader].footprints, read, kernels[reader].num_rtasks, memory.read)
-        if writes is None or reads is None:
+        first, then = graph.operators[one], graph.operators[other]
+        buffers = (*first.inputs, *first.outputs)[parameter], (*then.inputs, *then.outputs)[other_parameter]
+        starts = [p.offset if (p := graph.buffers[b].place) else 0 for b in buffers]
+        item = ITEM_BYTES[graph.buffers[buffers[1]].dtype]
+        shapes = [graph.buffers[b].shape for b in buffers]
+        memory = _Memory(shapes[0], shapes[1], starts[0] // item, starts[1] // item)
+        touched = _usable(kernels[one].footprints, parameter, kernels[one].num_rtasks, memory.written)
+        touches = _usable(kernels[other].footprints, other_parameter, kernels[other].num_rtasks, memory.read)
+        if touched is None or touches is None:
             return None
-        if (writes, reads, memory) not in self._found:
-            self._found[writes, reads, memory] = _partners(writes, reads, memory)
-        return self._found[writes, reads, memory]
+        if (touched, touches, memory) not in self._found:
+            self._found[touched, touches, memory] = _partners(touched, touches, memory)
+        return self._found[touched, touches, memory]
 
 
 def _usable(

@@ -30,6 +30,7 @@ def verify_sequence(graph: RGraph, programs: Sequence[RProgram], copies: Copies 
         The first rule found broken.
     """
     _check_operators(graph, programs, copies or {})
+    _check_steps(graph, programs)
     constants = {b.name: _type(b) for b in graph.buffers if b.kind == "constant"}
     given = {b.name: _type(b) for b in graph.buffers if b.kind == "input"}
     for program in programs:
@@ -68,10 +69,36 @@ def _check_operators(graph: RGraph, programs: Sequence[RProgram], copies: Copies
         check_views(graph, missing, programs, copies)
 
 
+def _check_steps(graph: RGraph, programs: Sequence[RProgram]) -> None:
+    """Prove that a loop is a program as it is: with as many steps, and each view where the graph has it."""
+    for program in programs:
+        if program.steps != graph.steps or (graph.steps > 1 and len(programs) > 1):
+            raise VerificationError(
+                f"program {program.name!r} has {program.steps} steps, graph {graph.name!r} {graph.steps}; a loop is "
+                "one program"
+            )
+    if graph.steps == 1:
+        return
+    (program,) = programs
+    places = {b.name: _place(program.graph, b) for b in program.graph.buffers}
+    for buffer in graph.buffers:
+        if buffer.place is not None and places.get(buffer.name, _place(graph, buffer)) != _place(graph, buffer):
+            raise VerificationError(
+                f"program {program.name!r} has {buffer.name!r} at {places[buffer.name]}, the graph at "
+                f"{_place(graph, buffer)}"
+            )
+
+
+def _place(graph: RGraph, buffer: Buffer) -> tuple[str, int, int, int, int] | None:
+    place = buffer.place
+    if place is None:
+        return None
+    return (graph.buffers[place.base].name, place.offset, place.stride, place.ahead, place.phases)
+
+
 def _type(buffer: Buffer) -> tuple[tuple[int, ...], str]:
     return buffer.shape, buffer.dtype
 
 
-def _call(graph: RGraph, op: ROperator) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    names = [tuple(graph.buffers[b].name for b in of) for of in (op.inputs, op.outputs)]
-    return op.function, names[0], names[1]
+def _call(graph: RGraph, op: ROperator) -> tuple[str, tuple[tuple[str, ...], ...]]:
+    return op.function, tuple(tuple(graph.buffers[b].name for b in of) for of in (op.inputs, op.outputs, op.first))

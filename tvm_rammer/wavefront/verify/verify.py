@@ -1,12 +1,14 @@
 """The rules that one instruction, kernel or buffer can break by itself, and the proof of all others in its order."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ...device import DeviceSpec
 from ...errors import VerificationError
 from ...ir import ALIGNMENT, Instruction, RProgram, Run, Signal, Wait
 from .execution import execute
 from .limits import check_limits
+from .loops import verify_steps
 from .memory import check_memory
 from .order import check_dependences, check_workspace
 from .residency import check_residency
@@ -19,7 +21,8 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
     no lane deadlocks; an rTask begins after all rTasks have ended that write what it reads, by the footprints
     of the kernels; each byte has one writer, whatever views there are of it; buffers that share memory are never
     alive together; each wait is for all arrivals at its event,
-    so that counters that are never reset mean the same in every run; each event is signalled and waited for; no index
+    so that counters that are never reset mean the same in every run; of a program of several steps all that in each
+    of them, and across them (`loops`); each event is signalled and waited for; no index
     leaves 32 bits; all lanes can be resident at once.
 
     Parameters
@@ -34,7 +37,8 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
         The first rule found broken, with the operators, buffers and lanes concerned.
     """
     _check_graph(program)
-    check_memory(program)
+    if program.steps == 1:
+        check_memory(program)
     _check_kernels(program)
     check_limits(program)
     if device is not None:
@@ -43,9 +47,13 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
     _check_rtasks(program)
     _check_arrivals(program)
     _check_offsets(program)
-    execution = execute(program)
-    check_dependences(program, execution)
-    check_workspace(program, execution)
+    if program.steps == 1:
+        execution = execute(program)
+        check_dependences(program, execution)
+        check_workspace(program, execution)
+    else:
+        _check_apart(program)
+        verify_steps(program, device)
     _check_events(program)
 
 
@@ -62,8 +70,12 @@ def _instructions(program: RProgram) -> Iterator[tuple[str, Instruction]]:
 def _check_graph(program: RProgram) -> None:
     graph = program.graph
     for op in graph.operators:
-        if bad := [b for b in (*op.inputs, *op.outputs) if not 0 <= b < len(graph.buffers)]:
+        if bad := [b for b in op.touched() if not 0 <= b < len(graph.buffers)]:
             raise _error(program, f"operator {op.name!r} uses buffer {bad[0]} of {len(graph.buffers)}")
+        if op.first and graph.steps == 1:
+            raise _error(program, f"operator {op.name!r} reads other buffers in step 0, and there is no other step")
+    if graph.steps < 1:
+        raise _error(program, f"{graph.steps} steps; there is at least one")
 
 
 def _check_kernels(program: RProgram) -> None:
@@ -93,6 +105,8 @@ def _check_instructions(program: RProgram) -> None:
         elif isinstance(i, Signal | Wait):
             if not 0 <= i.event < program.num_events:
                 raise _error(program, f"{where}: event {i.event} of {program.num_events} does not exist")
+            if isinstance(i, Wait) and not 0 <= i.back < program.steps:
+                raise _error(program, f"{where}: a wait for {i.back} steps back, in a program of {program.steps}")
         else:
             raise _error(program, f"{where}: {i!r} is neither Run, Signal nor Wait")
 
@@ -133,6 +147,16 @@ def _check_events(program: RProgram) -> None:
     awaited = {i.event for _, i in _instructions(program) if isinstance(i, Wait)}
     if idle := [event for event in range(program.num_events) if event not in awaited]:
         raise _error(program, f"nobody waits for event {idle[0]} of {program.num_events}; leave it and its signals out")
+
+
+def _check_apart(program: RProgram) -> None:
+    """In a loop no two buffers share memory: the one would be written again in the next step."""
+    buffers = program.graph.buffers
+    spans = sorted((start, start + buffers[b].nbytes, b) for b, start in program.offsets.items() if buffers[b].nbytes)
+    for (_, end, one), (start, _, other) in pairwise(spans):
+        if start < end:
+            names = buffers[one].name, buffers[other].name
+            raise _error(program, f"buffers {names[0]!r} and {names[1]!r} of a loop share memory at byte {start}")
 
 
 def _check_offsets(program: RProgram) -> None:

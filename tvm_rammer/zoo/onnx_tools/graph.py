@@ -9,6 +9,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET, IR_VERSION = 17, 8
 
+Shape = tuple[int | str, ...]
+
 
 class OnnxGraph:
     """Collects the nodes and weights of a model; every method that adds a node returns the name of its result.
@@ -101,9 +103,7 @@ class OnnxGraph:
         weights = self.weight(f"{name}_w", self.he((inputs, outputs), inputs))
         return self.node("Gemm", [source, weights, self.weight(f"{name}_b", self.small(outputs))], name)
 
-    def model(
-        self, name: str, inputs: Mapping[str, tuple[int, ...]], outputs: Mapping[str, tuple[int, ...]]
-    ) -> onnx.ModelProto:
+    def model(self, name: str, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape]) -> onnx.ModelProto:
         """Finish: a model of float32 inputs and outputs of these shapes."""
         graph = helper.make_graph(
             self._nodes,

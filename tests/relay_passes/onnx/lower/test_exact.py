@@ -49,6 +49,17 @@ def test_a_logarithm_of_a_sum_of_powers(opset, keepdims, run):
     check(run, "ReduceLogSumExp", [random(3, 4, 2) * 50], constants, opset=opset, keepdims=keepdims, **axes)
 
 
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("opset", [13, 18])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_means_of_integers_are_integers_of_their_type(dtype, opset, keepdims, run):
+    x = np.array([[-7, 3, -6], [5, 4, 2]], dtype)
+    for axes in ([1], [-2], [0, 1]):
+        given = ({}, [np.array(axes)]) if opset >= 18 else ({"axes": axes}, [])
+        check(run, "ReduceMean", [x], given[1], opset=opset, keepdims=keepdims, **given[0])
+    check(run, "ReduceMean", [x], opset=opset, keepdims=keepdims)
+
+
 def test_integers_shrink_by_a_fraction(run):
     check(run, "Shrink", [np.array([-3, -1, 0, 1, 4], "int32")], lambd=1.5, bias=0.25)
 

@@ -36,3 +36,9 @@ def test_a_left_out_input_in_the_middle(run):
     inputs = [value("q", [2, 2, 2, 8]), value("k", [2, 2, 6, 8]), value("v", [2, 2, 6, 8]), value("n", [2], 7)]
     arrays = {name: random(2, 2, size, 8, seed=size) for name, size in (("q", 2), ("k", 6), ("v", 6))}
     by_reference(run, model(nodes, inputs, ["y"], opset=24, ir=12), **arrays, n=np.array([6, 4]))
+
+
+@pytest.mark.parametrize("periodic", [0, 1, 2])
+def test_whatever_is_not_zero_is_true(periodic, run):
+    nodes = [node("BlackmanWindow", ["n"], ["w"], periodic=periodic), node("Mul", ["w", "x"], ["y"])]
+    by_reference(run, model(nodes, [value("x", [5])], ["y"], [tensor("n", np.array(5, "int64"))]), x=random(5))

@@ -13,36 +13,50 @@ from tvm.script import tirx as T
 _PLAIN_FUNCTION = 2
 """Calling convention without TVM's packed interface, visible outside the module."""
 
-_ENTRIES = """
-declare i32 @{name}_walk(ptr, i32, ptr, ptr)
-declare i32 @{name}_help(ptr)
-declare i32 @{name}_give_pool(ptr, ptr, i32, ptr)
-@{name}_entries = internal constant [3 x ptr] [ptr @{name}_walk, ptr @{name}_help, ptr @{name}_give_pool]
+MAKE = "rammer_entry_make"
+"""The function that makes the pool, or finds it, and writes where it is."""
+
+ENTRIES = f"""
+declare i32 @rammer_entry_run(ptr, ptr, ptr, ptr, i32)
+declare i32 @rammer_entry_ring(ptr)
+declare i32 @rammer_entry_help(ptr)
+declare i32 @rammer_entry_give_pool(ptr, ptr, i32, ptr)
+declare i32 @{MAKE}(ptr)
+@rammer_entries = internal constant [4 x ptr] [
+  ptr @rammer_entry_run, ptr @rammer_entry_ring, ptr @rammer_entry_help, ptr @rammer_entry_give_pool
+]
+@rammer_maker = hidden global ptr @{MAKE}
+define internal void @rammer_make(ptr %pool) {{
+  call void @rammer_make_pool(ptr %pool, ptr @rammer_entries)
+  ret void
+}}
 """
+"""`Entries` of workers.h, and the maker that client.c asks for, as LLVM IR."""
+
+_ENTRIES = {
+    "rammer_entry_run": ("rammer_walk_all", ("handle", "handle", "handle", "handle", "int32")),
+    "rammer_entry_ring": ("rammer_ring", ("handle",)),
+    "rammer_entry_help": ("rammer_help", ("handle",)),
+    "rammer_entry_give_pool": ("rammer_give_pool", ("handle", "handle", "int32", "handle")),
+    MAKE: ("rammer_make", ("handle",)),
+}
+"""For each function what it calls, and the types of its parameters."""
 
 
-def entries_text(name: str) -> str:
-    """`Entries` of workers.h for a program, as LLVM IR."""
-    return _ENTRIES.format(name=name)
+def entries() -> dict[GlobalVar, tirx.PrimFunc]:
+    """The functions whose addresses `ENTRIES` takes."""
+    return plain_functions({name: _entry(callee, types) for name, (callee, types) in _ENTRIES.items()})
 
 
-def pool_entries(name: str) -> dict[str, tirx.PrimFunc]:
-    """The entries that do not depend on the program: what a helper thread runs, and what tells others of the pool."""
-    helper, self, arguments, result = (tirx.Var(n, "handle") for n in ("helper", "self", "arguments", "result"))
-    count = tirx.Var("count", "int32")
-    helped = T.call_extern("void", "rammer_help", helper)
-    given = T.call_extern("int32", "rammer_give_pool", self, arguments, count, result)
-    return {
-        f"{name}_help": function_of([helper], [tirx.Evaluate(helped)]),
-        f"{name}_give_pool": function_of([self, arguments, count, result], [tirx.Evaluate(given)]),
-    }
+def _entry(callee: str, types: Sequence[str]) -> tirx.PrimFunc:
+    params = [tirx.Var(f"p{i}", dtype) for i, dtype in enumerate(types)]
+    return function_of(params, [tirx.Evaluate(T.call_extern("void", callee, *params))])
 
 
 def function_of(params: Sequence[tirx.Var], statements: Sequence[tirx.Stmt]) -> tirx.PrimFunc:
     """A function that returns zero: TIR's code generator can return nothing else."""
     zero = tirx.Return(tirx.IntImm("int32", 0))
-    body = tirx.SeqStmt([*statements, zero]) if statements else zero
-    return tirx.PrimFunc(list(params), body, ret_type=PrimType("int32"))
+    return tirx.PrimFunc(list(params), tirx.SeqStmt([*statements, zero]), ret_type=PrimType("int32"))
 
 
 def plain_functions(functions: Mapping[str, tirx.PrimFunc]) -> dict[GlobalVar, tirx.PrimFunc]:

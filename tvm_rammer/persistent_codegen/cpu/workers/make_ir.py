@@ -1,4 +1,4 @@
-"""Make the LLVM IR of the CPU's workers of their C source: TVM takes IR, and a user needs no C compiler.
+"""Make the LLVM IR of the CPU's workers and their client of the C source: TVM takes IR, users need no C compiler.
 
 python -m tvm_rammer.persistent_codegen.cpu.workers.make_ir --clang clang-19
 """
@@ -8,29 +8,31 @@ import re
 import subprocess
 import sys
 
-from . import FOLDER, digest_of_source
+from .sources import FOLDER, MADE, digest_of_source
 
 FLAGS = (
     "-std=c11", "-Oz", "-Wall", "-Wextra", "-Werror", "-S", "-emit-llvm", "-Qn", "-fno-strict-aliasing",
     "-fno-asynchronous-unwind-tables", "-fno-vectorize", "-fno-slp-vectorize",
 )  # fmt: skip
 
-HEAD = "; Made of workers.c by make_ir.py; do not edit. Source: {digest}\n"
+HEAD = "; Made of {name}.c by make_ir.py; do not edit. Source: {digest}\n"
 
 
 def main() -> None:
-    """Write workers.ll."""
+    """Write workers.ll and client.ll."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clang", default="clang", help="the compiler (default: clang)")
     args = parser.parse_args()
-    try:
-        command = [args.clang, *FLAGS, str(FOLDER / "workers.c"), "-o", "-"]
-        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    except FileNotFoundError:
-        sys.exit(f"there is no {args.clang}; install clang 19, or name it: --clang clang-19")
-    except subprocess.CalledProcessError as error:
-        sys.exit(error.stderr)
-    (FOLDER / "workers.ll").write_text(HEAD.format(digest=digest_of_source()) + portable(text), encoding="utf-8")
+    for name in MADE:
+        try:
+            command = [args.clang, *FLAGS, str(FOLDER / f"{name}.c"), "-o", "-"]
+            text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        except FileNotFoundError:
+            sys.exit(f"there is no {args.clang}; install clang 19, or name it: --clang clang-19")
+        except subprocess.CalledProcessError as error:
+            sys.exit(error.stderr)
+        head = HEAD.format(name=name, digest=digest_of_source(name))
+        (FOLDER / f"{name}.ll").write_text(head + portable(text), encoding="utf-8")
 
 
 def portable(text: str) -> str:

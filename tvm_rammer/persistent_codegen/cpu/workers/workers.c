@@ -7,7 +7,7 @@
  * All modules of a process share one pool. What its threads write is zero at first, and again in a forked child. It is
  * never freed, so a helper may look at a job that has ended meanwhile: it finds no lane to claim there.
  *
- * workers.ll is made of this file by make_ir.py.
+ * workers.ll is made of this file by make_ir.py. Programs reach it by way of client.c.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -124,7 +124,7 @@ static void count_finished(Job *job) {
   if (atomic_fetch_sub(&job->unfinished, 1) == 1) ring_if_heard(&job->bell);
 }
 
-/* Walk all lanes on the caller's thread alone. */
+/* Walk all lanes on the caller's thread alone; nobody sleeps whom the bell would wake. */
 static void walk_alone(Walk walk, void *environment, const int *begin, int lanes) {
   Bell bell = {.walkers = 1, .lanes = lanes};
   int row[lanes], left = lanes;
@@ -249,7 +249,7 @@ static void add_helper(Pool *pool, int number) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the threads of the program that uses us */
-  if (pthread_create(&thread, NULL, pool->help, helper) == 0) {
+  if (pthread_create(&thread, NULL, pool->entries->help, helper) == 0) {
     pthread_detach(thread);
     atomic_store(&pool->state->helpers, number + 1);
   } else {
@@ -287,16 +287,16 @@ static Job *take_job(State *state) {
   return NULL;
 }
 
-/* Run a program: walk all of its lanes, lane i from row begin[i] on. */
-void rammer_run(const Entries *entries, void *environment, const int *begin, int lanes) {
-  Pool *pool = rammer_pool(entries);
+/* Walk all lanes of a program, lane i from row begin[i] on. */
+void rammer_walk_all(Pool *pool, Walk walk, void *environment, const int *begin, int lanes) {
   Job *job = lanes < 2 || lanes > MAX_LANES || atomic_load(&pool->workers) < 2 ? NULL : take_job(pool->state);
   if (!job) {
-    walk_alone(entries->walk, environment, begin, lanes);
+    walk_alone(walk, environment, begin, lanes);
     return;
   }
-  job->walk = entries->walk;
+  job->walk = walk;
   job->environment = environment;
+  job->bell.ring = pool->entries->ring;
   job->number++;
   atomic_store(&job->unfinished, lanes);
   atomic_store(&job->bell.lanes, lanes);

@@ -5,14 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "registry.h"
+
 enum { JOBS = 16, MAX_LANES = 128, MAX_HELPERS = 127, LINE = 64 };
 /* Calls that helpers take part in at the same time; vEUs of a program; threads; bytes of a cache line. */
 
 /* What those on the lanes of one job know of each other; who waits for long sleeps until the bell rings (sync.ll). */
-typedef struct {
+typedef struct Bell {
   _Alignas(LINE) atomic_int sleepers;
   atomic_int rings;
   atomic_int walkers, lanes;
+  int (*ring)(struct Bell *bell);
 } Bell;
 
 /* Walk a lane from a row on; then `row` is that of a wait that is not over yet, or -1 where the lane ended. Zero: TIR can
@@ -45,7 +48,7 @@ typedef struct {
 } Helper;
 
 /* What threads write: zero in a new process, and in a forked child. Libraries of different versions may share it: another layout
- * of it or of Pool takes another NAME (pool.h). */
+ * of it or of Pool takes another NAME (registry.h). */
 typedef struct {
   _Alignas(LINE) atomic_int jobs; /* that there were so far */
   _Alignas(LINE) atomic_int helpers, adding;
@@ -53,39 +56,24 @@ typedef struct {
   Job job[JOBS];
 } State;
 
-struct Pool {
-  atomic_int workers;  /* that walk lanes at the same time, callers of programs included */
-  int64_t patience_ns; /* how long a worker polls before it sleeps */
-  void *(*help)(void *);
-  State *state;
-};
-
-/* Of TVM's FFI, as its c_api.h has it. */
+/* What the pool has addresses for: TVM inlines all functions of this text into their callers, so these are functions of TIR
+ * that call the ones below (entries.py). They return zero. */
 typedef struct {
-  const char *data;
-  size_t size;
-} TVMFFIByteArray;
-
-typedef struct {
-  int32_t type_index;
-  uint32_t zero_padding;
-  union {
-    int64_t v_int64;
-    void *v_ptr;
-  };
-} TVMFFIAny;
-
-typedef int (*SafeCall)(void *self, const TVMFFIAny *arguments, int32_t count, TVMFFIAny *result);
-
-/* What a module has addresses for: TVM inlines all functions of this text into their callers, so these three are functions
- * of TIR that call `rammer_help` and `rammer_give_pool`, and the interpreter (entries.py). */
-typedef struct {
-  Walk walk;
-  void *(*help)(void *); /* never returns */
+  int (*run)(Pool *pool, Walk walk, void *environment, const int *begin, int lanes);
+  int (*ring)(Bell *bell);
+  void *(*help)(void *helper); /* never returns */
   SafeCall give_pool;
 } Entries;
 
-Pool *rammer_pool(const Entries *entries);
+struct Pool {
+  atomic_int workers;  /* that walk lanes at the same time, callers of programs included */
+  int64_t patience_ns; /* how long a worker polls before it sleeps */
+  const Entries *entries;
+  State *state;
+};
+
+void rammer_make_pool(Pool **pool, const Entries *entries);
 int rammer_give_pool(void *self, const TVMFFIAny *arguments, int32_t count, TVMFFIAny *result);
 void rammer_help(void *helper);
-void rammer_run(const Entries *entries, void *environment, const int *begin, int lanes);
+void rammer_ring(Bell *bell);
+void rammer_walk_all(Pool *pool, Walk walk, void *environment, const int *begin, int lanes);

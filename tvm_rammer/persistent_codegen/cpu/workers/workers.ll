@@ -1,4 +1,4 @@
-; Made of workers.c by make_ir.py; do not edit. Source: c4431a1bf077e51e
+; Made of workers.c by make_ir.py; do not edit. Source: 6bf81eddb8b47aba
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.Pool = type { i32, i64, ptr, ptr }
 %struct.cpu_set_t = type { [16 x i64] }
@@ -6,21 +6,21 @@
 %union.anon = type { i64 }
 %struct.Polling = type { i32, i64 }
 %struct.Job = type { i32, i32, i32, ptr, ptr, [32 x i8], i32, [60 x i8], %struct.Bell, [128 x %struct.Lane] }
-%struct.Bell = type { i32, i32, i32, i32, [48 x i8] }
+%struct.Bell = type { i32, i32, i32, i32, ptr, [40 x i8] }
 %struct.Lane = type { i64, [56 x i8] }
 %struct.__sigset_t = type { [16 x i64] }
 %struct.Helper = type { i32, ptr, i64, i64, i64, i64, i64, [8 x i8] }
 %struct.Waiter = type { %struct.Polling, i32, i32 }
 %struct.Dl_info = type { ptr, ptr, ptr, ptr }
 %struct.timespec = type { i64, i64 }
-@rammer_pool.making = internal global i32 0, align 4
-@rammer_the_pool = weak global ptr null, align 8
+@rammer_make_pool.making = internal global i32 0, align 4
+@rammer_make_pool.made = internal unnamed_addr global ptr null, align 8
 @NAME_BYTES = internal constant %struct.TVMFFIByteArray { ptr @NAME, i64 21 }, align 8
-@make_pool.pool = internal global %struct.Pool zeroinitializer, align 8
+@new_pool.pool = internal global %struct.Pool zeroinitializer, align 8
 @.str = private unnamed_addr constant [15 x i8] c"RAMMER_SPIN_US\00", align 1
 @.str.1 = private unnamed_addr constant [16 x i8] c"TVM_NUM_THREADS\00", align 1
 @.str.2 = private unnamed_addr constant [16 x i8] c"OMP_NUM_THREADS\00", align 1
-@NAME = internal constant [22 x i8] c"tvm_rammer.workers.v1\00", align 16
+@NAME = internal constant [22 x i8] c"tvm_rammer.workers.v2\00", align 16
 define linkonce_odr hidden noundef i32 @rammer_give_pool(ptr noundef %0, ptr nocapture noundef readonly %1, i32 noundef %2, ptr nocapture noundef writeonly %3) {
   %5 = icmp sgt i32 %2, 0
   br i1 %5, label %6, label %13
@@ -44,26 +44,26 @@ define linkonce_odr hidden noundef i32 @rammer_give_pool(ptr noundef %0, ptr noc
 }
 declare void @llvm.lifetime.start.p0(i64 immarg, ptr nocapture)
 declare void @llvm.lifetime.end.p0(i64 immarg, ptr nocapture)
-define linkonce_odr hidden ptr @rammer_pool(ptr nocapture noundef readonly %0) {
-  %2 = alloca %struct.cpu_set_t, align 8
-  %3 = alloca ptr, align 8
-  %4 = load atomic i64, ptr @rammer_the_pool seq_cst, align 8
-  %5 = icmp eq i64 %4, 0
-  br i1 %5, label %8, label %6
-6:
-  %7 = inttoptr i64 %4 to ptr
-  br label %63
+define linkonce_odr hidden void @rammer_make_pool(ptr nocapture noundef writeonly %0, ptr noundef %1) {
+  %3 = alloca %struct.cpu_set_t, align 8
+  %4 = alloca ptr, align 8
+  br label %5
+5:
+  %6 = atomicrmw xchg ptr @rammer_make_pool.making, i32 1 seq_cst, align 4
+  %7 = icmp eq i32 %6, 0
+  br i1 %7, label %10, label %8
 8:
-  %9 = atomicrmw xchg ptr @rammer_pool.making, i32 1 seq_cst, align 4
-  %10 = icmp eq i32 %9, 0
-  br i1 %10, label %13, label %11
-11:
-  %12 = tail call i32 @sched_yield()
-  br label %8
+  %9 = tail call i32 @sched_yield()
+  br label %5
+10:
+  %11 = load ptr, ptr @rammer_make_pool.made, align 8
+  %12 = icmp eq ptr %11, null
+  br i1 %12, label %13, label %57
 13:
   %14 = tail call fastcc ptr @find_pool()
+  store ptr %14, ptr @rammer_make_pool.made, align 8
   %15 = icmp eq ptr %14, null
-  br i1 %15, label %16, label %60
+  br i1 %15, label %16, label %57
 16:
   %17 = tail call ptr @mmap(ptr noundef null, i64 noundef 142464, i32 noundef 3, i32 noundef 34, i32 noundef -1, i64 noundef 0)
   %18 = icmp eq ptr %17, inttoptr (i64 -1 to ptr)
@@ -71,76 +71,72 @@ define linkonce_odr hidden ptr @rammer_pool(ptr nocapture noundef readonly %0) {
 19:
   %20 = tail call i32 @madvise(ptr noundef %17, i64 noundef 142464, i32 noundef 18)
   %21 = icmp eq i32 %20, 0
-  tail call fastcc void @pin(ptr noundef readonly %0)
+  tail call fastcc void @pin(ptr noundef %1)
   br i1 %21, label %22, label %33
 22:
-  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %2)
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(128) %2, i8 0, i64 128, i1 false)
-  %23 = call i32 @sched_getaffinity(i32 noundef 0, i64 noundef 128, ptr noundef nonnull %2)
+  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %3)
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(128) %3, i8 0, i64 128, i1 false)
+  %23 = call i32 @sched_getaffinity(i32 noundef 0, i64 noundef 128, ptr noundef nonnull %3)
   %24 = icmp eq i32 %23, 0
   br i1 %24, label %25, label %27
 25:
-  %26 = call i32 @__sched_cpucount(i64 noundef 128, ptr noundef nonnull %2)
+  %26 = call i32 @__sched_cpucount(i64 noundef 128, ptr noundef nonnull %3)
   br label %27
 27:
   %28 = phi i32 [ %26, %25 ], [ 1, %22 ]
   %29 = call fastcc i32 @setting(ptr noundef nonnull @.str.2, i32 noundef %28)
   %30 = call fastcc i32 @setting(ptr noundef nonnull @.str.1, i32 noundef %29)
   %31 = call noundef i32 @llvm.smin.i32(i32 %30, i32 %28)
-  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %2)
+  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %3)
   br label %33
 32:
-  tail call fastcc void @pin(ptr noundef readonly %0)
+  tail call fastcc void @pin(ptr noundef %1)
   br label %33
 33:
   %34 = phi i32 [ %31, %27 ], [ 1, %19 ], [ 1, %32 ]
-  store i32 %34, ptr @make_pool.pool, align 8
+  store i32 %34, ptr @new_pool.pool, align 8
   %35 = call fastcc i32 @setting(ptr noundef nonnull @.str, i32 noundef 100)
   %36 = sext i32 %35 to i64
   %37 = mul nsw i64 %36, 1000
-  store i64 %37, ptr getelementptr inbounds (i8, ptr @make_pool.pool, i64 8), align 8
-  %38 = getelementptr inbounds i8, ptr %0, i64 8
-  %39 = load ptr, ptr %38, align 8
-  store ptr %39, ptr getelementptr inbounds (i8, ptr @make_pool.pool, i64 16), align 8
-  store ptr %17, ptr getelementptr inbounds (i8, ptr @make_pool.pool, i64 24), align 8
-  call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %3)
-  store ptr null, ptr %3, align 8
-  %40 = icmp eq ptr @TVMFFIFunctionCreate, null
-  br i1 %40, label %58, label %41
-41:
-  %42 = getelementptr inbounds i8, ptr %0, i64 16
-  %43 = load ptr, ptr %42, align 8
-  %44 = call i32 @TVMFFIFunctionCreate(ptr noundef nonnull @make_pool.pool, ptr noundef %43, ptr noundef null, ptr noundef nonnull %3)
-  %45 = icmp eq i32 %44, 0
-  br i1 %45, label %46, label %58
-46:
-  %47 = load ptr, ptr %3, align 8
-  %48 = call i32 @TVMFFIFunctionSetGlobal(ptr noundef nonnull @NAME_BYTES, ptr noundef %47, i32 noundef 0)
-  %49 = icmp eq i32 %48, 0
-  br i1 %49, label %52, label %50
-50:
-  %51 = call fastcc ptr @find_pool()
+  store i64 %37, ptr getelementptr inbounds (i8, ptr @new_pool.pool, i64 8), align 8
+  store ptr %1, ptr getelementptr inbounds (i8, ptr @new_pool.pool, i64 16), align 8
+  store ptr %17, ptr getelementptr inbounds (i8, ptr @new_pool.pool, i64 24), align 8
+  store ptr @new_pool.pool, ptr @rammer_make_pool.made, align 8
+  call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %4)
+  store ptr null, ptr %4, align 8
+  %38 = icmp eq ptr @TVMFFIFunctionCreate, null
+  br i1 %38, label %55, label %39
+39:
+  %40 = getelementptr inbounds i8, ptr %1, i64 24
+  %41 = load ptr, ptr %40, align 8
+  %42 = call i32 @TVMFFIFunctionCreate(ptr noundef nonnull @new_pool.pool, ptr noundef %41, ptr noundef null, ptr noundef nonnull %4)
+  %43 = icmp eq i32 %42, 0
+  br i1 %43, label %44, label %55
+44:
+  %45 = load ptr, ptr %4, align 8
+  %46 = call i32 @TVMFFIFunctionSetGlobal(ptr noundef nonnull @NAME_BYTES, ptr noundef %45, i32 noundef 0)
+  %47 = icmp eq i32 %46, 0
+  br i1 %47, label %52, label %48
+48:
+  %49 = call fastcc ptr @find_pool()
+  %50 = icmp eq ptr %49, null
+  br i1 %50, label %52, label %51
+51:
+  store ptr %49, ptr @rammer_make_pool.made, align 8
   br label %52
 52:
-  %53 = phi ptr [ %51, %50 ], [ null, %46 ]
-  %54 = icmp eq ptr %53, null
-  %55 = select i1 %54, ptr @make_pool.pool, ptr %53
-  %56 = load ptr, ptr %3, align 8
-  %57 = call i32 @TVMFFIObjectDecRef(ptr noundef %56)
-  br label %58
-58:
-  %59 = phi ptr [ %55, %52 ], [ @make_pool.pool, %41 ], [ @make_pool.pool, %33 ]
-  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %3)
-  br label %60
-60:
-  %61 = phi ptr [ %14, %13 ], [ %59, %58 ]
-  %62 = ptrtoint ptr %61 to i64
-  store atomic i64 %62, ptr @rammer_the_pool seq_cst, align 8
-  store atomic i32 0, ptr @rammer_pool.making seq_cst, align 4
-  br label %63
-63:
-  %64 = phi ptr [ %7, %6 ], [ %61, %60 ]
-  ret ptr %64
+  %53 = load ptr, ptr %4, align 8
+  %54 = call i32 @TVMFFIObjectDecRef(ptr noundef %53)
+  br label %55
+55:
+  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %4)
+  %56 = load ptr, ptr @rammer_make_pool.made, align 8
+  br label %57
+57:
+  %58 = phi ptr [ %11, %10 ], [ %56, %55 ], [ %14, %13 ]
+  store ptr %58, ptr %0, align 8
+  store atomic i32 0, ptr @rammer_make_pool.making seq_cst, align 4
+  ret void
 }
 declare i32 @sched_yield()
 define internal fastcc ptr @find_pool() unnamed_addr {
@@ -335,20 +331,19 @@ define internal fastcc i64 @take_stock(ptr nocapture noundef %0) unnamed_addr {
 19:
   ret i64 %10
 }
-define linkonce_odr hidden void @rammer_run(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) {
-  %5 = alloca i64, align 8
-  %6 = alloca %struct.__sigset_t, align 8
+define linkonce_odr hidden void @rammer_walk_all(ptr noundef %0, ptr noundef %1, ptr noundef %2, ptr nocapture noundef readonly %3, i32 noundef %4) {
+  %6 = alloca i64, align 8
   %7 = alloca %struct.__sigset_t, align 8
-  %8 = tail call ptr @rammer_pool(ptr noundef %0)
-  %9 = add i32 %3, -129
+  %8 = alloca %struct.__sigset_t, align 8
+  %9 = add i32 %4, -129
   %10 = icmp ult i32 %9, -127
   br i1 %10, label %30, label %11
 11:
-  %12 = load atomic i32, ptr %8 seq_cst, align 8
+  %12 = load atomic i32, ptr %0 seq_cst, align 8
   %13 = icmp slt i32 %12, 2
   br i1 %13, label %30, label %14
 14:
-  %15 = getelementptr inbounds i8, ptr %8, i64 24
+  %15 = getelementptr inbounds i8, ptr %0, i64 24
   %16 = load ptr, ptr %15, align 8
   %17 = getelementptr inbounds i8, ptr %16, i64 8320
   br label %18
@@ -364,180 +359,185 @@ define linkonce_odr hidden void @rammer_run(ptr nocapture noundef readonly %0, p
 25:
   %26 = atomicrmw xchg ptr %22, i32 1 seq_cst, align 64
   %27 = icmp eq i32 %26, 0
-  br i1 %27, label %32, label %28
+  br i1 %27, label %31, label %28
 28:
   %29 = add nuw nsw i64 %19, 1
   br label %18
 30:
-  %31 = load ptr, ptr %0, align 8
-  tail call fastcc void @walk_alone(ptr noundef %31, ptr noundef %1, ptr noundef %2, i32 noundef %3)
-  br label %152
-32:
-  %33 = load ptr, ptr %0, align 8
-  %34 = getelementptr inbounds i8, ptr %22, i64 16
-  store ptr %33, ptr %34, align 16
-  %35 = getelementptr inbounds i8, ptr %22, i64 24
-  store ptr %1, ptr %35, align 8
-  %36 = getelementptr inbounds i8, ptr %22, i64 8
-  %37 = load i32, ptr %36, align 8
-  %38 = add i32 %37, 1
-  store i32 %38, ptr %36, align 8
-  %39 = getelementptr inbounds i8, ptr %22, i64 64
-  store atomic i32 %3, ptr %39 seq_cst, align 64
-  %40 = getelementptr inbounds i8, ptr %22, i64 140
-  store atomic i32 %3, ptr %40 seq_cst, align 4
-  %41 = getelementptr inbounds i8, ptr %22, i64 192
-  %42 = zext nneg i32 %3 to i64
-  %43 = zext i32 %38 to i64
-  %44 = shl nuw i64 %43, 32
-  br label %45
-45:
-  %46 = phi i64 [ %151, %146 ], [ 0, %32 ]
-  %47 = icmp eq i64 %46, %42
-  br i1 %47, label %48, label %140
+  tail call fastcc void @walk_alone(ptr noundef %1, ptr noundef %2, ptr noundef %3, i32 noundef %4)
+  br label %156
+31:
+  %32 = getelementptr inbounds i8, ptr %22, i64 16
+  store ptr %1, ptr %32, align 16
+  %33 = getelementptr inbounds i8, ptr %22, i64 24
+  store ptr %2, ptr %33, align 8
+  %34 = getelementptr inbounds i8, ptr %0, i64 16
+  %35 = load ptr, ptr %34, align 8
+  %36 = getelementptr inbounds i8, ptr %35, i64 8
+  %37 = load ptr, ptr %36, align 8
+  %38 = getelementptr inbounds i8, ptr %22, i64 144
+  store ptr %37, ptr %38, align 16
+  %39 = getelementptr inbounds i8, ptr %22, i64 8
+  %40 = load i32, ptr %39, align 8
+  %41 = add i32 %40, 1
+  store i32 %41, ptr %39, align 8
+  %42 = getelementptr inbounds i8, ptr %22, i64 64
+  store atomic i32 %4, ptr %42 seq_cst, align 64
+  %43 = getelementptr inbounds i8, ptr %22, i64 140
+  store atomic i32 %4, ptr %43 seq_cst, align 4
+  %44 = getelementptr inbounds i8, ptr %22, i64 192
+  %45 = zext nneg i32 %4 to i64
+  %46 = zext i32 %41 to i64
+  %47 = shl nuw i64 %46, 32
+  br label %48
 48:
-  %49 = getelementptr inbounds i8, ptr %22, i64 4
-  store atomic i32 %3, ptr %49 seq_cst, align 4
-  %50 = load ptr, ptr %15, align 8
-  %51 = atomicrmw add ptr %50, i32 1 seq_cst, align 64
-  %52 = add nsw i32 %3, -1
+  %49 = phi i64 [ %155, %150 ], [ 0, %31 ]
+  %50 = icmp eq i64 %49, %45
+  br i1 %50, label %51, label %144
+51:
+  %52 = getelementptr inbounds i8, ptr %22, i64 4
+  store atomic i32 %4, ptr %52 seq_cst, align 4
   %53 = load ptr, ptr %15, align 8
-  %54 = load atomic i32, ptr %8 seq_cst, align 8
-  %55 = tail call i32 @llvm.smin.i32(i32 %54, i32 128)
-  %56 = add nsw i32 %55, -1
-  %57 = getelementptr inbounds i8, ptr %53, i64 64
-  %58 = load atomic i32, ptr %57 seq_cst, align 64
-  %59 = getelementptr inbounds i8, ptr %53, i64 192
-  %60 = sext i32 %56 to i64
-  %61 = tail call i32 @llvm.smax.i32(i32 %58, i32 0)
-  %62 = zext nneg i32 %61 to i64
-  br label %63
-63:
-  %64 = phi i64 [ %98, %96 ], [ 0, %48 ]
-  %65 = phi i32 [ %97, %96 ], [ %52, %48 ]
-  %66 = icmp eq i64 %64, %62
-  br i1 %66, label %71, label %67
-67:
-  %68 = icmp slt i64 %64, %60
-  %69 = icmp sgt i32 %65, 0
-  %70 = select i1 %68, i1 %69, i1 false
-  br i1 %70, label %75, label %71
-71:
-  %72 = icmp sgt i32 %65, 0
-  %73 = icmp slt i32 %58, %56
-  %74 = select i1 %72, i1 %73, i1 false
-  br i1 %74, label %99, label %138
-75:
-  %76 = getelementptr inbounds [127 x %struct.Helper], ptr %59, i64 0, i64 %64
-  %77 = load atomic i32, ptr %76 seq_cst, align 64
-  %78 = icmp eq i32 %77, 1
-  %79 = sext i1 %78 to i32
-  %80 = add nsw i32 %65, %79
-  %81 = getelementptr inbounds i8, ptr %76, i64 48
-  %82 = load atomic i64, ptr %81 seq_cst, align 16
-  %83 = icmp eq i32 %77, 2
-  br i1 %83, label %84, label %96
-84:
-  %85 = icmp eq i64 %82, 0
-  br i1 %85, label %89, label %86
-86:
-  %87 = tail call fastcc i64 @now_ns()
-  %88 = icmp slt i64 %87, %82
-  br i1 %88, label %96, label %89
+  %54 = atomicrmw add ptr %53, i32 1 seq_cst, align 64
+  %55 = add nsw i32 %4, -1
+  %56 = load ptr, ptr %15, align 8
+  %57 = load atomic i32, ptr %0 seq_cst, align 8
+  %58 = tail call i32 @llvm.smin.i32(i32 %57, i32 128)
+  %59 = add nsw i32 %58, -1
+  %60 = getelementptr inbounds i8, ptr %56, i64 64
+  %61 = load atomic i32, ptr %60 seq_cst, align 64
+  %62 = getelementptr inbounds i8, ptr %56, i64 192
+  %63 = sext i32 %59 to i64
+  %64 = tail call i32 @llvm.smax.i32(i32 %61, i32 0)
+  %65 = zext nneg i32 %64 to i64
+  br label %66
+66:
+  %67 = phi i64 [ %101, %99 ], [ 0, %51 ]
+  %68 = phi i32 [ %100, %99 ], [ %55, %51 ]
+  %69 = icmp eq i64 %67, %65
+  br i1 %69, label %74, label %70
+70:
+  %71 = icmp slt i64 %67, %63
+  %72 = icmp sgt i32 %68, 0
+  %73 = select i1 %71, i1 %72, i1 false
+  br i1 %73, label %78, label %74
+74:
+  %75 = icmp sgt i32 %68, 0
+  %76 = icmp slt i32 %61, %59
+  %77 = select i1 %75, i1 %76, i1 false
+  br i1 %77, label %102, label %142
+78:
+  %79 = getelementptr inbounds [127 x %struct.Helper], ptr %62, i64 0, i64 %67
+  %80 = load atomic i32, ptr %79 seq_cst, align 64
+  %81 = icmp eq i32 %80, 1
+  %82 = sext i1 %81 to i32
+  %83 = add nsw i32 %68, %82
+  %84 = getelementptr inbounds i8, ptr %79, i64 48
+  %85 = load atomic i64, ptr %84 seq_cst, align 16
+  %86 = icmp eq i32 %80, 2
+  br i1 %86, label %87, label %99
+87:
+  %88 = icmp eq i64 %85, 0
+  br i1 %88, label %92, label %89
 89:
-  %90 = cmpxchg ptr %76, i32 2, i32 0 seq_cst seq_cst, align 64
-  %91 = extractvalue { i32, i1 } %90, 1
-  br i1 %91, label %92, label %94
+  %90 = tail call fastcc i64 @now_ns()
+  %91 = icmp slt i64 %90, %85
+  br i1 %91, label %99, label %92
 92:
-  %93 = tail call i64 @rammer_futex(ptr noundef nonnull %76, i32 noundef 129, i32 noundef 1)
-  br label %94
-94:
-  %95 = add nsw i32 %65, -1
-  br label %96
-96:
-  %97 = phi i32 [ %95, %94 ], [ %80, %86 ], [ %80, %75 ]
-  %98 = add nuw nsw i64 %64, 1
-  br label %63
+  %93 = cmpxchg ptr %79, i32 2, i32 0 seq_cst seq_cst, align 64
+  %94 = extractvalue { i32, i1 } %93, 1
+  br i1 %94, label %95, label %97
+95:
+  %96 = tail call i64 @rammer_futex(ptr noundef nonnull %79, i32 noundef 129, i32 noundef 1)
+  br label %97
+97:
+  %98 = add nsw i32 %68, -1
+  br label %99
 99:
-  %100 = getelementptr inbounds i8, ptr %53, i64 128
-  %101 = atomicrmw xchg ptr %100, i32 1 seq_cst, align 64
-  %102 = icmp eq i32 %101, 0
-  br i1 %102, label %103, label %138
-103:
-  %104 = load atomic i32, ptr %57 seq_cst, align 64
-  %105 = getelementptr inbounds i8, ptr %8, i64 16
-  %106 = sext i32 %104 to i64
-  br label %107
-107:
-  %108 = phi i64 [ %134, %133 ], [ %106, %103 ]
-  %109 = phi i32 [ %136, %133 ], [ %65, %103 ]
-  %110 = icmp sgt i32 %109, 0
-  %111 = icmp slt i64 %108, %60
-  %112 = select i1 %110, i1 %111, i1 false
-  br i1 %112, label %113, label %137
-113:
-  %114 = load ptr, ptr %15, align 8
-  %115 = getelementptr inbounds i8, ptr %114, i64 192
-  %116 = getelementptr inbounds [127 x %struct.Helper], ptr %115, i64 0, i64 %108
-  %117 = getelementptr inbounds i8, ptr %116, i64 8
-  store ptr %8, ptr %117, align 8
-  call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %5)
-  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %6)
+  %100 = phi i32 [ %98, %97 ], [ %83, %89 ], [ %83, %78 ]
+  %101 = add nuw nsw i64 %67, 1
+  br label %66
+102:
+  %103 = getelementptr inbounds i8, ptr %56, i64 128
+  %104 = atomicrmw xchg ptr %103, i32 1 seq_cst, align 64
+  %105 = icmp eq i32 %104, 0
+  br i1 %105, label %106, label %142
+106:
+  %107 = load atomic i32, ptr %60 seq_cst, align 64
+  %108 = sext i32 %107 to i64
+  br label %109
+109:
+  %110 = phi i64 [ %138, %137 ], [ %108, %106 ]
+  %111 = phi i32 [ %140, %137 ], [ %68, %106 ]
+  %112 = icmp sgt i32 %111, 0
+  %113 = icmp slt i64 %110, %63
+  %114 = select i1 %112, i1 %113, i1 false
+  br i1 %114, label %115, label %141
+115:
+  %116 = load ptr, ptr %15, align 8
+  %117 = getelementptr inbounds i8, ptr %116, i64 192
+  %118 = getelementptr inbounds [127 x %struct.Helper], ptr %117, i64 0, i64 %110
+  %119 = getelementptr inbounds i8, ptr %118, i64 8
+  store ptr %0, ptr %119, align 8
+  call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %6)
   call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %7)
-  %118 = call i32 @sigfillset(ptr noundef nonnull %6)
-  %119 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %6, ptr noundef nonnull %7)
-  %120 = load ptr, ptr %105, align 8
-  %121 = call i32 @pthread_create(ptr noundef nonnull %5, ptr noundef null, ptr noundef %120, ptr noundef nonnull %116)
-  %122 = icmp eq i32 %121, 0
-  br i1 %122, label %123, label %130
-123:
-  %124 = load i64, ptr %5, align 8
-  %125 = call i32 @pthread_detach(i64 noundef %124)
-  %126 = load ptr, ptr %15, align 8
-  %127 = getelementptr inbounds i8, ptr %126, i64 64
-  %128 = add nsw i64 %108, 1
-  %129 = trunc nsw i64 %128 to i32
-  store atomic i32 %129, ptr %127 seq_cst, align 64
-  br label %133
-130:
-  %131 = add nsw i64 %108, 1
-  %132 = trunc nsw i64 %131 to i32
-  store atomic i32 %132, ptr %8 seq_cst, align 8
-  br label %133
-133:
-  %134 = phi i64 [ %128, %123 ], [ %131, %130 ]
-  %135 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %7, ptr noundef null)
-  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %7)
-  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %6)
-  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %5)
-  %136 = add nsw i32 %109, -1
-  br label %107
+  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %8)
+  %120 = call i32 @sigfillset(ptr noundef nonnull %7)
+  %121 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %7, ptr noundef nonnull %8)
+  %122 = load ptr, ptr %34, align 8
+  %123 = getelementptr inbounds i8, ptr %122, i64 16
+  %124 = load ptr, ptr %123, align 8
+  %125 = call i32 @pthread_create(ptr noundef nonnull %6, ptr noundef null, ptr noundef %124, ptr noundef nonnull %118)
+  %126 = icmp eq i32 %125, 0
+  br i1 %126, label %127, label %134
+127:
+  %128 = load i64, ptr %6, align 8
+  %129 = call i32 @pthread_detach(i64 noundef %128)
+  %130 = load ptr, ptr %15, align 8
+  %131 = getelementptr inbounds i8, ptr %130, i64 64
+  %132 = add nsw i64 %110, 1
+  %133 = trunc nsw i64 %132 to i32
+  store atomic i32 %133, ptr %131 seq_cst, align 64
+  br label %137
+134:
+  %135 = add nsw i64 %110, 1
+  %136 = trunc nsw i64 %135 to i32
+  store atomic i32 %136, ptr %0 seq_cst, align 8
+  br label %137
 137:
-  store atomic i32 0, ptr %100 seq_cst, align 64
-  br label %138
-138:
-  %139 = load i32, ptr %2, align 4
-  call fastcc void @take_part(ptr noundef nonnull %22, ptr noundef null, i32 noundef 0, i32 noundef %139)
-  store atomic i32 0, ptr %49 seq_cst, align 4
-  store atomic i32 0, ptr %22 seq_cst, align 64
-  br label %152
-140:
-  %141 = icmp eq i64 %46, 0
-  br i1 %141, label %146, label %142
+  %138 = phi i64 [ %132, %127 ], [ %135, %134 ]
+  %139 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %8, ptr noundef null)
+  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %8)
+  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %7)
+  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %6)
+  %140 = add nsw i32 %111, -1
+  br label %109
+141:
+  store atomic i32 0, ptr %103 seq_cst, align 64
+  br label %142
 142:
-  %143 = getelementptr inbounds i32, ptr %2, i64 %46
-  %144 = load i32, ptr %143, align 4
-  %145 = add nsw i32 %144, 2
-  br label %146
+  %143 = load i32, ptr %3, align 4
+  call fastcc void @take_part(ptr noundef nonnull %22, ptr noundef null, i32 noundef 0, i32 noundef %143)
+  store atomic i32 0, ptr %52 seq_cst, align 4
+  store atomic i32 0, ptr %22 seq_cst, align 64
+  br label %156
+144:
+  %145 = icmp eq i64 %49, 0
+  br i1 %145, label %150, label %146
 146:
-  %147 = phi i32 [ %145, %142 ], [ 1, %140 ]
-  %148 = getelementptr inbounds [128 x %struct.Lane], ptr %41, i64 0, i64 %46
-  %149 = zext i32 %147 to i64
-  %150 = or disjoint i64 %44, %149
-  store atomic i64 %150, ptr %148 seq_cst, align 64
-  %151 = add nuw nsw i64 %46, 1
-  br label %45
-152:
+  %147 = getelementptr inbounds i32, ptr %3, i64 %49
+  %148 = load i32, ptr %147, align 4
+  %149 = add nsw i32 %148, 2
+  br label %150
+150:
+  %151 = phi i32 [ %149, %146 ], [ 1, %144 ]
+  %152 = getelementptr inbounds [128 x %struct.Lane], ptr %44, i64 0, i64 %49
+  %153 = zext i32 %151 to i64
+  %154 = or disjoint i64 %47, %153
+  store atomic i64 %154, ptr %152 seq_cst, align 64
+  %155 = add nuw nsw i64 %49, 1
+  br label %48
+156:
   ret void
 }
 define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) unnamed_addr {
@@ -748,7 +748,7 @@ declare i32 @madvise(ptr noundef, i64 noundef, i32 noundef)
 define internal fastcc void @pin(ptr nocapture noundef readonly %0) unnamed_addr {
   %2 = alloca %struct.Dl_info, align 8
   call void @llvm.lifetime.start.p0(i64 32, ptr nonnull %2)
-  %3 = getelementptr inbounds i8, ptr %0, i64 8
+  %3 = getelementptr inbounds i8, ptr %0, i64 16
   %4 = load ptr, ptr %3, align 8
   %5 = call i32 @dladdr(ptr noundef %4, ptr noundef nonnull %2)
   %6 = icmp eq i32 %5, 0

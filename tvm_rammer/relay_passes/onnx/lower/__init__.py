@@ -10,8 +10,7 @@
     functions         what ONNX itself defines by others
     quantised         integer products and quantised operators, in floating point
     spectra           Fourier transforms of a known length, as products
-    recurrent, cells  LSTM, GRU and RNN layers, step by step
-    loops             Loop and Scan of a known number of iterations
+    recurrence/       LSTM, GRU and RNN layers, Loop and Scan, as loops or step by step
 
 ONNX nodes go in, other nodes come out.
 """

@@ -13,6 +13,8 @@ from ..inline import copy_nodes
 from ..read import default_opset
 
 _LOCAL = "tvm_rammer.expanded"
+_FLAGS = ("periodic",)
+"""Attributes that are true where they are not 0: definitions compute with 0 and 1."""
 
 
 def expand_functions(model: onnx.ModelProto) -> bool:
@@ -63,6 +65,9 @@ def _expanded(view: NodeView, schema: onnx.defs.OpSchema, model: onnx.ModelProto
     """The nodes of the body; None where onnx's inliner cannot tell them for these types."""
     node = onnx.NodeProto()
     node.CopyFrom(view.node)
+    for attribute in node.attribute:
+        if attribute.name in _FLAGS:
+            attribute.i = int(attribute.i != 0)
     given = {a.name for a in node.attribute}
     # Neither the definitions nor onnx's inliner know of defaults.
     defaults = (a.default_value for name, a in schema.attributes.items() if name not in given)

@@ -1,12 +1,18 @@
-"""Reductions: of truth values, of infinities, and along no axis at all."""
+"""Reductions: of truth values, of integers, of infinities, and along no axis at all."""
+
+import math
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto, helper
 
 from ..emit import Emitter, NodeView
-from .elementwise import element
+from .elementwise import element, numpy_type
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
+_INTEGERS = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorProto.UINT64)
+"""Of which ONNX has means."""
+
 _OF_ONE = {"ReduceSumSquare": "Mul", "ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceLogSum": "Log"}
 """What reductions make of a single element, where that is another one."""
 
@@ -18,6 +24,8 @@ def _reduce(node: NodeView, emit: Emitter) -> Emitter | None:
         return _of_truth_values(node, emit)
     if node.node.op_type == "ReduceLogSumExp" and element(node, 0) in _FLOATS:
         return _log_sum_exp(node, emit)
+    if node.node.op_type == "ReduceMean" and element(node, 0) in _INTEGERS:
+        return _mean_of_integers(node, emit)
     return None
 
 
@@ -45,6 +53,20 @@ def _of_truth_values(node: NodeView, emit: Emitter) -> Emitter:
     return emit
 
 
+def _mean_of_integers(node: NodeView, emit: Emitter) -> Emitter | None:
+    """The sum by the count in the type of the elements: TVM's mean would divide in int64, and keep that."""
+    dims, attributes = node.dims(0), _attributes(node)
+    axes = node.array(1) if node.input(1) else attributes.get("axes", ())
+    if dims is None or axes is None:
+        return None
+    count = math.prod(dims[int(axis)] for axis in axes) if len(axes) else math.prod(dims)
+    keepdims = attributes.pop("keepdims", 1)
+    total = _sum(emit, node.input(0), list(node.node.input)[1:], attributes, keepdims)
+    divisor = np.array(count, numpy_type(element(node, 0)))
+    emit.last("Div", total, emit.constant(divisor), outputs=node.node.output)
+    return emit
+
+
 def _log_sum_exp(node: NodeView, emit: Emitter) -> Emitter:
     """The largest element is taken out of the sum, unless it is infinite: infinity less infinity is no number."""
     x, axes, attributes = node.input(0), list(node.node.input)[1:], _attributes(node)
@@ -61,16 +83,16 @@ def _log_sum_exp(node: NodeView, emit: Emitter) -> Emitter:
     return emit
 
 
-def _sum(emit: Emitter, value: str, axes: list[str], attributes: dict[str, object]) -> str:
+def _sum(emit: Emitter, value: str, axes: list[str], attributes: dict[str, Any], keepdims: int = 1) -> str:
     """ReduceSum has had its axes as an input since opset 13, the other reductions since 18."""
     listed = attributes.get("axes")
     if listed is None or emit.opset < 13:
-        return emit("ReduceSum", value, *axes, **attributes, keepdims=1)
+        return emit("ReduceSum", value, *axes, **attributes, keepdims=keepdims)
     rest = {name: given for name, given in attributes.items() if name != "axes"}
-    return emit("ReduceSum", value, emit.constant(np.array(listed, np.int64)), **rest, keepdims=1)
+    return emit("ReduceSum", value, emit.constant(np.array(listed, np.int64)), **rest, keepdims=keepdims)
 
 
-def _attributes(node: NodeView) -> dict[str, object]:
+def _attributes(node: NodeView) -> dict[str, Any]:
     return {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
 
 

@@ -104,7 +104,7 @@ def _split_output(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> list[_Loo
     sums = [loop for loop, axis in zip(by_axis, axes, strict=True) if axis.iter_type == REDUCTION]
     results = [loop for loop, axis in zip(by_axis, axes, strict=True) if axis.iter_type == SPATIAL]
     if not results:
-        return [_Loop(sch.add_unit_loop(block), frozenset())]
+        return [_Loop(sch.add_unit_loop(sums[0] if sums else block), frozenset())]
     if sums:
         sch.reorder(*results, *sums)
     outer, inner = [], []

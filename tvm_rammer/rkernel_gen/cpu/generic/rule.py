@@ -14,7 +14,7 @@ from ....kernel import ScheduledKernel
 from ...analysis.work import Work
 from ...tiling import Function, Tiling, choices_of
 from .. import cost
-from ..space import MAX_RTASKS_PER_UNIT, find_tile, scheduled_kernel
+from ..space import MAX_RTASKS_PER_UNIT, PartsTile, find_tile, scheduled_kernel
 from .code import MIN_VECTOR, generic_schedule
 from .cost import generic_us
 from .read import output_shapes, splits_of
@@ -23,14 +23,6 @@ UNKNOWN_CYCLES = 2.0
 """Cycles for an operation of a function that is not schedulable: nothing is vectorised."""
 
 _output_shapes = lru_cache(maxsize=64)(output_shapes)
-
-
-@dataclass(frozen=True, slots=True)
-class GenericTile:
-    """The number of rTasks, and the elements of the longest vectors that loops are split into."""
-
-    parts: int
-    simd: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +47,17 @@ class GenericRule:
         return scheduled_kernel(function, _tiling(function, tile), sch.mod["main"], trace=sch.trace.simplified(False))
 
 
-def _tiles(function: Function) -> Iterator[GenericTile]:
+def _tiles(function: Function) -> Iterator[PartsTile]:
     shapes = _output_shapes(function.func)
     max_parts = MAX_RTASKS_PER_UNIT * function.device.units
     longest = max(1, function.device.vector_bytes // 4)
     widths = [simd for simd in (longest, longest // 2) if simd >= MIN_VECTOR] or [longest]
     for parts in range(1, max_parts + 1):
         if parts == 1 or (shapes and all(splits_of(shape, parts) is not None for shape in shapes)):
-            yield from (GenericTile(parts, simd) for simd in widths)
+            yield from (PartsTile(parts, simd) for simd in widths)
 
 
-def _tiling(function: Function, tile: GenericTile) -> Tiling:
+def _tiling(function: Function, tile: PartsTile) -> Tiling:
     shapes = _output_shapes(function.func)
     if shapes:
         rtask_us = generic_us(function.func, tile.parts, tile.simd, shapes[0], function.device)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from tvm import tirx
 from tvm.ir import Expr
 
-from ...analysis.work import shape_of
 from ..loops import loop, number, sequence, vectors
+from .fill import Planes, fill_rows, pixel_of
 from .layout import Layout, WindowTile, pack_of
 from .problem import Window
 
@@ -21,12 +21,23 @@ MAX_UNROLLED = 500
 
 
 def window_code(
-    func: tirx.PrimFunc, window: Window, tile: WindowTile, writer: "type[Writer] | None" = None
+    func: tirx.PrimFunc,
+    window: Window,
+    tile: WindowTile,
+    writer: "type[Writer] | None" = None,
+    *,
+    packed: bool = True,
 ) -> tirx.PrimFunc:
-    """Generate the function of a tiling; its outermost loop is parallel."""
+    """Generate the function of a tiling; its outermost loop is parallel.
+
+    Parameters
+    ----------
+    packed : bool
+        Whether the weights are a constant, which is packed; else they are read where they lie.
+    """
     layout = Layout.of(window, tile)
-    weight = None
-    if window.weight is not None:
+    weight = window.weight
+    if window.weight is not None and packed:
         weight = tirx.decl_buffer(pack_of(window, tile, layout).shape, "float32", window.weight.name)
     body = (writer or Writer)(window, tile, layout, weight).rtasks()
     params = [weight if weight is not None and p.same_as(window.weight) else p for p in func.params]
@@ -51,6 +62,7 @@ class Writer:
         pixels = layout.steps * tile.pixels
         result = tirx.decl_buffer((column_phases, tile.filters, pixels), "float32", "result", scope="local")
         arrays = [acc] if window.flat else [acc, image, result]
+        planes = Planes(layout.phases, layout.height, layout.width, layout.phase)
 
         def rtask(t: Expr) -> tirx.Stmt:
             row_part, t = t % tile.row_parts, t // tile.row_parts
@@ -62,7 +74,7 @@ class Writer:
                 g = group_part * groups + i
                 if window.flat:
                     return self.flat_tiles(acc, n, g, filter_part * blocks, row_part)
-                fill = self.fill(image, n, g, row_part * layout.rows)
+                fill = fill_rows(window, planes, tile.simd, image, n, g, row_part * layout.rows)
                 work = loop(blocks, lambda b: self.block(acc, image, result, n, g, filter_part * blocks + b, row_part))
                 return sequence([fill, work])
 
@@ -70,42 +82,6 @@ class Writer:
 
         count = window.batch * tile.group_parts * tile.filter_parts * tile.row_parts
         return loop(count, rtask, "PARALLEL")
-
-    def fill(self, image: tirx.Buffer, n: Expr, g: Expr, first_row: Expr) -> tirx.Stmt:
-        """Copy the rows of a group that an rTask needs to scratch, in phases."""
-        window, layout, simd = self.window, self.layout, self.tile.simd
-        shape = shape_of(window.data)
-        height, width = shape[2] if window.rank == 2 else 1, shape[-1]
-        (sy, sx), (top, left), (py_count, px_count) = window.stride, window.padding, layout.phases
-        padding = tirx.FloatImm("float32", window.fill)
-
-        def row(c: Expr, py: int, px: int, h: Expr) -> tirx.Stmt:
-            y = (first_row + h) * sy + (py - top)
-            at = ((c * py_count + py) * px_count + px) * layout.phase + h * layout.width
-            low = min(layout.width, max(0, -(-(left - px) // sx)))
-            high = max(low, min(layout.width, (width - 1 + left - px) // sx + 1))
-
-            def copy(w: Expr) -> tirx.Stmt:
-                value = self.pixel_of(n, g * window.channels + c, y, (w + low) * sx + (px - left))
-                return tirx.BufferStore(image, value, [at + low + w])
-
-            def clear(start: int, end: int) -> list[tirx.Stmt]:
-                return vectors(end - start, simd, lambda w: tirx.BufferStore(image, padding, [at + start + w]))
-
-            copied = vectors(high - low, simd, copy) if sx == 1 else [loop(high - low, copy)]
-            if high == low:
-                copied = []
-            inside = sequence([*clear(0, low), *copied, *clear(high, layout.width)])
-            return tirx.IfThenElse(tirx.all(y >= 0, y < height), inside, sequence(clear(0, layout.width)))
-
-        def rows(c: Expr, py: int, px: int) -> tirx.Stmt:
-            return loop(layout.height, lambda h: row(c, py, px, h))
-
-        def channel(c: Expr) -> tirx.Stmt:
-            phases = [(py, px) for py in range(py_count) for px in range(px_count)]
-            return sequence([rows(c, *p) for p in phases])
-
-        return loop(window.channels, channel)
 
     def flat_tiles(self, acc: tirx.Buffer, n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
         """All pixels of an rTask, for all its blocks of filters, where the image is read in place."""
@@ -118,8 +94,9 @@ class Writer:
             first = g * window.filters + b * tile.filters
             pixels = self.reduce(
                 acc,
-                lambda c, ry, rx, p: self.pixel_of(n, g * window.channels + c, number(0), q + p),
+                lambda c, ry, rx, p: pixel_of(window, n, g * window.channels + c, number(0), q + p),
                 g * layout.blocks + b,
+                first,
             )
             done = sequence([*pixels, self.store_flat(acc, n, first, q)])
             return tirx.IfThenElse(start < total, done, None)
@@ -139,7 +116,7 @@ class Writer:
             def step(i: Expr) -> tirx.Stmt:
                 pixels = self.reduce(
                     acc, lambda c, ry, rx, p: image[self.offset_of(c, ry, rx, py, px) + i * tile.pixels + p],
-                    g * layout.blocks + b, self.taps_of(py, px),
+                    g * layout.blocks + b, first, self.taps_of(py, px),
                 )  # fmt: skip
                 keep = self.tiles(
                     lambda f, p, v, e: tirx.BufferStore(result, acc[f, v, e], [px, f, i * tile.pixels + p])
@@ -160,10 +137,6 @@ class Writer:
                 )
             ]
         )
-
-    def pixel_of(self, n: Expr, c: Expr, y: Expr, x: Expr) -> Expr:
-        """An element of the image."""
-        return self.window.data[n, c, y, x] if self.window.rank == 2 else self.window.data[n, c, x]
 
     def taps_of(self, py: int, px: int) -> list[Expr]:
         """The taps of a phase of a transposed convolution: the first indices of its weights; empty for others."""
@@ -194,8 +167,28 @@ class Writer:
             self.tile.filters, lambda f: loop(self.tile.vectors, lambda v: vector(f, v), "UNROLLED"), "UNROLLED"
         )
 
+    def weight_of(
+        self, phase: Sequence[Expr], block: Expr, first: Expr, outer: Expr, taps: Sequence[Expr], c: Expr, f: Expr
+    ) -> Expr:
+        """A weight: of a packed array by its block of filters, else by its filter."""
+        window, weight = self.window, self.weight
+        assert weight is not None
+        if not weight.same_as(window.weight):
+            blocks = self.layout.blocks
+            place = (block // blocks, block % blocks) if window.phases and window.groups > 1 else (block,)
+            return weight[(*phase, *place, outer, *taps, c, f)]
+        filt = first + f
+        if window.filters % self.tile.filters:
+            filt = tirx.min(filt, number(window.filters * window.groups - 1))
+        return weight[(filt, outer * self.layout.inner + c, *taps)]
+
     def reduce(
-        self, acc: tirx.Buffer, pixel: Callable[[Expr, Expr, Expr, Expr], Expr], block: Expr, phase: Sequence[Expr] = ()
+        self,
+        acc: tirx.Buffer,
+        pixel: Callable[[Expr, Expr, Expr, Expr], Expr],
+        block: Expr,
+        first: Expr,
+        phase: Sequence[Expr] = (),
     ) -> list[tirx.Stmt]:
         """Initialise the register tile, and accumulate all channels and taps."""
         window, layout = self.window, self.layout
@@ -206,7 +199,7 @@ class Writer:
                 value = pixel(outer * layout.inner + c, ry, rx, p)
                 if self.weight is not None:
                     taps = (ry, rx)[-window.rank :]
-                    value = value * self.weight[(*phase, block, outer, *taps, c, f)]
+                    value = value * self.weight_of(phase, block, first, outer, taps, c, f)
                 old = acc[f, v, e]
                 return tirx.BufferStore(acc, tirx.max(old, value) if window.maximum else old + value, [f, v, e])
 

@@ -38,6 +38,15 @@ def groups_of(index: Expr, f: tirx.Var, c: tirx.Var | None, filters: int, channe
     return groups if ranges.can_prove_equal(index, f // (filters // groups) * channels + c) else None
 
 
+def is_filter_of_group(index: Expr, f: tirx.Var, filters: int, group: int) -> bool:
+    """Whether an index is the filter within its group of so many."""
+    if group == filters:
+        return bool(index.same_as(f))
+    ranges = tvm.sym.Analyzer()
+    ranges.bind(f, Range(0, filters))
+    return bool(ranges.can_prove_equal(index, f % group))
+
+
 def _at(index: Expr, values: dict[tirx.Var, int]) -> Expr:
     """An index for values of axes."""
     exact = {var: tirx.IntImm(str(var.ty.dtype), value) for var, value in values.items()}

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ....kernel import Pack
+from ...analysis.work import shape_of
 from .problem import Window
 
 MAX_INNER_CHANNELS = 32
@@ -73,8 +74,7 @@ class Layout:
         """Compute the sizes."""
         (kh, kw), (sy, sx), (dy, dx) = window.kernel, window.stride, window.dilation
         blocks = -(-window.filters // tile.filters)
-        inner = max(d for d in range(1, MAX_INNER_CHANNELS + 1) if window.channels % d == 0)
-        inner = window.channels if inner < min(8, window.channels) else inner
+        inner = channels_inside(window.channels)
         if window.flat:
             steps = -(-window.rows * window.columns // tile.pixels)
             return Layout(0, (1, 1), 0, 0, -(-steps // tile.row_parts), blocks, inner)
@@ -88,8 +88,7 @@ class Layout:
     @property
     def phase(self) -> int:
         """Distance in elements from one phase of a channel to the next."""
-        size = self.height * self.width
-        return size + PADDING_ELEMENTS if size % CONFLICT_ELEMENTS == 0 else size
+        return plane_of(self.height * self.width)
 
     @property
     def plane(self) -> int:
@@ -101,10 +100,27 @@ class Layout:
         return window.channels * self.plane + tile.pixels + self.width
 
 
+def channels_inside(channels: int) -> int:
+    """Channels of the innermost reduction loop: a divisor of them."""
+    inner = max(d for d in range(1, MAX_INNER_CHANNELS + 1) if channels % d == 0)
+    return channels if inner < min(8, channels) else inner
+
+
+def plane_of(size: int) -> int:
+    """Distance in elements from one image to the next in scratch, for images of `size` elements."""
+    return size + PADDING_ELEMENTS if size % CONFLICT_ELEMENTS == 0 else size
+
+
+def conflicting(window: Window) -> bool:
+    """Whether channels of the image itself are so far apart that they conflict in the first-level cache."""
+    return math.prod(shape_of(window.data)[2:]) % CONFLICT_ELEMENTS == 0
+
+
 def pack_of(window: Window, tile: WindowTile, layout: Layout) -> Pack:
     """The weights as the inner loop reads them.
 
-    The order is: phases of a transposed convolution, block of filters, block of channels, taps, channel, filter.
+    The order is: phases of a transposed convolution, block of filters, block of channels, taps, channel, filter. The
+    blocks of a grouped transposed convolution have two dimensions, group and block.
     """
     outer = window.channels // layout.inner
     if window.phases is None:
@@ -113,7 +129,10 @@ def pack_of(window: Window, tile: WindowTile, layout: Layout) -> Pack:
         split = (blocks, tile.filters, outer, layout.inner, *kernel)
         return Pack(padded, split, (0, 2, *range(4, len(split)), 3, 1))
     taps = list(zip(window.kernel, window.phases.stride, strict=True))[-window.rank :]
-    padded = (window.channels, layout.blocks * tile.filters, *(k * s for k, s in taps))
-    split = (outer, layout.inner, layout.blocks, tile.filters, *(n for pair in taps for n in pair))
-    tap_axes, phase_axes = range(4, len(split), 2), range(5, len(split), 2)
-    return Pack(padded, split, (*phase_axes, 2, 0, *tap_axes, 1, 3))
+    padded = (window.groups * window.channels, layout.blocks * tile.filters, *(k * s for k, s in taps))
+    groups = (window.groups,) if window.groups > 1 else ()
+    split = (*groups, outer, layout.inner, layout.blocks, tile.filters, *(n for pair in taps for n in pair))
+    first = len(groups)
+    tap_axes, phase_axes = range(first + 4, len(split), 2), range(first + 5, len(split), 2)
+    axes = (*phase_axes, *range(first), first + 2, first, *tap_axes, first + 1, first + 3)
+    return Pack(padded, split, axes)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import tvm_ffi
@@ -131,15 +131,29 @@ class Window:
         """Terms of one result."""
         return self.channels * math.prod(self.kernel)
 
+    @property
+    def inside(self) -> bool:
+        """Whether no tap reads anything but the image itself."""
+        if self.padding != (0, 0) or self.phases is not None:
+            return False
+        height, width = (1, *shape_of(self.data)[2:])[-2:]
+        extents = zip((self.rows, self.columns), self.kernel, self.stride, self.dilation, (height, width), strict=True)
+        return all((size - 1) * s + (k - 1) * d < extent for size, k, s, d, extent in extents)
+
+    def without_stride(self) -> "Window":
+        """The window over the same padded image that stops at each pixel."""
+        return replace(self, stride=(1, 1))
+
     @cached_property
     def flat(self) -> bool:
         """Whether the image can be read in place, as one long row: 1x1, stride 1, no padding."""
         plain = self.kernel == (1, 1) == self.stride and self.padding == (0, 0) and self.phases is None
         size = (self.rows, self.columns)[-self.rank :]
         whole = all(shape_of(buffer)[2:] == size for buffer in (self.data, self.out))
-        return plain and whole and self._epilogue_is_flat()
+        return plain and whole and self.flat_epilogue
 
-    def _epilogue_is_flat(self) -> bool:
+    @cached_property
+    def flat_epilogue(self) -> bool:
         """Whether the epilogue uses y and x only as the last indices of arrays with images of the output's size."""
         if self.epilogue is None:
             return True

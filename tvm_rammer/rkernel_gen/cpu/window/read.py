@@ -13,7 +13,7 @@ from ...analysis.affine import are, linear
 from ...analysis.blocks import SPATIAL, blocks_of, has_branch, is_reduction, new_schedule, one_result, outputs_of
 from ...analysis.work import shape_of
 from .image import read_image
-from .index import groups_of, line
+from .index import groups_of, is_filter_of_group, line
 from .problem import Epilogue, Phases, Window
 
 
@@ -94,7 +94,7 @@ def _read(block: s_tir.SBlock, before: Sequence[s_tir.SBlock], last: s_tir.SBloc
     epilogue = _epilogue(last, block, extents[:spatial]) if last is not None else None
     if last is not None and epilogue is None:
         return None
-    flipped = weight is not None and _is_flipped(weight, axes, extents, rank)
+    flipped = weight is not None and _is_flipped(weight, data, axes, extents, rank, groups)
     if weight is not None and not flipped and not _is_plain(weight, axes, extents, rank):
         return None
     window = Window(
@@ -132,7 +132,7 @@ def _pair(values: Sequence[int], missing: int) -> tuple[int, int]:
 
 def _transposed(window: Window, stride: tuple[int, int]) -> Window | None:
     """The phases of a transposed convolution, which was read as a window over the upsampled image."""
-    if window.stride != (1, 1) or window.dilation != (1, 1) or window.groups != 1:
+    if window.stride != (1, 1) or window.dilation != (1, 1):
         return None
     shift = tuple(k - 1 - p for k, p in zip(window.kernel, window.padding, strict=True))
     phases = Phases(stride, (shift[0], shift[1]), window.rows, window.columns)
@@ -150,15 +150,21 @@ def _is_plain(weight: TensorLoad, axes: Sequence[tirx.Var], extents: Sequence[in
     return are(weight.indices, [axes[a] for a in used]) and shape_of(weight.source) == tuple(extents[a] for a in used)
 
 
-def _is_flipped(weight: TensorLoad, axes: Sequence[tirx.Var], extents: Sequence[int], rank: int) -> bool:
-    """Whether the weight is read as `weight[c, f, last - ry, last - rx]`, as a transposed convolution does."""
-    used = [2 + rank, 1, *range(3 + rank, len(axes))]
-    if shape_of(weight.source) != tuple(extents[a] for a in used) or not are(
-        weight.indices[:2], [axes[a] for a in used[:2]]
-    ):
+def _is_flipped(
+    weight: TensorLoad, data: TensorLoad, axes: Sequence[tirx.Var], extents: Sequence[int], rank: int, groups: int
+) -> bool:
+    """Whether the weight is read as `weight[c', f', last - ry, last - rx]`, as a transposed convolution does.
+
+    c' is the channel that is read of the data, f' the filter within its group.
+    """
+    taps, filters = list(range(3 + rank, len(axes))), extents[1] // groups
+    shape = (extents[2 + rank] * groups, filters, *(extents[a] for a in taps))
+    if shape_of(weight.source) != shape or not is_filter_of_group(weight.indices[1], axes[1], extents[1], filters):
         return False
-    taps = zip(weight.indices[2:], used[2:], strict=True)
-    return all(linear(index, [axes[a]]) == (-1, extents[a] - 1) for index, a in taps)
+    if not tvm_ffi.structural_equal(weight.indices[0], data.indices[1]):
+        return False
+    pairs = zip(weight.indices[2:], taps, strict=True)
+    return all(linear(index, [axes[a]]) == (-1, extents[a] - 1) for index, a in pairs)
 
 
 def _epilogue(last: s_tir.SBlock, block: s_tir.SBlock, extents: Sequence[int]) -> Epilogue | None:

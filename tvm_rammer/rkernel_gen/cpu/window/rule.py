@@ -11,7 +11,7 @@ from ....ir import ITEM_BYTES
 from ....kernel import ScheduledKernel
 from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
-from ..cost import RTASK_US, refill_us, traffic_us
+from ..cost import RTASK_US, fma_vectors, refill_us, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_kernel
 from .code import window_code
 from .layout import Layout, WindowTile, pack_of
@@ -63,8 +63,9 @@ class WindowRule:
         if tile is None:
             return None
         param = _weight(function, window)
-        packs = {param: pack_of(window, tile, Layout.of(window, tile))} if param is not None else {}
-        code = window_code(function.func, window, tile)
+        packed = param in function.constants
+        packs = {param: pack_of(window, tile, Layout.of(window, tile))} if param is not None and packed else {}
+        code = window_code(function.func, window, tile, packed=packed)
         return scheduled_kernel(function, _tiling(window, tile, function.device), code, packs)
 
 
@@ -75,9 +76,9 @@ def _weight(function: Function, window: Window) -> int | None:
 
 
 def _applicable(function: Function) -> Window | None:
-    """The window of a function, if its weight is a constant, so that it can be packed."""
+    """The window of a function; a transposed one only if its weight is a constant, since that is padded."""
     window = _window(function.func)
-    if window is None or (window.weight is not None and _weight(function, window) not in function.constants):
+    if window is None or (window.phases is not None and _weight(function, window) not in function.constants):
         return None
     return window
 
@@ -127,9 +128,10 @@ def rtask_us(window: Window, tile: WindowTile, device: DeviceSpec) -> float:
     layout = Layout.of(window, tile)
     parts = tile.group_parts * tile.filter_parts
     aligned = 1 if window.flat and window.rows * window.columns % tile.simd == 0 else UNALIGNED
-    # Two multiply-adds or two loads a cycle; with too few accumulators they stall.
-    loads = tile.filters + aligned * tile.vectors
-    tap = max(tile.filters * tile.vectors, loads, MIN_ACCUMULATORS) / 2 / EFFICIENCY
+    # Two loads a cycle, of vectors as many as multiply-adds; with too few accumulators these stall.
+    rate = fma_vectors(tile.simd, device)
+    loads = tile.filters + aligned * tile.vectors * 2 / rate
+    tap = max(tile.filters * tile.vectors * 2 / rate, loads, MIN_ACCUMULATORS) / 2 / EFFICIENCY
     tap += _line_cycles(window, tile, layout, device) * tile.vectors
     phases = math.prod(window.phases.stride) if window.phases else 1
     blocks = phases * window.groups * layout.blocks / parts

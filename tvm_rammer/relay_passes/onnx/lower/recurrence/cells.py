@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..emit import Emitter
+from ...emit import Emitter
 
 Activation = Callable[[str], str]
 """Adds the nodes of an activation function."""
@@ -31,12 +31,15 @@ class Weights:
     new_bias : str or None
         GRU's bias Rbh, [hidden], where it is added before the reset.
     hidden : int
+    block : int
+        How many columns of a gate lie side by side, then as many of the next gate: all `hidden` of them, or a divisor.
     """
 
     r: str
     peephole: tuple[str, ...]
     new_bias: str | None
     hidden: int
+    block: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Cell(ABC):
     """
 
     GATES: int
+    PARTS: tuple[tuple[int, int], ...]
+    """Which gates, the first and how many, are computed together: a step gets the layer's input for each part."""
     DEFAULTS: tuple[str, ...]
     COUPLED = ""
 
@@ -73,13 +78,14 @@ class Cell(ABC):
         self._activations, self._clip = activations, clip
 
     @abstractmethod
-    def step(self, x: str, before: State) -> State:
+    def step(self, x: Sequence[str], before: State) -> State:
         """Add the nodes of a step.
 
         Parameters
         ----------
-        x : str
-            The product of the layer's input and its weights W, with the biases, [batch, gates x hidden].
+        x : sequence of str
+            For each of `PARTS` the product of the layer's input and its weights W, with the biases,
+            [batch, gates x hidden].
         before : State
         """
 
@@ -90,30 +96,36 @@ class Cell(ABC):
             total = self.emit("Min", self.emit("Max", total, low), high)
         return self._activations[which](total)
 
-    def gate(self, total: str, first: int, count: int = 1) -> str:
-        """Some neighbouring gates of a sum of all of them."""
-        hidden = self.weights.hidden
-        return self.emit.part(total, 1, first * hidden, (first + count) * hidden)
+    def gate(self, total: str, first: int, count: int = 1, of: int = 0) -> str:
+        """Some neighbouring gates of a sum of all of them, or of as many as it has."""
+        hidden, block = self.weights.hidden, self.weights.block
+        if block == hidden:
+            return self.emit.part(total, 1, first * hidden, (first + count) * hidden)
+        blocks = self.emit.reshape(total, [-1, hidden // block, of or self.GATES, block])
+        return self.emit.reshape(self.emit.part(blocks, 2, first, first + count), [-1, count * hidden])
 
 
 class Rnn(Cell):
     """Ht = f(Xt W^T + Ht-1 R^T + Wb + Rb)."""
 
-    GATES, DEFAULTS = 1, ("Tanh",)
+    GATES, PARTS, DEFAULTS = 1, ((0, 1),), ("Tanh",)
 
-    def step(self, x: str, before: State) -> State:
-        total = x if before.h is None else self.emit("Add", x, self.emit("MatMul", before.h, self.weights.r))
+    def step(self, x: Sequence[str], before: State) -> State:
+        (total,) = x
+        if before.h is not None:
+            total = self.emit("Add", total, self.emit("MatMul", before.h, self.weights.r))
         return State(self.activate(0, total))
 
 
 class Lstm(Cell):
     """Gates i, o, f and the new values c; with peepholes, if there are any. `coupled` forgets what i does not take."""
 
-    GATES, DEFAULTS, COUPLED = 4, ("Sigmoid", "Tanh", "Tanh"), "input_forget"
+    GATES, PARTS, DEFAULTS, COUPLED = 4, ((0, 4),), ("Sigmoid", "Tanh", "Tanh"), "input_forget"
 
-    def step(self, x: str, before: State) -> State:
-        emit = self.emit
-        total = x if before.h is None else emit("Add", x, emit("MatMul", before.h, self.weights.r))
+    def step(self, x: Sequence[str], before: State) -> State:
+        emit, (total,) = self.emit, x
+        if before.h is not None:
+            total = emit("Add", total, emit("MatMul", before.h, self.weights.r))
         i = self.activate(0, self._peep(self.gate(total, 0), 0, before.c))
         new = emit("Mul", i, self.activate(1, self.gate(total, 3)))
         if before.c is not None:
@@ -134,15 +146,15 @@ class Lstm(Cell):
 class Gru(Cell):
     """Gates z and r, and the new values h; `coupled` resets what R makes of the state, not the state."""
 
-    GATES, DEFAULTS, COUPLED = 3, ("Sigmoid", "Tanh"), "linear_before_reset"
+    GATES, PARTS, DEFAULTS, COUPLED = 3, ((0, 2), (2, 1)), ("Sigmoid", "Tanh"), "linear_before_reset"
 
-    def step(self, x: str, before: State) -> State:
+    def step(self, x: Sequence[str], before: State) -> State:
         emit, h, r = self.emit, before.h, self.weights.r
-        gates, new = self.gate(x, 0, 2), self.gate(x, 2)
+        gates, new = x
         product = h and emit("MatMul", h, r if self.coupled else self.gate(r, 0, 2))
         if product:
             gates = emit("Add", gates, self.gate(product, 0, 2) if self.coupled else product)
-        z, reset = (self.activate(0, self.gate(gates, n)) for n in (0, 1))
+        z, reset = (self.activate(0, self.gate(gates, n, of=2)) for n in (0, 1))
         recurrent = self._coupled(reset, product) if self.coupled else self._uncoupled(reset, h)
         if recurrent:
             new = emit("Add", new, recurrent)

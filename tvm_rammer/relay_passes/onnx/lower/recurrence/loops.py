@@ -1,4 +1,4 @@
-"""Unroll loops: a Loop or Scan whose number of iterations is known becomes its body, as often as it runs."""
+"""Loops: a Loop or Scan whose number of iterations is known stays one, as a Scan, or becomes its body so many times."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,23 +8,29 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from ....errors import ModelError
-from ..emit import Constants, Emitter, Types, replace_nodes
-from ..fold import static_dims
-from ..inline import all_nodes, copy_nodes
-from ..read import default_opset
+from .....errors import ModelError
+from ...emit import Constants, Emitter, Types, replace_nodes
+from ...fold import static_dims
+from ...inline import all_nodes, copy_nodes
+from ...read import default_opset
 
 MOST_NODES = 100_000
 """What all unrolled loops may hold together: so many nodes take minutes to compile."""
 
 
-def unroll_loops(model: onnx.ModelProto) -> bool:
+FEWEST_ITERATIONS = 8
+"""A loop of fewer iterations is unrolled in any case."""
+
+
+def unroll_loops(model: onnx.ModelProto, *, keep: bool) -> bool:
     """Replace the Loop and Scan nodes that run a known number of times, in place.
 
     Parameters
     ----------
     model : onnx.ModelProto
         Folded, of opset 10 or later.
+    keep : bool
+        Whether they stay loops, but for short ones: a Loop becomes a Scan then. Otherwise all are unrolled.
 
     Returns
     -------
@@ -43,6 +49,8 @@ def unroll_loops(model: onnx.ModelProto) -> bool:
         loop = _read(node, constants, types)
         if loop is None:
             return None
+        if keep and loop.iterations >= FEWEST_ITERATIONS:
+            return None if node.op_type == "Scan" else _as_scan(loop, Emitter(node, opset))
         size += loop.iterations * sum(1 for _ in all_nodes(loop.body))
         if size > MOST_NODES:
             raise ModelError(
@@ -158,6 +166,23 @@ def _read_scan(node: onnx.NodeProto, attributes: Mapping[str, Any], types: Types
     writes = scanned(node.output[num_states:], "output", written)
     results = tuple(node.output[:num_states])
     return _Loop(body, iterations.pop(), False, tuple(node.input[:num_states]), results, reads, writes)
+
+
+def _as_scan(loop: _Loop, emit: Emitter) -> Emitter:
+    """The same loop as a Scan, which reads the number of its iteration."""
+    body = onnx.GraphProto()
+    body.CopyFrom(loop.body)
+    number, condition, *states = body.input
+    body.initializer.append(numpy_helper.from_array(np.array(True), condition.name))
+    del body.input[:]
+    body.input.extend([*states, number])
+    del body.output[0]
+    numbers = emit.constant(np.arange(loop.iterations, dtype=np.int64))
+    # ONNX wants a name for each output: those that nobody asks for get one of their own.
+    names = [*loop.results, *(write.name for write in loop.writes)]
+    outputs = [name or f"{emit.prefix}unused{i}" for i, name in enumerate(names)]
+    emit.last("Scan", *loop.states, numbers, outputs=outputs, body=body, num_scan_inputs=1)
+    return emit
 
 
 def _unroll(loop: _Loop, emit: Emitter) -> None:

@@ -8,10 +8,10 @@ from onnx import TensorProto
 from tests.marks import one_in, slow_but
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
-from tvm_rammer.relay_passes.onnx.lower import recurrent
+from tvm_rammer.relay_passes.onnx.lower.recurrence import recurrent, unrolled
 
-from ...models import by_onnxruntime, calls, model, node, op_names, random, tensor, value
-from ..test_load_onnx import agree
+from ....models import by_onnxruntime, calls, model, node, op_names, random, tensor, value
+from ...test_load_onnx import agree
 
 T, B, I, H = 5, 2, 3, 4  # noqa: E741 (as ONNX names them)
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -169,7 +169,7 @@ def stacked(direction="forward", steps=T):
 
 @pytest.mark.parametrize("direction", slow_but(["forward"], ["forward", "reverse", "bidirectional"]))
 def test_a_layer_on_a_layer(direction, run):
-    agree(run, stacked(direction, 2 * recurrent.STEPS + 3), x=random(2 * recurrent.STEPS + 3, B, I))
+    agree(run, stacked(direction, 2 * unrolled.STEPS + 3), x=random(2 * unrolled.STEPS + 3, B, I))
 
 
 @pytest.mark.parametrize("flag", [True, False])
@@ -193,9 +193,9 @@ def test_branches_that_use_the_same_names(flag, run):
 
 
 def test_a_layer_begins_when_the_one_below_has_done_some_steps():
-    mod = load_model(stacked(steps=3 * recurrent.STEPS))
+    mod = load_model(stacked(steps=3 * unrolled.STEPS))
     joined = [len(call.args[0].fields) for call in calls(mod) if call.op.name == "relax.concat"]
-    assert joined == [recurrent.STEPS] * 3 + [3 * recurrent.STEPS]
+    assert joined == [unrolled.STEPS] * 3 + [3 * unrolled.STEPS]
 
 
 def test_opsets_before_slices_took_inputs(run):

@@ -1,0 +1,107 @@
+"""Convolutions with filters in vectors: every form of a register tile, and the transposition in registers."""
+
+import numpy as np
+import pytest
+from tvm import tirx
+from tvm.relax import op
+
+from tests.functions import TARGET, UNOPTIMISED, fused, random_arrays, run
+from tests.marks import one_in, slow_but
+from tests.rkernel_gen.cpu.test_window import DEVICES, HOST_BYTES, conv
+from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
+from tvm_rammer.rkernel_gen.cpu.filters.rule import FiltersRule
+from tvm_rammer.rkernel_gen.cpu.in_registers import transpose
+from tvm_rammer.rkernel_gen.footprint.footprint import covers, footprints_of
+from tvm_rammer.rkernel_gen.tiling import Function
+
+CONVOLUTIONS = {
+    "padded": ([(1, 8, 14, 14), (32, 8, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+    "odd extents": ([(1, 3, 11, 17), (20, 3, 5, 2)], lambda x, w: conv(x, w, padding=(2, 1, 2, 0))),
+    "asymmetric padding": ([(1, 5, 9, 12), (17, 5, 3, 4)], lambda x, w: conv(x, w, padding=(0, 2, 1, 3))),
+    "more padding than image": ([(1, 2, 3, 3), (16, 2, 7, 7)], lambda x, w: conv(x, w, padding=3)),
+    "strides 3 and 2, dilation": (
+        [(1, 4, 23, 29), (19, 4, 3, 4)], lambda x, w: conv(x, w, strides=(3, 2), padding=(2, 1), dilation=(2, 3)),
+    ),
+    "not padded": ([(2, 40, 10, 10), (24, 40, 3, 3)], lambda x, w: conv(x, w)),
+    "not padded, stride 2": ([(1, 16, 14, 13), (24, 16, 1, 1)], lambda x, w: conv(x, w, strides=2)),
+    "planes of 4 KB": ([(1, 6, 30, 30), (16, 6, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+    "batch of 3, 37 channels": ([(3, 37, 7, 7), (16, 37, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+    "1x1, 50 filters, epilogue": (
+        [(1, 64, 7, 7), (50, 64, 1, 1), (1, 50, 1, 1), (1, 50, 7, 7)],
+        lambda x, w, b, z: op.add(op.nn.relu(op.add(conv(x, w), b)), z),
+    ),
+    "epilogue of a row": (
+        [(1, 6, 9, 11), (17, 6, 3, 3), (1, 1, 1, 11)], lambda x, w, b: op.add(conv(x, w, padding=1), b),
+    ),
+    "2 groups of 32": ([(1, 8, 10, 10), (64, 4, 3, 3)], lambda x, w: conv(x, w, padding=1, groups=2)),
+    "rows, stride 2, dilation 3, bias": (
+        [(2, 6, 41), (18, 6, 4), (1, 18, 1)],
+        lambda x, w, b: op.nn.relu(op.add(op.nn.conv1d(x, w, strides=2, padding=(2, 1), dilation=3), b)),
+    ),
+    "rows of single taps, epilogue": (
+        [(2, 24, 30), (19, 24, 1), (2, 19, 30)], lambda x, w, z: op.add(op.nn.conv1d(x, w), z),
+    ),
+    "1x1, channels that conflict": ([(2, 20, 16, 16), (40, 20, 1, 1)], lambda x, w: conv(x, w)),
+    "1x1, channels that conflict, many pixels": ([(1, 50, 64, 64), (20, 50, 1, 1)], lambda x, w: conv(x, w)),
+    "not padded, stride 2, channels that conflict": (
+        [(1, 20, 32, 32), (20, 20, 1, 1)], lambda x, w: conv(x, w, strides=2),
+    ),
+    "a single pixel": ([(1, 12, 3, 3), (16, 12, 3, 3)], lambda x, w: conv(x, w)),
+}  # fmt: skip
+LEFT = {
+    "few filters": ([(1, 8, 9, 9), (3, 8, 3, 3)], lambda x, w: conv(x, w)),
+    "groups of few filters": ([(1, 12, 9, 9), (30, 4, 3, 3)], lambda x, w: conv(x, w, groups=3)),
+    "transposed": ([(1, 8, 6, 6), (8, 32, 2, 2)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=2)),
+    "max pool": ([(1, 16, 13, 13)], lambda x: op.nn.max_pool2d(x, (3, 3))),
+}
+SAMPLED = 5
+
+
+def function_of(func, device):
+    return Function("op", func, DEVICES[device], frozenset(range(1, len(func.params) - 1)))
+
+
+@pytest.mark.parametrize("device", slow_but(lambda name: DEVICES[name].vector_bytes == HOST_BYTES, DEVICES))
+@pytest.mark.parametrize("name", one_in(3, CONVOLUTIONS))
+def test_tilings_are_right_and_write_all(name, device):
+    if DEVICES[device].vector_bytes > HOST_BYTES:
+        pytest.skip("this processor has no such vectors")
+    func = fused(*CONVOLUTIONS[name])
+    arrays, function = random_arrays(func), function_of(func, device)
+    want = run(func, arrays)
+    tilings = FiltersRule().tilings(function)
+    forms = {(t["vectors"], t["rows"], t["columns"], t["row_parts"] > 1): t for t in tilings}
+    rng = np.random.default_rng(len(name))
+    for i in rng.permutation(len(forms))[:SAMPLED]:
+        kernel = FiltersRule().build(function, dict(list(forms.values())[i].choices))
+        packed = [kernel.packs[p].apply(a) if p in kernel.packs else a for p, a in enumerate(arrays)]
+        np.testing.assert_allclose(run(kernel.func, packed, UNOPTIMISED), want, 1e-4, 1e-4)
+        written = footprints_of(kernel.func, kernel.spec.num_rtasks, skip=frozenset([1]))[-1]
+        assert covers(written, kernel.spec.num_rtasks, want.shape)
+        extract_cpu(kernel)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_other_windows_are_left_to_other_rules(name):
+    assert not FiltersRule().tilings(function_of(fused(*LEFT[name]), "avx2"))
+
+
+def test_weights_that_come_at_run_time_are_left_to_other_rules():
+    func = fused(*CONVOLUTIONS["padded"])
+    assert not FiltersRule().tilings(Function("op", func, DEVICES["avx2"]))
+
+
+@pytest.mark.parametrize(("rows", "lanes"), [(1, 4), (2, 4), (4, 4), (2, 8), (8, 8), (4, 16), (8, 16), (16, 16)])
+def test_a_matrix_is_transposed_in_registers(rows, lanes):
+    a, b = tirx.decl_buffer((rows, lanes), "float32", "a"), tirx.decl_buffer((lanes, rows), "float32", "b")
+
+    def along(count):
+        return tirx.Ramp(tirx.IntImm("int64", 0), tirx.IntImm("int64", 1), count)
+
+    def store(column, vector):
+        return tirx.BufferStore(b, vector, [column, along(rows) if rows > 1 else 0])
+
+    statements = transpose([a[r, along(lanes)] for r in range(rows)], lanes, store)
+    func = tirx.PrimFunc([a, b], tirx.SeqStmt(statements)).with_attr("s_tir", True)
+    values = np.arange(rows * lanes, dtype="float32").reshape(rows, lanes)
+    np.testing.assert_array_equal(run(func, [values, np.zeros((lanes, rows), "float32")], TARGET), values.T)

@@ -1,0 +1,77 @@
+"""Random loops: small graphs of several steps with carried values, and kernels whose rTasks touch parts of buffers."""
+
+import random
+
+from tvm_rammer.ir import Buffer, Footprint, Place, RGraph, RKernel, ROperator
+
+PARTS, STEPS = 4, 6
+"""Parts of a slot that different rTasks may touch, and steps: few, for the judge looks at each of them."""
+
+
+class LoopGraph:
+    """A random graph in the making.
+
+    Values are `PARTS` parts of some bytes of int8. There are an array that each step reads a slot of, up to two states,
+    each handed on in a ring or through a result of all steps, and operators that read any of these.
+    """
+
+    def __init__(self, rng: random.Random, part: int) -> None:
+        self.rng, self.size = rng, PARTS * part
+        self.buffers: list[Buffer] = []
+        self.operators: list[ROperator] = []
+        self.kernels: dict[str, list[RKernel]] = {}
+
+    def make(self) -> tuple[RGraph, dict[str, list[RKernel]]]:
+        """A graph, and one or two kernels for each function."""
+        rng = self.rng
+        xs = self._add("xs", "input", STEPS * self.size)
+        start = self._add("start", rng.choice(["input", "constant"]), self.size)
+        backward = rng.random() < 0.3
+        x = self._add("x", "view", self.size, self._slot(xs, 0, backward))
+        first: dict[int, int] = {}
+        carried = []
+        for n in range(rng.randint(1, 2)):
+            ring = rng.random() < 0.5
+            base = self._add(
+                f"y{n}",
+                rng.choice(["intermediate", "output"]) if ring else "output",
+                self.size * (2 if ring else STEPS),
+            )
+            before = Place(base, 0, self.size, 0, 2) if ring else self._slot(base, -1, backward)
+            after = Place(base, 0, self.size, 1, 2) if ring else self._slot(base, 0, backward)
+            first[self._add(f"before{n}", "view", self.size, before)] = start
+            carried.append(self._add(f"after{n}", "view", self.size, after))
+        results = [*(self._add(f"t{n}", "intermediate", self.size) for n in range(rng.randint(0, 3))), *carried]
+        readable = [x, *first]
+        for n, result in enumerate(results):
+            inputs = tuple(rng.sample(readable, min(len(readable), rng.randint(1, 3))))
+            inputs = inputs if n or first.keys() & set(inputs) else (*inputs, next(iter(first)))
+            at_first = tuple(first.get(b, b) for b in inputs)
+            self.operators.append(
+                ROperator(f"o{n}", f"f{n}", inputs, (result,), at_first if at_first != inputs else ())
+            )
+            self.kernels[f"f{n}"] = [self._kernel(n, k, len(inputs)) for k in range(rng.randint(1, 2))]
+            readable.append(result)
+        read = {b for op in self.operators for b in op.inputs}
+        # What nobody reads would have no place in the graph of a region.
+        kept = [op for op in self.operators if op.outputs[0] in read or op.outputs[0] in carried]
+        graph = RGraph("loop", tuple(self.buffers), tuple(kept), STEPS)
+        return graph.subgraph(range(len(kept)), "loop"), self.kernels
+
+    def _add(self, name: str, kind, nbytes: int, place: Place | None = None) -> int:
+        self.buffers.append(Buffer(name, (nbytes,), "int8", kind, place))
+        return len(self.buffers) - 1
+
+    def _slot(self, base: int, ahead: int, backward: bool) -> Place:
+        return Place(base, (STEPS - 1) * self.size if backward else 0, -self.size if backward else self.size, ahead)
+
+    def _kernel(self, n: int, k: int, num_inputs: int) -> RKernel:
+        count = self.rng.choice([1, 2, 4])
+        part = Footprint((count,), (0,), ((self.size // count,),), (self.size // count,))
+        reads = [self.rng.choice([part, part, None]) for _ in range(num_inputs)]
+        return RKernel(f"k{n}_{k}", f"f{n}", count, self.rng.choice([0.5, 1.0, 3.0]) / count, footprints=(*reads, part))
+
+
+def loop_graph(rng: random.Random, part: int = 1) -> tuple[RGraph, dict[str, list[RKernel]]]:
+    """A random loop and its kernels; a part of a value has so many bytes."""
+    return LoopGraph(rng, part).make()

@@ -1,0 +1,125 @@
+"""Is a program of several steps right? Judged by its executions, step by step and byte by byte, with counters that only
+grow, and without a look at the verifier."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tvm_rammer.ir import RGraph, RProgram, Run, Signal, Wait
+
+from .tiled_graphs import touched
+
+Position = tuple[int, int]
+"""A lane, and an instruction of it counted through all steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    position: Position
+    order: tuple[int, int]
+    memory: str
+    mask: int
+    writes: bool
+
+
+def is_right(program: RProgram, graph: RGraph) -> bool:
+    """Whether the program computes what the graph does, in every execution."""
+    return (
+        program.steps == graph.steps
+        and data_flow(program.graph) == data_flow(graph)
+        and _each_once(program)
+        and not _stuck(program)
+        and _ordered(program)
+    )
+
+
+def data_flow(graph: RGraph) -> dict[str, tuple[object, ...]] | None:
+    """What each byte of the outputs is made of, if all is computed in order; None where it leaves a buffer."""
+    memory: dict[str, list[object]] = {b.name: [b.name] * b.nbytes for b in graph.buffers if b.place is None}
+    for step in range(graph.steps):
+        for op in graph.operators:
+            read = []
+            for b in op.first if op.first and not step else op.inputs:
+                extent = graph.extent(b, step)
+                if not 0 <= extent.start <= extent.end <= graph.buffers[extent.base].nbytes:
+                    return None
+                read.append(tuple(memory[graph.buffers[extent.base].name][extent.start : extent.end]))
+            value = hash((op.name, tuple(read)))
+            for b in op.outputs:
+                extent = graph.extent(b, step)
+                if not 0 <= extent.start <= extent.end <= graph.buffers[extent.base].nbytes:
+                    return None
+                memory[graph.buffers[extent.base].name][extent.start : extent.end] = [
+                    (value, n) for n in range(extent.end - extent.start)
+                ]
+    return {b.name: tuple(memory[b.name]) for b in graph.buffers if b.kind == "output"}
+
+
+def _each_once(program: RProgram) -> bool:
+    done = sorted((i.operator, t) for _, _, i in program.instructions() if isinstance(i, Run) for t in i.indices())
+    return done == [(o, t) for o, kernel in enumerate(program.kernels) for t in range(kernel.num_rtasks)]
+
+
+def _stuck(program: RProgram) -> bool:
+    at = _longest(program, None)
+    return any(n < program.steps * len(lane) for n, lane in zip(at, program.lanes, strict=True))
+
+
+def _longest(program: RProgram, held: Position | None) -> list[int]:
+    """How far all lanes get in the longest execution in which one instruction does not end."""
+    at, arrived = [0] * len(program.lanes), [0] * program.num_events
+    moved = True
+    while moved:
+        moved = False
+        for v, lane in enumerate(program.lanes):
+            while at[v] < program.steps * len(lane) and (v, at[v]) != held:
+                step, n = divmod(at[v], len(lane))
+                i = lane[n]
+                if isinstance(i, Wait) and arrived[i.event] < i.arrivals * (step + 1 - i.back):
+                    break
+                if isinstance(i, Signal):
+                    arrived[i.event] += 1
+                at[v] += 1
+                moved = True
+    return at
+
+
+def _ordered(program: RProgram) -> bool:
+    accesses = list(_accesses(program))
+    by_memory: dict[str, list[_Access]] = {}
+    for access in accesses:
+        by_memory.setdefault(access.memory, []).append(access)
+    after = {position: _longest(program, position) for position in {a.position for a in accesses}}
+    for touching in by_memory.values():
+        for early in touching:
+            for late in touching:
+                if early.order < late.order and early.mask & late.mask and (early.writes or late.writes):
+                    (u, m), (v, n) = early.position, late.position
+                    # In the lane of the early one what follows begins after its end.
+                    if (n <= m) if u == v else after[early.position][v] >= n:
+                        return False
+    return True
+
+
+def _accesses(program: RProgram) -> Iterator[_Access]:
+    """All accesses of memory that is written, by the `Run`s of all steps; the workspace is one memory."""
+    graph = program.graph
+    written = {graph.extent(b).base for op in graph.operators for b in op.outputs}
+    for v, lane in enumerate(program.lanes):
+        for step in range(program.steps):
+            for n, i in enumerate(lane):
+                if not isinstance(i, Run):
+                    continue
+                op, kernel = graph.operators[i.operator], program.kernels[i.operator]
+                inputs = op.first if op.first and not step else op.inputs
+                for p, b in enumerate((*inputs, *op.outputs)):
+                    extent, writes = graph.extent(b, step), p >= len(inputs)
+                    if extent.base not in written:
+                        continue
+                    shape = graph.buffers[b].shape
+                    cells = {int(c) for t in i.indices() for c in touched(kernel, p, shape, t, written=writes)}
+                    offset = program.offsets.get(extent.base)
+                    memory = graph.buffers[extent.base].name if offset is None else "workspace"
+                    start = extent.start + (offset or 0)
+                    mask = sum(1 << c + start for c in cells if c + start >= 0)
+                    position = (v, step * len(lane) + n)
+                    yield _Access(position, (step, i.operator), memory, mask, writes)

@@ -1,0 +1,71 @@
+"""What was measured of this machine's processor, once, and is kept in the cache folder."""
+
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from .. import debug
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Figures of a processor, rounded so that measuring again mostly gives the same.
+
+    Parameters
+    ----------
+    clock_ghz : float
+    flops_per_cycle : int
+        Single-precision operations of a core in a cycle, with the vectors that code is made for.
+    unit_gbps : float
+        Bandwidth of a core to its own second-level cache, in GB/s.
+    core_cache_gbps : float
+        Bandwidth of a core to the last-level cache, in GB/s.
+    memory_gbps : float
+        Bandwidth of all cores to memory, in GB/s.
+    """
+
+    clock_ghz: float
+    flops_per_cycle: int
+    unit_gbps: float
+    core_cache_gbps: float
+    memory_gbps: float
+
+
+def measured_path(processor: str, arch: str) -> pathlib.Path:
+    """Where the figures of a processor are kept: another one, or other vectors, have a file of their own."""
+    key = hashlib.sha256(repr((processor, arch)).encode()).hexdigest()[:16]
+    return debug.cache_folder() / f"cpu-{key}.json"
+
+
+def read_measured(path: pathlib.Path) -> Measured | None:
+    """What was measured; None where nothing was, or what is there cannot be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return _checked(found)
+
+
+def _checked(found: Any) -> Measured | None:
+    names = [field.name for field in fields(Measured)]
+    if not isinstance(found, Mapping) or set(found) != set(names):
+        return None
+    numbers = [found[name] for name in names]
+    good = all(isinstance(n, int | float) and not isinstance(n, bool) and 0 < n < 1e6 for n in numbers)
+    return Measured(**found) if good and isinstance(found["flops_per_cycle"], int) else None
+
+
+def write_measured(path: pathlib.Path, figures: Measured) -> None:
+    """Keep figures; where that cannot be done they are measured again next time."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, made = tempfile.mkstemp(dir=path.parent, prefix=".cpu-")
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump(asdict(figures), file, indent=1)
+        os.replace(made, path)

@@ -1,0 +1,78 @@
+"""A loop in a Relax module: a function that is one step, and a call that stands for all of them.
+
+The call is `call_dps_packed("rammer.loop.NAME", (initial states, arrays, invariants))`, where NAME is a function of the
+module that has the attribute `LOOP`. That function takes the states, the slice of each array that a step reads, and the
+invariants, and returns what the step writes. TVM cannot run such a call: `regions` makes rPrograms of all of them.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Self
+
+import tvm
+from tvm import relax
+from tvm.ir import Call, Op
+
+LOOP = "rammer.loop"
+_CALL = "rammer.loop."
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBody:
+    """What the attribute says of a step.
+
+    Parameters
+    ----------
+    steps : int
+    rings : int
+        How many results of the call, the first ones, hold a state in two slots that are written in turn: what step k
+        writes is in slot (k + 1) % 2. All others hold what each step wrote, along their first axis.
+    carried : tuple of int
+        For each state the result of the call that it is read from, as the step before wrote it.
+    reads, writes : tuple of bool
+        For each array that is read, and for each result that is no ring, whether the steps go from its end to its
+        beginning.
+    """
+
+    steps: int
+    rings: int
+    carried: tuple[int, ...]
+    reads: tuple[bool, ...]
+    writes: tuple[bool, ...]
+
+    def text(self) -> str:
+        """As the value of an attribute."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of(cls, func: relax.Function) -> Self | None:
+        """What the attribute of a function says; None where it has none."""
+        if not func.attrs or LOOP not in func.attrs:
+            return None
+        found = json.loads(str(func.attrs[LOOP]))
+        lists = {key: tuple(found[key]) for key in ("carried", "reads", "writes")}
+        return cls(found["steps"], found["rings"], **lists)
+
+
+def call_loop(name: str, args: list[relax.Expr], types: list[relax.TensorType]) -> Call:
+    """The call of all steps of a function."""
+    return relax.op.call_dps_packed(_CALL + name, relax.Tuple(args), types if len(types) > 1 else types[0])
+
+
+def called_loop(value: relax.Expr) -> str | None:
+    """The name of the function whose steps a call stands for; None for any other expression."""
+    if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name != "relax.call_dps_packed":
+        return None
+    function = value.args[0]
+    if not isinstance(function, relax.ExternFunc) or not str(function.global_symbol).startswith(_CALL):
+        return None
+    return str(function.global_symbol).removeprefix(_CALL)
+
+
+def loop_bodies(mod: tvm.IRModule) -> dict[str, relax.Function]:
+    """The functions of a module that are steps of loops."""
+    return {
+        var.name_hint: func
+        for var, func in mod.functions_items()
+        if isinstance(func, relax.Function) and LoopBody.of(func) is not None
+    }

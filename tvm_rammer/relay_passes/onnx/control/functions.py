@@ -1,0 +1,146 @@
+"""Relax functions that decide at run time which others are called."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import Call, GlobalVar
+
+LEVELS = 40
+"""A Loop runs at most 2^40 times, which takes longer than anyone waits."""
+
+
+def add_module(builder: relax.BlockBuilder, mod: tvm.IRModule, name: str) -> GlobalVar:
+    """Add the functions of a module to one that is being built.
+
+    Parameters
+    ----------
+    builder : relax.BlockBuilder
+    mod : tvm.IRModule
+        With a function "main".
+    name : str
+        What "main" is called there; part of the names of the others.
+
+    Returns
+    -------
+    GlobalVar
+        "main" in the other module, of which it is a private function.
+    """
+    functions = {var.name_hint: _private(func) for var, func in mod.functions_items()}
+    added = {old: builder.add_func(func, name if old == "main" else f"{name}_{old}") for old, func in functions.items()}
+
+    def renamed(var: GlobalVar) -> GlobalVar:
+        return added.get(var.name_hint, var)
+
+    for old, func in functions.items():
+        if isinstance(func, relax.Function):
+            builder.update_func(added[old], tvm_ffi.structural_map(func, [(GlobalVar, renamed)], order="post"))
+    return added["main"]
+
+
+def choose(then: tvm.IRModule, other: tvm.IRModule) -> tvm.IRModule:
+    """An If: a module whose "main" takes a condition, and what both branches take.
+
+    Parameters
+    ----------
+    then, other : tvm.IRModule
+        Their "main" functions have the same parameters and the same result.
+    """
+    builder = relax.BlockBuilder()
+    branches = [add_module(builder, mod, name) for mod, name in ((then, "then"), (other, "else"))]
+    condition = _condition()
+    params = _fresh(then["main"].params)
+    with builder.function("main", [condition, *params]):
+        taken, left = (_sequence(Call(branch, params)) for branch in branches)
+        builder.emit_func_output(builder.emit(relax.If(condition, taken, left)))
+    return builder.get()
+
+
+def repeat(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
+    """A Loop: a module whose "main" takes a condition, the number of the first round, states, and what else it reads.
+
+    The round of a level calls the round of the level below, and once more if the loop goes on: so level n runs up to
+    2^n rounds, no function calls itself, and the virtual machine's stack stays as deep as there are levels.
+
+    Parameters
+    ----------
+    body : tvm.IRModule
+        "main" takes the number of a round (int64, no axes), states and others, and returns a tuple: whether to go on,
+        the number of the next round, and the states.
+    num_states : int
+
+    Returns
+    -------
+    tvm.IRModule
+        "main" returns the states: a tensor, or a tuple of several.
+    """
+    builder = relax.BlockBuilder()
+    level = add_module(builder, body, "body")
+    for number in range(1, LEVELS + 1):
+        level = _twice(builder, level, f"round{number}", body["main"].params, num_states)
+    rounds = _states_of(builder, level, body["main"].params, num_states)
+    condition, params = _condition(), _fresh(body["main"].params)
+    with builder.function("main", [condition, *params]):
+        none = _sequence(_tuple(params[1 : 1 + num_states]))
+        builder.emit_func_output(builder.emit(relax.If(condition, _sequence(Call(rounds, params)), none)))
+    return builder.get()
+
+
+def first_rows(builder: relax.BlockBuilder, rows: relax.Expr, count: relax.Expr) -> relax.Expr:
+    """So many rows of a tensor of static shape; how many is known when it runs."""
+    shape = [int(extent) for extent in rows.ty.shape]
+    rest = relax.const(np.array(shape[1:], np.int64), "int64")
+    end = builder.emit(relax.op.concat([builder.emit(relax.op.reshape(count, (1,))), rest]))
+    begin, strides = (relax.const(np.full(len(shape), number, np.int64), "int64") for number in (0, 1))
+    taken = builder.emit(relax.op.dynamic_strided_slice(rows, begin, end, strides))
+    return builder.match_cast(taken, relax.TensorType([tirx.Var("rounds", "int64"), *shape[1:]], rows.ty.dtype))
+
+
+def _twice(
+    builder: relax.BlockBuilder, level: GlobalVar, name: str, params: Sequence[relax.Var], num_states: int
+) -> GlobalVar:
+    """A function that calls another, and once more if that says to go on."""
+    given = _fresh(params)
+    others = given[1 + num_states :]
+    with builder.function(name, given, private=True):
+        first = builder.emit(Call(level, given))
+        goes_on = builder.emit(relax.TupleGetItem(first, 0))
+        moved = [builder.emit(relax.TupleGetItem(first, number)) for number in range(1, 2 + num_states)]
+        again = _sequence(Call(level, [*moved, *others]))
+        builder.emit_func_output(builder.emit(relax.If(goes_on, again, _sequence(first))))
+    return builder.get().get_global_var(name)
+
+
+def _states_of(
+    builder: relax.BlockBuilder, level: GlobalVar, params: Sequence[relax.Var], num_states: int
+) -> GlobalVar:
+    """A function that calls another, and returns nothing but the states."""
+    given = _fresh(params)
+    with builder.function("rounds", given, private=True):
+        result = builder.emit(Call(level, given))
+        states = [builder.emit(relax.TupleGetItem(result, 2 + number)) for number in range(num_states)]
+        builder.emit_func_output(_tuple(states))
+    return builder.get().get_global_var("rounds")
+
+
+def _tuple(values: Sequence[relax.Var]) -> relax.Expr:
+    return values[0] if len(values) == 1 else relax.Tuple(list(values))
+
+
+def _sequence(result: relax.Expr) -> relax.SeqExpr:
+    """What a branch of an If has to be."""
+    return relax.SeqExpr([], result)
+
+
+def _private(func: tvm.ir.BaseFunc) -> tvm.ir.BaseFunc:
+    return func.without_attr("global_symbol") if func.attrs and "global_symbol" in func.attrs else func
+
+
+def _fresh(params: Sequence[relax.Var]) -> list[relax.Var]:
+    return [relax.Var(param.name, param.ty) for param in params]
+
+
+def _condition() -> relax.Var:
+    return relax.Var("condition", relax.TensorType((), "bool"))

@@ -1,0 +1,203 @@
+"""A Loop as a module: its body imported, and functions that repeat it.
+
+What a Loop collects in each round goes into a state with a row for each round that there may be; the first rows are the
+result. So the number of rounds must have a constant bound where anything is collected.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import tvm
+from onnx import helper, numpy_helper
+
+from ....errors import ModelError, UnsupportedOperatorError
+from ...bindings import dtype_of, static_shape, tensor_fields
+from ..fold import static_dims
+from ..read import MOST_ELEMENTS, elements
+from .functions import repeat
+from .part import BOOL, INT64, NO_AXES, Kind, Part, Types, free_names, tensor_type
+
+DOMAIN = "tvm_rammer"
+FIRST_ROWS = "FirstRows"
+"""The operator that takes so many rows of a tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """What a Loop collects: rows of these types, at most so many."""
+
+    rows: tuple[Kind, ...] = ()
+    most: int = 0
+
+
+def loop(part: Part) -> tvm.IRModule:
+    """Import the body of a Loop.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        Its states change their shapes, or it collects values for a number of rounds that has no bound.
+    ModelError
+        The body cannot be imported, or what is collected is too large.
+    """
+    node, body = part.node, part.graph("body")
+    states = list(node.input[2:])
+    limit = part.scalar(node.input[0], INT64) if node.input[0] else ""
+    own = {value.name for value in body.input}
+    read = part.variables([*(name for name in free_names(body) if name not in own), *filter(None, [limit])])
+    given = {inner.name: part.type(outer) for inner, outer in zip(body.input[2:], states, strict=True)}
+    collected = _Collected()
+    module = part.load(_body_model(part, given, read, limit, collected))
+    _check_states(part, module, given)
+    if any(node.output[len(states) :]):
+        collected = _collected(part, module, limit)
+        module = part.load(_body_model(part, given, read, limit, collected))
+    first = part.constant("first", np.array(0, np.int64))
+    part.inputs = [_starts(part, limit, first), first, *states, *_collecting(part, collected), *read]
+    part.outputs = [*part.outputs[: len(states)], *_take_rows(part, part.outputs[len(states) :], collected)]
+    return repeat(module, len(part.outputs))
+
+
+def _body_model(part: Part, given: Types, read: Types, limit: str, collected: _Collected) -> onnx.ModelProto:
+    """The body as a model: of the number of a round and states; it says whether to go on, and the next ones."""
+    body = part.graph("body")
+    number, going = body.input[0], body.input[1]
+    at, following, on, one, none = (part.prefix + name for name in ("round", "next", "on", "one", "axes"))
+    inputs = {at: tensor_type(INT64, ()), **given, **_states_of(part, collected), **read}
+    made = part.model_of(body, inputs)
+    graph = made.graph
+    shapes = [static_dims(value.type.tensor_type) or [] for value in (number, going)]
+    constants = {one: np.array(1, np.int64), none: NO_AXES, f"{at}/shape": np.array(shapes[0], np.int64)}
+    constants[going.name] = np.ones(shapes[1], bool)  # there is no round otherwise
+    graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
+    part.add_constants(made, [limit])
+    inner = list(graph.node)
+    del graph.node[:]
+    graph.node.append(helper.make_node("Reshape", [at, f"{at}/shape"], [number.name]))
+    graph.node.extend(inner)
+    graph.node.append(helper.make_node("Add", [at, one], [following]))
+    graph.node.append(helper.make_node("Reshape", [body.output[0].name, none], [on]))
+    goes_on = on
+    if limit:
+        within, goes_on = part.prefix + "within", part.prefix + "goes_on"
+        graph.node.append(helper.make_node("Less", [following, limit], [within]))
+        graph.node.append(helper.make_node("And", [within, on], [goes_on]))
+    states = [value.name for value in body.output[1 : 1 + len(given)]]
+    rows = [value.name for value in body.output[1 + len(given) :]]
+    if collected.rows:
+        states += [following, *_write_rows(part, graph, at, rows, collected)]
+        rows = []
+    del graph.output[:]
+    graph.output.extend(helper.make_empty_tensor_value_info(name) for name in (goes_on, following, *states, *rows))
+    return made
+
+
+def _check_states(part: Part, module: tvm.IRModule, given: Types) -> None:
+    after = [(dtype_of(f), static_shape(f)) for f in _returned(module)[: len(given)]]
+    before = [(_dtype(kind), tuple(static_dims(kind) or ())) for kind in given.values()]
+    if after != before:
+        told, then = (
+            ", ".join(f"{dtype}{'[?]' if shape is None else list(shape)}" for dtype, shape in some)
+            for some in (before, after)
+        )
+        raise UnsupportedOperatorError(
+            f"the states of {part.text} are {told} before a round and {then} after it; give them one shape, or make "
+            f"its number of rounds a constant (tvm_rammer.fix_inputs)"
+        )
+
+
+def _returned(module: tvm.IRModule) -> list[tvm.ir.Type]:
+    """The types of the states and rows that a body returns."""
+    return list(tensor_fields(module["main"].ret_ty) or ())[2:]
+
+
+def _dtype(kind: Kind) -> str:
+    return str(helper.tensor_dtype_to_np_dtype(kind.elem_type))
+
+
+def _collected(part: Part, module: tvm.IRModule, limit: str) -> _Collected:
+    """What a Loop collects, if there is a bound."""
+    num_states = len(part.node.input) - 2
+    most = part.value(limit) if limit else None
+    if most is None:
+        raise UnsupportedOperatorError(
+            f"{part.text} collects {next(filter(None, part.node.output[num_states:]))!r} in each of its rounds, whose "
+            f"number has no constant bound; give it one, or collect into a state of a static shape"
+        )
+    found = []
+    for name, field in zip(part.node.output[num_states:], _returned(module)[num_states:], strict=True):
+        shape = static_shape(field)
+        if shape is None:
+            raise UnsupportedOperatorError(f"{part.text} collects {name!r}, whose shape is not known before it runs")
+        if (count := elements((int(most), *shape))) >= MOST_ELEMENTS:
+            raise ModelError(
+                f"{part.text} collects up to {int(most)} rows of {list(shape)} in {name!r}: {count} elements, of which "
+                f"less than {MOST_ELEMENTS} can be addressed; give it fewer rounds"
+            )
+        found.append(tensor_type(helper.np_dtype_to_tensor_dtype(np.dtype(dtype_of(field))), shape))
+    return _Collected(tuple(found), max(1, int(most)))
+
+
+def _states_of(part: Part, collected: _Collected) -> dict[str, Kind]:
+    """The states that collecting adds: the number of rounds so far, and the rows of each."""
+    if not collected.rows:
+        return {}
+    every = {
+        f"{part.prefix}rows{n}": tensor_type(k.elem_type, _rows_shape(k, collected))
+        for n, k in enumerate(collected.rows)
+    }
+    return {f"{part.prefix}count": tensor_type(INT64, ()), **every}
+
+
+def _rows_shape(kind: Kind, collected: _Collected) -> list[int]:
+    return [collected.most, *(static_dims(kind) or [])]
+
+
+def _write_rows(part: Part, graph: onnx.GraphProto, at: str, rows: Sequence[str], collected: _Collected) -> list[str]:
+    """Put what a round collects into its row."""
+    made = []
+    for n, (name, kind) in enumerate(zip(rows, collected.rows, strict=True)):
+        held, new = f"{part.prefix}rows{n}", f"{part.prefix}rows{n}/next"
+        rank = len(static_dims(kind) or [])
+        numbers = np.arange(collected.most).reshape(-1, *[1] * rank)
+        shape = np.array([1, *(static_dims(kind) or [])], np.int64)
+        constants = {f"{held}/numbers": numbers, f"{held}/shape": shape}
+        graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
+        graph.node.append(helper.make_node("Equal", [f"{held}/numbers", at], [f"{held}/here"]))
+        graph.node.append(helper.make_node("Reshape", [name, f"{held}/shape"], [f"{held}/row"]))
+        graph.node.append(helper.make_node("Where", [f"{held}/here", f"{held}/row", held], [new]))
+        made.append(new)
+    return made
+
+
+def _collecting(part: Part, collected: _Collected) -> list[str]:
+    """The first values of the states that collecting adds."""
+    if not collected.rows:
+        return []
+    zeros = [
+        part.constant(f"none{n}", np.zeros(_rows_shape(kind, collected), _dtype(kind)))
+        for n, kind in enumerate(collected.rows)
+    ]
+    return [part.constant("first", np.array(0, np.int64)), *zeros]
+
+
+def _take_rows(part: Part, names: Sequence[str], collected: _Collected) -> list[str]:
+    """What the call returns of that which is collected; the rows of the rounds that there were are the results."""
+    if not collected.rows:
+        return []
+    count, held = f"{part.prefix}count", [f"{part.prefix}rows{n}/all" for n in range(len(names))]
+    for name, rows in zip(names, held, strict=True):
+        if name:
+            part.after.append(helper.make_node(FIRST_ROWS, [rows, count], [name], domain=DOMAIN))
+    return [count, *held]
+
+
+def _starts(part: Part, limit: str, first: str) -> str:
+    """Whether there is a first round."""
+    condition = part.scalar(part.node.input[1], BOOL) if part.node.input[1] else ""
+    if not limit:
+        return condition or part.constant("always", np.array(True))
+    within = part.compute("Less", [first, limit], "starts", BOOL)
+    return part.compute("And", [within, condition], "starts_now", BOOL) if condition else within

@@ -1,0 +1,176 @@
+"""One recurrent node, LSTM, GRU or RNN: what it says, as cells that step through time."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from .....errors import ModelError
+from ...emit import Constants, Emitter, Types, attribute
+from ...fold import static_dims
+from .cells import CELLS, Activation, Cell, Gru, State, Weights, activation
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of a recurrent layer."""
+
+    steps: int
+    batch: int
+    inputs: int
+    hidden: int
+    directions: int
+    dtype: np.dtype[Any]
+
+
+def sizes_of(node: onnx.NodeProto, types: Types) -> Sizes | None:
+    """The sizes of a recurrent layer; None where they are not known, and for any other node."""
+    if node.op_type not in CELLS or node.domain not in ("", "ai.onnx"):
+        return None
+    x, r = (static_dims(types.get(name)) for name in (node.input[0], node.input[2]))
+    if x is None or r is None or len(x) != 3 or len(r) != 3 or x[0] * x[1] == 0:
+        return None
+    steps, batch = (x[1], x[0]) if attribute(node, "layout", 0) else (x[0], x[1])
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(types[node.input[0]].elem_type)
+    return Sizes(steps, batch, x[2], r[2], r[0], dtype)
+
+
+def name_of(node: onnx.NodeProto) -> str:
+    """A node's name for messages."""
+    return node.name or next(name for name in node.output if name)
+
+
+class Layer(ABC):
+    """A recurrent node, and the nodes that take its place.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+    sizes : Sizes
+    constants : mapping of str to onnx.TensorProto
+        All that the node can see.
+    opset : int
+    """
+
+    def __init__(self, node: onnx.NodeProto, sizes: Sizes, constants: Constants, opset: int) -> None:
+        self.emit = Emitter(node, opset, sizes.dtype)
+        self.node, self.sizes, self._constants = node, sizes, constants
+        self.batch_first = bool(attribute(node, "layout", 0))
+        self.x, self._w, self._r, self._b, self.lengths, self.h, self.c, self._peephole = (
+            *(str(name) for name in node.input),
+            *([""] * (8 - len(node.input))),
+        )
+        lengths = self.known(self.lengths)
+        if lengths is not None and (lengths >= sizes.steps).all():
+            self.lengths = ""
+
+    @abstractmethod
+    def expand(self) -> None:
+        """Add the nodes, and give the results the names of the node's outputs."""
+
+    @property
+    def results(self) -> tuple[str, str, str]:
+        """The names of Y, Y_h and Y_c; empty where nobody asks."""
+        y, y_h, y_c = (*self.node.output, "", "", "")[:3]
+        return y, y_h, y_c
+
+    def forward(self, d: int) -> bool:
+        """Whether a direction goes from the first step to the last."""
+        return d == 0 and attribute(self.node, "direction", b"forward") != b"reverse"
+
+    def name_result(self, value: str, name: str, batch_first: list[int]) -> None:
+        """Give a result its name, with its axes in the order that the node's layout asks for."""
+        self.emit.name(self.emit("Transpose", value, perm=batch_first) if self.batch_first else value, name)
+
+    def cell(self, d: int, emit: Emitter, block: int) -> tuple[Cell, str | None]:
+        """The cell of a direction, whose steps go to `emit`; and the bias of what it reads, gate after gate.
+
+        `block` is how many columns of a gate lie side by side (`Weights.block`).
+        """
+        outer, hidden = self.emit, self.sizes.hidden
+        kind = CELLS[self.node.op_type]
+        coupled = bool(attribute(self.node, kind.COUPLED, 0))
+        bias = new_bias = None
+        if self._b:
+            gates = kind.GATES * hidden
+            both = outer.reshape(outer.part(self._b, 0, d, d + 1), [2 * gates])
+            bias, of_state = outer.part(both, 0, 0, gates), outer.part(both, 0, gates, 2 * gates)
+            if kind is Gru and coupled:
+                new_bias = outer.part(of_state, 0, 2 * hidden, 3 * hidden)
+                nothing = outer.constant(np.zeros(hidden, self.sizes.dtype))
+                of_state = outer.join([outer.part(of_state, 0, 0, 2 * hidden), nothing], 0)
+            bias = outer("Add", bias, of_state)
+        peephole: tuple[str, ...] = ()
+        if self._peephole:
+            all_three = outer.reshape(outer.part(self._peephole, 0, d, d + 1), [3 * hidden])
+            peephole = tuple(outer.part(all_three, 0, n * hidden, (n + 1) * hidden) for n in range(3))
+        weights = Weights(self._matrix(self._r, d, block, (0, kind.GATES)), peephole, new_bias, hidden, block)
+        return kind(emit, weights, self._activations(kind, d, emit), attribute(self.node, "clip", None), coupled), bias
+
+    def product(self, rows: str, d: int, bias: str | None, block: int, part: tuple[int, int]) -> str:
+        """Rows of what the layer reads, times the weights of some gates (`Cell.PARTS`), with their biases."""
+        emit, hidden, (first, count) = self.emit, self.sizes.hidden, part
+        total = emit("MatMul", rows, self._matrix(self._w, d, block, part))
+        if bias is None:
+            return total
+        own = emit.part(bias, 0, first * hidden, (first + count) * hidden)
+        return emit("Add", total, emit.reshape(self._in_blocks(own, block, count), [count * hidden]))
+
+    def all_rows(self) -> str:
+        """What the layer reads in all steps, one after another, [steps x batch, inputs]."""
+        x = self.emit("Transpose", self.x, perm=[1, 0, 2]) if self.batch_first else self.x
+        return self.emit.reshape(x, [self.sizes.steps * self.sizes.batch, self.sizes.inputs])
+
+    def _matrix(self, weights: str, d: int, block: int, part: tuple[int, int]) -> str:
+        """Weights of some gates of a direction, with the gates in columns."""
+        emit, hidden, (first, count) = self.emit, self.sizes.hidden, part
+        whole = emit.reshape(emit.part(weights, 0, d, d + 1), [CELLS[self.node.op_type].GATES * hidden, -1])
+        rows = emit.part(whole, 0, first * hidden, (first + count) * hidden)
+        return emit("Transpose", emit.reshape(self._in_blocks(rows, block, count), [count * hidden, -1]), perm=[1, 0])
+
+    def _in_blocks(self, gates: str, block: int, count: int) -> str:
+        """What begins with one row for each column of each of some gates, in the order of `Weights.block`."""
+        emit, hidden = self.emit, self.sizes.hidden
+        if block == hidden:
+            return gates
+        split = emit.reshape(gates, [count, hidden // block, block, -1])
+        return emit("Transpose", split, perm=[1, 0, 2, 3])
+
+    def _activations(self, kind: type[Cell], d: int, emit: Emitter) -> list[Activation]:
+        count = len(kind.DEFAULTS)
+        given = [name.decode() for name in attribute(self.node, "activations", ())]
+        names = given or [*kind.DEFAULTS] * self.sizes.directions
+        alphas = iter(attribute(self.node, "activation_alpha", ()))
+        betas = iter(attribute(self.node, "activation_beta", ()))
+        found = [activation(emit, name, alphas, betas) for name in names]
+        known = [made for made in found if made is not None]
+        if len(known) != count * self.sizes.directions:
+            raise ModelError(
+                f"{self.node.op_type} {name_of(self.node)!r} has the activation functions {', '.join(names)}; "
+                f"give {count * self.sizes.directions} that ONNX knows"
+            )
+        return known[d * count : (d + 1) * count]
+
+    def initial(self, states: str, d: int) -> str | None:
+        """The state of a direction at the beginning; None where it is zero."""
+        known = self.known(states)
+        if not states or (known is not None and not known.any()):
+            return None
+        if self.sizes.directions > 1:
+            states = self.emit.part(states, int(self.batch_first), d, d + 1)
+        return self.emit.reshape(states, [self.sizes.batch, self.sizes.hidden])
+
+    def within(self, emit: Emitter, t: str, before: State, after: State) -> tuple[str, State]:
+        """The result of step `t`, and the state after it: zero, and as before, where a sequence has ended."""
+        runs = emit.reshape(emit("Less", t, self.lengths), [self.sizes.batch, 1])
+        zero = emit.number(0.0)
+        h = emit("Where", runs, after.h or "", before.h or zero)
+        c = after.c and emit("Where", runs, after.c, before.c or zero)
+        return emit("Where", runs, after.h or "", zero), State(h, c)
+
+    def known(self, name: str) -> np.ndarray[Any, Any] | None:
+        """The values of an input that is a constant, else None."""
+        return numpy_helper.to_array(self._constants[name]) if name in self._constants else None

@@ -1,0 +1,54 @@
+"""An ONNX model with static shapes, rewritten until TVM's frontend understands it, and imported."""
+
+from functools import partial
+
+import onnx
+import tvm
+
+from .control.outline import is_control, outline
+from .fold import fold_onnx
+from .importer import check_supported, import_onnx
+from .lower.functions import expand_functions
+from .lower.operators import lower_missing
+from .lower.recurrence.loops import unroll_loops
+from .lower.recurrence.recurrent import expand_recurrent
+from .sequences import resolve_sequences
+
+
+def lower_and_import(model: onnx.ModelProto, *, loops: bool = False) -> tvm.IRModule:
+    """Import a model; what data decide in it becomes functions of the module, each imported in the same way.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Of an opset whose operators are known here (`convert_opset`), with static inputs; is changed.
+    loops : bool
+        Whether loops of a known length stay loops; not those within what data decide.
+
+    Raises
+    ------
+    UnsupportedOperatorError, ModelError
+        An operator is lacking, or the model says something impossible.
+    LoopError
+        A loop cannot stay one.
+    """
+    called: dict[str, tvm.IRModule] = {}
+    _lower(model, loops)
+    while any(map(is_control, model.graph.node)):
+        check_supported(model, loops=loops)  # first: after an operator that is lacking no shape is known
+        outline(model, called, lower_and_import)
+        _lower(model, loops)
+    return import_onnx(model, called, loops=loops)
+
+
+def _lower(model: onnx.ModelProto, loops: bool) -> None:
+    fold_onnx(model)
+    steps = (
+        partial(unroll_loops, keep=loops),
+        resolve_sequences,
+        partial(expand_recurrent, loops=loops),
+        lower_missing,
+        expand_functions,
+    )
+    while any(step(model) for step in steps):
+        fold_onnx(model)

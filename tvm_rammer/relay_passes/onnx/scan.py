@@ -1,0 +1,220 @@
+"""An ONNX Scan becomes a loop of the Relax module: its body a function, the node a call (`loop_body`)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+from tvm import relax
+from tvm.ir import Constant
+
+from ...errors import LoopError
+from ..bindings import dtype_of, static_shape
+from ..loop_body import LOOP, LoopBody, call_loop
+from .inline import copy_tensor, subgraphs
+
+Values = Mapping[str, relax.Expr]
+"""What the names of the graph around a body stand for."""
+
+ImportBody = Callable[[onnx.GraphProto], relax.Function]
+"""Imports the graph of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Slices:
+    """What the steps read, or write, of a tensor: along which axis, and whether from its end to its beginning."""
+
+    axis: int
+    backward: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    """The outputs of a body that a loop writes: a name once, although a state may be a result of each step, too.
+
+    Parameters
+    ----------
+    names : tuple of str
+        First the states that are no results of each step.
+    rings : int
+        How many of these there are.
+    carried : tuple of int
+        For each state which of the names it is.
+    """
+
+    names: tuple[str, ...]
+    rings: int
+    carried: tuple[int, ...]
+
+
+class ScanConverter:
+    """Converts the Scan nodes of a model.
+
+    Parameters
+    ----------
+    bb : relax.BlockBuilder
+        Of the function around the nodes.
+    import_body : callable
+
+    Attributes
+    ----------
+    functions : dict of str to relax.Function
+        The steps that were made, by the names that the module is to have for them.
+    """
+
+    def __init__(self, bb: relax.BlockBuilder, import_body: ImportBody) -> None:
+        self._bb, self._import_body = bb, import_body
+        self.functions: dict[str, relax.Function] = {}
+
+    def convert(self, inputs: Sequence[relax.Expr], attributes: Mapping[str, Any], outer: Values) -> relax.Tuple:
+        """Make the function of a node, and emit the call.
+
+        Parameters
+        ----------
+        inputs : sequence of relax.Expr
+        attributes : mapping of str to object
+            The node's, as TVM's frontend parses them.
+        outer : mapping of str to relax.Expr
+            What the body may read of the graph around it.
+
+        Returns
+        -------
+        relax.Tuple
+            The last states, and the results of all steps.
+
+        Raises
+        ------
+        LoopError
+            It cannot stay a loop.
+        """
+        body, count = attributes["body"], attributes["num_scan_inputs"]
+        states, arrays = list(inputs[: len(inputs) - count]), list(inputs[len(inputs) - count :])
+        reads = _slices(attributes, "input", len(arrays))
+        writes = _slices(attributes, "output", len(body.output) - len(states))
+        arrays = [self._first_axis(array, read.axis) for array, read in zip(arrays, reads, strict=True)]
+        steps = _shape(arrays[0])[0]
+        invariants = {name: outer[name] for name in _free_names(body) if name in outer}
+        results = _results(body, len(states), set(invariants))
+        graph = _graph_of(body, [*states, *arrays], len(states), invariants, results.names)
+        step = self._import_body(graph)
+        loop = LoopBody(
+            steps,
+            results.rings,
+            results.carried,
+            tuple(read.backward for read in reads),
+            tuple(write.backward for write in writes),
+        )
+        name = f"loop{len(self.functions)}"
+        self.functions[name] = step.with_attr({"global_symbol": name, LOOP: loop.text()})
+        types = [
+            relax.TensorType(((2 if i < results.rings else steps), *_shape_of(ty)), dtype_of(ty))
+            for i, ty in enumerate(_types(step))
+        ]
+        given = [value for value in invariants.values() if not _is_small(value)]
+        call = self._bb.emit(call_loop(name, [*states, *arrays, *given], types))
+        made = [self._bb.emit(relax.TupleGetItem(call, i)) for i in range(len(types))] if len(types) > 1 else [call]
+        lasts = [self._last(made[field], field, loop) for field in results.carried]
+        every = [self._from_first_axis(v, w.axis) for v, w in zip(made[results.rings :], writes, strict=True)]
+        return relax.Tuple([*lasts, *every])
+
+    def _last(self, result: relax.Expr, field: int, loop: LoopBody) -> relax.Expr:
+        """A state after the last step."""
+        ring = field < loop.rings
+        backward = not ring and loop.writes[field - loop.rings]
+        slot = loop.steps % 2 if ring else 0 if backward else loop.steps - 1
+        part = relax.op.strided_slice(result, axes=[0], begin=[slot], end=[slot + 1], assume_inbound=True)
+        return self._bb.emit(relax.op.squeeze(self._bb.emit(part), axis=[0]))
+
+    def _first_axis(self, array: relax.Expr, axis: int) -> relax.Expr:
+        rank = len(_shape(array))
+        axis %= rank
+        order = [axis, *(n for n in range(rank) if n != axis)]
+        return array if axis == 0 else self._bb.emit(relax.op.permute_dims(array, order))
+
+    def _from_first_axis(self, value: relax.Expr, axis: int) -> relax.Expr:
+        rank = len(_shape(value))
+        axis %= rank
+        order = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
+        return value if axis == 0 else self._bb.emit(relax.op.permute_dims(value, order))
+
+
+def _slices(attributes: Mapping[str, Any], side: str, count: int) -> list[_Slices]:
+    axes = attributes.get(f"scan_{side}_axes") or (0,) * count
+    backward = attributes.get(f"scan_{side}_directions") or (0,) * count
+    return [_Slices(axis, bool(back)) for axis, back in zip(axes, backward, strict=True)]
+
+
+def _shape(value: relax.Expr) -> tuple[int, ...]:
+    return _shape_of(value.ty)
+
+
+def _shape_of(ty: object) -> tuple[int, ...]:
+    shape = static_shape(ty)
+    if shape is None or 0 in shape:
+        raise LoopError(f"a loop over values of the type {ty}, which has no static shape, or no elements")
+    return shape
+
+
+def _types(step: relax.Function) -> list[relax.TensorType]:
+    return list(step.ret_ty.fields) if isinstance(step.ret_ty, relax.TupleType) else [step.ret_ty]
+
+
+def _is_small(value: relax.Expr) -> bool:
+    """Whether an invariant becomes a constant of the step: one number, which code can hold."""
+    return isinstance(value, Constant) and value.value.numpy().size == 1
+
+
+def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
+    """What a graph reads of the graph around it, each name once."""
+    known = {value.name for value in (*graph.input, *graph.initializer)}
+    known |= {name for node in graph.node for name in node.output}
+    found: dict[str, None] = {}
+    for node in graph.node:
+        inner = (name for each in subgraphs(node) for name in _free_names(each))
+        found.update(dict.fromkeys(name for name in (*node.input, *inner) if name and name not in known))
+    found.update(dict.fromkeys(value.name for value in graph.output if value.name not in known))
+    return iter(found)
+
+
+def _results(body: onnx.GraphProto, states: int, invariants: set[str]) -> _Results:
+    """Sort the outputs of a body; names that stand for one value are one."""
+    same = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
+
+    def resolved(name: str) -> str:
+        while name in same:
+            name = same[name]
+        return name
+
+    names = [resolved(value.name) for value in body.output]
+    given = {value.name for value in (*body.input, *body.initializer)} | invariants
+    written = names[states:]
+    own = [name for name in dict.fromkeys(names[:states]) if name not in written]
+    fields = (*own, *written)
+    if len(set(fields)) < len(fields) or not given.isdisjoint(fields):
+        raise LoopError("a loop that hands on a value which no step computes, or writes one twice")
+    return _Results(fields, len(own), tuple(fields.index(name) for name in names[:states]))
+
+
+def _graph_of(
+    body: onnx.GraphProto, inputs: Sequence[relax.Expr], states: int, invariants: Values, outputs: Sequence[str]
+) -> onnx.GraphProto:
+    """The graph of a step by itself: what it reads of the graph around it is an input, or a constant if it is small."""
+    graph = onnx.GraphProto()
+    graph.CopyFrom(body)
+    del graph.input[:], graph.output[:]
+    for i, (value, given) in enumerate(zip(body.input, inputs, strict=True)):
+        shape = _shape(given)
+        graph.input.append(_value_info(value.name, dtype_of(given.ty), shape if i < states else shape[1:]))
+    for name, value in invariants.items():
+        if _is_small(value):
+            graph.initializer.append(copy_tensor(onnx.numpy_helper.from_array(value.value.numpy()), name))
+        else:
+            graph.input.append(_value_info(name, dtype_of(value.ty), _shape(value)))
+    graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
+    return graph
+
+
+def _value_info(name: str, dtype: str, shape: Sequence[int]) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)

@@ -1,0 +1,251 @@
+"""The code of a convolution with filters in vectors.
+
+A step of the innermost loop loads the weights of some vectors of filters for one channel and tap, and multiplies them
+with some pixels, each of which is broadcast. So any pixels can be in a register tile, whatever the row's length,
+stride and padding. At the end the tile is transposed in registers, since the output's rows are pixels.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tvm import tirx
+from tvm.ir import Expr
+
+from ..in_registers import transpose
+from ..loops import ending, loop, number, sequence, vectors
+from ..window.fill import Planes, fill_rows, pixel_of
+from ..window.problem import Window
+from .layout import FilterLayout, FilterTile, pack_of
+
+
+def filters_code(func: tirx.PrimFunc, window: Window, tile: FilterTile) -> tirx.PrimFunc:
+    """Generate the function of a tiling; its outermost loop is parallel."""
+    layout = FilterLayout.of(window, tile)
+    assert window.weight is not None
+    weight = tirx.decl_buffer(pack_of(window, tile, layout).shape, "float32", window.weight.name)
+    body = _Writer(window, tile, layout, weight).rtasks()
+    params = [weight if p.same_as(window.weight) else p for p in func.params]
+    return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrays:
+    """Scratch of an rTask: accumulators, the transposed tile, and the padded image if there is one."""
+
+    acc: tirx.Buffer
+    result: tirx.Buffer
+    image: tirx.Buffer | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """Where a register tile lies: image, group, block of filters, first row of the rTask, row within it, and column.
+
+    In a flat image `row` is the number of the tile in scratch.
+    """
+
+    n: Expr
+    group: Expr
+    block: Expr
+    band: Expr
+    row: Expr
+    column: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Generates the loops of one tiling."""
+
+    window: Window
+    tile: FilterTile
+    layout: FilterLayout
+    weight: tirx.Buffer
+
+    def rtasks(self) -> tirx.Stmt:
+        """The parallel loop over rTasks."""
+        window, tile, layout = self.window, self.tile, self.layout
+        arrays = self.arrays()
+        allocated = [a for a in (arrays.acc, arrays.result, arrays.image) if a is not None]
+
+        def rtask(t: Expr) -> tirx.Stmt:
+            row_part, t = t % tile.row_parts, t // tile.row_parts
+            filter_part, t = t % tile.filter_parts, t // tile.filter_parts
+            group_part, n = t % tile.group_parts, t // tile.group_parts
+            groups, blocks = window.groups // tile.group_parts, layout.blocks // tile.filter_parts
+
+            def group(i: Expr) -> tirx.Stmt:
+                g = group_part * groups + i
+                return self.group(arrays, n, g, filter_part * blocks, row_part)
+
+            return tirx.SeqStmt([*(tirx.AllocBuffer(a) for a in allocated), loop(groups, group)])
+
+        return loop(window.batch * tile.group_parts * tile.filter_parts * tile.row_parts, rtask, "PARALLEL")
+
+    def arrays(self) -> _Arrays:
+        """Declare the scratch arrays."""
+        window, tile, layout = self.window, self.tile, self.layout
+        image = tirx.decl_buffer((layout.scratch(window),), "float32", "image", scope="local")
+        return _Arrays(
+            tirx.decl_buffer((tile.pixels, tile.vectors, tile.simd), "float32", "acc", scope="local"),
+            tirx.decl_buffer((tile.filters, tile.pixels), "float32", "result", scope="local"),
+            image if layout.copied else None,
+        )
+
+    def group(self, arrays: _Arrays, n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
+        """All blocks of filters of a group, for the rows or pixels of an rTask."""
+        window, tile, layout = self.window, self.tile, self.layout
+        blocks = layout.blocks // tile.filter_parts
+        if window.flat:
+            return self.flat_tiles(arrays, n, g, first_block, row_part)
+        band = tirx.min(row_part * layout.rows, number(window.rows - layout.rows)) if tile.row_parts > 1 else number(0)
+
+        def at(b: Expr, i: Expr, j: Expr) -> tirx.Stmt:
+            row, column = ending(i, tile.rows, layout.rows), ending(j, tile.columns, window.columns)
+            return self.one(arrays, _Tile(n, g, first_block + b, band, row, column))
+
+        work = loop(
+            blocks,
+            lambda b: loop(layout.row_tiles, lambda i: loop(layout.column_tiles, lambda j: at(b, i, j))),
+        )
+        if arrays.image is None:
+            return work
+        planes = Planes((1, 1), layout.height, layout.width, layout.phase)
+        whole = window.without_stride()
+        return sequence([fill_rows(whole, planes, tile.simd, arrays.image, n, g, band * window.stride[0]), work])
+
+    def flat_tiles(self, arrays: _Arrays, n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
+        """The same where the image is one long row."""
+        tile, layout = self.tile, self.layout
+        blocks, tiles = layout.blocks // tile.filter_parts, layout.column_tiles
+        zero = number(0)
+
+        def each(body: Callable[[Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
+            """Do `body(i, first pixel)` for the tiles of the rTask; one past the end of the image is left out."""
+
+            def one(i: Expr) -> tirx.Stmt:
+                start = (row_part * tiles + i) * tile.columns
+                done = body(i, tirx.min(start, number(layout.columns - tile.columns)))
+                whole = tiles * tile.row_parts * tile.columns < layout.columns + tile.columns
+                return done if whole else tirx.IfThenElse(start < layout.columns, done, None)
+
+            return loop(tiles, one)
+
+        def work(b: Expr, i: Expr, column: Expr) -> tirx.Stmt:
+            return self.one(arrays, _Tile(n, g, first_block + b, zero, i, column))
+
+        if arrays.image is None:
+            return loop(blocks, lambda b: each(lambda i, column: work(b, i, column)))
+        image = arrays.image
+        if layout.tiles_outside:
+            return each(
+                lambda i, column: sequence(
+                    [self.panel(image, n, g, zero, column), loop(blocks, lambda b: work(b, zero, column))]
+                )
+            )
+        panels = each(lambda i, column: self.panel(image, n, g, i, column))
+        return sequence([panels, loop(blocks, lambda b: each(lambda i, column: work(b, i, column)))])
+
+    def panel(self, image: tirx.Buffer, n: Expr, g: Expr, i: Expr, column: Expr) -> tirx.Stmt:
+        """Copy a register tile's pixels of all channels to scratch, where they are contiguous."""
+        window, tile = self.window, self.tile
+
+        def channel(c: Expr) -> tirx.Stmt:
+            def copy(p: Expr) -> tirx.Stmt:
+                value = pixel_of(window, n, g * window.channels + c, number(0), column + p)
+                return tirx.BufferStore(image, value, [(i * window.channels + c) * tile.columns + p])
+
+            return sequence(vectors(tile.columns, tile.simd, copy))
+
+        return loop(window.channels, channel)
+
+    def one(self, arrays: _Arrays, at: _Tile) -> tirx.Stmt:
+        """A register tile: accumulate, transpose, store."""
+        return sequence([*self.reduce(arrays, at), self.turn(arrays), self.store(arrays.result, at)])
+
+    def reduce(self, arrays: _Arrays, at: _Tile) -> list[tirx.Stmt]:
+        """Initialise the accumulators, and add all channels and taps."""
+        window, tile, layout, acc = self.window, self.tile, self.layout, arrays.acc
+        block = at.group * layout.blocks + at.block
+
+        def each(body: Callable[[int, int, Expr], tirx.Stmt]) -> tirx.Stmt:
+            def vector(p: int, v: int) -> tirx.Stmt:
+                return loop(tile.simd, lambda e: body(p, v, e), "VECTORIZED")
+
+            return sequence([vector(p, v) for p in range(tile.pixels) for v in range(tile.vectors)])
+
+        def term(outer: Expr, ry: Expr, rx: Expr, c: Expr) -> tirx.Stmt:
+            taps = (ry, rx)[-window.rank :]
+
+            def update(p: int, v: int, e: Expr) -> tirx.Stmt:
+                weight = self.weight[(block, outer, *taps, c, v * tile.simd + e)]
+                value = self.pixel(arrays.image, at, outer * layout.inner + c, ry, rx, p)
+                return tirx.BufferStore(acc, acc[p, v, e] + value * weight, [p, v, e])
+
+            return each(update)
+
+        initial = tirx.FloatImm("float32", window.initial)
+        kh, kw = window.kernel
+        return [
+            each(lambda p, v, e: tirx.BufferStore(acc, initial, [p, v, e])),
+            loop(window.channels // layout.inner, lambda outer: loop(kh, lambda ry: loop(
+                kw, lambda rx: loop(layout.inner, lambda c: term(outer, ry, rx, c))))),
+        ]  # fmt: skip
+
+    def pixel(self, image: tirx.Buffer | None, at: _Tile, c: Expr, ry: Expr, rx: Expr, p: int) -> Expr:
+        """The pixel that a tap of the tile's p-th result reads."""
+        window, layout = self.window, self.layout
+        row, column = divmod(p, self.tile.columns)
+        (sy, sx), (dy, dx) = window.stride, window.dilation
+        y, x = at.row * sy + ry * dy + row * sy, at.column * sx + rx * dx + column * sx
+        if image is not None and window.flat:
+            return image[(at.row * window.channels + c) * layout.phase + p]
+        if image is not None:
+            return image[c * layout.phase + y * layout.width + x]
+        row_of_image = number(0) if window.flat else at.band * sy + y
+        return pixel_of(window, at.n, at.group * window.channels + c, row_of_image, x)
+
+    def turn(self, arrays: _Arrays) -> tirx.Stmt:
+        """Transpose the tile: from pixels of filters to filters of pixels.
+
+        Each part goes through memory, in a loop: all accumulators at once would be spilt.
+        """
+        tile, size = self.tile, self.tile.turned
+
+        def part(v: Expr, start: Expr) -> tirx.Stmt:
+            lanes = tirx.Ramp(number(0), number(1), tile.simd)
+            rows = [arrays.acc[start + i, v, lanes] for i in range(size)]
+
+            def store(e: int, vector: Expr) -> tirx.Stmt:
+                place = tirx.Ramp(start, number(1), size) if size > 1 else start
+                return tirx.BufferStore(arrays.result, vector, [v * tile.simd + e, place])
+
+            return sequence(transpose(rows, tile.simd, store))
+
+        return loop(tile.vectors, lambda v: self.parts(lambda start: part(v, start)))
+
+    def parts(self, body: Callable[[Expr], tirx.Stmt]) -> tirx.Stmt:
+        """Do `body` for each part of the tile's pixels that is transposed at once; the last one ends with them."""
+        pixels, size = self.tile.pixels, self.tile.turned
+        return loop(-(-pixels // size), lambda k: body(ending(k, size, pixels)))
+
+    def store(self, result: tirx.Buffer, at: _Tile) -> tirx.Stmt:
+        """Store the tile, after the epilogue: its pixels are contiguous in the output."""
+        window, tile = self.window, self.tile
+        first = at.group * window.filters + at.block * tile.filters
+
+        def one(f: Expr, x: Expr) -> tirx.Stmt:
+            row = number(0) if window.flat else at.band + at.row
+            index = [at.n, first + f, row, at.column + x]
+            if window.rank == 1:
+                del index[2]
+            value = result[f, x]
+            value = window.epilogue.at(index, value) if window.epilogue else value
+            return tirx.BufferStore(window.out, value, index)
+
+        def row(f: Expr) -> tirx.Stmt:
+            stored = self.parts(lambda start: loop(tile.turned, lambda x: one(f, start + x), "VECTORIZED"))
+            if window.filters % tile.filters == 0:
+                return stored
+            return tirx.IfThenElse(first + f < window.filters * window.groups, stored, None)
+
+        return loop(tile.filters, row)

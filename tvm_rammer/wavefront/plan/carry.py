@@ -1,0 +1,241 @@
+"""From the plan of one step to the plan of a loop: waits for what other lanes did in the steps before.
+
+Within a step the plan is one like any other. What crosses from step to step is found here: a value that is handed on,
+and memory that the next step writes again. Steps overlap wherever none of this forbids it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...errors import ScheduleError
+from ...ir import Lane, Place, RGraph, RKernel, Run, Signal, Wait
+from .dependences import between, union
+
+_MOST_STEPS = 32
+"""Within so many steps what lanes know of each other has become the same in each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A wait for all `Run`s of an operator in another lane, of this step or of one so many steps back."""
+
+    lane: int
+    operator: int
+    back: int
+
+
+Plan = list[list[Run | Need]]
+"""Lanes before events have numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Conflict:
+    """The one operator must have ended in a step before the other begins so many steps later.
+
+    `parameter` and `other_parameter` say by which of their buffers.
+    """
+
+    one: int
+    parameter: int
+    other: int
+    other_parameter: int
+    later: int
+
+
+def carry(graph: RGraph, kernels: Sequence[RKernel], lanes: Sequence[Lane]) -> tuple[tuple[Lane, ...], int]:
+    """Add to the plan of a step what makes it the plan of a loop.
+
+    Each event gets one signal a step, of one lane: then a counter says how many steps that lane has done, even where
+    lanes are several steps apart.
+
+    Parameters
+    ----------
+    graph : RGraph
+        Of several steps.
+    kernels : sequence of RKernel
+        Of each operator.
+    lanes : sequence of Lane
+        The plan of one step, without barriers.
+
+    Returns
+    -------
+    lanes : tuple of Lane
+    num_events : int
+
+    Raises
+    ------
+    ScheduleError
+        A buffer is read as a whole, and written slot by slot.
+    """
+    plan = _without_events(lanes)
+    for conflict in _conflicts(graph):
+        _order(plan, conflict, graph, kernels)
+    return _with_events(plan)
+
+
+def _without_events(lanes: Sequence[Lane]) -> Plan:
+    """Replace each wait by one for each other lane that signals its event."""
+    signals: dict[int, list[tuple[int, int]]] = {}
+    for v, lane in enumerate(lanes):
+        operator = -1
+        for instruction in lane:
+            if isinstance(instruction, Run):
+                operator = instruction.operator
+            elif isinstance(instruction, Signal):
+                signals.setdefault(instruction.event, []).append((v, operator))
+    plan: Plan = []
+    for v, lane in enumerate(lanes):
+        plan.append([])
+        for instruction in lane:
+            if isinstance(instruction, Run):
+                plan[v].append(instruction)
+            elif isinstance(instruction, Wait):
+                plan[v] += [Need(u, o, 0) for u, o in signals[instruction.event] if u != v]
+    return plan
+
+
+def _with_events(plan: Plan) -> tuple[tuple[Lane, ...], int]:
+    needs = [item for lane in plan for item in lane if isinstance(item, Need)]
+    events = {key: n for n, key in enumerate(sorted({(need.operator, need.lane) for need in needs}))}
+    lanes: list[Lane] = []
+    for v, items in enumerate(plan):
+        last = {item.operator: n for n, item in enumerate(items) if isinstance(item, Run)}
+        lane: list[Run | Signal | Wait] = []
+        for n, item in enumerate(items):
+            if isinstance(item, Need):
+                lane.append(Wait(events[item.operator, item.lane], 1, item.back))
+                continue
+            lane.append(item)
+            if last[item.operator] == n and (item.operator, v) in events:
+                lane.append(Signal(events[item.operator, v]))
+        lanes.append(tuple(lane))
+    return tuple(lanes), len(events)
+
+
+def _conflicts(graph: RGraph) -> Iterator[_Conflict]:
+    """Pairs of accesses of one memory in different steps, of which at least one writes."""
+    touching: dict[int, list[tuple[int, int, bool]]] = {}
+    for o, op in enumerate(graph.operators):
+        for p, b in enumerate((*op.inputs, *op.outputs)):
+            touching.setdefault(graph.extent(b).base, []).append((o, p, p >= len(op.inputs)))
+    for accesses in touching.values():
+        for one, parameter, writes in accesses:
+            for other, other_parameter, other_writes in accesses:
+                if writes or other_writes:
+                    buffers = [
+                        (*graph.operators[o].inputs, *graph.operators[o].outputs)[p]
+                        for o, p in ((one, parameter), (other, other_parameter))
+                    ]
+                    later = _steps_between(*(graph.buffers[b].place for b in buffers))
+                    if later is not None:
+                        yield _Conflict(one, parameter, other, other_parameter, later)
+
+
+def _steps_between(one: Place | None, other: Place | None) -> int | None:
+    """The least number of steps, at least 1, after which the other place is where the one was; None for never."""
+    strides = [place.stride if place else 0 for place in (one, other)]
+    if not any(strides):
+        return 1
+    if (
+        one is None
+        or other is None
+        or (one.stride, one.phases, one.offset) != (other.stride, other.phases, other.offset)
+    ):
+        raise ScheduleError("a buffer of a loop is touched slot by slot and as a whole, or in slots of two sizes")
+    steps = one.ahead - other.ahead
+    if one.phases:
+        return (steps - 1) % one.phases + 1
+    return steps if steps > 0 else None
+
+
+def _order(plan: Plan, conflict: _Conflict, graph: RGraph, kernels: Sequence[RKernel]) -> None:
+    """Add the waits that a conflict still needs, each before the `Run` that has to come later."""
+    one, other = conflict.one, conflict.other
+    touching = between(graph, one, kernels[one], conflict.parameter, other, kernels[other], conflict.other_parameter)
+    everything = (1 << kernels[one].num_rtasks) - 1
+    for v, lane in enumerate(plan):
+        n = 0
+        while n < len(lane):
+            item = lane[n]
+            if isinstance(item, Run) and item.operator == other:
+                wanted = everything if touching is None else union(touching, item.indices())
+                known = _known(plan)[v][n]
+                missing = [
+                    Need(u, one, conflict.later)
+                    for u, last in _last_runs(plan, one, wanted).items()
+                    if u != v and known[u] < last + 1 - conflict.later * len(plan[u])
+                ]
+                lane[n:n] = missing
+                n += len(missing)
+            n += 1
+
+
+def _last_runs(plan: Plan, operator: int, rtasks: int) -> dict[int, int]:
+    """For each lane that runs some rTasks (bits) of an operator the position of the last such `Run`."""
+    return {
+        v: n
+        for v, lane in enumerate(plan)
+        for n, item in enumerate(lane)
+        if isinstance(item, Run) and item.operator == operator and any(rtasks >> t & 1 for t in item.indices())
+    }
+
+
+Known = list[int]
+"""How far each lane is known to be, counted in its items from the beginning of the step that one is in."""
+
+
+def _known(plan: Plan) -> list[list[Known]]:
+    """For each item of each lane what the lane knows of the others there, once that is the same in each step.
+
+    A wait teaches what was known where the signal was given. What was learnt in one step is known in the next, when it
+    is a whole lane further back.
+    """
+    lengths = [len(lane) for lane in plan]
+    nothing = [-_MOST_STEPS * length for length in lengths]
+    at: list[list[Known]] = [[nothing for _ in lane] for lane in plan]
+    last = [nothing for _ in plan]
+    for _ in range(_MOST_STEPS):
+        before, before_last = at, last
+        at = [list(lane) for lane in at]
+        last = [[known - length for known, length in zip(lane, lengths, strict=True)] for lane in last]
+        for v in _in_order(plan):
+            known = last[v[0]]
+            item = plan[v[0]][v[1]]
+            if isinstance(item, Need):
+                known = _learn(known, item, plan, at if item.back == 0 else before, lengths)
+            at[v[0]][v[1]] = known
+            last[v[0]] = known
+        if at == before and last == before_last:
+            break
+    return at
+
+
+def _learn(known: Known, need: Need, plan: Plan, at: list[list[Known]], lengths: Sequence[int]) -> Known:
+    """What is known after a wait; steps further back than one teach no more than the one before them did."""
+    where = max(n for n, i in enumerate(plan[need.lane]) if isinstance(i, Run) and i.operator == need.operator)
+    there = list(at[need.lane][where])
+    there[need.lane] = max(there[need.lane], where + 1)
+    return [max(a, b - need.back * length) for a, b, length in zip(known, there, lengths, strict=True)]
+
+
+def _in_order(plan: Plan) -> Iterator[tuple[int, int]]:
+    """All items, as lane and position, in an order in which waits for the same step find what they wait for."""
+    at = [0] * len(plan)
+    done: set[tuple[int, int]] = set()
+    remaining = sum(map(len, plan))
+    while remaining:
+        before = remaining
+        for v, lane in enumerate(plan):
+            while at[v] < len(lane):
+                item = lane[at[v]]
+                if isinstance(item, Need) and item.back == 0 and (item.lane, item.operator) not in done:
+                    break
+                yield v, at[v]
+                if isinstance(item, Run) and all(
+                    not isinstance(i, Run) or i.operator != item.operator for i in lane[at[v] + 1 :]
+                ):
+                    done.add((v, item.operator))
+                at[v] += 1
+                remaining -= 1
+        if remaining == before:
+            raise ScheduleError("the lanes of a step wait for each other")

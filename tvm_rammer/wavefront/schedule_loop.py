@@ -1,0 +1,105 @@
+"""From the graph of a loop and its kernels to one verified rProgram of several steps."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ..device import DeviceSpec
+from ..ir import Copies, RGraph, RKernel, RProgram, align, unroll
+from .cost import CostModel
+from .options import DEFAULTS, PolicyOptions
+from .plan.carry import carry
+from .policies.list_scheduling import list_scheduling
+from .predict.simulate import simulate
+from .problem import make_problem
+from .verify.sequence import verify_sequence
+from .verify.verify import verify
+from .views import place_views
+
+_SIMULATED_STEPS = 4, 8
+"""The time of a step is that between these, when all steps take the same time."""
+
+
+def schedule_loop(
+    graph: RGraph,
+    kernels: Mapping[str, Sequence[RKernel]],
+    device: DeviceSpec,
+    *,
+    veus: int,
+    cost: CostModel | None = None,
+    options: PolicyOptions | None = None,
+    copies: Copies | None = None,
+) -> tuple[RProgram, ...]:
+    """Plan a loop: one step by list scheduling, then the waits across steps.
+
+    Plans for fewer vEUs are made, too, and the one that is predicted to be fastest is taken: where a step is short, its
+    waits cost more than another vEU saves.
+
+    Parameters
+    ----------
+    graph : RGraph
+        Of several steps.
+    kernels, device, veus, cost, options, copies
+        As for `schedule`.
+
+    Returns
+    -------
+    tuple of RProgram
+        A single one, verified. It has as many lanes as vEUs are worth it.
+
+    Raises
+    ------
+    ScheduleError
+        The loop cannot be planned.
+    """
+    cost = cost or CostModel.of(device)
+    placed = place_views(graph, copies or {})
+    plans = [_plan(placed, kernels, device, cost, count, options or DEFAULTS) for count in _counts(veus)]
+    best = min(plans, key=lambda program: program.makespan_us)
+    verify_sequence(graph, [best], copies)
+    return (best,)
+
+
+def _counts(veus: int) -> Iterator[int]:
+    """1, 2, 4 ... and all."""
+    count = 1
+    while count < veus:
+        yield count
+        count *= 2
+    yield veus
+
+
+def _plan(
+    graph: RGraph,
+    kernels: Mapping[str, Sequence[RKernel]],
+    device: DeviceSpec,
+    cost: CostModel,
+    veus: int,
+    options: PolicyOptions,
+) -> RProgram:
+    problem = replace(make_problem(graph, kernels, cost, veus, "auto"), options=options)
+    (builder,) = list_scheduling(problem)
+    step = builder.program(f"{graph.name}_0")
+    lanes, num_events = carry(step.graph, step.kernels, step.lanes)
+    offsets, workspace_bytes = _plan_memory(step.graph)
+    program = replace(step, lanes=lanes, num_events=num_events, offsets=offsets, workspace_bytes=workspace_bytes)
+    verify(program, device=device)
+    return replace(program, makespan_us=cost.launch_us + _predict_us(program, cost))
+
+
+def _plan_memory(graph: RGraph) -> tuple[dict[int, int], int]:
+    """Give each buffer bytes of its own: those of one step would soon be written by the next."""
+    offsets: dict[int, int] = {}
+    end = 0
+    for b, buffer in enumerate(graph.buffers):
+        if buffer.kind == "intermediate":
+            offsets[b] = end
+            end += align(buffer.nbytes)
+    return offsets, end
+
+
+def _predict_us(program: RProgram, cost: CostModel) -> float:
+    """Time of all steps: the first few are simulated, and the others take as long as the last of these."""
+    few, more = (simulate(unroll(program, steps), cost).makespan_us for steps in _SIMULATED_STEPS)
+    if program.steps <= _SIMULATED_STEPS[1]:
+        return more
+    return more + (program.steps - _SIMULATED_STEPS[1]) * (more - few) / (_SIMULATED_STEPS[1] - _SIMULATED_STEPS[0])

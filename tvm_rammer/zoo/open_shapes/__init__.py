@@ -1,0 +1,4 @@
+"""Models with a symbolic dimension, as exporters write them.
+
+line_reader   text lines of any width: convolutions, LSTMs and a fully connected layer
+"""
