@@ -8,9 +8,6 @@ MOST_UNROLLED = 8
 PADDING = 4
 """Floats between rows of a tile in shared memory: a vector, against bank conflicts."""
 
-LINE = 16
-"""Floats that an arena is aligned to."""
-
 
 @dataclass(frozen=True, slots=True)
 class GemmTile:
@@ -44,9 +41,8 @@ class GemmTile:
 
     @property
     def shared_elements(self) -> int:
-        """Both operands' tiles, whole arenas' lines; after the last step the teams' sums lie there."""
-        tiles = -(-self.k * sum(self.rows) // LINE) * LINE
-        return max(tiles, self.slices * self.i * self.j if self.slices > 1 else 0)
+        """Both operands' tiles; after the last step the teams' sums lie there."""
+        return max(self.k * sum(self.rows), self.slices * self.i * self.j if self.slices > 1 else 0)
 
     @property
     def shared_bytes(self) -> int:
