@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 HERE = pathlib.Path(__file__).parent
-GUARD = 4096
-"""Bytes of a known pattern before and after each array, to see writes out of bounds."""
+GUARD = 1 << 16
+"""Bytes of a known pattern before and after each array, to see writes out of bounds: those of a tile or two."""
 
 ALIGNMENT = 256
 """Of arrays in a GPU's memory."""
