@@ -52,6 +52,25 @@ def test_what_is_no_tensor_is_refused():
         prepared.run([np.ones(2, "float32")] * 2)
 
 
+@pytest.mark.parametrize("length", [0, 1, 3])
+def test_sequences_are_lists_of_arrays(length):
+    given = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)
+    returned = helper.make_tensor_sequence_value_info("t", TensorProto.FLOAT, None)
+    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])]
+    graph = helper.make_graph(
+        [helper.make_node("SequenceInsert", ["s", "x"], ["t"])], "g", [given, *values], [returned]
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    arrays = [np.full((n + 1,), n, "float32") for n in range(length)]
+    x = np.ones(2, "float32")
+    prepared = backend.prepare(proto)
+    for inputs in ([arrays, x], {"x": x, "s": arrays}):
+        (found,) = prepared.run(inputs)
+        assert len(found) == length + 1
+        for got, want in zip(found, [*arrays, x], strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
 def test_what_has_no_elements_is_a_constant():
     prepared = backend.prepare(model("ReduceSum", [("x", 1, [2, 0]), ("axes", TensorProto.INT64, [1])]))
     np.testing.assert_array_equal(prepared.run([np.zeros((2, 0), "float32"), np.array([1])])[0], np.zeros((2, 1)))

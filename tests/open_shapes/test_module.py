@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import tvm_rammer
 from tests.functions import relax_module
@@ -251,6 +251,34 @@ def test_one_module_reads_lines_of_several_widths():
 @pytest.mark.slow
 def test_one_module_reads_lines_of_twenty_widths():
     serves(line_reader(**SMALL), list(range(8, 48, 2)))
+
+
+def test_convolutions_lstm_symbolic_width_and_a_branch_in_one_model():
+    model = line_reader(**SMALL)
+    graph = model.graph
+    branches = {
+        f"{name}_branch": helper.make_graph(
+            [helper.make_node(kind, ["scores"], [f"{name}_out"])], name, [],
+            [helper.make_tensor_value_info(f"{name}_out", TensorProto.FLOAT, None)],
+        )
+        for name, kind in (("then", "Exp"), ("else", "Neg"))
+    }  # fmt: skip
+    graph.initializer.append(numpy_helper.from_array(np.array(-1.5, "float32"), "sure"))
+    graph.node.append(helper.make_node("ReduceMax", ["scores"], ["best"], keepdims=0))
+    graph.node.append(helper.make_node("Greater", ["best", "sure"], ["is_sure"]))
+    graph.node.append(helper.make_node("If", ["is_sure"], ["result"], **branches))
+    graph.output.append(helper.make_tensor_value_info("result", TensorProto.FLOAT, None))
+    module = tvm_rammer.compile(model, cache=False)
+    taken = set()
+    for width in (8, 14):
+        for scale in (0.0, 9.0):
+            x = scale * np.random.default_rng(width).standard_normal((1, 3, 16, width)).astype("float32")
+            agrees(module, model, {"x": x})
+            taken.add(bool(module(x)[1].max() < 1))
+    assert taken == {True, False}
+    found = tvm_rammer.profile(model, shapes={"width": 14}, runs=2)
+    assert len(found.not_run) == 1
+    assert found.schedule_svg().startswith("<svg")
 
 
 def test_a_new_process_compiles_nothing_that_is_in_the_cache(tmp_path):

@@ -13,6 +13,7 @@ from ..errors import ModelError, TargetError
 from ..relay_passes import fix_inputs
 from ..relay_passes.onnx.compile_time import needed_values
 from ..relay_passes.onnx.read import read_onnx
+from ..relay_passes.onnx.sequences import element_name
 from ..runtime.module import RammerModule
 
 
@@ -53,26 +54,54 @@ class Prepared(BackendRep):
         RammerError
             The model cannot be compiled for these shapes and values, or an input does not fit.
         """
-        given = self._arrays(inputs)
+        model, given = self._with_elements(inputs)
         # What has no elements is known: its shape is all there is.
         fixed = {name: array for name, array in given.items() if name in self._needed or not array.size}
         rest = {name: array for name, array in given.items() if name not in fixed}
         values = tuple((name, str(a.dtype), a.shape, a.tobytes()) for name, a in fixed.items())
         key = (values, tuple((name, a.shape) for name, a in rest.items()))
         if key not in self._compiled:
-            model = fix_inputs(self._model, fixed) if fixed else self._model
+            model = fix_inputs(model, fixed) if fixed else model
             shapes = {name: array.shape for name, array in rest.items()}
             self._compiled[key] = compile(model, target="cpu", shapes=shapes, **self._options)
-        results = self._compiled[key](**rest)
-        return self._result(*(results if isinstance(results, tuple) else (results,)))
+        module = self._compiled[key]
+        named = dict(zip((spec.name for spec in module.outputs), module.run(None, rest), strict=True))
+        return self._result(*(_value(output, named) for output in self._model.graph.output))
 
-    def _arrays(self, inputs: Any) -> dict[str, np.ndarray]:
+    def _with_elements(self, inputs: Any) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+        """The model, in which sequences are made of inputs of their own, and an array for each of its inputs."""
+        given = self._named(inputs)
+        lists = {i.name: given[i.name] for i in self._inputs if i.type.HasField("sequence_type") and i.name in given}
+        lists = {name: value for name, value in lists.items() if isinstance(value, list)}
+        if not lists:
+            return self._model, self._arrays(given)
+        model = onnx.ModelProto()
+        model.CopyFrom(self._model)
+        graph, nodes = model.graph, []
+        for declared in [i for i in graph.input if i.name in lists]:
+            elements = {element_name(declared.name, n): np.asarray(e) for n, e in enumerate(lists[declared.name])}
+            kind = declared.type.sequence_type.elem_type.tensor_type.elem_type
+            graph.input.remove(declared)
+            graph.input.extend(helper.make_tensor_value_info(n, kind, e.shape) for n, e in elements.items())
+            make = ("SequenceConstruct", [*elements]) if elements else ("SequenceEmpty", [])
+            nodes.append(helper.make_node(*make, [declared.name], **({} if elements else {"dtype": kind})))
+            given = {name: value for name, value in given.items() if name != declared.name} | elements
+        rest = list(graph.node)
+        del graph.node[:]
+        graph.node.extend([*nodes, *rest])
+        return model, self._arrays(given)
+
+    def _named(self, inputs: Any) -> dict[str, Any]:
+        """The inputs by their names."""
+        if isinstance(inputs, Mapping):
+            return dict(inputs)
         names = [value.name for value in self._inputs]
-        if not isinstance(inputs, Mapping):
-            values = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
-            if len(values) > len(names):
-                raise ModelError(f"{len(values)} inputs given, but the model has {len(names)}: {', '.join(names)}")
-            inputs = dict(zip(names, values, strict=False))
+        values = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
+        if len(values) > len(names):
+            raise ModelError(f"{len(values)} inputs given, but the model has {len(names)}: {', '.join(names)}")
+        return dict(zip(names, values, strict=False))
+
+    def _arrays(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
         readers = {name: f" of {node.op_type}" for node in self._model.graph.node for name in node.input}
         for name, value in inputs.items():
             if value is None or isinstance(value, list | tuple) or np.asarray(value).dtype.kind in "OSU":
@@ -82,6 +111,16 @@ class Prepared(BackendRep):
                     f"give an array of numbers, or export the model without it"
                 )
         return {name: np.asarray(value) for name, value in inputs.items()}
+
+
+def _value(output: onnx.ValueInfoProto, results: Mapping[str, Any]) -> Any:
+    """A result of the model: an array, or the elements of a sequence, which the module returns one by one."""
+    if not output.type.HasField("sequence_type"):
+        return results[output.name]
+    elements: list[Any] = []
+    while (name := element_name(output.name, len(elements))) in results:
+        elements.append(results[name])
+    return elements
 
 
 class RammerBackend(Backend):

@@ -44,19 +44,24 @@ class Profile:
     Parameters
     ----------
     compilation : Compilation
+        With the rPrograms that ran.
     timelines : tuple of Timeline
         Of each rProgram the run whose makespan is the median.
     rtask_us : mapping of str to float
         For each kernel that ran, by name, the median over the runs of the mean time of its rTasks.
+    not_run : tuple of str
+        The rPrograms of branches that these data did not take.
 
     Notes
     -----
-    Only the faster half of the runs counts: other load on the machine only adds time.
+    Only the faster half of the runs counts: other load on the machine only adds time. What a loop repeats is there
+    once.
     """
 
     compilation: Compilation
     timelines: tuple[Timeline, ...]
     rtask_us: Mapping[str, float]
+    not_run: tuple[str, ...] = ()
 
     def cost(self) -> CostModel:
         """The cost of the device, corrected by how far predictions are off."""
@@ -82,6 +87,7 @@ class Profile:
                 *self._rows(program),
                 "",
             ]
+        lines += [f"{name} did not run: these data do not lead to it" for name in self.not_run]
         return "\n".join(lines)
 
     def _rows(self, program: RProgram) -> list[str]:
@@ -146,7 +152,7 @@ def profile(
         module = plan_regions(find_kernels(loaded, record, tuning_logs), record)
         return record, tensor_specs(loaded), build(module, record, stamped=True)
 
-    record, specs, executable = with_loops(compiled, sync == "auto")
+    record, specs, executable = with_loops(compiled, device, sync == "auto")
     return profile_runs(executable, record, specs, random_inputs(specs, 0) if inputs is None else inputs, runs)
 
 
@@ -185,13 +191,14 @@ def profile_runs(
 
 def make_profile(record: Compilation, found: Sequence[tuple[str, np.ndarray]]) -> Profile:
     """Put together what `persistent_codegen.collect_stamps` gathered of runs of a model."""
-    of = {
-        program.name: _timelines(program, [raw for name, raw in found if name == program.name])
-        for program in record.programs
-    }
-    return Profile(
-        record, tuple(of[p.name][len(of[p.name]) // 2] for p in record.programs), _rtask_us(record.programs, of)
-    )
+    runs: dict[str, list[np.ndarray]] = defaultdict(list)
+    for name, raw in found:
+        runs[name].append(raw)
+    ran = [program for program in record.programs if program.name in runs]
+    of = {program.name: _timelines(program, runs[program.name]) for program in ran}
+    middle = tuple(of[program.name][len(of[program.name]) // 2] for program in ran)
+    not_run = tuple(program.name for program in record.programs if program.name not in runs)
+    return Profile(replace(record, programs=ran), middle, _rtask_us(ran, of), not_run)
 
 
 def _timelines(program: RProgram, found: Sequence[np.ndarray]) -> list[Timeline]:

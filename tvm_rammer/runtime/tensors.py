@@ -86,7 +86,9 @@ def to_tensor(value: Any, spec: TensorSpec, device: "tvm.runtime.Device") -> Any
             value = np.from_dlpack(value) if has_dlpack else np.asarray(value)
     check_input(value, spec)
     if isinstance(value, np.ndarray):
-        return tvm.runtime.tensor(np.ascontiguousarray(value), device)
+        return tvm.runtime.tensor(
+            np.asarray(value, order="C"), device
+        )  # np.ascontiguousarray would add an axis to none
     return value if value.device == device else value.copyto(device)
 
 

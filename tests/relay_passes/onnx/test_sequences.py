@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tvm_rammer
-from tvm_rammer.errors import ModelError
+from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 
 from ..models import by_onnxruntime, model, node, random, tensor, value
 
@@ -87,6 +87,28 @@ def test_a_body_for_each_element():
     )
     mapped = node("SequenceMap", ["s", "x"], ["t"], body=body)
     agree([PAIR, mapped, node("ConcatFromSequence", ["t"], ["z"], axis=0)], ["z"])
+
+
+def test_a_sequence_that_a_model_returns_becomes_its_elements():
+    nodes = [node("Exp", ["x"], ["e"]), node("SequenceConstruct", ["e", "x"], ["s"]), node("Neg", ["e"], ["n"])]
+    proto = model(nodes, [value("x", [5, 4])], ["n"])
+    proto.graph.output.append(helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None))
+    module = tvm_rammer.compile(proto, cache=False)
+    assert [spec.name for spec in module.outputs] == ["n", "s[0]", "s[1]"]
+    for got, want in zip(module.run(["s[0]", "s[1]", "n"], {"x": X}), (np.exp(X), X, -np.exp(X)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_a_sequence_whose_length_data_decide_is_refused():
+    def part(kind):
+        sequence = helper.make_tensor_sequence_value_info(kind, TensorProto.FLOAT, None)
+        return helper.make_graph([node("SequenceConstruct", ["x"] * len(kind), [kind])], kind, [], [sequence])
+
+    decided = node("If", ["c"], ["s"], then_branch=part("a"), else_branch=part("bb"))
+    nodes = [decided, node("SequenceLength", ["s"], ["z"])]
+    proto = model(nodes, [value("x", [5, 4]), value("c", [], TensorProto.BOOL)], [value("z", [], TensorProto.INT64)])
+    with pytest.raises(UnsupportedOperatorError, match="output 'a', made by SequenceConstruct, is no tensor but tuple"):
+        tvm_rammer.compile(proto, cache=False)
 
 
 @pytest.mark.parametrize("place", [-3, 2])

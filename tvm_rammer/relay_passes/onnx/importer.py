@@ -210,7 +210,7 @@ def describe(node: onnx.NodeProto) -> str:
 def _check_results(mod: tvm.IRModule, model: onnx.ModelProto, types: Types) -> None:
     """Refuse a module whose results are no tensors of the shapes that onnx knows."""
     result = mod["main"].ret_ty
-    fields = list(result.fields) if isinstance(result, relax.TupleType) else [result]
+    fields = list(result.fields) if len(model.graph.output) > 1 else [result]
     makers = {name: node for node in model.graph.node for name in node.output}
     constants = {tensor.name for tensor in model.graph.initializer}
     for value, ty in zip(model.graph.output, fields, strict=True):

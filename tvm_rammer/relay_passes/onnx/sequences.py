@@ -1,7 +1,8 @@
 """Sequences whose lengths are known when the model is compiled: what reads them reads their elements instead.
 
 Loops that collect into a sequence are unrolled before, so most sequences of real models are of this kind. What makes a
-sequence stays, until nobody reads it.
+sequence stays, until nobody reads it. A sequence that a model returns becomes its elements: `s` becomes `s[0]`, `s[1]`
+and so on.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +39,30 @@ def resolve_sequences(model: onnx.ModelProto) -> bool:
         handler = _HANDLERS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
         return handler(known, NodeView(node, constants, types)) if handler else None
 
-    return replace_nodes(model, replacement)
+    changed = replace_nodes(model, replacement)
+    return _return_elements(model.graph, known) or changed
+
+
+def element_name(sequence: str, position: int) -> str:
+    """What an element is called that a model returns in the place of a sequence."""
+    return f"{sequence}[{position}]"
+
+
+def _return_elements(graph: onnx.GraphProto, known: "_Known") -> bool:
+    """Return the elements of sequences in their place; of those that are not known the importer says so."""
+    outputs: list[onnx.ValueInfoProto] = []
+    for value in graph.output:
+        elements = known.elements(value.name) if value.type.HasField("sequence_type") else None
+        if elements is None:
+            outputs.append(value)
+            continue
+        names = [element_name(value.name, position) for position in range(len(elements))]
+        graph.node.extend(onnx.helper.make_node("Identity", [e], [n]) for e, n in zip(elements, names, strict=True))
+        outputs += [onnx.helper.make_empty_tensor_value_info(name) for name in names]
+    changed = outputs != list(graph.output)
+    del graph.output[:]
+    graph.output.extend(outputs)
+    return changed
 
 
 class _Known:
@@ -50,7 +74,11 @@ class _Known:
 
     def of(self, view: NodeView, index: int = 0) -> list[str] | None:
         """The elements of an input; None where they are not known."""
-        return self._elements.get(view.input(index))
+        return self.elements(view.input(index))
+
+    def elements(self, name: str) -> list[str] | None:
+        """The elements of a sequence; None where they are not known, or it is none."""
+        return self._elements.get(name)
 
     def emitter(self, view: NodeView) -> Emitter:
         """Collects what takes the place of a node."""
@@ -74,6 +102,12 @@ def _position(view: NodeView, index: int, length: int) -> int | None:
     place = int(array.item())
     view.require(-length <= place < length, f"position {place} in a sequence of {length}")
     return place % length
+
+
+def _identity(known: _Known, view: NodeView) -> None:
+    elements = known.of(view)
+    if elements is not None:
+        known.keep(view, elements)
 
 
 def _construct(known: _Known, view: NodeView) -> None:
@@ -181,6 +215,7 @@ def _map(known: _Known, view: NodeView) -> Emitter | None:
 
 _HANDLERS: dict[str, Callable[[_Known, NodeView], Emitter | None]] = {
     "ConcatFromSequence": _concat,
+    "Identity": _identity,
     "SequenceAt": _at,
     "SequenceConstruct": _construct,
     "SequenceEmpty": _empty,

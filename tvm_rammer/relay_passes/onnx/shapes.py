@@ -82,7 +82,7 @@ def _drop_weights(graph: onnx.GraphProto) -> None:
 def _check_outputs(graph: onnx.GraphProto) -> None:
     for value in graph.output:
         kind = value.type.WhichOneof("value")
-        if kind not in (None, "tensor_type"):
+        if kind not in (None, "tensor_type", "sequence_type"):
             raise ModelError(
                 f"output {value.name!r}{_maker(graph, value.name)} is of ONNX type {kind}; only tensors can be "
                 f"outputs: leave it out, or return its elements"

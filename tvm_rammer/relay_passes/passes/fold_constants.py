@@ -39,8 +39,8 @@ _BY_NUMPY: dict[str, Callable[[np.ndarray, Call], np.ndarray]] = {
     name: lambda array, call: array.reshape(static_shape(call.ty))
     for name in ("relax.reshape", "relax.expand_dims", "relax.squeeze", "relax.flatten")
 } | {
-    "relax.permute_dims": lambda array, call: np.ascontiguousarray(
-        array.transpose(None if call.attrs.axes is None else [int(a) for a in call.attrs.axes])
+    "relax.permute_dims": lambda array, call: np.asarray(
+        array.transpose(None if call.attrs.axes is None else [int(a) for a in call.attrs.axes]), order="C"
     ),
     "relax.astype": lambda array, call: array.astype(dtype_of(call.ty)),
 }

@@ -37,7 +37,8 @@ def divisors(n: int) -> list[int]:
 
 def find_tile(tiles: Iterable[TileT], choices: Mapping[str, int]) -> TileT | None:
     """The tile with these choices; None where there is none."""
-    return next((t for t in tiles if dict(choices_of(t)) == choices), None)
+    fitting = (t for t in tiles if all(getattr(t, name, None) == value for name, value in choices.items()))
+    return next((t for t in fitting if len(choices_of(t)) == len(choices)), None)
 
 
 def prune(tilings: Sequence[Tiling]) -> list[Tiling]:

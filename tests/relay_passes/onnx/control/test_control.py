@@ -226,6 +226,24 @@ def test_the_module_is_saved_and_loaded(tmp_path):
     assert "control" not in again.explain()
 
 
+def test_a_profile_has_what_ran():
+    proto = deciding(branch([node("Sin", ["x"], ["s"])], "s"), branch([node("Exp", ["x"], ["e"])], "e"))
+    found = tvm_rammer.profile(proto, [abs(X)], runs=2)
+    assert [p.name for p in found.compilation.programs] + list(found.not_run) == ["region0_0", "region2_0", "region1_0"]
+    assert "region1_0 did not run: these data do not lead to it" in found.text()
+    assert found.schedule_svg().startswith("<svg")
+
+
+def test_numbers_without_axes_beside_other_tensors():
+    import tvm
+
+    proto = looped(body([*STEP, node("Identity", ["before"], ["go"])], [("s", "t")]), condition="")
+    proto.graph.input.remove(next(i for i in proto.graph.input if i.name == "bound"))
+    module = tvm_rammer.compile(proto, cache=False)
+    got = module(tvm.runtime.tensor(X), np.array(3)).numpy()
+    np.testing.assert_array_equal(got, module(X, np.array(3)))
+
+
 @pytest.mark.parametrize(
     ("nodes", "states", "written", "message"),
     [
