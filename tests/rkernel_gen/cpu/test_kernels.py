@@ -125,7 +125,7 @@ def test_what_is_no_contraction_is_left_to_the_generic_rule(name):
 
 
 def test_an_axis_of_two_loops_is_no_contraction():
-    """The rule takes a loop by the number of its axis: rTasks wrote each other's rows, from what they had not computed."""
+    """The rule takes a loop by the number of its axis: rTasks wrote rows of others that they had not computed."""
     sch = s_tir.Schedule(fused(*OPERATORS["matmul"]))
     (block,) = sch.get_child_blocks(sch.get_sblock("root"))
     assert contraction_kernels(sch.mod["main"], [])
