@@ -108,7 +108,8 @@ def compile(
     request = _named(_with_relax(request), cache)
     if not has_symbols(shapes) and (module := _from_cache(request, concurrency, cache)):
         return module
-    opened = open_request(request)
+    # What is no mapping is refused where the model is loaded.
+    opened = open_request(request) if shapes is None or isinstance(shapes, Mapping) else None
     if opened is None or not opened.shapes.is_open:
         if opened is not None and has_symbols(shapes):  # names for sizes that are static
             request = replace(request, shapes=(opened.shapes.bind({}),))
