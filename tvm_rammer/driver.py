@@ -77,8 +77,8 @@ def compile(
         vEUs of a CPU: how many threads work on one call, as far as there are processors. By default one for each core
         that the process may use (`TVM_NUM_THREADS`, affinity, quota).
     loops : bool
-        Whether recurrent layers and loops of an ONNX model stay loops on a CPU, where they can: the time of compiling
-        does not depend on their length then. Otherwise they are unrolled.
+        Whether recurrent layers and loops of an ONNX model may stay loops: the time of compiling does not depend on
+        their length then. On a GPU only those do that are too long to be unrolled.
     cache : bool or path
         Whether to keep the module on disk and to take it from there when the same is compiled again, or the folder in
         which to do so; True means `models` in the folder `RAMMER_CACHE`. Modules for a GPU and those that
@@ -203,7 +203,9 @@ def compile_request(
     request = _named(_with_relax(request), cache)
     if module := _from_cache(request, concurrency, cache):
         return module
-    module = with_loops(lambda loops: _compile(replace(request, loops=loops), concurrency, loaded), request.loops)
+    module = with_loops(
+        lambda loops: _compile(replace(request, loops=loops), concurrency, loaded), request.device, request.keeps_loops
+    )
     entry = find_entry(request, cache)
     if entry is not None and (kept := entry.store(module, concurrency)):
         return kept

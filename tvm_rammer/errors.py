@@ -3,6 +3,7 @@
     RammerError
     ├── ModelError            the model cannot be read, or says something impossible
     │   ├── ShapeError        a dimension is symbolic and no value was given for it
+    │   ├── LongLoopError     a loop has too many steps to be unrolled
     │   └── UnsupportedOperatorError   an operator that TVM's frontend cannot import
     ├── TargetError           an unknown or incomplete device
     ├── ScheduleError         a policy cannot plan this graph on this device
@@ -32,6 +33,10 @@ class ModelError(RammerError):
 
 class ShapeError(ModelError):
     """A shape is not static, or a given shape does not fit the model."""
+
+
+class LongLoopError(ModelError):
+    """A recurrent layer or a loop has too many steps to be unrolled."""
 
 
 class UnsupportedOperatorError(ModelError):

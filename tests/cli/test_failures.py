@@ -14,6 +14,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.marks import slow_but
 from tvm_rammer.cli import main
 from tvm_rammer.cli.options import end_progress, progress
 from tvm_rammer.errors import ModelError, RammerError
@@ -87,6 +88,9 @@ def test_files_are_looked_at_before_anything_is_compiled(model, arguments, messa
     assert message in error
 
 
+INTERRUPTED = ["compile long.onnx -o y.so", "bench long.onnx --repeat 100000", "tune long.onnx --trials 500"]
+
+
 def layers(count: int) -> onnx.ModelProto:
     """Products of as many sizes, which take a while to compile."""
     nodes = [helper.make_node("MatMul", [f"v{n}", f"w{n}"], [f"v{n + 1}"]) for n in range(count)]
@@ -96,9 +100,7 @@ def layers(count: int) -> onnx.ModelProto:
     return helper.make_model(helper.make_graph(nodes, "g", values[:1], values[1:], weights))
 
 
-@pytest.mark.parametrize(
-    "command", ["compile long.onnx -o y.so", "bench long.onnx --repeat 100000", "tune long.onnx --trials 500"]
-)
+@pytest.mark.parametrize("command", slow_but(["compile long.onnx -o y.so"], INTERRUPTED))
 def test_an_interrupted_command_is_one_line_and_ends_with_all_its_processes(command, tmp_path):
     onnx.save(layers(60), tmp_path / "long.onnx")
     process = subprocess.Popen(

@@ -1,13 +1,17 @@
 """Compile generated CUDA text as C++ and run it on the CPU (cuda_host.h says how)."""
 
+import atexit
+import contextlib
 import ctypes
 import functools
+import hashlib
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -160,14 +164,41 @@ COMPILE = ("g++", "-O1", "-std=c++20", "-w", "-fPIC", "-fno-strict-aliasing")
 
 
 @functools.cache
-def _headers() -> tempfile.TemporaryDirectory:
+def _shared() -> pathlib.Path:
+    """Where the processes of a session of tests keep what they have compiled: each text is compiled once for all."""
+    folder = os.environ.get("RAMMER_CACHE")
+    if folder is None:
+        folder = tempfile.mkdtemp(prefix="emulation_")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return pathlib.Path(folder, "emulation")
+
+
+def _made(name: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
+    """A folder that `make` has filled, here or in another process. It is whole, or not there."""
+    there = _shared() / name
+    if not there.exists():
+        there.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=there.parent) as folder:
+            filled = pathlib.Path(folder, "filled")
+            filled.mkdir()
+            make(filled)
+            with contextlib.suppress(OSError):  # another process was faster
+                filled.rename(there)
+    return there
+
+
+@functools.cache
+def _headers() -> pathlib.Path:
     """A folder with cuda_host.h as g++ reads it fastest: parsed once, it is half of what a kernel takes."""
-    folder = tempfile.TemporaryDirectory(prefix="cuda_host_")
-    for path in HERE.glob("*.h"):
-        shutil.copy(path, folder.name)
-    header = pathlib.Path(folder.name, "cuda_host.h")
-    subprocess.run([*COMPILE, "-x", "c++-header", header, "-o", f"{header}.gch"], check=True, timeout=300)
-    return folder
+
+    def make(folder: pathlib.Path) -> None:
+        for path in HERE.glob("*.h"):
+            shutil.copy(path, folder)
+        header = folder / "cuda_host.h"
+        subprocess.run([*COMPILE, "-x", "c++-header", header, "-o", f"{header}.gch"], check=True, timeout=300)
+
+    texts = [path.read_bytes() for path in sorted(HERE.glob("*.h"))]
+    return _made(f"headers-{hashlib.sha256(b'|'.join(texts)).hexdigest()[:16]}", make)
 
 
 @functools.lru_cache(maxsize=64)
@@ -180,11 +211,14 @@ def _library(source: str) -> ctypes.CDLL:
         kinds = [kind for _, kind in kernel_parameters(source, kernel)]
         arguments = ", ".join(f"({kind})view.seen_from_here(args[{i}])" for i, kind in enumerate(kinds))
         text += _ENTRY.format(kernel=kernel, arguments=arguments)
-    with tempfile.TemporaryDirectory() as folder:
-        path, binary = pathlib.Path(folder, "kernel.cpp"), pathlib.Path(folder, "kernel.so")
+
+    def make(folder: pathlib.Path) -> None:
+        path = folder / "kernel.cpp"
         path.write_text(text, encoding="utf-8")
-        command = [*COMPILE, "-shared", f"-I{_headers().name}", str(path), "-o", str(binary)]
+        command = [*COMPILE, "-shared", f"-I{_headers()}", str(path), "-o", str(folder / "kernel.so")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode:
             raise EmulationError(f"g++ does not accept the text:\n{done.stderr[:4000]}")
-        return ctypes.CDLL(str(binary))
+
+    digest = hashlib.sha256(f"{_headers().name}{text}".encode()).hexdigest()[:32]
+    return ctypes.CDLL(str(_made(digest, make) / "kernel.so"))

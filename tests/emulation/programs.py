@@ -19,7 +19,7 @@ from tvm_rammer.persistent_codegen.cuda.kernel import CONSTANT_NAMES
 from tvm_rammer.persistent_codegen.cuda.program import assemble_cuda
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
 from tvm_rammer.rkernel_gen import find_copies
-from tvm_rammer.wavefront import schedule
+from tvm_rammer.wavefront import schedule, schedule_loop
 
 H200 = preset("cuda:h200")
 
@@ -85,7 +85,12 @@ def plan(
         specs: dict[str, tuple[RKernel, ...]] = {name: tuple(k.spec for k in ks) for name, ks in kernels.items()}
         by_name = {k.spec.name: k for ks in kernels.values() for k in ks}
         exprs = {b.name: e for b, e in zip(region.graph.buffers, region.buffer_exprs, strict=True)}
-        for program in schedule(region.graph, specs, replace(device, units=veus), veus=veus, sync=sync, copies=copies):
+        units = replace(device, units=veus)
+        if region.body:
+            programs = schedule_loop(region.graph, specs, units, veus=veus, copies=copies)
+        else:
+            programs = schedule(region.graph, specs, units, veus=veus, sync=sync, copies=copies)
+        for program in programs:
             buffers = enumerate(program.graph.buffers)
             values = {i: exprs[b.name].value.numpy() for i, b in buffers if b.kind == "constant"}
             built.append(build(program, [by_name[k.name] for k in program.kernels], values, device))

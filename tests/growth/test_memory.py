@@ -1,4 +1,8 @@
-"""Calls and compilations leave nothing behind; `scripts/bench compiling --leaks` makes 100,000 and 300 of them."""
+"""Calls and compilations leave nothing behind; `scripts/bench compiling --leaks` makes 100,000 and 300 of them.
+
+Some megabytes come with the first hundred compilations, for what is remembered of functions and for the allocator; the
+160 after them added 0.02 MB, and not a byte to what the allocator has given out.
+"""
 
 import pytest
 
@@ -12,4 +16,4 @@ def test_calls_leave_nothing():
 
 @pytest.mark.slow
 def test_compilations_leave_nothing():
-    assert after_compilations(20, 40) < 8  # megabytes: a small module has several hundred kilobytes
+    assert after_compilations(100, 20) < 1  # megabytes: 50 KB each, and a small module has several hundred

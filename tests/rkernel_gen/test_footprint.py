@@ -27,6 +27,16 @@ OPERATORS = {
         lambda x, w, b: op.nn.relu(op.add(op.nn.conv2d(x, w), b)),
     ),
     "conv, batch 2, dilated": ([(2, 3, 8, 8), (4, 3, 3, 3)], lambda x, w: op.nn.conv2d(x, w, dilation=2, padding=2)),
+    "conv 3x3, filters in vectors": (
+        [(1, 3, 7, 9), (20, 3, 3, 3)], lambda x, w: op.nn.conv2d(x, w, strides=2, padding=1),
+    ),
+    "conv 1x1, filters in vectors": ([(1, 6, 5, 5), (18, 6, 1, 1)], lambda x, w: op.nn.conv2d(x, w)),
+    "weights of run time": (
+        [(1, 3, 7, 9), (5, 3, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1),
+    ),
+    "conv, transposed, groups": (
+        [(1, 4, 5, 5), (4, 2, 3, 3)], lambda x, w: op.nn.conv2d_transpose(x, w, strides=2, groups=2),
+    ),
     "conv, depthwise": ([(1, 8, 6, 6), (8, 1, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1, groups=8)),
     "conv, groups": ([(1, 8, 6, 6), (8, 4, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1, groups=2)),
     "matmul": ([(24, 16), (16, 40)], op.matmul),
@@ -37,6 +47,7 @@ OPERATORS = {
     "global pool": ([(1, 8, 7, 7)], lambda x: op.mean(x, [2, 3])),
     "softmax": ([(6, 40)], op.nn.softmax),
     "concat": ([(1, 3, 6, 6), (1, 5, 6, 6)], lambda x, y: op.concat([x, y], 1)),
+    "transpose, extents that no vector divides": ([(9, 5, 7)], lambda x: op.permute_dims(x, [1, 2, 0])),
     "transpose": ([(1, 6, 5, 4)], lambda x: op.permute_dims(x, [0, 2, 3, 1])),
     "shuffle": (
         [(1, 6, 4, 4)],

@@ -83,6 +83,8 @@ class _Code:
                 return self.statement(stmt.body, depth, outermost)
             case tirx.AllocBuffer():
                 return []
+            case tirx.Evaluate():
+                return [f"{pad}{self.value(stmt.value)}"] if self.matters(stmt.value) else []
         raise AssertionError(f"no kernel holds a {type(stmt).__name__}")
 
     def loop(self, loop: tirx.For, depth: int, outermost: bool) -> list[str]:
@@ -103,7 +105,12 @@ class _Code:
         ]
 
     def access(self, buffer: tirx.Var, indices: list[Expr]) -> str:
-        return f"touch({', '.join([repr(buffer.name), *map(self.value, indices)])})"
+        *outer, last = indices or [None]
+        if not isinstance(last, tirx.Ramp):
+            return f"touch({', '.join([repr(buffer.name), *map(self.value, indices)])})"
+        base, stride, place = self.value(last.base), int(last.stride), [repr(buffer.name), *map(self.value, outer)]
+        lanes = [f"touch({', '.join([*place, f'{base} + {stride * lane}'])})" for lane in range(int(last.lanes))]
+        return f"(0 * len(({', '.join(lanes)},)))"
 
     def value(self, expr: Expr) -> str:
         """An integer expression as it is; of any other only the loads."""
@@ -127,6 +134,8 @@ class _Code:
                 return self.value(expr.value)
             case tirx.Let():
                 return self.all_of(expr.value, expr.body)
+            case tirx.Shuffle():
+                return self.all_of(*expr.vectors)
             case tirx.Not():
                 return f"(not {self.value(expr.a)})"
         if "float" in str(expr.a.ty.dtype) or type(expr) not in (*_SIGNS, tirx.Min, tirx.Max):

@@ -62,9 +62,8 @@ class Request:
 
     @property
     def keeps_loops(self) -> bool:
-        """Whether loops stay loops: of a single model, on a CPU, with waits that the scheduler chooses."""
-        possible = not (self.joined or self.symbolic) and self.device.kind == "cpu" and self.sync == "auto"
-        return self.loops and possible
+        """Whether loops may stay loops: of a single model of static shapes, with waits that the scheduler chooses."""
+        return self.loops and not (self.joined or self.symbolic) and self.sync == "auto"
 
     def __post_init__(self) -> None:
         if not isinstance(self.explore, int) or self.explore < 0:

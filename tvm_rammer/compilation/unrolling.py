@@ -1,27 +1,46 @@
-"""What loops cannot do: compile once more with all of them unrolled."""
+"""With loops, or with all of them unrolled: one way is tried first, and the other where that one fails."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 from .. import debug
-from ..errors import LoopError
+from ..device import DeviceSpec
+from ..errors import LongLoopError, LoopError
 
 T = TypeVar("T")
 
 
-def with_loops(compile_model: Callable[[bool], T], loops: bool = True) -> T:
-    """Compile a model whose loops stay loops; and again without, where one of them cannot.
+def with_loops(compile_model: Callable[[bool], T], device: DeviceSpec, possible: bool = True) -> T:
+    """Compile a model whose loops stay loops, or are unrolled.
+
+    On a CPU they stay loops where they can. On a GPU, where layers run side by side if they are unrolled, only those
+    stay that are too long for it.
 
     Parameters
     ----------
     compile_model : callable
         Gets whether loops are to stay loops.
-    loops : bool
-        Whether to try that at all.
+    device : DeviceSpec
+    possible : bool
+        Whether they may.
+
+    Raises
+    ------
+    LongLoopError
+        They are too long to be unrolled, and cannot stay loops.
     """
-    if loops:
+    if not possible:
+        return compile_model(False)
+    if device.kind == "cpu":
         try:
             return compile_model(True)
         except LoopError as error:
             debug.say(1, f"all loops are unrolled: {error}")
-    return compile_model(False)
+            return compile_model(False)
+    try:
+        return compile_model(False)
+    except LongLoopError as long:
+        try:
+            return compile_model(True)
+        except LoopError as error:
+            raise LongLoopError(f"{long}; and it cannot stay a loop: {error}") from error

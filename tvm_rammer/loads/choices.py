@@ -42,10 +42,19 @@ def _choice(call: Call) -> Expr:
         return call
     holds = tirx.Var("holds", condition.ty)
     loads: list[tuple[tirx.Var, Expr]] = []
-    value = tirx.Select(holds, _loaded(then, holds, True, loads), _loaded(otherwise, holds, False, loads))
+    arms = [_named(_loaded(arm, holds, when, loads), loads) for arm, when in ((then, True), (otherwise, False))]
+    value = tirx.Select(holds, *arms)
     for var, bound in reversed([(holds, _joined(condition)), *_in_order(loads)]):
         value = tirx.Let(var, bound, value)
     return value
+
+
+def _named(arm: Expr, bound: list[tuple[tirx.Var, Expr]]) -> Expr:
+    """A variable for an arm that must be computed, so that it is computed in any case."""
+    if isinstance(arm, tirx.Var | tirx.IntImm | tirx.FloatImm):
+        return arm
+    bound.append((tirx.Var("arm", arm.ty), arm))
+    return bound[-1][0]
 
 
 def _in_order(bound: list[tuple[tirx.Var, Expr]]) -> list[tuple[tirx.Var, Expr]]:

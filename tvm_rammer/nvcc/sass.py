@@ -154,7 +154,7 @@ class _Machine:
             for warp in (*mine[self.last[unit] :], *mine[: self.last[unit]]):
                 start = self._start(unit, warp)
                 if warp not in self.waiting and start <= self.cycle:
-                    self.last[unit] = mine.index(warp)
+                    self.last[unit] = mine.index(warp) + 1
                     self._issue(unit, warp)
                     soonest = self.cycle + 1
                     break

@@ -152,7 +152,7 @@ def profile(
         module = plan_regions(find_kernels(loaded, record, tuning_logs), record)
         return record, tensor_specs(loaded), build(module, record, stamped=True)
 
-    record, specs, executable = with_loops(compiled, sync == "auto")
+    record, specs, executable = with_loops(compiled, device, sync == "auto")
     return profile_runs(executable, record, specs, random_inputs(specs, 0) if inputs is None else inputs, runs)
 
 

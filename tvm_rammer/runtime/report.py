@@ -103,13 +103,13 @@ def _where_weights_are(program: RProgram, device: DeviceSpec) -> str:
                     if buffer.kind == "constant":
                         read[b, replace(run, operator=0)] = buffer.nbytes * run.count / rtasks
         each.append(sum(read.values()))
-    if max(each) <= device.unit_bytes:
+    if device.unit_gbps and max(each) <= device.unit_bytes:
         where = "which its own cache keeps"
     elif sum(each) <= device.cache_bytes:
-        where = f"more than its own cache of {device.unit_bytes / 1024:.0f} KiB: they come from the shared cache"
+        where = "which come from the cache that all share"
     else:
         where = "more than all caches: they come from memory"
-    sizes = ", ".join(f"{nbytes / 1024:.0f}" for nbytes in each)
+    sizes = " to ".join(f"{nbytes / 1024:.0f}" for nbytes in dict.fromkeys((min(each), max(each))))
     return f"weights that each vEU reads in every step: {sizes} KiB, {where}"
 
 

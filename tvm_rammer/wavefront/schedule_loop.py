@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..device import DeviceSpec
+from ..errors import VerificationError
 from ..ir import Copies, RGraph, RKernel, RProgram, align, unroll
 from .cost import CostModel
 from .options import DEFAULTS, PolicyOptions
-from .plan.carry import carry
+from .plan.carry import FEW, carry
 from .policies.list_scheduling import list_scheduling
 from .predict.simulate import simulate
 from .problem import make_problem
@@ -79,11 +80,21 @@ def _plan(
     problem = replace(make_problem(graph, kernels, cost, veus, "auto"), options=options)
     (builder,) = list_scheduling(problem)
     step = builder.program(f"{graph.name}_0")
-    lanes, num_events = carry(step.graph, step.kernels, step.lanes)
     offsets, workspace_bytes = _plan_memory(step.graph)
-    program = replace(step, lanes=lanes, num_events=num_events, offsets=offsets, workspace_bytes=workspace_bytes)
-    verify(program, device=device)
+    step = replace(step, offsets=offsets, workspace_bytes=workspace_bytes)
+    try:
+        program = _with_waits(step, FEW, device)
+    except VerificationError:  # lanes of one counter may be several steps apart
+        program = _with_waits(step, veus, device)
     return replace(program, makespan_us=cost.launch_us + _predict_us(program, cost))
+
+
+def _with_waits(step: RProgram, few: int, device: DeviceSpec) -> RProgram:
+    """The loop, verified; waits are for single lanes where they are for so few of an operator."""
+    lanes, num_events = carry(step.graph, step.kernels, step.lanes, few)
+    program = replace(step, lanes=lanes, num_events=num_events)
+    verify(program, device=device)
+    return program
 
 
 def _plan_memory(graph: RGraph) -> tuple[dict[int, int], int]:

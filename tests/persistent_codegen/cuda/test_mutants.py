@@ -6,6 +6,7 @@ leaving out both. 6 tables are those of another legal plan.
 """
 
 import collections
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from tests.persistent_codegen.cuda import table_mutants, text_mutants
 from tests.persistent_codegen.cuda.programs import GRAPHS, inputs_of, planned, tiny
 from tests.persistent_codegen.cuda.table_mutants import ContradictionError, decoded
 from tvm_rammer.errors import VerificationError
-from tvm_rammer.ir import Run
+from tvm_rammer.ir import Run, Signal
 from tvm_rammer.wavefront import verify
 
 QUICK = [("tiny", 2, None), ("two_matmuls", 3, 3)]
@@ -66,6 +67,7 @@ AT_START = (
 )
 FOR_THREAD_0 = "equivalent: it orders nothing but accesses of thread 0"
 BETWEEN_RTASKS = "equivalent: the barrier between two rTasks of one run, where no run of its operator has two"
+CLOSED = "equivalent: the block barrier before a signal, where every rTask before one ends with a barrier of its own"
 EITHER = "equivalent: one of two barriers, either of which is enough"
 
 
@@ -90,6 +92,8 @@ def verdicts_on_text(case) -> collections.Counter[tuple[str, str]]:
                     verdict = FOR_THREAD_0
                 elif mutant.after and most_rtasks_of_a_run(built.program, mutant.after) == 1:
                     verdict = BETWEEN_RTASKS
+                elif mutant.kind.startswith("rammer_block_barrier") and signals_follow_barriers(built.program):
+                    verdict = CLOSED
                 elif any(failure(mutant, other) for other in barriers if other != mutant):
                     verdict = EITHER
             assert verdict, (case, mutant)
@@ -101,6 +105,12 @@ def most_rtasks_of_a_run(program, kernel: str) -> int:
     """How many rTasks of a kernel the longest run has."""
     runs = [i for _, _, i in program.instructions() if isinstance(i, Run)]
     return max(run.count for run in runs if program.kernels[run.operator].name == kernel)
+
+
+def signals_follow_barriers(program) -> bool:
+    """Whether each signal follows a run of rTasks that end with a barrier, since the next one uses the same arena."""
+    pairs = (pair for lane in program.lanes for pair in itertools.pairwise(lane) if isinstance(pair[1], Signal))
+    return all(isinstance(run, Run) and program.kernels[run.operator].shared_bytes for run, _ in pairs)
 
 
 def verdicts_on_tables(case, seeds: int) -> collections.Counter[tuple[str, str]]:

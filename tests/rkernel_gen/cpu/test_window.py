@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tvm
+import tvm_ffi
+from tvm.ir import Call
 from tvm.relax import op
 
 from tests.functions import TARGET, UNOPTIMISED, best_of_each_size, fused, random_arrays, run
@@ -220,3 +222,17 @@ def test_channels_in_scratch_do_not_share_the_lines_of_the_cache():
     layout = Layout.of(window, WindowTile(16, 4, 4, 1, 1, 1))
     assert layout.height * layout.width * 4 == 4096
     assert layout.phase * 4 % 4096 >= 256
+
+
+@pytest.mark.parametrize(("name", "count"), [("1x1, 50 filters, epilogue", 1), ("1x1", 0), ("bias and hard swish", 0)])
+def test_what_the_epilogue_reads_of_another_image_is_asked_for_ahead(name, count):
+    func = example(name)[0]
+    kernel = window_kernels(func, host_cpu(), range(1, len(func.params) - 1))[0]
+    asked = set()
+
+    def visit(call):
+        if call.op.name == "tirx.prefetch":
+            asked.add(call.args[0].args[0].source)
+
+    tvm_ffi.structural_walk(kernel.func.body, [(Call, visit)], order="pre")
+    assert asked == set(func.params[3 : 3 + count])

@@ -9,6 +9,7 @@ import pytest
 from tests.emulation.programs import H200
 from tests.functions import chosen
 from tests.rkernel_gen.cuda.operators import function_of
+from tvm_rammer.ir import align
 from tvm_rammer.nvcc import ptxas as tool
 from tvm_rammer.rkernel_gen.cuda import resources as ptxas
 from tvm_rammer.rkernel_gen.cuda.resources import resources, without_spills
@@ -108,7 +109,7 @@ def test_ptxas_itself_is_asked(monkeypatch, tmp_path):
     kernels = chosen("matmul", function_of("matmul"), H200)[:2]
     for kernel, found in zip(kernels, resources(kernels, H200), strict=True):
         assert 16 <= found.registers <= 255 and found.spill_bytes == 0
-        assert found.static_shared_bytes == kernel.spec.shared_bytes
+        assert align(found.static_shared_bytes) == kernel.spec.shared_bytes  # TVM leaves out the last row's padding
 
 
 def needs(spilt):

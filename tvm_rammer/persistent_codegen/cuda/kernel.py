@@ -1,8 +1,7 @@
 """The persistent kernel as TIR: an interpreter of the tables, with one branch for each call signature."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from tvm import tirx
@@ -13,7 +12,7 @@ from tvm.tirx.script import builder as T
 from ...ir import RProgram
 from ..arrays import array_bytes, item_bytes
 from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout
-from ..tables import ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
+from ..tables import FIRST, ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
 from . import sync
 from .rtask import RTASK_BARRIER
 from .state import FINISHED, FIRST_EVENT, LINE
@@ -29,7 +28,9 @@ class _Body:
     code: tirx.Buffer
     arguments: tirx.Buffer
     state: tirx.Buffer
+    words: int
     width: int
+    steps: int
     views: Mapping[tuple[int, str], tirx.Buffer]
     arena: Mapping[str, tirx.Buffer]
     callees: Mapping[str, GlobalVar]
@@ -85,7 +86,9 @@ def build_kernel(
             _walk(
                 _Body(
                     **plan,
-                    width=tables.arguments.shape[1],
+                    words=tables.arguments.shape[1],
+                    width=tables.width,
+                    steps=program.steps,
                     views=_views(segments, tables.signatures),
                     arena=_arena(tables.signatures, shared_bytes),
                     callees=callees,
@@ -162,12 +165,26 @@ def _walk(body: _Body, signatures: Sequence[CallSignature], blocks: int) -> None
     finished = T.address_of(body.state[FINISHED])
     run = _bind("run", sync.run_number(finished, blocks))
     first, last = _bind("first", body.begin[body.veu]), _bind("last", body.begin[body.veu + 1])
+    if body.steps == 1:
+        _walk_step(body, signatures, first, last, run, None)
+    else:
+        with T.serial(0, body.steps) as k:
+            _walk_step(body, signatures, first, last, _bind("steps_before", (run - 1) * body.steps + k), k)
+    with T.If(body.tid == 0), T.Then():
+        T.evaluate(sync.finish(finished))
+
+
+def _walk_step(
+    body: _Body, signatures: Sequence[CallSignature], first: Expr, last: Expr, count: Expr, k: tirx.Var | None
+) -> None:
+    """All rows of the lane once. `count` is the number of the run, or of the steps that all runs have done before."""
     with T.serial(0, last - first) as row:
         at = _bind("at", (first + row) * ROW)
-        what = _bind("what", body.code[at])
+        what = _bind("what", body.code[at + _word_in(k, 0, FIRST)])
         with T.If(what == WAIT):
             with T.Then(), T.If(body.tid == 0), T.Then():
-                T.evaluate(sync.wait(_counter(body, at), body.code[at + 2], run))
+                times = count if k is None else count + 1 - body.code[at + 3]
+                T.evaluate(sync.wait(_counter(body, at), body.code[at + 2], times))
             with T.Else(), T.If(what == SIGNAL):
                 with T.Then():
                     T.evaluate(sync.block_barrier())
@@ -175,9 +192,12 @@ def _walk(body: _Body, signatures: Sequence[CallSignature], blocks: int) -> None
                         T.evaluate(sync.signal(_counter(body, at)))
                 with T.Else():
                     T.evaluate(sync.block_barrier())
-                    _choose(body, signatures, 0, what, at)
-    with T.If(body.tid == 0), T.Then():
-        T.evaluate(sync.finish(finished))
+                    _choose(body, signatures, 0, what, at, k)
+
+
+def _word_in(k: tirx.Var | None, word: int, in_step_0: int) -> Expr | int:
+    """A word of a row, which has another place for step 0."""
+    return word if k is None else tirx.Select(k == 0, in_step_0, word)
 
 
 def _bind(name: str, value: Expr) -> tirx.Var:
@@ -188,36 +208,30 @@ def _counter(body: _Body, at: Expr) -> Expr:
     return T.address_of(body.state[FIRST_EVENT + body.code[at + 1] * LINE])
 
 
-def _choose(body: _Body, signatures: Sequence[CallSignature], base: int, what: Expr, at: Expr) -> None:
+def _choose(
+    body: _Body, signatures: Sequence[CallSignature], base: int, what: Expr, at: Expr, k: tirx.Var | None
+) -> None:
     """Find the call signature by a binary search, so that hundreds of them cost eight comparisons."""
     if len(signatures) == 1:
-        _run(body, signatures[0], at)
+        _run(body, signatures[0], at, k)
         return
     half = len(signatures) // 2
     with T.If(what < RUN + base + half):
         with T.Then():
-            _choose(body, signatures[:half], base, what, at)
+            _choose(body, signatures[:half], base, what, at, k)
         with T.Else():
-            _choose(body, signatures[half:], base + half, what, at)
+            _choose(body, signatures[half:], base + half, what, at, k)
 
 
-def _run(body: _Body, signature: CallSignature, at: Expr) -> None:
+def _run(body: _Body, signature: CallSignature, at: Expr, k: tirx.Var | None) -> None:
     function = signature.function
-    words = enumerate(("operator_", "start", "count", "step"))
-    operator, start, count, step = [_bind(name, body.code[at + 1 + i]) for i, name in words]
-
-    def element(dtype: str, segment: int, index: Expr | int) -> Expr:
-        return T.address_of(body.views[segment, dtype][index])
+    operator = _bind("operator_", body.code[at + _word_in(k, 1, FIRST + 1)])
+    start, count, step = [_bind(name, body.code[at + 2 + i]) for i, name in enumerate(("start", "count", "step"))]
 
     def argument(i: int) -> Expr:
-        return body.arguments[operator * body.width + i]
+        return body.arguments[operator * body.words + i]
 
-    pointers = [
-        pointer(segments, argument(i), partial(element, dtype), sync.select, 0 if offset is None else argument(offset))
-        for i, (segments, offset, dtype) in enumerate(
-            zip(signature.segments, signature.offsets, function.dtypes, strict=True)
-        )
-    ]
+    pointers = [_pointer(body, signature, i, argument, k) for i in range(len(function.dtypes))]
     scratch = [
         T.address_of(body.arena[dtype][offset // item_bytes(dtype)])
         for (_, dtype), (_, offset) in zip(function.scratch, function.scratch_offsets(), strict=True)
@@ -234,3 +248,23 @@ def _run(body: _Body, signature: CallSignature, at: Expr) -> None:
     else:
         with T.If(body.tid < function.threads), T.Then():
             loop()
+
+
+def _pointer(
+    body: _Body, signature: CallSignature, i: int, argument: Callable[[int], Expr], k: tirx.Var | None
+) -> Expr:
+    """A pointer that a function is called with."""
+    segments, dtype = signature.segments[i], signature.function.dtypes[i]
+    word, offset = argument(i), signature.offsets[i]
+    shift: Expr | int = 0 if offset is None else argument(offset)
+    if k is not None and (stride := signature.strides[i]) is not None:
+        slot = (k + argument(stride + body.width)) & argument(stride + 2 * body.width)
+        if segments[0] >= FIRST_EXTERNAL:
+            shift = shift + slot * argument(stride)
+        else:
+            word = word + slot * argument(stride)
+
+    def element(segment: int, index: Expr | int) -> Expr:
+        return T.address_of(body.views[segment, dtype][index])
+
+    return pointer(segments, word, element, sync.select, shift)

@@ -1,6 +1,6 @@
 """An rProgram becomes one persistent CUDA kernel: a grid whose blocks are vEUs, each of which interprets one lane.
 
-    block v:  for each row of `code` that belongs to lane v
+    block v:  for each row of `code` that belongs to lane v, as often as there are steps
                 WAIT    thread 0 acquires
                 SIGNAL  block barrier, then thread 0 releases
                 RUN     block barrier, then the rTask's threads run rTask after rTask

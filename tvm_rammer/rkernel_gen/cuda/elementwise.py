@@ -31,7 +31,7 @@ MAX_TERMS_PER_THREAD = 4096
 VECTOR_WIDTH = 4
 """Elements of a vector load: 16 bytes of single precision."""
 
-LOADS_IN_FLIGHT = 4
+LOADS_IN_FLIGHT = 8
 """Elements, or terms, of a thread whose loads overlap."""
 
 

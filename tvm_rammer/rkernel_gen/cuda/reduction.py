@@ -28,7 +28,7 @@ MIN_TERMS, MAX_RESULTS = 32, 1 << 16
 MAX_GEMM_SIDE = 16
 """A product with more rows and more columns reads each operand often: the gemm rules tile both."""
 
-LOADS_IN_FLIGHT = 8
+LOADS_IN_FLIGHT = 16
 """Terms of a thread whose loads overlap."""
 
 

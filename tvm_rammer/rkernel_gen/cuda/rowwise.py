@@ -29,7 +29,7 @@ MIN_COLUMNS = 8
 MIN_TERMS = 32
 """Terms of a reduction, at least, so that computing it together pays for a single output element."""
 
-LOADS_IN_FLIGHT = 4
+LOADS_IN_FLIGHT = 8
 """Elements of a thread whose loads overlap."""
 
 

@@ -19,18 +19,22 @@ def number(value: int) -> Expr:
 
 def block_loop(extent: int, body: Body) -> tirx.Stmt:
     """The loop over rTasks."""
-    return _bound(extent, "blockIdx.x", {}, body)
+    return _bound(extent, "blockIdx.x", body)
 
 
 def thread_loop(extent: int, body: Body) -> tirx.Stmt:
     """The loop over the threads of an rTask; nvcc unrolls what is marked within, TVM would write thousands of lines."""
-    return _bound(extent, "threadIdx.x", {"pragma_unroll_explicit": tirx.IntImm("bool", 0)}, body)
+
+    def marked(thread: Expr) -> tirx.Stmt:
+        return tirx.AttrStmt(tirx.IntImm("int32", 0), "pragma_unroll_explicit", tirx.IntImm("bool", 0), body(thread))
+
+    return _bound(extent, "threadIdx.x", marked)
 
 
-def _bound(extent: int, tag: str, annotations: dict[str, Expr], body: Body) -> tirx.Stmt:
+def _bound(extent: int, tag: str, body: Body) -> tirx.Stmt:
     var = tirx.Var(tag.replace("Idx.x", ""), INDEX)
     axis = tirx.IterVar(Range(number(0), number(extent)), tirx.Var(tag, INDEX), tirx.IterVar.ThreadIndex, tag)
-    return tirx.For(var, number(0), number(extent), tirx.ForKind.THREAD_BINDING, body(var), axis, annotations)
+    return tirx.For(var, number(0), number(extent), tirx.ForKind.THREAD_BINDING, body(var), axis)
 
 
 def serial(extent: int, body: Body) -> tirx.Stmt:

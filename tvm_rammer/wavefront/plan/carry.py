@@ -4,6 +4,7 @@ Within a step the plan is one like any other. What crosses from step to step is 
 and memory that the next step writes again. Steps overlap wherever none of this forbids it.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,10 +15,16 @@ from .dependences import between, union
 _MOST_STEPS = 32
 """Within so many steps what lanes know of each other has become the same in each."""
 
+ALL = -1
+"""In the place of a lane: all that run the operator."""
+
+FEW = 4
+"""A wait for more lanes than these may be for all that run the operator, by a counter that all of them add to."""
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A wait for all `Run`s of an operator in another lane, of this step or of one so many steps back."""
+    """A wait for all `Run`s of an operator in another lane, or in `ALL`, of this step or of one so many steps back."""
 
     lane: int
     operator: int
@@ -42,11 +49,14 @@ class _Conflict:
     later: int
 
 
-def carry(graph: RGraph, kernels: Sequence[RKernel], lanes: Sequence[Lane]) -> tuple[tuple[Lane, ...], int]:
+def carry(
+    graph: RGraph, kernels: Sequence[RKernel], lanes: Sequence[Lane], few: int = FEW
+) -> tuple[tuple[Lane, ...], int]:
     """Add to the plan of a step what makes it the plan of a loop.
 
     Each event gets one signal a step, of one lane: then a counter says how many steps that lane has done, even where
-    lanes are several steps apart.
+    lanes are several steps apart. Only where many lanes would be waited for they may share a counter: it says how many
+    steps all have done if none of them signals again before all have, which the verifier has to find proven.
 
     Parameters
     ----------
@@ -56,6 +66,8 @@ def carry(graph: RGraph, kernels: Sequence[RKernel], lanes: Sequence[Lane]) -> t
         Of each operator.
     lanes : sequence of Lane
         The plan of one step, without barriers.
+    few : int
+        For how many lanes of an operator there are waits one by one.
 
     Returns
     -------
@@ -67,13 +79,13 @@ def carry(graph: RGraph, kernels: Sequence[RKernel], lanes: Sequence[Lane]) -> t
     ScheduleError
         A buffer is read as a whole, and written slot by slot.
     """
-    plan = _without_events(lanes)
+    plan = _without_events(lanes, few)
     for conflict in _conflicts(graph):
-        _order(plan, conflict, graph, kernels)
+        _order(plan, conflict, graph, kernels, few)
     return _with_events(plan)
 
 
-def _without_events(lanes: Sequence[Lane]) -> Plan:
+def _without_events(lanes: Sequence[Lane], few: int) -> Plan:
     """Replace each wait by one for each other lane that signals its event."""
     signals: dict[int, list[tuple[int, int]]] = {}
     for v, lane in enumerate(lanes):
@@ -90,24 +102,36 @@ def _without_events(lanes: Sequence[Lane]) -> Plan:
             if isinstance(instruction, Run):
                 plan[v].append(instruction)
             elif isinstance(instruction, Wait):
-                plan[v] += [Need(u, o, 0) for u, o in signals[instruction.event] if u != v]
+                plan[v] += _needs([(u, o) for u, o in signals[instruction.event] if u != v], 0, few)
     return plan
+
+
+def _needs(lanes: Sequence[tuple[int, int]], back: int, few: int) -> list[Need]:
+    """The waits for some lanes and what they run, an operator at a time."""
+    operators = dict.fromkeys(o for _, o in lanes)
+    found = []
+    for operator in operators:
+        some = [u for u, o in lanes if o == operator]
+        found += [Need(u, operator, back) for u in (some if len(some) <= few else [ALL])]
+    return found
 
 
 def _with_events(plan: Plan) -> tuple[tuple[Lane, ...], int]:
     needs = [item for lane in plan for item in lane if isinstance(item, Need)]
     events = {key: n for n, key in enumerate(sorted({(need.operator, need.lane) for need in needs}))}
+    runs = Counter(o for items in plan for o in {item.operator for item in items if isinstance(item, Run)})
     lanes: list[Lane] = []
     for v, items in enumerate(plan):
         last = {item.operator: n for n, item in enumerate(items) if isinstance(item, Run)}
         lane: list[Run | Signal | Wait] = []
         for n, item in enumerate(items):
             if isinstance(item, Need):
-                lane.append(Wait(events[item.operator, item.lane], 1, item.back))
+                arrivals = runs[item.operator] if item.lane == ALL else 1
+                lane.append(Wait(events[item.operator, item.lane], arrivals, item.back))
                 continue
             lane.append(item)
-            if last[item.operator] == n and (item.operator, v) in events:
-                lane.append(Signal(events[item.operator, v]))
+            if last[item.operator] == n:
+                lane += [Signal(events[key]) for key in ((item.operator, ALL), (item.operator, v)) if key in events]
         lanes.append(tuple(lane))
     return tuple(lanes), len(events)
 
@@ -148,26 +172,33 @@ def _steps_between(one: Place | None, other: Place | None) -> int | None:
     return steps if steps > 0 else None
 
 
-def _order(plan: Plan, conflict: _Conflict, graph: RGraph, kernels: Sequence[RKernel]) -> None:
+def _order(plan: Plan, conflict: _Conflict, graph: RGraph, kernels: Sequence[RKernel], few: int) -> None:
     """Add the waits that a conflict still needs, each before the `Run` that has to come later."""
     one, other = conflict.one, conflict.other
     touching = between(graph, one, kernels[one], conflict.parameter, other, kernels[other], conflict.other_parameter)
     everything = (1 << kernels[one].num_rtasks) - 1
+    all_known = _known(plan)
+    lengths = [len(lane) for lane in plan]
+    last_runs: dict[int, dict[int, int]] = {}
+    added: list[tuple[int, int, list[Need]]] = []
     for v, lane in enumerate(plan):
-        n = 0
-        while n < len(lane):
-            item = lane[n]
-            if isinstance(item, Run) and item.operator == other:
-                wanted = everything if touching is None else union(touching, item.indices())
-                known = _known(plan)[v][n]
-                missing = [
-                    Need(u, one, conflict.later)
-                    for u, last in _last_runs(plan, one, wanted).items()
-                    if u != v and known[u] < last + 1 - conflict.later * len(plan[u])
-                ]
-                lane[n:n] = missing
-                n += len(missing)
-            n += 1
+        learnt: dict[int, int] = {}
+        for n, item in enumerate(lane):
+            if not isinstance(item, Run) or item.operator != other:
+                continue
+            wanted = everything if touching is None else union(touching, item.indices())
+            if wanted not in last_runs:
+                last_runs[wanted] = _last_runs(plan, one, wanted)
+            missing = []
+            for u, last in last_runs[wanted].items():
+                known = max(all_known[v][n][u], learnt.get(u, all_known[v][n][u]))
+                if u != v and known < last + 1 - conflict.later * lengths[u]:
+                    missing.append((u, one))
+                    learnt[u] = last + 1 - conflict.later * lengths[u]
+            if missing:
+                added.append((v, n, _needs(missing, conflict.later, few)))
+    for v, n, needs in reversed(added):
+        plan[v][n:n] = needs
 
 
 def _last_runs(plan: Plan, operator: int, rtasks: int) -> dict[int, int]:
@@ -192,49 +223,66 @@ def _known(plan: Plan) -> list[list[Known]]:
     """
     lengths = [len(lane) for lane in plan]
     nothing = [-_MOST_STEPS * length for length in lengths]
+    ends = _ends(plan)
+    order = list(_in_order(plan, ends))
     at: list[list[Known]] = [[nothing for _ in lane] for lane in plan]
     last = [nothing for _ in plan]
     for _ in range(_MOST_STEPS):
         before, before_last = at, last
         at = [list(lane) for lane in at]
         last = [[known - length for known, length in zip(lane, lengths, strict=True)] for lane in last]
-        for v in _in_order(plan):
-            known = last[v[0]]
-            item = plan[v[0]][v[1]]
+        taught: dict[Need, Known] = {}
+        for v, n in order:
+            item = plan[v][n]
             if isinstance(item, Need):
-                known = _learn(known, item, plan, at if item.back == 0 else before, lengths)
-            at[v[0]][v[1]] = known
-            last[v[0]] = known
+                # Steps further back than one teach no more than the one before them did.
+                if item not in taught:
+                    taught[item] = _taught(item, ends, at if item.back == 0 else before, lengths)
+                last[v] = list(map(max, last[v], taught[item]))
+            at[v][n] = last[v]
         if at == before and last == before_last:
             break
     return at
 
 
-def _learn(known: Known, need: Need, plan: Plan, at: list[list[Known]], lengths: Sequence[int]) -> Known:
-    """What is known after a wait; steps further back than one teach no more than the one before them did."""
-    where = max(n for n, i in enumerate(plan[need.lane]) if isinstance(i, Run) and i.operator == need.operator)
-    there = list(at[need.lane][where])
-    there[need.lane] = max(there[need.lane], where + 1)
-    return [max(a, b - need.back * length) for a, b, length in zip(known, there, lengths, strict=True)]
+Ends = dict[int, dict[int, int]]
+"""For each operator where each lane that runs it has its last `Run` of it."""
 
 
-def _in_order(plan: Plan) -> Iterator[tuple[int, int]]:
+def _ends(plan: Plan) -> Ends:
+    ends: Ends = {}
+    for v, lane in enumerate(plan):
+        for n, item in enumerate(lane):
+            if isinstance(item, Run):
+                ends.setdefault(item.operator, {})[v] = n
+    return ends
+
+
+def _taught(need: Need, ends: Ends, at: list[list[Known]], lengths: Sequence[int]) -> Known:
+    """What is known after a wait."""
+    runs = ends[need.operator]
+    some = runs if need.lane == ALL else {need.lane: runs[need.lane]}
+    there = [max(known) for known in zip(*(at[u][n] for u, n in some.items()), strict=True)]
+    for u, n in some.items():
+        there[u] = max(there[u], n + 1)
+    return [b - need.back * length for b, length in zip(there, lengths, strict=True)]
+
+
+def _in_order(plan: Plan, ends: Ends) -> Iterator[tuple[int, int]]:
     """All items, as lane and position, in an order in which waits for the same step find what they wait for."""
     at = [0] * len(plan)
-    done: set[tuple[int, int]] = set()
     remaining = sum(map(len, plan))
     while remaining:
         before = remaining
         for v, lane in enumerate(plan):
             while at[v] < len(lane):
                 item = lane[at[v]]
-                if isinstance(item, Need) and item.back == 0 and (item.lane, item.operator) not in done:
-                    break
+                if isinstance(item, Need) and item.back == 0:
+                    runs = ends[item.operator]
+                    some = runs.items() if item.lane == ALL else [(item.lane, runs[item.lane])]
+                    if any(at[u] <= n for u, n in some if u != v):
+                        break
                 yield v, at[v]
-                if isinstance(item, Run) and all(
-                    not isinstance(i, Run) or i.operator != item.operator for i in lane[at[v] + 1 :]
-                ):
-                    done.add((v, item.operator))
                 at[v] += 1
                 remaining -= 1
         if remaining == before:

@@ -5,6 +5,7 @@ with some pixels, each of which is broadcast. So any pixels can be in a register
 stride and padding. At the end the tile is transposed in registers, since the output's rows are pixels.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,9 +14,13 @@ from tvm.ir import Expr
 
 from ..in_registers import transpose
 from ..loops import ending, loop, number, sequence, vectors
+from ..window.ahead import fetch_ahead
 from ..window.fill import Planes, fill_rows, pixel_of
 from ..window.problem import Window
 from .layout import FilterLayout, FilterTile, pack_of
+
+_LINE = 16
+"""Elements of a cache line."""
 
 
 def filters_code(func: tirx.PrimFunc, window: Window, tile: FilterTile) -> tirx.PrimFunc:
@@ -160,7 +165,21 @@ class _Writer:
 
     def one(self, arrays: _Arrays, at: _Tile) -> tirx.Stmt:
         """A register tile: accumulate, transpose, store."""
-        return sequence([*self.reduce(arrays, at), self.turn(arrays), self.store(arrays.result, at)])
+        return sequence([*self.ahead(at), *self.reduce(arrays, at), self.turn(arrays), self.store(arrays.result, at)])
+
+    def ahead(self, at: _Tile) -> list[tirx.Stmt]:
+        """Ask for what the epilogue will read of other images."""
+        first, last = self.first_filter(at), number(self.window.filters * self.window.groups - 1)
+        lines = itertools.product(range(self.tile.filters), range(0, self.tile.pixels, _LINE))
+        return fetch_ahead(self.window, (self.place(at, tirx.min(first + f, last), x) for f, x in lines))
+
+    def first_filter(self, at: _Tile) -> Expr:
+        """The first filter of a register tile."""
+        return at.group * self.window.filters + at.block * self.tile.filters
+
+    def place(self, at: _Tile, f: Expr, x: Expr | int) -> list[Expr]:
+        """Where the x-th pixel of a register tile lies in the output, for a filter."""
+        return [at.n, f, number(0) if self.window.flat else at.band + at.row, at.column + x]
 
     def reduce(self, arrays: _Arrays, at: _Tile) -> list[tirx.Stmt]:
         """Initialise the accumulators, and add all channels and taps."""
@@ -231,11 +250,10 @@ class _Writer:
     def store(self, result: tirx.Buffer, at: _Tile) -> tirx.Stmt:
         """Store the tile, after the epilogue: its pixels are contiguous in the output."""
         window, tile = self.window, self.tile
-        first = at.group * window.filters + at.block * tile.filters
+        first = self.first_filter(at)
 
         def one(f: Expr, x: Expr) -> tirx.Stmt:
-            row = number(0) if window.flat else at.band + at.row
-            index = [at.n, first + f, row, at.column + x]
+            index = self.place(at, first + f, x)
             if window.rank == 1:
                 del index[2]
             value = result[f, x]

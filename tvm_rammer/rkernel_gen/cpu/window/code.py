@@ -5,6 +5,7 @@ each tap of the window reads contiguous pixels, whatever the width of a row. The
 rows are computed and not stored. A 1x1 window needs no scratch.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ..loops import loop, number, sequence, vectors
+from .ahead import fetch_ahead
 from .fill import Planes, fill_rows, pixel_of
 from .layout import Layout, WindowTile, pack_of
 from .problem import Window
@@ -98,7 +100,12 @@ class Writer:
                 g * layout.blocks + b,
                 first,
             )
-            done = sequence([*pixels, self.store_flat(acc, n, first, q)])
+            last = number(window.filters * window.groups - 1)
+            lines = itertools.product(range(tile.filters), range(tile.vectors))
+            ahead = fetch_ahead(
+                window, ([n, tirx.min(first + f, last), number(0), q + v * tile.simd] for f, v in lines)
+            )
+            done = sequence([*ahead, *pixels, self.store_flat(acc, n, first, q)])
             return tirx.IfThenElse(start < total, done, None)
 
         # Filters are the inner loop: the pixels of a tile stay in the first-level cache, and are more than a filter's

@@ -33,6 +33,8 @@ EFFICIENCY = 0.97
 """Share of the multiply-add units' peak that the inner loop reaches."""
 UNALIGNED = 2.0
 """Loads that a vector counts as which is not aligned to a cache line."""
+MIN_BURST = 8
+"""Vectors of results that are stored while the next sums are computed."""
 ROW_CYCLES = 2.0
 """Cycles to start a row of scratch or of the output."""
 FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 1.0, 5.0
@@ -139,6 +141,8 @@ def rtask_us(window: Window, tile: WindowTile, device: DeviceSpec) -> float:
     elements = blocks * tile.filters * layout.steps * tile.pixels
     if window.flat:
         cycles += elements / tile.simd * 2
+        # Where multiply-adds take as long as a tile of few accumulators hides, larger ones only store in longer bursts.
+        cycles += blocks * layout.steps * max(0, tile.filters * tile.vectors - MIN_BURST) * (2 - rate)
     else:
         copy_cycles = 2 / tile.simd if window.stride[1] == 1 else 0.3
         rows = window.groups / tile.group_parts * window.channels * layout.height * layout.phases[0]

@@ -106,12 +106,13 @@ class Writer:
 
         def step(at: Expr) -> tirx.Stmt:
             following = sequence([fetch.load(at + 1) for fetch in fetches])
+            several = self.steps.count > 1
             has_next = at < number(self.steps.count - 1)
             return sequence([
-                barrier(),
+                *([barrier()] if several else []),
                 *(fetch.stage(at) for fetch in fetches),
                 barrier(),
-                *([tirx.IfThenElse(has_next, following, None)] if self.steps.count > 1 else []),
+                *([tirx.IfThenElse(has_next, following, None)] if several else []),
                 self.multiply(shared, sums, thread),
             ])  # fmt: skip
 

@@ -41,7 +41,7 @@ BANKS = 32
 MAX_UNROLLED = 64
 """Terms of a window that are unrolled, at most: a 7 x 7 window is."""
 
-LOADS_IN_FLIGHT = 8
+LOADS_IN_FLIGHT = 16
 """Elements that a thread copies to shared memory whose loads overlap."""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from .....errors import ModelError
+from .....errors import LongLoopError
 from ...emit import Constants, Emitter, Types, replace_nodes
 from ...fold import static_dims
 from ...inline import all_nodes, copy_nodes
@@ -39,7 +39,7 @@ def unroll_loops(model: onnx.ModelProto, *, keep: bool) -> bool:
 
     Raises
     ------
-    ModelError
+    LongLoopError
         All loops together would have more than `MOST_NODES` nodes.
     """
     opset, size = default_opset(model), 0
@@ -53,7 +53,7 @@ def unroll_loops(model: onnx.ModelProto, *, keep: bool) -> bool:
             return None if node.op_type == "Scan" else _as_scan(loop, Emitter(node, opset))
         size += loop.iterations * sum(1 for _ in all_nodes(loop.body))
         if size > MOST_NODES:
-            raise ModelError(
+            raise LongLoopError(
                 f"{node.op_type} {node.name or node.output[0]!r} runs {loop.iterations} times, which makes more than "
                 f"{MOST_NODES} nodes of all loops; give a smaller input"
             )

@@ -5,7 +5,7 @@ Either as a loop (`looped`), whose time of compiling does not depend on its step
 
 import onnx
 
-from .....errors import ModelError
+from .....errors import LongLoopError
 from ...emit import Constants, Emitter, Types, replace_nodes
 from ...read import default_opset
 from .layer import Layer, Sizes, name_of, sizes_of
@@ -36,9 +36,10 @@ def expand_recurrent(model: onnx.ModelProto, *, loops: bool) -> bool:
 
     Raises
     ------
+    LongLoopError
+        All layers that are unrolled have more than `MOST_STEPS` steps together.
     ModelError
-        All layers that are unrolled have more than `MOST_STEPS` steps together, or one has activation functions that
-        ONNX does not know.
+        One has activation functions that ONNX does not know.
     """
     return replace_nodes(model, _Layers(default_opset(model), loops).replacement)
 
@@ -69,7 +70,7 @@ class _Layers:
     def _count(self, node: onnx.NodeProto, sizes: Sizes) -> None:
         self._steps += sizes.steps * sizes.directions
         if self._steps > MOST_STEPS:
-            raise ModelError(
+            raise LongLoopError(
                 f"{node.op_type} {name_of(node)!r} has {sizes.steps} steps, all recurrent layers together more than "
                 f"{MOST_STEPS}, which is the most that is unrolled; give a shorter sequence"
             )

@@ -1,0 +1,61 @@
+"""Build the wheel, unpack it away from the repository, and run tests there: `./scripts/run wheel [pytest arguments]`.
+
+The dependencies are those of .venv. Without arguments: the quick tests of what reads files of the package, or starts
+processes that import it. A file that the wheel lacks, or a test that only works beside the sources, fails.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+ROOT = pathlib.Path(__file__).parents[2]
+TESTS = (
+    "tests/cli", "tests/gpu_bundle", "tests/persistent_codegen/cpu/test_program.py",
+    "tests/persistent_codegen/cuda/test_program.py", "tests/report_page", "tests/runtime/test_module.py",
+    "tests/saving",
+)  # fmt: skip
+
+
+def main() -> int:
+    """Run the tests, and return pytest's status."""
+    chosen = sys.argv[1:] or ["-m", "not slow", *TESTS]
+    with tempfile.TemporaryDirectory(prefix="rammer-wheel-") as name:
+        folder = pathlib.Path(name)
+        with zipfile.ZipFile(wheel(folder)) as archive:
+            archive.extractall(folder / "installed")
+        for copied in ("tests", "docs", "tuning_logs"):
+            shutil.copytree(ROOT / copied, folder / copied, ignore=shutil.ignore_patterns("__pycache__"))
+        for copied in ("pyproject.toml", "README.md"):
+            shutil.copy(ROOT / copied, folder)
+        # In front of all else, so that it hides the sources that .venv is linked to.
+        found = os.pathsep.join([str(folder / "installed"), str(folder)])
+        where = [sys.executable, "-c", "import tvm_rammer; print(tvm_rammer.__file__)"]
+        environment = os.environ | {"PYTHONPATH": found}
+        place = subprocess.run(where, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
+        print(f"tests of {place.strip()}", flush=True)
+        if not place.startswith(str(folder)):
+            raise SystemExit("wheel: the sources are imported, not the wheel; is PYTHONPATH set somewhere else?")
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
+        return subprocess.run(command, cwd=folder, env=environment, check=False).returncode
+
+
+def wheel(folder: pathlib.Path) -> pathlib.Path:
+    """Build the wheel from a copy of the sources: setuptools would leave a build folder in the repository."""
+    sources = folder / "sources"
+    shutil.copytree(ROOT / "tvm_rammer", sources / "tvm_rammer", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, sources)
+    build = [
+        sys.executable, "-c",
+        "import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))", str(folder),
+    ]  # fmt: skip
+    done = subprocess.run(build, cwd=sources, check=True, capture_output=True, text=True)
+    return folder / done.stdout.split()[-1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""Loops on an emulated GPU: texts of recurrent layers, in random interleavings, against the reference interpreter."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import tvm_rammer
+from tests.emulation.programs import plan
+from tests.marks import one_in
+from tests.persistent_codegen.regions import planned_loop
+from tests.relay_passes.models import random
+from tvm_rammer.ir import Wait
+from tvm_rammer.persistent_codegen.reference import interpret
+from tvm_rammer.persistent_codegen.reference_rtasks import compile_rtasks
+from tvm_rammer.relay_passes import load_model
+from tvm_rammer.relay_passes.onnx.lower.recurrence import recurrent
+from tvm_rammer.zoo.onnx_lstm import onnx_lstm
+
+STEPS, HIDDEN = 9, 64
+
+
+def by_reference(proto, inputs):
+    """What the loop of a model makes of its inputs, by the CPU's kernels."""
+    region = planned_loop(proto, units=1)
+    rtasks, packs = compile_rtasks(region.kernels, region.device), [k.packs for k in region.kernels]
+    return interpret(region.program, rtasks, region.constants | inputs, packs=packs)
+
+
+@pytest.mark.parametrize("kind", one_in(2, ["LSTM", "GRU", "RNN"]))
+@pytest.mark.parametrize("veus", one_in(2, [3, 1, 8]))
+def test_loops_compute_what_the_reference_does(kind, veus, monkeypatch):
+    # A step this short is worth a single vEU, and a single rTask.
+    monkeypatch.setattr(importlib.import_module("tvm_rammer.wavefront.schedule_loop"), "_counts", lambda most: [most])
+    proto = onnx_lstm(1, STEPS, HIDDEN, kind=kind)
+    programs = plan(
+        load_model(proto, loops=True), veus, choose=lambda made: [max(made, key=lambda k: k.spec.num_rtasks)]
+    )
+    (built,) = [b for b in programs if b.program.steps > 1]
+    assert any(isinstance(i, Wait) and i.back for _, _, i in built.program.instructions()) == (veus > 1)
+    for run in range(3):  # counters go on from run to run
+        inputs = {b.name: random(*b.shape, seed=run) for b in built.program.graph.buffers if b.kind == "input"}
+        got = built.run(inputs, seed=run)
+        for name, array in by_reference(proto, inputs).items():
+            np.testing.assert_allclose(got[name], array, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_layer_too_long_to_be_unrolled_is_a_loop(monkeypatch):
+    monkeypatch.setattr(recurrent, "MOST_STEPS", 9)
+    module = tvm_rammer.compile(onnx_lstm(1, 40, HIDDEN), target="cuda:h200", cache=False)
+    assert [p.steps for p in module.compilation.programs if p.steps > 1] == [40]
+    with pytest.raises(tvm_rammer.ModelError, match="more than 9, which is the most that is unrolled"):
+        tvm_rammer.compile(onnx_lstm(1, 40, HIDDEN), target="cuda:h200", loops=False, cache=False)

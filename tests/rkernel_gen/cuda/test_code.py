@@ -1,0 +1,94 @@
+"""What nvcc makes of the kernels' loads, and the code of products, step by step."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+import tvm
+
+from tests.emulation.programs import H200
+from tests.rkernel_gen.cuda.operators import function_of
+from tvm_rammer.kernel import Pack
+from tvm_rammer.nvcc.compile import FLAGS
+from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
+from tvm_rammer.rkernel_gen.cuda.product.parts import read_product
+from tvm_rammer.rkernel_gen.cuda.product.steps import Covering
+from tvm_rammer.rkernel_gen.cuda.reduction import REDUCTION_RULE
+from tvm_rammer.rkernel_gen.cuda.resources import source_of
+from tvm_rammer.rkernel_gen.cuda.threads import number
+from tvm_rammer.rkernel_gen.cuda.window.rule import WINDOW_RULE
+from tvm_rammer.rkernel_gen.tiling import Function
+
+TILINGS = {
+    "conv": (GEMM_RULE, {"i": 32, "j": 16, "k": 8, "mi": 2, "mj": 4, "slices": 1}),
+    "conv_strided": (GEMM_RULE, {"i": 32, "j": 16, "k": 32, "mi": 2, "mj": 4, "slices": 2}),
+    "conv_depthwise": (
+        WINDOW_RULE,
+        {"channels": 8, "rows": 7, "columns": 14, "thread_filters": 1, "thread_rows": 1, "thread_columns": 7},
+    ),
+    "matmul_row": (REDUCTION_RULE, {"results": 8, "threads_per_sum": 32}),
+}
+
+
+def ptx_of(name, folder):
+    """The instructions of a kernel of an operator."""
+    rule, choices = TILINGS[name]
+    kernel = rule.build(Function(name, function_of(name), H200, frozenset({1})), choices)
+    source = folder / "kernel.cu"
+    source.write_text(source_of([kernel], H200), encoding="utf-8")
+    flags = [f for f in FLAGS if f != "-cubin" and not f.startswith("--ptxas-options")]
+    command = ["nvcc", "-ptx", *flags, "-arch=sm_90", str(source), "-o", str(folder / "kernel.ptx")]
+    subprocess.run(command, check=True, timeout=300)
+    text = (folder / "kernel.ptx").read_text(encoding="utf-8")
+    rows = (re.sub(r"^@!?%p\d+ ", "", line.strip()) for line in text.splitlines())
+    return [row for row in rows if row.endswith(";")]
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@pytest.mark.parametrize(
+    ("name", "fewest"), [("conv", 6), ("conv_strided", 9), ("conv_depthwise", 5), ("matmul_row", 3)]
+)
+def test_no_branch_is_between_the_loads_of_a_fetch(name, fewest, tmp_path):
+    runs, run = [], 0
+    for instruction in ptx_of(name, tmp_path):
+        if instruction.startswith("ld.global"):
+            run += 1
+        elif instruction.startswith(("bra", "bar", "st.global")):
+            runs.append(run)
+            run = 0
+    assert max(runs) >= fewest
+    assert sum(0 < run < fewest for run in runs) <= 2  # an epilogue's bias
+
+
+@pytest.mark.parametrize(
+    ("taps", "channels", "depth", "fused", "count"),
+    [(9, 96, 32, False, 27), (1, 64, 16, False, 4), (49, 3, 32, True, 5), (9, 28, 16, False, 18), (9, 4, 32, True, 2)],
+)
+def test_steps_cover_a_window_position_by_position_unless_that_is_mostly_padding(taps, channels, depth, fused, count):
+    covering = Covering(taps, channels, depth)
+    assert (covering.fused, covering.count) == (fused, count)
+    assert covering.count * depth >= taps * channels
+
+
+def test_a_product_is_read_as_axes_and_expressions():
+    product = read_product(function_of("conv"))
+    assert (product.i.extents, product.j.extents, product.taps.extents) == ((1, 13, 13), (20,), (3, 3))
+    assert product.channels.extents == (8,) and product.fast_i
+    assert [operand.spatial_fast for operand in product.operands] == [True, False]
+
+
+def test_a_function_that_is_no_product_is_not_read():
+    with pytest.raises(ValueError, match="no product"):
+        read_product(function_of("softmax"))
+
+
+def test_linear_indices_count_the_last_axis_fastest():
+    product = read_product(function_of("conv"))
+    assert [int(tvm.sym.Analyzer().simplify(v)) for v in product.i.at(number(29)).values()] == [0, 2, 3]
+
+
+def test_weights_are_packed_by_steps_and_columns():
+    function = Function("conv", function_of("conv"), H200, frozenset({1}))
+    kernel = GEMM_RULE.build(function, {"i": 32, "j": 32, "k": 16, "mi": 2, "mj": 4, "slices": 1})
+    assert kernel.packs == {1: Pack((32, 8, 3, 3), (32, 8, 3, 3), (2, 3, 1, 0))}
