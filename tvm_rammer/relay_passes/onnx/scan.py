@@ -117,8 +117,8 @@ class ScanConverter:
         made = [self._bb.emit(relax.TupleGetItem(call, i)) for i in range(len(types))] if len(types) > 1 else [call]
         lasts = [self._last(made[field], field, loop) for field in results.carried]
         every = [self._from_first_axis(v, w.axis) for v, w in zip(made[results.rings :], writes, strict=True)]
-        results = [*lasts, *every]
-        return results[0] if len(results) == 1 else relax.Tuple(results)
+        values = [*lasts, *every]
+        return values[0] if len(values) == 1 else relax.Tuple(values)
 
     def _last(self, result: relax.Expr, field: int, loop: LoopBody) -> relax.Expr:
         """A state after the last step."""
