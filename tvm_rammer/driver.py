@@ -109,10 +109,13 @@ def compile(
     if not has_symbols(shapes) and (module := _from_cache(request, concurrency, cache)):
         return module
     opened = open_request(request)
-    if opened is None or not opened.shapes.is_open:
-        if opened is not None and has_symbols(shapes):  # names for sizes that are static
-            request = replace(request, shapes=(opened.shapes.bind({}),))
+    if opened is None:
         return compile_request(request, concurrency, cache)
+    if not opened.shapes.is_open:
+        spelled_out = replace(request, shapes=(opened.shapes.bind({}),))  # as a module of open shapes asks for them
+        if shapes and (module := _from_cache(spelled_out, concurrency, cache)):
+            return module
+        return compile_request(spelled_out if has_symbols(shapes) else request, concurrency, cache)
     request.check_policy()
     maker = RequestMaker(
         opened,

@@ -67,6 +67,14 @@ def test_run_takes_the_shapes_of_its_inputs(model, capsys, tmp_path):
     assert "output y: float32[3, 32]" in capsys.readouterr().out
 
 
+def test_run_finds_what_was_warmed(model, capsys, tmp_path):
+    assert main(["warm", model, "--shape", "batch=2"]) == 0
+    kept = sorted(path.name for path in (tmp_path / "cache").rglob("*.rammer"))
+    assert main(["run", model, "--shape", "batch=2"]) == 0
+    assert "output y: float32[2, 32]" in capsys.readouterr().out
+    assert sorted(path.name for path in (tmp_path / "cache").rglob("*.rammer")) == kept
+
+
 @pytest.mark.parametrize("command", [["explain"], ["bench", "--against", ""], ["compile", "-o", "{model}.rammer"]])
 def test_commands_for_one_shape_ask_for_it(model, capsys, command):
     assert main([command[0], model, *(word.format(model=model) for word in command[1:])]) == 1

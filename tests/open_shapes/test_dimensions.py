@@ -2,7 +2,7 @@
 
 import pytest
 
-from tvm_rammer.errors import ShapeError
+from tvm_rammer.errors import ModelError, ShapeError
 from tvm_rammer.open_shapes.dimensions import has_symbols, open_shapes
 from tvm_rammer.open_shapes.signature import Declared
 
@@ -96,9 +96,16 @@ def test_what_does_not_fit_says_how_it_would(given, message):
         ({"x": (1, 3, 48, ("width", 1))}, r"holds \('width', 1\); give integers, a name such as 'width'"),
         ({"x": (1, 3, 48, 1.5)}, "holds 1.5"),
         ({"x": (("n", 1, 8), 3, 48, ("n", 1, 9))}, "'n' is from 1 to 8 in one place and from 1 to 9 in another"),
+        ({"x": None}, "given for 'x' is None; give one, or leave it out"),
         ({"height": (1, 2)}, "'height', which is no input; the inputs are x"),
     ],
 )
 def test_shapes_without_sense_are_refused(shapes, message):
     with pytest.raises(ShapeError, match=message):
+        open_shapes([IMAGE], shapes)
+
+
+@pytest.mark.parametrize("shapes", [3, [1, 2], "x"])
+def test_what_is_no_mapping_is_refused(shapes):
+    with pytest.raises(ModelError, match="give a mapping of names to sizes"):
         open_shapes([IMAGE], shapes)

@@ -106,6 +106,7 @@ def test_what_was_compiled_before_comes_from_the_cache(tmp_path, compilations):
     assert len(compilations) == 1
     alone = tvm_rammer.compile(model, shapes={"x": (2, 16), "b": (2, 32)}, cache=tmp_path)
     np.testing.assert_array_equal(alone(**feed(2))[0], tvm_rammer.compile(model, cache=tmp_path)(**feed(2))[0])
+    tvm_rammer.compile(model, shapes={"batch": 2}, cache=tmp_path)
     assert len(compilations) == 1
 
 

@@ -72,9 +72,10 @@ def _module(arguments: argparse.Namespace, given: Mapping[str, Any]) -> tuple[An
         (model_of(arguments.model),), (how["shapes"],), device, policy=how["policy"], sync=how["sync"],
         tuning_logs=how["tuning_logs"],
     )  # fmt: skip
-    if given and (opened := open_request(request)) and opened.shapes.is_open:
-        shapes = opened.shapes.bind({name: array.shape for name, array in given.items()})
-        request = replace(request, shapes=(shapes,))
+    opened = open_request(request) if given or how["shapes"] else None
+    if opened is not None and (opened.shapes.is_open or how["shapes"]):
+        sizes = {name: array.shape for name, array in given.items()} if opened.shapes.is_open else {}
+        request = replace(request, shapes=(opened.shapes.bind(sizes),))
     values: dict[str, Any] = {}
 
     def loaded(inputs: Sequence[Any]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
-from ..errors import ShapeError
+from ..errors import ModelError, ShapeError
 from .signature import Declared
 
 MOST = 2**31 - 1
@@ -167,11 +167,19 @@ def open_shapes(declared: Sequence[Declared], shapes: Mapping[str, Any] | None) 
     ------
     ShapeError
         A name is unknown, a shape does not fit its input, or bounds have no sense.
+    ModelError
+        `shapes` is no mapping.
     """
+    if shapes is not None and not isinstance(shapes, Mapping):
+        raise ModelError(
+            f"shapes is {shapes!r}; give a mapping of names to sizes, as in {{'x': (1, 3, 224, 224)}} or {{'batch': 1}}"
+        )
     model = OpenShapes({d.name: None if d.shape is None else tuple(map(_axis, d.shape)) for d in declared}, {})
     known = _names_of(model, shapes or {})
     ranges: dict[str, tuple[int, int]] = {}
     for name, given in known.items():
+        if given is None:
+            raise ShapeError(f"the shape given for {name!r} is None; give one, or leave it out")
         if name not in model.axes:
             _narrow(ranges, name, given if _is_pair(given) else (_size_of(name, given),) * 2)
     axes = {name: _joined(name, own, known.get(name), ranges) for name, own in model.axes.items()}

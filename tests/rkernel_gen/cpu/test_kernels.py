@@ -124,6 +124,15 @@ def test_what_is_no_contraction_is_left_to_the_generic_rule(name):
     assert contraction_kernels(fused(*OPERATORS[name]), [1]) == []
 
 
+def test_an_axis_of_two_loops_is_no_contraction():
+    """The rule takes a loop by the number of its axis: rTasks wrote rows of others that they had not computed."""
+    sch = s_tir.Schedule(fused(*OPERATORS["matmul"]))
+    (block,) = sch.get_child_blocks(sch.get_sblock("root"))
+    assert contraction_kernels(sch.mod["main"], [])
+    sch.split(sch.get_loops(block)[0], [None, 2])
+    assert contraction_kernels(sch.mod["main"], []) == []
+
+
 def test_a_function_with_two_outputs_becomes_one_operator():
     x = relax.Var("x", relax.TensorType((4, 12), "float32"))
     builder = relax.BlockBuilder()

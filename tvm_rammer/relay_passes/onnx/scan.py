@@ -68,7 +68,7 @@ class ScanConverter:
         self._bb, self._import_body = bb, import_body
         self.functions: dict[str, relax.Function] = {}
 
-    def convert(self, inputs: Sequence[relax.Expr], attributes: Mapping[str, Any], outer: Values) -> relax.Tuple:
+    def convert(self, inputs: Sequence[relax.Expr], attributes: Mapping[str, Any], outer: Values) -> relax.Expr:
         """Make the function of a node, and emit the call.
 
         Parameters
@@ -81,8 +81,8 @@ class ScanConverter:
 
         Returns
         -------
-        relax.Tuple
-            The last states, and the results of all steps.
+        relax.Expr
+            The last states, and the results of all steps: a tuple where there are several.
 
         Raises
         ------
@@ -117,7 +117,8 @@ class ScanConverter:
         made = [self._bb.emit(relax.TupleGetItem(call, i)) for i in range(len(types))] if len(types) > 1 else [call]
         lasts = [self._last(made[field], field, loop) for field in results.carried]
         every = [self._from_first_axis(v, w.axis) for v, w in zip(made[results.rings :], writes, strict=True)]
-        return relax.Tuple([*lasts, *every])
+        values = [*lasts, *every]
+        return values[0] if len(values) == 1 else relax.Tuple(values)
 
     def _last(self, result: relax.Expr, field: int, loop: LoopBody) -> relax.Expr:
         """A state after the last step."""

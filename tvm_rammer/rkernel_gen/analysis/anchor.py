@@ -51,7 +51,7 @@ def find_anchor(sch: s_tir.Schedule) -> Anchor | None:
         return None
     block = sch.get(reductions[0])
     loads = factors_of(block)
-    if loads is None or not _fills_its_buffer(block):
+    if loads is None or not _fills_its_buffer(block) or not _has_a_loop_for_each_axis(sch, reductions[0]):
         return None
     spatial = [i for i, axis in enumerate(block.iter_vars) if axis.iter_type == SPATIAL]
     used = [_axes(load, block.iter_vars) for load in loads]
@@ -75,6 +75,18 @@ def factors_of(block: s_tir.SBlock) -> tuple[TensorLoad, TensorLoad] | None:
         return None
     a, b = _load(accumulation.term.a), _load(accumulation.term.b)
     return (a, b) if a is not None and b is not None and not a.source.same_as(b.source) else None
+
+
+def _has_a_loop_for_each_axis(sch: s_tir.Schedule, block: SBlockRV) -> bool:
+    """Whether the loops around a block are its axes, in their order: rules take a loop by the number of its axis."""
+    loops = [sch.get(loop) for loop in sch.get_loops(block)]
+    realizes: list[s_tir.SBlockRealize] = []
+    if loops:
+        tvm_ffi.structural_walk(loops[-1].body, [(s_tir.SBlockRealize, realizes.append)], order="pre")
+    values = realizes[0].iter_values if realizes else ()
+    return len(values) == len(loops) and all(
+        value.same_as(loop.loop_var) for value, loop in zip(values, loops, strict=True)
+    )
 
 
 def _fills_its_buffer(block: s_tir.SBlock) -> bool:
