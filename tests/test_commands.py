@@ -3,6 +3,7 @@
 Each program is asked for its help, for most of what they do takes minutes. The tutorial's are run (test_docs.py).
 """
 
+import os
 import pathlib
 import re
 import runpy
@@ -43,7 +44,12 @@ def say_help(script: str, what: str, monkeypatch) -> None:
     elif (program := program_of(script, what)) is not None:
         monkeypatch.setattr(sys, "argv", [str(program), "--help"])
         monkeypatch.syspath_prepend(program.parent)  # as where Python is given a file
-        runpy.run_path(str(program), run_name="__main__")
+        before = dict(os.environ)
+        try:
+            runpy.run_path(str(program), run_name="__main__")
+        finally:  # what a program sets for itself is not for the tests that follow
+            os.environ.clear()
+            os.environ.update(before)
     else:
         print((ROOT / script).read_text(encoding="utf-8"))
 

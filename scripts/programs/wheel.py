@@ -22,6 +22,9 @@ TESTS = (
 
 def main() -> int:
     """Run the tests, and return pytest's status."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(__doc__)
+        return 0
     chosen = sys.argv[1:] or ["-m", "not slow", *TESTS]
     with tempfile.TemporaryDirectory(prefix="rammer-wheel-") as name:
         folder = pathlib.Path(name)
@@ -49,12 +52,11 @@ def wheel(folder: pathlib.Path) -> pathlib.Path:
     shutil.copytree(ROOT / "tvm_rammer", sources / "tvm_rammer", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, sources)
-    build = [
-        sys.executable, "-c",
-        "import sys; from setuptools.build_meta import build_wheel; print(build_wheel(sys.argv[1]))", str(folder),
-    ]  # fmt: skip
-    done = subprocess.run(build, cwd=sources, check=True, capture_output=True, text=True)
-    return folder / done.stdout.split()[-1]
+    # pip fetches what the build needs; .venv need not have it.
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(sources)]
+    subprocess.run(build, check=True)
+    (built,) = folder.glob("*.whl")
+    return built
 
 
 if __name__ == "__main__":
