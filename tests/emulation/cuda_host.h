@@ -200,6 +200,7 @@ template <class T> struct Vec4 { T x, y, z, w; };
 #define ushort unsigned short
 using float2 = emu::Vec2<float>;
 using double2 = emu::Vec2<double>;
+using double4 = emu::Vec4<double>;
 using float4 = emu::Vec4<float>;
 using int2 = emu::Vec2<int>;
 using int4 = emu::Vec4<int>;
@@ -207,6 +208,7 @@ using uint2 = emu::Vec2<unsigned>;
 using uint4 = emu::Vec4<unsigned>;
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline double2 make_double2(double x, double y) { return {x, y}; }
+inline double4 make_double4(double x, double y, double z, double w) { return {x, y, z, w}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline int2 make_int2(int x, int y) { return {x, y}; }
 inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }

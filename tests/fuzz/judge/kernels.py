@@ -73,7 +73,7 @@ def judge_kernels(
     else:
         from tests.rkernel_gen.cuda.operators import emulated
 
-        results = emulated(func, kernels, feeds) if kernels else []
+        results = emulated(func, kernels, feeds, constants) if kernels else []
     for kernel, got in zip(kernels, results, strict=True):
         fault = difference(got, want, unit, largest, slack)
         if fault:
