@@ -87,7 +87,8 @@ def main() -> int:
         parser.error(f"unknown models {', '.join(unknown)}; choose from {', '.join(by_name)}")
     engines = installed(["rammer", *PEERS])
     print(
-        "| model | compiled in s | tvm_rammer ms | ONNX Runtime ms (times ours) | OpenVINO | bound ms (ours / bound) |"
+        "| layers x steps x units | compiled in s | ms | ONNX Runtime ms (times ours) | OpenVINO ms (times ours) |"
+        " bound ms (ours / bound) |"
     )
     print("|---|---|---|---|---|---|")
     for name in wanted:
