@@ -16,6 +16,9 @@ os.environ["RAMMER_MEASURE"] = "0"
 
 import pytest
 
+from tvm_rammer.compilation import compiler
+from tvm_rammer.compilation.request import Request
+from tvm_rammer.runtime.explore import Exploration
 from tvm_rammer.runtime.pool import use_workers
 
 use_workers()  # tests run code in TVM's virtual machine, too
@@ -28,3 +31,22 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # that of the session, which its workers share
     os.environ.setdefault("RAMMER_CACHE", str(folder / "cache"))
+
+
+@pytest.fixture
+def with_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let compiled models be kept; `compile` says where."""
+    monkeypatch.setenv("RAMMER_CACHE_BYTES", str(1 << 30))
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """What is really compiled, and not found in the cache: one entry for each."""
+    seen, real = [], compiler.compile_loaded
+
+    def counted(request: Request, loaded: compiler.Loaded) -> Exploration:
+        seen.append(request)
+        return real(request, loaded)
+
+    monkeypatch.setattr(compiler, "compile_loaded", counted)
+    return seen

@@ -17,7 +17,7 @@ from .files import is_saved_model
 from .open_shapes.module import SymbolicModule
 from .open_shapes.signature import Declared
 from .runtime.module import RammerModule
-from .runtime.tensors import TensorSpec
+from .runtime.tensors import TensorSpec, as_array
 from .saving.load import load
 
 CPU_PROVIDER = "CPUExecutionProvider"
@@ -112,7 +112,9 @@ class InferenceSession:
         ModelError
             There is no such input or output, an input is missing, or one has another type or shape.
         """
-        feed = {name: np.asarray(value) for name, value in dict(input_feed).items()}
+        feed = input_feed
+        if isinstance(feed, Mapping):  # the module refuses what is none
+            feed = {name: as_array(value, name) for name, value in feed.items()}
         results: list[np.ndarray[Any, Any]] = self._module.run(output_names, feed)
         return results
 

@@ -9,9 +9,8 @@ from tvm_rammer.cli import main
 
 
 @pytest.fixture
-def model(tmp_path, monkeypatch):
+def model(tmp_path, monkeypatch, with_cache):
     monkeypatch.setenv("RAMMER_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("RAMMER_CACHE_BYTES", "1000000000")
     onnx.save(two_inputs("batch"), tmp_path / "model.onnx")
     return str(tmp_path / "model.onnx")
 

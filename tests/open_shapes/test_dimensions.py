@@ -109,3 +109,5 @@ def test_shapes_without_sense_are_refused(shapes, message):
 def test_what_is_no_mapping_is_refused(shapes):
     with pytest.raises(ModelError, match="give a mapping of names to sizes"):
         open_shapes([IMAGE], shapes)
+    with pytest.raises(ModelError, match="give a mapping of names to sizes"):
+        open_shapes([IMAGE], None).bind(shapes)

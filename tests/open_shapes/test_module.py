@@ -14,32 +14,15 @@ from onnx import TensorProto, helper, numpy_helper
 import tvm_rammer
 from tests.functions import relax_module
 from tests.runtime.test_module import two_inputs
-from tvm_rammer.compilation import compiler
 from tvm_rammer.errors import ModelError, ScheduleError, ShapeError
 from tvm_rammer.open_shapes.module import SymbolicModule
 from tvm_rammer.runtime.tensors import TensorSpec
 from tvm_rammer.zoo.light import light
 from tvm_rammer.zoo.open_shapes.line_reader import line_reader
 
+pytestmark = pytest.mark.usefixtures("with_cache")
+
 SMALL = {"height": 16, "filters": 4, "hidden": 8, "letters": 7}
-
-
-@pytest.fixture(autouse=True)
-def _bytes(monkeypatch):
-    monkeypatch.setenv("RAMMER_CACHE_BYTES", str(1 << 30))
-
-
-@pytest.fixture
-def compilations(monkeypatch):
-    """What is really compiled, one entry for each."""
-    seen, real = [], compiler.compile_loaded
-
-    def counted(request, loaded):
-        seen.append(request)
-        return real(request, loaded)
-
-    monkeypatch.setattr(compiler, "compile_loaded", counted)
-    return seen
 
 
 def feed(batch):

@@ -115,6 +115,44 @@ def test_a_wrong_call_says_what_is_wrong(module, arrays, call, message):
         call(module, *arrays)
 
 
+class HasGradient:
+    """A tensor that its library hands to nobody."""
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self, **how):
+        raise BufferError("it has a gradient")
+
+
+class HasNoMemory(HasGradient):
+    """A tensor that is only a shape."""
+
+    def __dlpack_device__(self):
+        raise ValueError("it has no memory")
+
+
+@pytest.mark.parametrize("value", [HasGradient(), HasNoMemory(), [[1.0, 2.0], [3.0]]])
+@pytest.mark.parametrize("model", [two_inputs(), two_inputs("batch")])
+def test_what_cannot_be_read_as_an_array_is_refused(model, value, arrays):
+    module, session = tvm_rammer.compile(model), tvm_rammer.InferenceSession(model)
+    for call in (
+        lambda: module(value, arrays[1]),
+        lambda: module.run(None, {"x": value, "b": arrays[1]}),
+        lambda: session.run(None, {"x": value, "b": arrays[1]}),
+    ):
+        with pytest.raises(ModelError, match="input 'x' cannot be read as an array"):
+            call()
+
+
+@pytest.mark.parametrize("feeds", [None, 5, ["x"], {1: 2}])
+@pytest.mark.parametrize("model", [two_inputs(), two_inputs("batch")])
+def test_feeds_that_are_no_mapping_of_names_are_refused(model, feeds):
+    for runs in (tvm_rammer.compile(model), tvm_rammer.InferenceSession(model)):
+        with pytest.raises(ModelError, match="give a mapping of names to arrays"):
+            runs.run(None, feeds)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int64", "int8", "bool"])
 def test_results_are_copies_whatever_their_type(dtype):
     """Also of an input that is a result itself: a later call must not change what an earlier one returned."""

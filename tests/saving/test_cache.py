@@ -17,7 +17,6 @@ import tvm_rammer
 from tests.functions import relax_module
 from tests.runtime.test_module import two_inputs
 from tvm_rammer import TirKernel
-from tvm_rammer.compilation import compiler
 from tvm_rammer.compilation.request import Request
 from tvm_rammer.device import host_cpu, preset
 from tvm_rammer.errors import ModelError
@@ -25,23 +24,7 @@ from tvm_rammer.saving.cache import entries, trim
 from tvm_rammer.saving.key import NoKeyError, request_key
 from tvm_rammer.wavefront import PolicyOptions
 
-
-@pytest.fixture(autouse=True)
-def _bytes(monkeypatch):
-    monkeypatch.setenv("RAMMER_CACHE_BYTES", str(1 << 30))
-
-
-@pytest.fixture
-def compilations(monkeypatch):
-    """What is really compiled, one entry for each."""
-    seen, real = [], compiler.compile_loaded
-
-    def counted(request, loaded):
-        seen.append(request)
-        return real(request, loaded)
-
-    monkeypatch.setattr(compiler, "compile_loaded", counted)
-    return seen
+pytestmark = pytest.mark.usefixtures("with_cache")
 
 
 def relu() -> onnx.ModelProto:

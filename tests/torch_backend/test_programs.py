@@ -76,8 +76,7 @@ def test_a_program_that_writes_its_state_is_refused():
         tvm_rammer.compile(_exported(Scaled(), torch.randn(2, 4)))
 
 
-def test_a_program_is_taken_from_the_cache(tmp_path, monkeypatch, linear_file):
-    monkeypatch.setenv("RAMMER_CACHE_BYTES", str(1 << 30))
+def test_a_program_is_taken_from_the_cache(tmp_path, with_cache, linear_file):
     path, model, x = linear_file
     for kept, given in enumerate((_exported(model, x), path), 1):
         modules = [tvm_rammer.compile(given, cache=tmp_path) for _ in range(2)]

@@ -134,8 +134,7 @@ def test_a_mode_is_an_error():
         made(torch.randn(3))
 
 
-def test_what_was_compiled_comes_from_the_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("RAMMER_CACHE_BYTES", str(1 << 30))
+def test_what_was_compiled_comes_from_the_cache(tmp_path, with_cache):
     model, x = torch.nn.Linear(4, 3).requires_grad_(False), torch.randn(2, 4)
     for _ in range(2):
         torch._dynamo.reset()

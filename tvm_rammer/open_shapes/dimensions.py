@@ -170,12 +170,8 @@ def open_shapes(declared: Sequence[Declared], shapes: Mapping[str, Any] | None) 
     ModelError
         `shapes` is no mapping.
     """
-    if shapes is not None and not isinstance(shapes, Mapping):
-        raise ModelError(
-            f"shapes is {shapes!r}; give a mapping of names to sizes, as in {{'x': (1, 3, 224, 224)}} or {{'batch': 1}}"
-        )
     model = OpenShapes({d.name: None if d.shape is None else tuple(map(_axis, d.shape)) for d in declared}, {})
-    known = _names_of(model, shapes or {})
+    known = _names_of(model, {} if shapes is None else shapes)
     ranges: dict[str, tuple[int, int]] = {}
     for name, given in known.items():
         if given is None:
@@ -248,6 +244,10 @@ def _narrow(ranges: dict[str, tuple[int, int]], symbol: str, bounds: Any) -> Non
 
 def _names_of(shapes: OpenShapes, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is given, if all of its names are known; a name that is both is the input's."""
+    if not isinstance(given, Mapping):
+        raise ModelError(
+            f"shapes is {given!r}; give a mapping of names to sizes, as in {{'x': (1, 3, 224, 224)}} or {{'batch': 1}}"
+        )
     for name in given:
         if name not in shapes.axes and name not in shapes.symbols:
             raise ShapeError(

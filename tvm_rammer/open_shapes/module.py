@@ -10,10 +10,10 @@ import numpy as np
 from ..errors import ModelError, ShapeError
 from ..runtime.explore import Exploration
 from ..runtime.module import RammerModule
-from ..runtime.tensors import TensorSpec, bind, check_input
+from ..runtime.tensors import TensorSpec, as_array, bind, check_input
 from .dimensions import OpenShapes, Shapes
 from .signature import Declared, Signature
-from .specialisations import Key, Maker, Specialisations, Stock
+from .specialisations import Key, Maker, Specialisations, stock_of
 
 MOST_SHAPES = 16
 """Specialisations that a module keeps, unless the user says how many."""
@@ -39,6 +39,11 @@ class SymbolicModule(RammerModule):
         build of the model while another thread compiles; it is refused.
     most_shapes : int
         How many specialisations to keep.
+
+    Attributes
+    ----------
+    stock : RammerModule or None
+        The stock build that answers meanwhile; None where there is none.
     """
 
     # RammerModule's own state is that of one plan; here each specialisation has its own.
@@ -56,9 +61,7 @@ class SymbolicModule(RammerModule):
         self.outputs = tuple(TensorSpec(d.name, d.extents, d.dtype) for d in signature.outputs)
         self._on_new_shape = on_new_shape
         self._specialisations = Specialisations(maker, most_shapes)
-        self._stock = Stock(maker)
-        if on_new_shape == "stock":
-            self._stock.get()
+        self.stock = stock_of(maker) if on_new_shape == "stock" else None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the model; any number of threads may call at the same time, with the same shapes or with others.
@@ -72,8 +75,11 @@ class SymbolicModule(RammerModule):
         RammerError
             The model cannot be compiled for these shapes.
         """
-        given = bind(self.inputs, args, kwargs)
-        key = tuple(tuple(map(int, np.shape(value))) for value in given)
+        given = [
+            value if hasattr(value, "shape") else as_array(value, spec.name)
+            for value, spec in zip(bind(self.inputs, args, kwargs), self.inputs, strict=True)
+        ]
+        key = tuple(tuple(map(int, value.shape)) for value in given)
         module = self._specialisations.find(key) or self._of_new_shape(key, given)
         return module(*given)
 
@@ -114,11 +120,6 @@ class SymbolicModule(RammerModule):
     def modules(self) -> tuple[RammerModule, ...]:
         """The specialisations that are ready, the one that was used last at the end."""
         return self._specialisations.modules
-
-    @property
-    def stock(self) -> RammerModule | None:
-        """The stock build that answers meanwhile; None where there is none."""
-        return self._stock.get() if self._on_new_shape == "stock" else None
 
     @property
     def exploration(self) -> Exploration:
@@ -170,11 +171,10 @@ class SymbolicModule(RammerModule):
                 f"the shapes {told} were not prepared, and on_new_shape is 'error'; prepare() them, fill the cache by "
                 f"`tvm-rammer warm`, or give on_new_shape='compile'"
             )
-        stock = self._stock.get()
-        if stock is None:
+        if self.stock is None:
             return self._specialisations.make(key, shapes)
         self._specialisations.make_meanwhile(key, shapes)
-        return stock
+        return self.stock
 
     def _key(self, shapes: Shapes) -> Key:
         return tuple(shapes[spec.name] for spec in self.inputs)

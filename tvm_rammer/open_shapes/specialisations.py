@@ -157,29 +157,13 @@ class Specialisations:
             return self._executor
 
 
-class Stock:
-    """A stock build, made once.
-
-    Parameters
-    ----------
-    maker : Maker
-    """
-
-    def __init__(self, maker: Maker) -> None:
-        self._maker, self._tried = maker, False
-        self._module: RammerModule | None = None
-        self._lock = threading.Lock()
-
-    def get(self) -> RammerModule | None:
-        """The module; None where TVM cannot make one."""
-        with self._lock:
-            if not self._tried:
-                self._tried = True
-                try:
-                    self._module = self._maker.stock()
-                except RammerError as error:
-                    debug.say(1, f"stock TVM cannot compile the model with open shapes: {first_line(error)}")
-            return self._module
+def stock_of(maker: Maker) -> RammerModule | None:
+    """A stock build; None where TVM cannot make one."""
+    try:
+        return maker.stock()
+    except RammerError as error:
+        debug.say(1, f"stock TVM cannot compile the model with open shapes: {first_line(error)}")
+        return None
 
 
 _ALL: "weakref.WeakSet[Specialisations]" = weakref.WeakSet()

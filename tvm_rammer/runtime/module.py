@@ -105,8 +105,9 @@ class RammerModule:
         ToolError
             As for a call.
         """
-        if not isinstance(feeds, Mapping):
-            raise ModelError(f"the inputs are a {type(feeds).__name__}; give a mapping of names to arrays")
+        if not isinstance(feeds, Mapping) or not all(isinstance(name, str) for name in feeds):
+            given = type(feeds).__name__ if not isinstance(feeds, Mapping) else f"mapping of {list(feeds)}"
+            raise ModelError(f"the inputs are a {given}; give a mapping of names to arrays")
         names = [spec.name for spec in self.outputs]
         unknown = [name for name in output_names or () if name not in names]
         if unknown:

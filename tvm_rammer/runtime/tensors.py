@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tvm_ffi
 
-from ..errors import ModelError
+from ..errors import ModelError, first_line
 from ..ir import ALIGNMENT, OUTPUT_NAMES
 
 if TYPE_CHECKING:
@@ -73,23 +73,42 @@ def random_inputs(specs: Sequence[TensorSpec], seed: int) -> list[np.ndarray]:
     return made
 
 
+def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+    """What was given for an input as an array, without a copy where that can be.
+
+    Raises
+    ------
+    ModelError
+        It is none, as a list of rows of different lengths, or NumPy cannot read it, as a tensor that has a gradient.
+    """
+    try:
+        by_dlpack = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
+        return np.from_dlpack(value) if by_dlpack else np.asarray(value)
+    except (ValueError, TypeError, BufferError, RuntimeError) as error:
+        raise ModelError(f"input {name!r} cannot be read as an array: {first_line(error)}") from error
+
+
 def to_tensor(value: Any, spec: TensorSpec, device: "tvm.runtime.Device") -> Any:
     """What a model takes as an input, on its device; raises a ModelError where `value` is something else."""
     import tvm
 
     if not isinstance(value, tvm.runtime.Tensor):
-        has_dlpack = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
-        if has_dlpack and value.__dlpack_device__()[0] != tvm.cpu().dlpack_device_type():
-            value = tvm.runtime.from_dlpack(value)
-        else:
-            # On the CPU through NumPy: TVM takes only memory that is aligned to 64 bytes.
-            value = np.from_dlpack(value) if has_dlpack else np.asarray(value)
+        # On the CPU through NumPy: TVM takes only memory that is aligned to 64 bytes.
+        value = tvm.runtime.from_dlpack(value) if _is_elsewhere(value) else as_array(value, spec.name)
     check_input(value, spec)
     if isinstance(value, np.ndarray):
         return tvm.runtime.tensor(
             np.asarray(value, order="C"), device
         )  # np.ascontiguousarray would add an axis to none
     return value if value.device == device else value.copyto(device)
+
+
+def _is_elsewhere(value: Any) -> bool:
+    """Whether a value is a tensor of some library in another memory than the CPU's."""
+    try:
+        return hasattr(value, "__dlpack__") and value.__dlpack_device__()[0] != tvm_ffi.DLDeviceType.kDLCPU
+    except (ValueError, BufferError, RuntimeError):  # it has no memory at all: `as_array` says so
+        return False
 
 
 def check_input(value: Any, spec: TensorSpec) -> None:

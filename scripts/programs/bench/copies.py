@@ -14,22 +14,17 @@ from tvm_rammer.compilation.target import tvm_target
 from tvm_rammer.device import DeviceSpec, host_cpu
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen import constant_parameters
+from tvm_rammer.rkernel_gen.cpu.filters.code import filters_code
+from tvm_rammer.rkernel_gen.cpu.filters.layout import FilterLayout, FilterTile
 from tvm_rammer.rkernel_gen.cpu.rules import CPU_RULES
-from tvm_rammer.rkernel_gen.cpu.window.code import Writer, window_code
+from tvm_rammer.rkernel_gen.cpu.space import scheduled_kernel
+from tvm_rammer.rkernel_gen.cpu.window.code import window_code
 from tvm_rammer.rkernel_gen.cpu.window.layout import WindowTile
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 from tvm_rammer.rkernel_gen.tiling import Function, Tiling
 from tvm_rammer.zoo.onnx_tools.random_weights import random_weights
 
 REPEAT, MIN_MS = 5, 20
-
-
-class WithoutCopies(Writer):
-    """Leaves the scratch image as it is: the results are wrong, the time is that of the rest."""
-
-    def fill(self, *_: object) -> tirx.Stmt:
-        """Copy nothing."""
-        return tirx.Evaluate(0)
 
 
 def main() -> None:
@@ -57,12 +52,26 @@ def shares(model: onnx.ModelProto, device: DeviceSpec) -> tuple[float, float, fl
         tiling, kernel = best(function)
         calls_ms = calls[name] * milliseconds(kernel, kernel.func, target)
         total += calls_ms
-        window = find_window(function.func)
-        if tiling.rule == "window" and window is not None and not window.flat:
-            bare = window_code(function.func, window, WindowTile(**dict(tiling.choices)), WithoutCopies)
+        bare = without_copies(function, tiling)
+        if bare is not None:
             windows += calls_ms
-            copies += calls_ms - calls[name] * milliseconds(kernel, bare, target)
+            copies += calls_ms - calls[name] * milliseconds(
+                kernel, scheduled_kernel(function, tiling, bare).func, target
+            )
     return total, windows, copies
+
+
+def without_copies(function: Function, tiling: Tiling) -> tirx.PrimFunc | None:
+    """A convolution or pool that leaves its scratch image as it is; None where it has none."""
+    window, choices = find_window(function.func), dict(tiling.choices)
+    if window is None:
+        return None
+    if tiling.rule == "window" and not window.flat:
+        packed = window.weight_of(function.func) in function.constants
+        return window_code(function.func, window, WindowTile(**choices), packed=packed, copies=False)
+    if tiling.rule == "filters" and FilterLayout.of(window, tile := FilterTile(**choices)).copied:
+        return filters_code(function.func, window, tile, copies=False)
+    return None
 
 
 def best(function: Function) -> tuple[Tiling, ScheduledKernel]:

@@ -6,6 +6,7 @@ from onnx import TensorProto, helper
 
 import tvm_rammer
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
+from tvm_rammer.relay_passes.onnx.sequences import resolve_sequences
 
 from ..models import by_onnxruntime, model, node, random, tensor, value
 
@@ -109,6 +110,25 @@ def test_a_sequence_whose_length_data_decide_is_refused():
     proto = model(nodes, [value("x", [5, 4]), value("c", [], TensorProto.BOOL)], [value("z", [], TensorProto.INT64)])
     with pytest.raises(UnsupportedOperatorError, match="output 'a', made by SequenceConstruct, is no tensor but tuple"):
         tvm_rammer.compile(proto, cache=False)
+
+
+@pytest.mark.parametrize("known", ["then_branch", "else_branch"])
+def test_branches_that_use_the_same_name_have_sequences_of_their_own(known):
+    def branch(name):
+        inserted = node("SequenceInsert", ["q", "x", "place"], ["s"])
+        nodes = [PAIR] if name == known else [node("SequenceConstruct", ["y"], ["q"]), inserted]
+        nodes.append(node("SequenceAt", ["s", "one"], [name]))
+        return helper.make_graph(nodes, name, [], [value(name, [5, 4])])
+
+    names = ("then_branch", "else_branch")
+    decided = node("If", ["c"], ["z"], **{name: branch(name) for name in names})
+    inputs = [value("x", [5, 4]), value("y", [5, 4]), value("c", [], TensorProto.BOOL)]
+    inputs.append(value("place", [], TensorProto.INT64))
+    proto = model([decided], inputs, ["z"], [tensor("one", np.array(1))])
+    assert resolve_sequences(proto)
+    left = {a.name: [n.op_type for n in a.g.node] for a in proto.graph.node[0].attribute}
+    assert left.pop(known) == ["SequenceConstruct", "Identity"]
+    assert left.popitem()[1] == ["SequenceConstruct", "SequenceInsert", "SequenceAt"]
 
 
 @pytest.mark.parametrize("place", [-3, 2])

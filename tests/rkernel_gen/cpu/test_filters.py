@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tvm_ffi
 from tvm import tirx
 from tvm.relax import op
 
@@ -9,8 +10,13 @@ from tests.functions import TARGET, UNOPTIMISED, fused, random_arrays, run
 from tests.marks import one_in, slow_but
 from tests.rkernel_gen.cpu.test_window import DEVICES, HOST_BYTES, conv
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
+from tvm_rammer.rkernel_gen.cpu.filters.code import filters_code
+from tvm_rammer.rkernel_gen.cpu.filters.layout import FilterTile
 from tvm_rammer.rkernel_gen.cpu.filters.rule import FiltersRule
 from tvm_rammer.rkernel_gen.cpu.in_registers import transpose
+from tvm_rammer.rkernel_gen.cpu.window.code import window_code
+from tvm_rammer.rkernel_gen.cpu.window.layout import WindowTile
+from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 from tvm_rammer.rkernel_gen.footprint.footprint import covers, footprints_of
 from tvm_rammer.rkernel_gen.tiling import Function
 
@@ -105,3 +111,24 @@ def test_a_matrix_is_transposed_in_registers(rows, lanes):
     func = tirx.PrimFunc([a, b], tirx.SeqStmt(statements)).with_attr("s_tir", True)
     values = np.arange(rows * lanes, dtype="float32").reshape(rows, lanes)
     np.testing.assert_array_equal(run(func, [values, np.zeros((lanes, rows), "float32")], TARGET), values.T)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "tile"),
+    [
+        ("padded", window_code, WindowTile(16, 4, 1, 1, 1, 1)),
+        ("padded", filters_code, FilterTile(16, 1, 1, 14, 1, 1, 1)),
+        ("1x1, channels that conflict", filters_code, FilterTile(16, 1, 1, 16, 1, 1, 1)),
+    ],
+)
+def test_copies_can_be_left_out_to_see_what_they_take(name, code, tile):
+    func = fused(*CONVOLUTIONS[name])
+
+    def copies(**how):
+        found = []
+        made = code(func, find_window(func), tile, **how)
+        tvm_ffi.structural_walk(made.body, [(tirx.BufferStore, lambda s: found.append(s.buffer.name))], order="pre")
+        return found.count("image")
+
+    assert copies() > 0
+    assert copies(copies=False) == 0

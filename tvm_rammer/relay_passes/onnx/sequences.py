@@ -5,7 +5,7 @@ sequence stays, until nobody reads it. A sequence that a model returns becomes i
 and so on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import onnx
@@ -36,6 +36,7 @@ def resolve_sequences(model: onnx.ModelProto) -> bool:
     known = _Known(default_opset(model))
 
     def replacement(node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
+        known.forget(node.output)
         handler = _HANDLERS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
         return handler(known, NodeView(node, constants, types)) if handler else None
 
@@ -79,6 +80,11 @@ class _Known:
     def elements(self, name: str) -> list[str] | None:
         """The elements of a sequence; None where they are not known, or it is none."""
         return self._elements.get(name)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """These are other values from here on: another branch of an If may have used the names."""
+        for name in names:
+            self._elements.pop(name, None)
 
     def emitter(self, view: NodeView) -> Emitter:
         """Collects what takes the place of a node."""

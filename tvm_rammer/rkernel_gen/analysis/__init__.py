@@ -1,6 +1,7 @@
 """Reading functions of TVM's IR.
 
 claims        what the blocks of a function say of themselves is proven
+variables     what uses a variable; values in the places of variables
 affine        index expressions as exact sums of axes
 accumulation  what a reduction adds up, and from which value
 blocks        the blocks of a function: reductions, outputs, producers

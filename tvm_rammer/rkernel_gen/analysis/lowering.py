@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tvm import s_tir, tirx
 from tvm.ir import Expr, Range, TensorLoad
 
+from .variables import substituted
 from .work import shape_of
 
 MAX_POINTS = 1 << 20
@@ -53,7 +54,7 @@ def _accesses(stmt: Any, loops: Loops, values: Mapping[tirx.Var, Expr]) -> Itera
         case tirx.For():
             yield from _accesses(stmt.body, {**loops, stmt.loop_var: Range(stmt.min, stmt.min + stmt.extent)}, values)
         case s_tir.SBlockRealize():
-            axes = {a.var: _at(v, values) for a, v in zip(stmt.block.iter_vars, stmt.iter_values, strict=True)}
+            axes = {a.var: substituted(v, values) for a, v in zip(stmt.block.iter_vars, stmt.iter_values, strict=True)}
             yield from _accesses(stmt.block.body, loops, {**values, **axes})
         case tirx.IfThenElse():
             for part in (stmt.then_case, stmt.else_case):
@@ -66,11 +67,7 @@ def _accesses(stmt: Any, loops: Loops, values: Mapping[tirx.Var, Expr]) -> Itera
             accesses = [(stmt.buffer, stmt.indices), *((load.source, load.indices) for load in loads)]
             for buffer, indices in accesses:
                 if any(map(_divides_a_sum, indices)):
-                    yield _flat([_at(index, values) for index in indices], shape_of(buffer)), loops
-
-
-def _at(index: Expr, values: Mapping[tirx.Var, Expr]) -> Expr:
-    return tvm_ffi.structural_map(index, (tirx.Var, lambda var: values.get(var, var)), order="post")
+                    yield _flat([substituted(index, values) for index in indices], shape_of(buffer)), loops
 
 
 def _flat(indices: list[Expr], shape: tuple[int, ...]) -> Expr:

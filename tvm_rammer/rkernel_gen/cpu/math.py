@@ -12,6 +12,8 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Call, Expr
 
+from ..analysis.variables import uses
+
 LOWEST, HIGHEST = -87.3365, 88.72283
 """Beyond these, exp is 0 (numbers below 2^-126 are rounded to it) and infinite in float32."""
 LOG2_E, LN2_HIGH, LN2_LOW = 1.44269504088896341, 0.693359375, -2.12194440e-4
@@ -75,7 +77,7 @@ def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
             return block
 
         def divide(node: tirx.Div) -> Expr:
-            if str(node.a.ty.dtype) != "float32" or not _uses(node.a, axes[-1]) or _uses(node.b, axes[-1]):
+            if str(node.a.ty.dtype) != "float32" or not uses(node.a, axes[-1]) or uses(node.b, axes[-1]):
                 return node
             if of_powers or _is_zero_or_large(node.b):
                 return node.a * (_float(1.0) / node.b)
@@ -106,12 +108,6 @@ def _calls(value: tirx.Stmt | Expr, *names: str) -> bool:
     found: list[bool] = []
     known = [f"tirx.{name}" for name in names]
     tvm_ffi.structural_walk(value, [(Call, lambda c: found.append(getattr(c.op, "name", "") in known))], order="pre")
-    return any(found)
-
-
-def _uses(value: Expr, axis: tirx.Var) -> bool:
-    found: list[bool] = []
-    tvm_ffi.structural_walk(value, [(tirx.Var, lambda v: found.append(v.same_as(axis)))], order="pre")
     return any(found)
 
 

@@ -15,6 +15,7 @@ from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
 from ...device import DeviceSpec
 from ..analysis.blocks import blocks_of, is_reduction, new_schedule, outputs_of, producers_of
+from ..analysis.variables import substituted
 from ..analysis.work import Work
 from ..tiling import Function
 from .cost import Cost
@@ -189,7 +190,7 @@ def _merge(func: tirx.PrimFunc) -> tirx.PrimFunc:
     bodies = [thread_loop.body]
     for nest in nests[1:]:
         same = {nest.loop_var: block_loop.loop_var, nest.body.loop_var: thread_loop.loop_var}
-        bodies.append(tvm_ffi.structural_map(nest.body.body, (tirx.Var, lambda v, s=same: s.get(v, v)), order="post"))
+        bodies.append(substituted(nest.body.body, same))
     inner = _with_body(thread_loop, tirx.SeqStmt(bodies))
     block = realize.block
     root = s_tir.SBlock(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tvm import s_tir, tirx
 from tvm.ir import Call, Expr, StringImm, TensorLoad
 
+from ..analysis.variables import substituted
 from ..analysis.work import shape_of
 from .bounds import Bounds, operation
 from .fit import Boxes
@@ -138,10 +139,7 @@ class Walk:
     def _name(self, var: tirx.Var, value: Expr) -> None:
         if "int" in str(var.ty.dtype):
             self._bounds.set_value(var, value)
-            self._values[var] = self._substituted(value)
-
-    def _substituted(self, expr: Expr) -> Expr:
-        return tvm_ffi.structural_map(expr, (tirx.Var, lambda v: self._values.get(v, v)), order="post")
+            self._values[var] = substituted(value, self._values)
 
     def _expression(self, expr: Expr) -> None:
         match expr:  # what is frequent comes first: to ask for a class of TVM's takes long
@@ -185,9 +183,9 @@ class Walk:
         linear: Expr | None = None
         for merged in range(2, _views(shape) + 1):
             if linear is None:
-                linear = self._substituted(indices[-1])
+                linear = substituted(indices[-1], self._values)
             kept = len(shape) - merged
-            linear = linear + self._substituted(indices[kept]) * math.prod(shape[kept + 1 :])
+            linear = linear + substituted(indices[kept], self._values) * math.prod(shape[kept + 1 :])
             within = self._bounds.interval(self._simplify(linear))
             view = (*shape[:kept], math.prod(shape[kept:]))
             touched[merged - 1] = touched[merged - 1].joined(self._boxes([*bounds[:kept], within], view))

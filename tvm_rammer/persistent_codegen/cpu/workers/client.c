@@ -1,7 +1,7 @@
 /* What the code of each program has of the workers: it finds the pool of its process, and lets it walk the program's lanes.
  *
  * Programs are compiled often and the workers rarely, so this is short. A process that has compiled has a pool already
- * (`establish` of __init__.py). In a library the workers are one more object, whose `rammer_maker` takes the place of this one.
+ * (`establish` of module.py). In a library the workers are one more object, whose `rammer_maker` takes the place of this one.
  *
  * client.ll is made of this file by make_ir.py.
  */

@@ -3,7 +3,7 @@
  * Each library brings the code of the workers, for plain TVM must be able to run it. The first that needs a pool makes it,
  * and tells the others by a function in TVM's registry. The code that its threads run must stay: a library that makes
  * the pool is pinned. Code that TVM compiled in memory cannot be, so tvm_rammer makes the pool of its own process
- * (`establish` of __init__.py) before such code runs.
+ * (`establish` of module.py) before such code runs.
  */
 #pragma once
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-; Made of workers.c by make_ir.py; do not edit. Source: 6bf81eddb8b47aba
+; Made of workers.c by make_ir.py; do not edit. Source: 45a3b8d4dbbcf197
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.Pool = type { i32, i64, ptr, ptr }
 %struct.cpu_set_t = type { [16 x i64] }

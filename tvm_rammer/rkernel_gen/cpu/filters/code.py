@@ -8,6 +8,7 @@ stride and padding. At the end the tile is transposed in registers, since the ou
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from tvm import tirx
 from tvm.ir import Expr
@@ -17,18 +18,25 @@ from ..loops import ending, loop, number, sequence, vectors
 from ..window.ahead import fetch_ahead
 from ..window.fill import Planes, fill_rows, pixel_of
 from ..window.problem import Window
+from ..window.split import rtask_loop
 from .layout import FilterLayout, FilterTile, pack_of
 
 _LINE = 16
 """Elements of a cache line."""
 
 
-def filters_code(func: tirx.PrimFunc, window: Window, tile: FilterTile) -> tirx.PrimFunc:
-    """Generate the function of a tiling; its outermost loop is parallel."""
+def filters_code(func: tirx.PrimFunc, window: Window, tile: FilterTile, *, copies: bool = True) -> tirx.PrimFunc:
+    """Generate the function of a tiling; its outermost loop is parallel.
+
+    Parameters
+    ----------
+    copies : bool
+        As for `window_code`.
+    """
     layout = FilterLayout.of(window, tile)
     assert window.weight is not None
     weight = tirx.decl_buffer(pack_of(window, tile, layout).shape, "float32", window.weight.name)
-    body = _Writer(window, tile, layout, weight).rtasks()
+    body = _Writer(window, tile, layout, weight, copies).rtasks()
     params = [weight if p.same_as(window.weight) else p for p in func.params]
     return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True)
 
@@ -65,26 +73,13 @@ class _Writer:
     tile: FilterTile
     layout: FilterLayout
     weight: tirx.Buffer
+    copies: bool
 
     def rtasks(self) -> tirx.Stmt:
         """The parallel loop over rTasks."""
-        window, tile, layout = self.window, self.tile, self.layout
         arrays = self.arrays()
         allocated = [a for a in (arrays.acc, arrays.result, arrays.image) if a is not None]
-
-        def rtask(t: Expr) -> tirx.Stmt:
-            row_part, t = t % tile.row_parts, t // tile.row_parts
-            filter_part, t = t % tile.filter_parts, t // tile.filter_parts
-            group_part, n = t % tile.group_parts, t // tile.group_parts
-            groups, blocks = window.groups // tile.group_parts, layout.blocks // tile.filter_parts
-
-            def group(i: Expr) -> tirx.Stmt:
-                g = group_part * groups + i
-                return self.group(arrays, n, g, filter_part * blocks, row_part)
-
-            return tirx.SeqStmt([*(tirx.AllocBuffer(a) for a in allocated), loop(groups, group)])
-
-        return loop(window.batch * tile.group_parts * tile.filter_parts * tile.row_parts, rtask, "PARALLEL")
+        return rtask_loop(self.window, self.tile, self.layout.blocks, allocated, partial(self.group, arrays))
 
     def arrays(self) -> _Arrays:
         """Declare the scratch arrays."""
@@ -112,7 +107,7 @@ class _Writer:
             blocks,
             lambda b: loop(layout.row_tiles, lambda i: loop(layout.column_tiles, lambda j: at(b, i, j))),
         )
-        if arrays.image is None:
+        if arrays.image is None or not self.copies:
             return work
         planes = Planes((1, 1), layout.height, layout.width, layout.phase)
         whole = window.without_stride()
@@ -161,7 +156,7 @@ class _Writer:
 
             return sequence(vectors(tile.columns, tile.simd, copy))
 
-        return loop(window.channels, channel)
+        return loop(window.channels, channel) if self.copies else tirx.Evaluate(0)
 
     def one(self, arrays: _Arrays, at: _Tile) -> tirx.Stmt:
         """A register tile: accumulate, transpose, store."""

@@ -7,7 +7,6 @@ transposes its results.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
@@ -18,7 +17,8 @@ from ..cost import RTASK_US, fma_vectors, refill_us, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_kernel
 from ..window.problem import Window
 from ..window.read import find_window
-from ..window.rule import ROW_CYCLES, ROW_PARTS
+from ..window.rule import EFFICIENCY, ROW_CYCLES, ROW_PARTS
+from ..window.split import num_rtasks
 from .code import filters_code
 from .layout import FilterLayout, FilterTile, pack_of, weight_bytes
 
@@ -29,8 +29,6 @@ MAX_VECTORS = 2
 """Vectors of filters of the register tile, at most."""
 LATENCY = 4
 """Cycles of a multiply-add: as many accumulators as begin in that time hide it."""
-EFFICIENCY = 0.97
-"""Share of the multiply-add units' peak that the inner loop reaches."""
 TURN_CYCLES, SPILT_CYCLES, MAX_TURNED = 5.0, 12.0, 16
 """Cycles to transpose and store a vector of results; and the same where there are more of them in a register tile,
 since they are spilt."""
@@ -38,8 +36,6 @@ PANEL_CYCLES = 8.0
 """Cycles to copy the pixels of a channel for a register tile."""
 TILE_CYCLES = 20.0
 """Cycles to start a register tile."""
-
-_window = lru_cache(maxsize=64)(find_window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +59,22 @@ class FiltersRule:
         tile = find_tile(_tiles(window, function.device), choices)
         if tile is None:
             return None
-        packs = {_weight(function, window): pack_of(window, tile, FilterLayout.of(window, tile))}
+        weight = window.weight_of(function.func)
+        assert weight is not None
+        packs = {weight: pack_of(window, tile, FilterLayout.of(window, tile))}
         code = filters_code(function.func, window, tile)
         return scheduled_kernel(function, _tiling(window, tile, function.device), code, packs)
 
 
-def _weight(function: Function, window: Window) -> int:
-    return next(i for i, p in enumerate(function.func.params) if p.same_as(window.weight))
-
-
 def _applicable(function: Function) -> Window | None:
     """The convolution of a function, if its weight is a constant, so that it can be packed."""
-    window = _window(function.func)
+    window = find_window(function.func)
     if window is None or window.weight is None or window.maximum or window.phases is not None:
         return None
     simd = function.device.vector_bytes // ITEM_BYTES["float32"]
     if window.filters < simd or (window.groups > 1 and window.filters % simd):
         return None
-    return window if _weight(function, window) in function.constants else None
+    return window if window.weight_of(function.func) in function.constants else None
 
 
 def _tiles(window: Window, device: DeviceSpec) -> Iterator[FilterTile]:
@@ -123,7 +117,7 @@ def _tiling(window: Window, tile: FilterTile, device: DeviceSpec) -> Tiling:
     layout = FilterLayout.of(window, tile)
     weights = weight_bytes(window, tile, layout) / (tile.group_parts * tile.filter_parts)
     data = nbytes_of(window.data) / (window.batch * tile.group_parts * tile.row_parts)
-    rtasks = window.batch * tile.group_parts * tile.filter_parts * tile.row_parts
+    rtasks = num_rtasks(window, tile)
     refill = refill_us(weights, data, None, device)
     return Tiling("filters", choices_of(tile), rtasks, _rtask_us(window, tile, layout, rtasks, device), refill)
 

@@ -9,6 +9,7 @@ from tvm.ir import Expr, TensorLoad, TensorRegion
 from tvm.s_tir.schedule import SBlockRV, ScheduleError
 
 from ...analysis.blocks import SPATIAL, blocks_of, calls, has_branch, is_reduction, new_schedule, outputs_of
+from ...analysis.variables import uses
 from ...analysis.work import shape_of
 
 
@@ -49,14 +50,11 @@ def vector_width(extent: int, simd: int) -> int:
 def reads_along(block: s_tir.SBlock, axis: tirx.Var) -> bool:
     """Whether a block reads something contiguously along an axis, and its other reads do not depend on the axis."""
     last = [len(r.region) > 0 and r.region[-1].min.same_as(axis) for r in block.reads]
-    return any(last) and all(here or not _uses(read, axis) for here, read in zip(last, block.reads, strict=True))
+    return any(last) and all(here or not _moves(read, axis) for here, read in zip(last, block.reads, strict=True))
 
 
-def _uses(read: TensorRegion, axis: tirx.Var) -> bool:
-    found: list[tirx.Var] = []
-    for r in read.region:
-        tvm_ffi.structural_walk(r.min, [(tirx.Var, found.append)], order="pre")
-    return any(v.same_as(axis) for v in found)
+def _moves(read: TensorRegion, axis: tirx.Var) -> bool:
+    return any(uses(part.min, axis) for part in read.region)
 
 
 def flat_axes(block: s_tir.SBlock) -> int:

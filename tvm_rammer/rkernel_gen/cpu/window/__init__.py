@@ -3,7 +3,8 @@
 problem      a window as a value
 read         a fused function -> a window
 index, image strides and groups; padding and upsampling
-layout       register tile, split into rTasks, scratch image
+layout       register tile, scratch image
+split        rTasks
 rule         the tilings
 code         the code of a tiling
 """

@@ -17,6 +17,7 @@ from .ahead import fetch_ahead
 from .fill import Planes, fill_rows, pixel_of
 from .layout import Layout, WindowTile, pack_of
 from .problem import Window
+from .split import rtask_loop
 
 MAX_UNROLLED = 500
 """Multiply-adds of vectors that are unrolled, at most."""
@@ -26,9 +27,9 @@ def window_code(
     func: tirx.PrimFunc,
     window: Window,
     tile: WindowTile,
-    writer: "type[Writer] | None" = None,
     *,
     packed: bool = True,
+    copies: bool = True,
 ) -> tirx.PrimFunc:
     """Generate the function of a tiling; its outermost loop is parallel.
 
@@ -36,24 +37,27 @@ def window_code(
     ----------
     packed : bool
         Whether the weights are a constant, which is packed; else they are read where they lie.
+    copies : bool
+        Whether the image is copied to scratch. Without it results are wrong: it tells what the copy takes.
     """
     layout = Layout.of(window, tile)
     weight = window.weight
     if window.weight is not None and packed:
         weight = tirx.decl_buffer(pack_of(window, tile, layout).shape, "float32", window.weight.name)
-    body = (writer or Writer)(window, tile, layout, weight).rtasks()
+    body = _Writer(window, tile, layout, weight, copies).rtasks()
     params = [weight if weight is not None and p.same_as(window.weight) else p for p in func.params]
     return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True)
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class _Writer:
     """Generates the loops of one tiling."""
 
     window: Window
     tile: WindowTile
     layout: Layout
     weight: tirx.Buffer | None
+    copies: bool
 
     def rtasks(self) -> tirx.Stmt:
         """The parallel loop over rTasks."""
@@ -65,25 +69,16 @@ class Writer:
         result = tirx.decl_buffer((column_phases, tile.filters, pixels), "float32", "result", scope="local")
         arrays = [acc] if window.flat else [acc, image, result]
         planes = Planes(layout.phases, layout.height, layout.width, layout.phase)
+        blocks = layout.blocks // tile.filter_parts
 
-        def rtask(t: Expr) -> tirx.Stmt:
-            row_part, t = t % tile.row_parts, t // tile.row_parts
-            filter_part, t = t % tile.filter_parts, t // tile.filter_parts
-            group_part, n = t % tile.group_parts, t // tile.group_parts
-            groups, blocks = window.groups // tile.group_parts, layout.blocks // tile.filter_parts
+        def group(n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
+            if window.flat:
+                return self.flat_tiles(acc, n, g, first_block, row_part)
+            copy = fill_rows(window, planes, tile.simd, image, n, g, row_part * layout.rows)
+            work = loop(blocks, lambda b: self.block(acc, image, result, n, g, first_block + b, row_part))
+            return sequence([copy, work] if self.copies else [work])
 
-            def group(i: Expr) -> tirx.Stmt:
-                g = group_part * groups + i
-                if window.flat:
-                    return self.flat_tiles(acc, n, g, filter_part * blocks, row_part)
-                fill = fill_rows(window, planes, tile.simd, image, n, g, row_part * layout.rows)
-                work = loop(blocks, lambda b: self.block(acc, image, result, n, g, filter_part * blocks + b, row_part))
-                return sequence([fill, work])
-
-            return tirx.SeqStmt([*(tirx.AllocBuffer(a) for a in arrays), loop(groups, group)])
-
-        count = window.batch * tile.group_parts * tile.filter_parts * tile.row_parts
-        return loop(count, rtask, "PARALLEL")
+        return rtask_loop(window, tile, layout.blocks, arrays, group)
 
     def flat_tiles(self, acc: tirx.Buffer, n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
         """All pixels of an rTask, for all its blocks of filters, where the image is read in place."""

@@ -131,6 +131,10 @@ class Window:
         """Terms of one result."""
         return self.channels * math.prod(self.kernel)
 
+    def weight_of(self, func: tirx.PrimFunc) -> int | None:
+        """Which parameter of the function is the weight; None in a pool."""
+        return next((i for i, p in enumerate(func.params) if self.weight is not None and p.same_as(self.weight)), None)
+
     @property
     def inside(self) -> bool:
         """Whether no tap reads anything but the image itself."""

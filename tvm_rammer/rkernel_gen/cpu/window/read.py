@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import tvm_ffi
 from tvm import s_tir, tirx
@@ -17,6 +18,7 @@ from .index import groups_of, is_filter_of_group, line
 from .problem import Epilogue, Phases, Window
 
 
+@lru_cache(maxsize=64)  # asked for each tiling, by two rules
 def find_window(func: tirx.PrimFunc) -> Window | None:
     """The window of a function; None where it has none, or is not float32."""
     sch = new_schedule(func)

@@ -4,7 +4,6 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
@@ -17,6 +16,7 @@ from .code import window_code
 from .layout import Layout, WindowTile, pack_of
 from .problem import Window
 from .read import find_window
+from .split import num_rtasks
 
 FILTERS = (1, 2, 3, 4, 5, 6, 8, 12)
 """Filters of the register tile."""
@@ -40,8 +40,6 @@ ROW_CYCLES = 2.0
 FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 1.0, 5.0
 """Capacity for pixels in the first-level cache; and cycles to load a vector from the other levels."""
 
-_window = lru_cache(maxsize=64)(find_window)
-
 
 @dataclass(frozen=True, slots=True)
 class WindowRule:
@@ -64,23 +62,17 @@ class WindowRule:
         tile = find_tile(_tiles(window, function.device), choices)
         if tile is None:
             return None
-        param = _weight(function, window)
+        param = window.weight_of(function.func)
         packed = param in function.constants
         packs = {param: pack_of(window, tile, Layout.of(window, tile))} if param is not None and packed else {}
         code = window_code(function.func, window, tile, packed=packed)
         return scheduled_kernel(function, _tiling(window, tile, function.device), code, packs)
 
 
-def _weight(function: Function, window: Window) -> int | None:
-    if window.weight is None:
-        return None
-    return next(i for i, p in enumerate(function.func.params) if p.same_as(window.weight))
-
-
 def _applicable(function: Function) -> Window | None:
     """The window of a function; a transposed one only if its weight is a constant, since that is padded."""
-    window = _window(function.func)
-    if window is None or (window.phases is not None and _weight(function, window) not in function.constants):
+    window = find_window(function.func)
+    if window is None or (window.phases is not None and window.weight_of(function.func) not in function.constants):
         return None
     return window
 
@@ -89,11 +81,7 @@ def _tiling(window: Window, tile: WindowTile, device: DeviceSpec) -> Tiling:
     weights = _weight_bytes(window, tile, Layout.of(window, tile)) / (tile.group_parts * tile.filter_parts)
     data = nbytes_of(window.data) / (window.batch * tile.group_parts * tile.row_parts)
     refill = refill_us(weights, data, None, device)
-    return Tiling("window", choices_of(tile), _num_rtasks(window, tile), rtask_us(window, tile, device), refill)
-
-
-def _num_rtasks(window: Window, tile: WindowTile) -> int:
-    return window.batch * tile.group_parts * tile.filter_parts * tile.row_parts
+    return Tiling("window", choices_of(tile), num_rtasks(window, tile), rtask_us(window, tile, device), refill)
 
 
 def _tiles(window: Window, device: DeviceSpec) -> Iterator[WindowTile]:
@@ -163,7 +151,7 @@ def _line_cycles(window: Window, tile: WindowTile, layout: Layout, device: Devic
 def _traffic_us(window: Window, tile: WindowTile, layout: Layout, device: DeviceSpec) -> float:
     """Time of the memory traffic: each rTask reads its weights, and all together read the image once."""
     weights, image = _weight_bytes(window, tile, layout), nbytes_of(window.data) + nbytes_of(window.out)
-    nbytes = weights / (tile.group_parts * tile.filter_parts) + image / _num_rtasks(window, tile)
+    nbytes = weights / (tile.group_parts * tile.filter_parts) + image / num_rtasks(window, tile)
     return traffic_us(weights + image, nbytes, device)
 
 

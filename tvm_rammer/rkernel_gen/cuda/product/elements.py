@@ -7,8 +7,9 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, Expr, Range, TensorLoad
 
+from ...analysis.variables import substituted
 from ..threads import number
-from .parts import Axes, substituted
+from .parts import Axes
 
 
 def loads_of(value: Expr) -> list[TensorLoad]:

@@ -11,9 +11,10 @@ from functools import cached_property
 from tvm import tirx
 from tvm.ir import Expr, TensorLoad
 
+from ...analysis.variables import substituted
 from ..threads import number, sequence, unrolled, vector
 from .elements import has_calls, is_vector, loads_of, replaced, step_of
-from .parts import Axes, Operand, Values, substituted
+from .parts import Axes, Operand, Values
 from .steps import Steps
 
 VECTOR = 4

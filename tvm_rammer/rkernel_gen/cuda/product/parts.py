@@ -15,6 +15,7 @@ from tvm.s_tir.dlight.gpu.matmul import auto_inline_consumer_chain, auto_inline_
 from tvm.s_tir.schedule import SBlockRV
 
 from ...analysis.blocks import REDUCTION, new_schedule
+from ...analysis.variables import substituted, uses
 from .problem import fastest_axes, product_block
 
 Values = Mapping[tirx.Var, Expr]
@@ -139,7 +140,7 @@ def read_product(func: tirx.PrimFunc) -> Product:
 
 def _kind(stmt: s_tir.SBlock, axis: tirx.IterVar) -> int:
     """0, 1 or 2: the axis indexes both operands, A alone, or B alone."""
-    a, b = (any(_uses(part.min, axis.var) for part in stmt.reads[n].region) for n in (0, 1))
+    a, b = (any(uses(part.min, axis.var) for part in stmt.reads[n].region) for n in (0, 1))
     return 0 if a and b else 1 if a else 2
 
 
@@ -216,17 +217,8 @@ def _is_whole(sch: s_tir.Schedule, block: SBlockRV) -> bool:
     return all(isinstance(node.predicate, tirx.IntImm) and node.predicate.value for node in realize)
 
 
-def substituted(code: Expr | tirx.Stmt, values: Values) -> Expr | tirx.Stmt:
-    """Code with values in the places of variables."""
-    return tvm_ffi.structural_map(code, (tirx.Var, lambda v: values.get(v, v)), order="post")
-
-
 def _replaced(value: Expr, places: Mapping[TensorLoad, Expr]) -> Expr:
     def load(node: TensorLoad) -> Expr:
         return next((new for old, new in places.items() if old.source.same_as(node.source)), node)
 
     return tvm_ffi.structural_map(value, (TensorLoad, load), order="post")
-
-
-def _uses(index: Expr, var: tirx.Var) -> bool:
-    return any(var.same_as(v) for v in tirx.analysis.undefined_vars(index))

@@ -17,9 +17,8 @@ from ...read import default_opset
 MOST_NODES = 100_000
 """What all unrolled loops may hold together: so many nodes take minutes to compile."""
 
-
 FEWEST_ITERATIONS = 8
-"""A loop of fewer iterations is unrolled in any case."""
+"""A loop of fewer iterations, as a recurrent layer of fewer steps, is unrolled in any case."""
 
 
 def unroll_loops(model: onnx.ModelProto, *, keep: bool) -> bool:

@@ -10,13 +10,11 @@ from ...emit import Constants, Emitter, Types, replace_nodes
 from ...read import default_opset
 from .layer import Layer, Sizes, name_of, sizes_of
 from .looped import Looped
+from .loops import FEWEST_ITERATIONS
 from .unrolled import Steps, Unrolled, pass_on
 
 MOST_STEPS = 4096
 """In all layers together, where they are unrolled: so many take minutes to compile."""
-
-FEWEST_STEPS = 8
-"""A layer of fewer steps is unrolled in any case."""
 
 
 def expand_recurrent(model: onnx.ModelProto, *, loops: bool) -> bool:
@@ -59,7 +57,7 @@ class _Layers:
         if sizes is None:
             pass_on(node, types, self._below)
             return None
-        if self._loops and sizes.steps >= FEWEST_STEPS:
+        if self._loops and sizes.steps >= FEWEST_ITERATIONS:
             layer: Layer = Looped(node, sizes, constants, self._opset)
         else:
             self._count(node, sizes)
