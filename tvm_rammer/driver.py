@@ -77,7 +77,7 @@ def compile(
         vEUs of a CPU: how many threads work on one call, as far as there are processors. By default one for each core
         that the process may use (`TVM_NUM_THREADS`, affinity, quota).
     loops : bool
-        Whether recurrent layers and loops of an ONNX model may stay loops: the time of compiling does not depend on
+        Whether recurrent layers, and loops of an ONNX model, may stay loops: the time of compiling does not depend on
         their length then. On a GPU only those do that are too long to be unrolled.
     cache : bool or path
         Whether to keep the module on disk and to take it from there when the same is compiled again, or the folder in

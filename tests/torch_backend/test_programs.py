@@ -46,7 +46,7 @@ def test_a_convolutional_net_with_batch_norm():
 
 
 @pytest.mark.parametrize("name", ["lstm", pytest.param("gru", marks=pytest.mark.slow)])
-def test_recurrent_layers_are_unrolled(name):
+def test_recurrent_layers_of_few_steps_are_unrolled(name):
     make, shape, _ = MODELS[name]
     model, x = make(), torch.randn(shape)
     module = tvm_rammer.compile(_exported(model, x))

@@ -6,7 +6,7 @@ from typing import Any
 
 import tvm
 
-from ..errors import ModelError, RammerError, first_line
+from ..errors import ModelError, RammerError, UnsupportedOperatorError, first_line
 from .aten.read import is_program_file, read_program
 from .onnx.shapes import Shapes
 
@@ -26,8 +26,8 @@ def load_model(
         Whether shapes stay open: `shapes` has for each input its sizes and names of dimensions. Of a Relax module
         the symbolic dimensions stay as they are.
     loops : bool
-        Whether recurrent layers and loops of an ONNX model stay loops (`regions.loops`). TVM cannot run such a module
-        before its regions are replaced.
+        Whether recurrent layers and loops stay loops (`regions.loops`). TVM cannot run such a module before its
+        regions are replaced.
 
     Returns
     -------
@@ -52,9 +52,7 @@ def load_model(
             f"shapes is {shapes!r}; give a mapping of names to sizes, as in {{'x': (1, 3, 224, 224)}} or {{'batch': 1}}"
         )
     if (relax := as_relax(model)) is not None:
-        from .static_relax import static_relax
-
-        return relax.clone() if symbolic else static_relax(relax, shapes)
+        return _load_relax(relax, shapes, symbolic, loops)
     kind = type(model)
     if isinstance(model, str | os.PathLike) or (
         kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx")
@@ -88,6 +86,17 @@ def as_relax(model: Any) -> tvm.IRModule | None:
 
         return import_torch(model)
     return None
+
+
+def _load_relax(mod: tvm.IRModule, shapes: Any, symbolic: bool, loops: bool) -> tvm.IRModule:
+    from .recurrent_layer import expand_layers, has_layers
+    from .static_relax import static_relax
+
+    if not symbolic:
+        return expand_layers(static_relax(mod, shapes), loops=loops)
+    if has_layers(mod):
+        raise UnsupportedOperatorError("TVM has no recurrent layers of open shapes; give all sizes by `shapes`")
+    return mod.clone()
 
 
 def _load_onnx(model: Any, shapes: Any, symbolic: bool, loops: bool) -> tvm.IRModule:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Self
 
 import tvm
+import tvm_ffi
 from tvm import relax
 from tvm.ir import Call, Op
 
@@ -76,3 +77,22 @@ def loop_bodies(mod: tvm.IRModule) -> dict[str, relax.Function]:
         for var, func in mod.functions_items()
         if isinstance(func, relax.Function) and LoopBody.of(func) is not None
     }
+
+
+def rename_loops(mod: tvm.IRModule, prefix: str) -> tvm.IRModule:
+    """Give the loops of a module longer names, so that it can be joined with others."""
+    steps = loop_bodies(mod)
+
+    def renamed(function: relax.ExternFunc) -> relax.ExternFunc:
+        name = str(function.global_symbol).removeprefix(_CALL)
+        return relax.ExternFunc(_CALL + prefix + name) if name in steps else function
+
+    longer = {}
+    for var, func in mod.functions_items():
+        if var.name_hint in steps:
+            longer[prefix + var.name_hint] = func.with_attr("global_symbol", prefix + var.name_hint)
+        elif isinstance(func, relax.Function):
+            longer[var.name_hint] = tvm_ffi.structural_map(func, [(relax.ExternFunc, renamed)], order="post")
+        else:
+            longer[var.name_hint] = func
+    return tvm.IRModule(longer, attrs=mod.attrs)

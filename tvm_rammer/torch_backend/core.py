@@ -20,7 +20,7 @@ FREEZES = 2
 """How often parameters are built in anew after they changed, before they become inputs."""
 
 MOST_OPERATORS = 20_000
-"""Of a graph: compiling takes some ten milliseconds for each, and an unrolled step of an LSTM has 18."""
+"""Of a graph: compiling takes some ten milliseconds for each, and a step of an LSTM that is unrolled has 18."""
 
 TOLERANCE = 1e-3
 """Of the comparison of the first call with PyTorch, as a share of a result's largest value."""

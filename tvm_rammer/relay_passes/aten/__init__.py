@@ -2,7 +2,8 @@
 
     importer        a graph, or a torch.export program -> IRModule
     converters      operators that TVM's frontend misreads
-    decompose       which operators are taken apart before, recurrent layers step by step
+    decompose       which operators are taken apart before
+    recurrent       recurrent layers, which stay whole
     attention       layers that PyTorch joins for inference
     read            .pt2 files
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .attention import native_multi_head_attention, transformer_encoder_layer
+from .recurrent import whole_layers
 
 
 def decompositions() -> Any:
@@ -21,7 +22,8 @@ def decompositions() -> Any:
 def simple_tracing() -> Iterator[None]:
     """While a graph is traced, PyTorch chooses forms that become few operators here.
 
-    An LSTM is unrolled as a GRU is; otherwise it would be one call of oneDNN. Pixels are repeated without indices.
+    Recurrent layers stay whole; those that cannot are unrolled, of which an LSTM would otherwise be one call of oneDNN.
+    Pixels are repeated without indices.
     """
     import torch
 
@@ -32,7 +34,8 @@ def simple_tracing() -> Iterator[None]:
     op.py_kernels.update({key: _nearest(kernel) for key, kernel in kernels.items()})
     op._dispatch_cache.clear()
     try:
-        yield
+        with whole_layers():
+            yield
     finally:
         torch._C._set_mkldnn_enabled(enabled)
         op.py_kernels.update(kernels)

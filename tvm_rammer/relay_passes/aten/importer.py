@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ...errors import ModelError, RammerError, UnsupportedOperatorError, first_l
 from ..bindings import dtype_of, static_shape
 from .converters import own_converters
 from .decompose import decompositions, simple_tracing
+from .recurrent import NAMESPACE, convert_recurrent
 
 DTYPES = frozenset(["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"])
 """Element types of PyTorch in which this compiler computes as PyTorch does."""
@@ -98,7 +100,7 @@ class _Importer(ExportedProgramImporter):  # type: ignore[misc]  # TVM has no ty
 
     def create_convert_map(self) -> dict[str, Any]:
         known = {name: convert for name, convert in super().create_convert_map().items() if name not in _MADE_UP}
-        return known | own_converters(self, known)
+        return known | own_converters(self, known) | {"recurrent.default": partial(convert_recurrent, self)}
 
     def import_graph(self, graph_module: Any, constants: Mapping[str, np.ndarray[Any, Any]]) -> tvm.IRModule:
         nodes = list(graph_module.graph.nodes)
@@ -176,7 +178,7 @@ class _Importer(ExportedProgramImporter):  # type: ignore[misc]  # TVM has no ty
         target = node.target
         if isinstance(target, torch._ops.OpOverload):
             random = torch.Tag.nondeterministic_seeded in target.tags
-            return target.namespace == "aten" and not random and target.__name__ in self.convert_map
+            return target.namespace in ("aten", NAMESPACE) and not random and target.__name__ in self.convert_map
         return getattr(target, "__name__", "") in self.convert_map
 
 
