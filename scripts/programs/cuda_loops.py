@@ -1,4 +1,4 @@
-"""Print a table of a model's products: what an issue model says of the SASS of their fastest kernels."""
+"""Print a table of a model's CUDA kernels: what an issue model says of the SASS of the fastest of each function."""
 
 import argparse
 import re
@@ -7,44 +7,70 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import tvm
+import tvm_ffi
 from tvm import tirx
+from tvm.ir import Expr, TensorLoad
 
 from tvm_rammer import relay_passes
 from tvm_rammer.compilation.target import tvm_target
 from tvm_rammer.device import DeviceSpec, preset
+from tvm_rammer.errors import ToolError
+from tvm_rammer.ir import ITEM_BYTES
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.nvcc.compile import compile_cuda
-from tvm_rammer.nvcc.ptxas import parse_reports
-from tvm_rammer.nvcc.sass import Instruction, Kernel, branches_between_loads, disassemble, simulate
+from tvm_rammer.nvcc.issue import simulate, simulate_once
+from tvm_rammer.nvcc.ptxas import Resources, parse_reports
+from tvm_rammer.nvcc.sass import Kernel, branches_between_loads, disassemble, work_of
 from tvm_rammer.rkernel_gen.analysis.work import Work
 from tvm_rammer.rkernel_gen.construct import choose
+from tvm_rammer.rkernel_gen.cuda.lowered import lowered_kernels, read_launch
 from tvm_rammer.rkernel_gen.cuda.resources import source_of
+from tvm_rammer.rkernel_gen.cuda.rule import name_for_c
 from tvm_rammer.rkernel_gen.make_kernels import constant_parameters
 from tvm_rammer.rkernel_gen.tiling import Function
 from tvm_rammer.zoo.models import MODELS, model_names
 
-PRODUCTS = ("gemm", "reduction")
+PRODUCTS = ("gemm", "mma", "reduction")
 """Rules whose loops multiply and add."""
 
 KERNELS_PER_FILE = 12
 
-HEAD = """| function | uses | kernel | rTasks x threads | registers | code KB | guards | KB in flight | % of peak | us |
-|---|---|---|---|---|---|---|---|---|---|"""
+TENSOR_GAIN = 16
+"""Peak of tensor cores in half precision over that of single precision on CUDA cores: of an A100 and an H100."""
+
+COLUMNS = ("function", "uses", "kernel", "rTasks x threads", "registers", "code KB", "guards", "KB in flight",
+           "% of peak", "us")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """A function with its candidates, fastest first, and how often a model calls it."""
+class Candidates:
+    """A function with its kernels, fastest first, and how often a model calls it."""
 
     name: str
     uses: int
-    flops: float
+    func: tirx.PrimFunc
     kernels: tuple[ScheduledKernel, ...]
+
+    @property
+    def is_product(self) -> bool:
+        """Whether its fastest kernel multiplies matrices."""
+        return self.kernels[0].rule in PRODUCTS
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
-    """What the SASS of a kernel says; `peak` and `us` are 0 where it has no loop: all is one step."""
+class Launched:
+    """A kernel as it is launched: for a thread the multiply-adds and loaded bytes, with those on padding."""
+
+    blocks: int
+    threads: int
+    macs: int
+    loaded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the SASS of a kernel says; `peak` is 0 where it does not multiply in its main loop."""
 
     registers: int
     code_bytes: int
@@ -59,90 +85,193 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", type=model_names, help=f"of {', '.join(MODELS)}")
     parser.add_argument("--target", default="cuda:h200", help="a GPU by name (cuda:h200)")
-    parser.add_argument("--ranking", action="store_true", help="compare all candidates of each function, too")
+    parser.add_argument("--half", action="store_true", help="the model in half precision")
+    parser.add_argument("--share", type=float, default=0.0, metavar="PERCENT", help="rows that take so much of a model")
+    parser.add_argument("--against", choices=["dlight"], help="the same functions by stock TVM's rules for GPUs, too")
+    parser.add_argument("--ranking", action="store_true", help="compare all candidates of each product, too")
     options = parser.parse_args()
     device = preset(options.target)
     for model in options.models:
-        products = list(_products(model, device))
-        best = [product.kernels[0] for product in products]
-        loops = list(_loops([(p.flops, p.kernels[0]) for p in products], device))
-        rows = zip(products, best, loops, strict=True)
-        print(f"\n{model}\n\n{HEAD}")
-        for product, kernel, loop in sorted(rows, key=lambda row: -row[0].uses * row[2].us):
-            print(_line(product, kernel, loop))
-        total = sum(p.uses * loop.us for p, loop in zip(products, loops, strict=True))
-        code = sum(loop.code_bytes for loop in loops) / 1024
-        print(f"\nall: {total:.1f} us, {code:.0f} KB of code")
+        found = list(_candidates(model, device, half=options.half))
+        best = _estimates([_own(c.kernels[0], device) for c in found], device)
+        stock = [_stock_us(c.func, device) for c in found] if options.against else [0.0] * len(found)
+        columns = (*COLUMNS, *(["dlight, us"] if options.against else []))
+        print(f"\n{model}{' in half precision' if options.half else ''}\n")
+        print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+        total = sum(c.uses * one.us for c, one in zip(found, best, strict=True))
+        rows = sorted(zip(found, best, stock, strict=True), key=lambda row: -row[0].uses * row[1].us)
+        for candidates, one, theirs in rows:
+            if candidates.uses * one.us >= options.share / 100 * total:
+                print(_line(candidates, one) + (f" {theirs:.1f} |" if options.against else ""))
+        print()
+        for what, part in (("products", [r for r in rows if r[0].is_product]), ("all", rows)):
+            times = [sum(c.uses * us for c, us in zip((r[0] for r in part), by, strict=True))
+                     for by in ([r[1].us for r in part], [r[2] for r in part])]  # fmt: skip
+            code = sum(r[1].code_bytes for r in part) / 1024
+            compared = f"; dlight {times[1]:.1f} us, {times[1] / times[0]:.1f} times" if options.against else ""
+            print(f"{what}: {times[0]:.1f} us, {code:.0f} KB of code{compared}")
         if options.ranking:
-            found = list(_rankings(products, device))
-            print(f"rank correlation within {len(found)} functions: mean {statistics.mean(found):.2f}")
+            ranks = list(_rankings(found, device))
+            print(f"rank correlation within {len(ranks)} functions: mean {statistics.mean(ranks):.2f}")
 
 
-def _products(model: str, device: DeviceSpec) -> Iterator[Product]:
-    """The products of a model, each function once."""
-    module = relay_passes.prepare(tvm_target(device))(relay_passes.load_model(MODELS[model]()))
+def _candidates(model: str, device: DeviceSpec, half: bool) -> Iterator[Candidates]:
+    """The functions of a model that have kernels, each once."""
+    module = relay_passes.load_model(MODELS[model]())
+    if half:
+        module = tvm.relax.transform.ConvertToDataflow()(module)
+        module = tvm.relax.transform.ToMixedPrecision("float32")(module)
+    module = relay_passes.prepare(tvm_target(device))(module)
     graphs = [region.graph for region in relay_passes.partition(module).regions]
     functions = {v.name_hint: f for v, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
     constants = constant_parameters(graphs)
     for name, uses in Counter(op.function for graph in graphs for op in graph.operators).items():
         kernels = choose(Function(name, functions[name], device, constants[name]))
-        fitting = [k for k in kernels if k.rule in PRODUCTS]
-        if fitting:
-            ranked = sorted(fitting, key=lambda k: _alone_us(k, device))
-            yield Product(name, uses, Work.of(functions[name]).flops, tuple(ranked))
+        if kernels:
+            ranked = sorted(kernels, key=lambda k: _alone_us(k, device))
+            yield Candidates(name, uses, functions[name], tuple(ranked))
 
 
 def _alone_us(kernel: ScheduledKernel, device: DeviceSpec) -> float:
     return kernel.spec.rtask_us * -(-kernel.spec.num_rtasks // device.units)
 
 
-def _loops(kernels: Sequence[tuple[float, ScheduledKernel]], device: DeviceSpec) -> Iterator[Loop]:
-    """Compile kernels of functions with so many operations, some in a file, and look at their main loops."""
+def _own(kernel: ScheduledKernel, device: DeviceSpec) -> tuple[ScheduledKernel, Launched]:
+    (lowered,) = lowered_kernels(kernel.func, device)
+    return kernel, _launched(lowered)
+
+
+def _launched(kernel: tirx.PrimFunc) -> Launched:
+    launch = read_launch(kernel)
+    if launch is None:
+        raise ToolError(f"{kernel.attrs['global_symbol']} has a launch that is not known")
+    return Launched(launch.blocks, launch.threads, *_work(kernel.body, 1))
+
+
+def _work(stmt: tirx.Stmt, times: int) -> tuple[int, int]:
+    """Multiply-adds and loaded bytes of a thread; branches count as taken."""
+    parts: list[tuple[int, int]] = []
+    match stmt:
+        case tirx.For():
+            return _work(stmt.body, times * int(stmt.extent))
+        case tirx.SeqStmt():
+            parts = [_work(part, times) for part in stmt.seq]
+        case tirx.AttrStmt():
+            return _work(stmt.body, times)
+        case tirx.IfThenElse():
+            parts = [_work(part, times) for part in (stmt.then_case, stmt.else_case) if part is not None]
+        case _:
+
+            def load(node: TensorLoad) -> None:
+                if str(node.source.scope()) == "global":
+                    parts.append((0, times * _nbytes(node)))
+
+            def add(node: tirx.Add) -> None:
+                if "float" in str(node.ty.dtype) and any(isinstance(arm, tirx.Mul) for arm in (node.a, node.b)):
+                    parts.append((times * _lanes(node), 0))
+
+            tvm_ffi.structural_walk(stmt, [(TensorLoad, load), (tirx.Add, add)], order="pre")
+    return sum(p[0] for p in parts), sum(p[1] for p in parts)
+
+
+def _lanes(value: Expr) -> int:
+    return int(str(value.ty.dtype).partition("x")[2] or 1)
+
+
+def _nbytes(value: Expr) -> int:
+    return _lanes(value) * ITEM_BYTES[str(value.ty.dtype).partition("x")[0]]
+
+
+def _estimates(kernels: Sequence[tuple[ScheduledKernel, Launched]], device: DeviceSpec) -> list[Estimate]:
+    """Compile our kernels, some in a file, each as it runs in a persistent kernel: one block a unit."""
+    found: list[Estimate] = []
     for first in range(0, len(kernels), KERNELS_PER_FILE):
         batch = kernels[first : first + KERNELS_PER_FILE]
-        compiled = compile_cuda(source_of([k for _, k in batch], device), device.arch)
+        compiled = compile_cuda(source_of([k for k, _ in batch], device), device.arch)
         code, needs = disassemble(compiled.cubin), parse_reports(compiled.report)
-        for i, (flops, kernel) in enumerate(batch):
-            yield _loop(flops, kernel, code[f"k{i}_kernel"], needs[f"k{i}_kernel"].registers, device)
+        names = [f"k{i}_kernel" for i in range(len(batch))]
+        found += [_estimate(one, code[name], needs[name], device, 1, kernel)
+                  for (kernel, one), name in zip(batch, names, strict=True)]  # fmt: skip
+    return found
 
 
-def _loop(flops: float, kernel: ScheduledKernel, code: Kernel, registers: int, device: DeviceSpec) -> Loop:
-    span, warps = code.main_loop(), kernel.spec.threads // device.warp
-    if span is None:
-        return Loop(registers, code.code_bytes, 0, 0.0, 0.0, 0.0)
-    body = _one_pass(kernel, code, span)
-    speed = simulate(body, warps)
-    multiplied = sum(i.name == "FFMA" for i in body) * warps * device.warp
-    passes = flops / 2 / kernel.spec.num_rtasks / multiplied
-    waves = -(-kernel.spec.num_rtasks // device.units)
-    us = waves * passes * speed.cycles / (device.clock_ghz * 1e3)
-    peak = 200 * multiplied / speed.cycles / device.flops_per_cycle
-    return Loop(registers, code.code_bytes, branches_between_loads(body), speed.bytes_in_flight, peak, us)
+def _stock_us(func: tirx.PrimFunc, device: DeviceSpec) -> float:
+    """The kernels of a function by the rules of TVM's own CUDA pipeline, with as many blocks on a unit as fit."""
+    from tvm.s_tir import dlight
+
+    target = tvm.target.Target(device.target_config())
+    gpu = dlight.gpu
+    rules = (gpu.Matmul(), gpu.GEMV(), gpu.Reduction(), gpu.GeneralReduction(), gpu.Fallback())
+    with target:
+        mod = dlight.ApplyDefaultSchedule(*rules)(tvm.IRModule({"k": name_for_c(func).with_attr("global_symbol", "k")}))
+    launches = [_launched(kernel) for kernel in lowered_kernels(mod["k"], device)]
+    source = str(tirx.build(mod, target=target).imports[0].inspect_source("cuda"))
+    compiled = compile_cuda(source, device.arch)
+    code, needs = disassemble(compiled.cubin), parse_reports(compiled.report)
+    names = re.findall(r"__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(", source)
+    total = 0.0
+    for name, one in zip(dict.fromkeys(names), launches, strict=True):
+        fit = device.resident_blocks(one.threads, needs[name].registers, needs[name].static_shared_bytes)
+        resident = max(1, min(fit, -(-one.blocks // device.units)))
+        total += _estimate(one, code[name], needs[name], device, resident).us
+    return total
 
 
-def _one_pass(kernel: ScheduledKernel, code: Kernel, span: tuple[int, int]) -> list[Instruction]:
-    """A pass of the main loop: a loop within it, over K, runs as often as the tiling's multiply-adds say."""
-    choices = {name: int(value) for name, value in re.findall(r"_([a-z]+?)(\d+)(?=_|$)", kernel.spec.name)}
-    once, twice = ([i.name for i in code.body(span, n)].count("FFMA") for n in (1, 2))
+def _estimate(
+    one: Launched,
+    code: Kernel,
+    needs: Resources,
+    device: DeviceSpec,
+    resident: int,
+    kernel: ScheduledKernel | None = None,
+) -> Estimate:
+    """Once through all of the code, and the further passes of its main loop, for each wave of blocks."""
+    warps = -(-one.threads // device.warp)
+    span = code.main_loop()
+    inner = _inner_passes(kernel, code, span) if span else 1
+    once = simulate_once(code.whole(span, inner), warps, blocks=resident)
+    cycles, in_flight, peak, guards = once.cycles, once.bytes_in_flight, 0.0, branches_between_loads(code.whole())
+    if span:
+        body = code.body(span, inner)
+        loop = simulate(body, warps, blocks=resident)
+        macs, loaded = work_of(body)
+        passes = one.macs / macs if macs and one.macs else one.loaded / loaded
+        cycles += max(0.0, passes - 1) * loop.cycles
+        in_flight, guards = loop.bytes_in_flight, branches_between_loads(body)
+        rate = device.flops_per_cycle * (TENSOR_GAIN if any(i.name == "HMMA" for i in body) else 1)
+        peak = 200 * macs * warps * resident * device.warp / loop.cycles / rate
+    waves = -(-one.blocks // (device.units * resident))
+    us = waves * cycles / (device.clock_ghz * 1e3)
+    return Estimate(needs.registers, code.code_bytes, guards, in_flight, peak, us)
+
+
+def _inner_passes(kernel: ScheduledKernel | None, code: Kernel, span: tuple[int, int]) -> int:
+    """How often a loop within the main loop runs, over K, as the tiling's multiply-adds say."""
+    choices = {}
+    if kernel is not None:
+        choices = {name: int(value) for name, value in re.findall(r"_([a-z]+?)(\d+)(?=_|$)", kernel.spec.name)}
+    once, twice = (work_of(code.body(span, n))[0] for n in (1, 2))
     if once == twice or "slices" not in choices:
-        return code.body(span)
+        return 1
     wanted = choices["mi"] * choices["mj"] * choices["k"] // choices["slices"]
-    return code.body(span, max(1, 1 + (wanted - once) // (twice - once)))
+    return max(1, 1 + (wanted - once) // (twice - once))
 
 
-def _line(product: Product, kernel: ScheduledKernel, loop: Loop) -> str:
-    tiling = kernel.spec.name.removeprefix(f"{product.name}_").replace("_", " ")
-    speed = f"{loop.in_flight / 1024:.1f} | {loop.peak:.0f} | {loop.us:.1f}" if loop.us else "- | - | one step"
-    return (f"| {product.name} | {product.uses} | {tiling} | {kernel.spec.num_rtasks} x {kernel.spec.threads} | "
-            f"{loop.registers} | {loop.code_bytes / 1024:.1f} | {loop.guards} | {speed} |")  # fmt: skip
+def _line(candidates: Candidates, one: Estimate) -> str:
+    kernel = candidates.kernels[0]
+    tiling = kernel.spec.name.removeprefix(f"{candidates.name}_").replace("_", " ")
+    peak = f"{one.peak:.0f}" if one.peak else "-"
+    return (f"| {candidates.name} | {candidates.uses} | {tiling} | {kernel.spec.num_rtasks} x {kernel.spec.threads} | "
+            f"{one.registers} | {one.code_bytes / 1024:.1f} | {one.guards} | {one.in_flight / 1024:.1f} | {peak} | "
+            f"{one.us:.1f} |")  # fmt: skip
 
 
-def _rankings(products: Sequence[Product], device: DeviceSpec) -> Iterator[float]:
-    """For each function with several candidates that have loops: do the predictions rank them as their SASS does?"""
-    pairs = [(p, k) for p in products for k in p.kernels if k.rule == "gemm"]
-    loops = list(_loops([(p.flops, k) for p, k in pairs], device))
-    for product in products:
-        timed = [(_alone_us(k, device), x.us) for (p, k), x in zip(pairs, loops, strict=True) if p is product and x.us]
+def _rankings(found: Sequence[Candidates], device: DeviceSpec) -> Iterator[float]:
+    """For each product with several candidates: do the predictions rank them as their SASS does?"""
+    pairs = [(c, k) for c in found for k in c.kernels if k.rule in PRODUCTS and Work.of(c.func).flops]
+    estimates = _estimates([_own(k, device) for _, k in pairs], device)
+    for candidates in found:
+        timed = [(_alone_us(k, device), e.us) for (c, k), e in zip(pairs, estimates, strict=True) if c is candidates]
         if len(timed) > 3:
             yield statistics.correlation(*(_ranks(times) for times in zip(*timed, strict=True)))
 

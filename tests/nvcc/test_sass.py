@@ -1,11 +1,11 @@
-"""The loops in a kernel's SASS, and the model that issues them."""
+"""The code and the loops of a kernel, read from its SASS."""
 
 import pytest
 
 from tvm_rammer.errors import MissingToolError
-from tvm_rammer.nvcc.sass import Instruction, Kernel, branches_between_loads, disassemble, parse, simulate
+from tvm_rammer.nvcc.sass import Instruction, Kernel, branches_between_loads, disassemble, parse
 
-FFMA, BRA, BAR = Instruction("FFMA"), Instruction("BRA"), Instruction("BAR")
+FFMA, BRA, BAR = Instruction("FFMA", macs=1), Instruction("BRA"), Instruction("BAR")
 
 TEXT = """
 	.section	.text.k0_kernel,"ax",@progbits
@@ -34,6 +34,7 @@ def test_a_kernel_is_read_with_its_loops_and_scoreboards():
     assert [i.name for i in kernel.code] == ["MOV", "LDG", "FFMA", "BRA", "EXIT"] and kernel.code_bytes == 80
     assert kernel.main_loop() == (1, 3) and kernel.code[1].width == 16
     assert kernel.code[1].writes == 2 and kernel.code[2].waits == 1 << 2
+    assert [i.predicated for i in kernel.code] == [False, True, False, True, False]
 
 
 def test_loops_within_a_loop_run_as_often_as_one_says():
@@ -49,31 +50,36 @@ def test_branches_between_loads_are_counted_up_to_a_barrier():
     assert branches_between_loads([load(0), BRA, load(1), BRA, BRA, load(2), BAR, BRA, load(3)]) == 3
 
 
-def test_each_scheduler_issues_one_multiplication_a_cycle():
-    body = [FFMA] * 100
-    assert simulate(body, 4).cycles == pytest.approx(100, abs=2)
-    assert simulate(body, 8).cycles == pytest.approx(200, abs=4)
+def test_a_kernel_ends_with_its_first_exit_that_is_not_conditional():
+    code = (Instruction("EXIT", predicated=True), load(0), Instruction("EXIT"), Instruction("BRA"))
+    assert [i.name for i in Kernel(code, {}).whole()] == ["EXIT", "LDG", "EXIT"]
 
 
-def test_integers_take_twice_as_long():
-    assert simulate([Instruction("IADD3")] * 100, 4).cycles == pytest.approx(200, abs=4)
+def test_all_code_runs_once_but_loops_within_the_main_loop():
+    labels = {"outer": 1, "inner": 2}
+    code = (FFMA, load(0), FFMA, Instruction("BRA", target="inner"), BAR, Instruction("BRA", target="outer"))
+    kernel = Kernel((*code, Instruction("EXIT")), labels)
+    names = [i.name for i in kernel.whole(kernel.main_loop(), 2)]
+    assert names == ["FFMA", "LDG", "FFMA", "BRA", "FFMA", "BRA", "BAR", "BRA", "EXIT"]
 
 
-def test_a_use_waits_for_its_load_and_loads_side_by_side_wait_once():
-    def use(board):
-        return Instruction("FFMA", waits=1 << board)
-
-    one_by_one = [x for board in range(4) for x in (load(board), use(board))]
-    together = [*(load(board) for board in range(4)), *(use(board) for board in range(4))]
-    slow, fast = simulate(one_by_one, 4, latency=280), simulate(together, 4, latency=280)
-    assert slow.cycles > 4 * 280 and 280 < fast.cycles < 340
-    assert fast.bytes_in_flight > 3 * slow.bytes_in_flight
+def test_a_loop_that_only_loads_is_the_main_loop_where_none_multiplies():
+    kernel = Kernel((load(0), Instruction("FADD"), Instruction("BRA", target="loop")), {"loop": 0})
+    assert kernel.main_loop() == (0, 2)
 
 
-def test_a_barrier_waits_for_all_warps():
-    alone, together = simulate([load(0), Instruction("FFMA", waits=1)], 8), simulate([load(0), BAR], 8)
-    assert together.cycles < alone.cycles
-    assert simulate([FFMA, BAR], 8).cycles >= 20
+@pytest.mark.parametrize(
+    ("row", "macs"),
+    [
+        ("FFMA R5, R4, R4, R5", 1),
+        ("HMMA.16816.F32 R4, R8, R12, R4", 64),
+        ("HFMA2.MMA R5, R4, R4, R5", 2),
+        ("HFMA2.MMA R5, -RZ, RZ, 0, 0", 0),
+        ("IMAD R5, R4, R4, R5", 0),
+    ],
+)
+def test_multiply_adds_of_a_thread_are_counted(row, macs):
+    assert parse(TEXT.replace("FFMA R5, R4, R4, R5", row))["k0_kernel"].code[2].macs == macs
 
 
 def test_without_nvdisasm_an_error_says_where_it_comes_from(monkeypatch):

@@ -1,34 +1,20 @@
-"""The loops of a kernel in its SASS, and how fast a unit would issue them: what can be known without a GPU.
-
-The model: one block on one unit, its warps dealt to four schedulers that issue one instruction a cycle each, each
-instruction when the stall count, the scoreboards and the wait mask that ptxas gave it allow; floating point at full
-rate, integers at half; one pipe a unit for all memory, with a cycle for each 128 bytes; one latency for all global
-loads, behind a port of 64 bytes a cycle; block barriers. Caches, bank conflicts, divergence, the instruction cache and
-other blocks are not in it. It was never compared with hardware: it says which of two kernels is better, not how fast
-one is.
-"""
+"""The code of a kernel as ptxas made it: its instructions with their scoreboards, and its loops. No GPU is needed."""
 
 import re
 import shutil
 import subprocess
 import tempfile
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import MissingToolError, ToolError
 
-SCHEDULERS = 4
-GLOBAL_LATENCY, SHARED_LATENCY, BARRIER_CYCLES = 280, 24, 20
-"""Cycles: of a load from the last-level cache, of one from shared memory, of a barrier after its last warp."""
+LOADS, SHARED = {"LDG", "LD", "LDGSTS"}, {"LDS", "LDSM", "STS", "ATOMS"}
+MEMORY = {*LOADS, *SHARED, "STG", "ST", "LDL", "STL", "SHFL", "RED", "ATOM", "ATOMG"}
 
-PORT_BYTES = 64
-"""A cycle, between a unit and the last-level cache."""
-
-_LOADS, _SHARED = {"LDG", "LD"}, {"LDS", "LDSM", "STS", "ATOMS"}
-_MEMORY = {*_LOADS, *_SHARED, "STG", "ST", "LDL", "STL", "SHFL", "RED", "ATOM", "ATOMG"}
-_FULL_RATE = {"FFMA", "FADD", "FMUL", "BRA", "NOP", "BAR", "BSSY", "BSYNC", "EXIT", "WARPSYNC"}
+_TENSOR_SHAPES = {"16816": 64, "1688": 32, "884": 8}
+"""Multiply-adds of a thread's share of a matrix instruction: m16n8k16 has 2,048 for a warp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +35,10 @@ class Instruction:
         Scoreboards that are busy until its result is there, or its operands are read; 7 is none.
     waits : int
         A bit for each scoreboard that must be free.
+    macs : int
+        Multiply-adds of floating point of a thread.
+    predicated : bool
+        Whether a predicate decides if it is executed.
     """
 
     name: str
@@ -58,6 +48,8 @@ class Instruction:
     writes: int = 7
     reads: int = 7
     waits: int = 0
+    macs: int = 0
+    predicated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +70,45 @@ class Kernel:
         return sorted(((first, last) for first, last in ends if first < last), key=lambda span: span[1] - span[0])
 
     def main_loop(self) -> tuple[int, int] | None:
-        """The shortest loop that both loads from global memory and multiplies; of several the one with most to do."""
+        """The shortest loop that loads from global memory, and multiplies if any loop does; of several the busiest."""
+        loading = [s for s in self.loops() if any(i.name in LOADS for i in self._within(s))]
+        multiplying = [s for s in loading if any(i.macs for i in self._within(s))]
         found: list[tuple[int, int]] = []
-        for first, last in self.loops():
-            names = {i.name for i in self.code[first : last + 1]}
-            if names & _LOADS and "FFMA" in names and not any(first <= a and b <= last for a, b in found):
+        for first, last in multiplying or loading:
+            if not any(first <= a and b <= last for a, b in found):
                 found.append((first, last))
-        return max(found, key=lambda s: self._multiplications(*s), default=None)
+        return max(found, key=lambda s: work_of(self._within(s)), default=None)
 
     def body(self, span: tuple[int, int], inner_passes: int = 1) -> list[Instruction]:
         """What one pass of a loop issues; loops within it run `inner_passes` times."""
+        return self._once(span, {s: inner_passes for s in self.loops() if s != span})
+
+    def whole(self, main: tuple[int, int] | None = None, inner_passes: int = 1) -> list[Instruction]:
+        """What the kernel issues if each loop runs once, those within the main loop `inner_passes` times."""
+        inner = {s: inner_passes for s in self.loops() if main and main[0] <= s[0] and s[1] <= main[1] and s != main}
+        exits = (at for at, i in enumerate(self.code) if i.name == "EXIT" and not i.predicated)
+        return self._once((0, next(exits, len(self.code) - 1)), inner)
+
+    def _within(self, span: tuple[int, int]) -> Sequence[Instruction]:
+        return self.code[span[0] : span[1] + 1]
+
+    def _once(self, span: tuple[int, int], passes: Mapping[tuple[int, int], int]) -> list[Instruction]:
+        """The code from one instruction to another; outermost of the loops in `passes` run so often."""
         first, last = span
-        inner = [s for s in self.loops() if first <= s[0] and s[1] <= last and s != span]
+        inner = [s for s in passes if first <= s[0] and s[1] <= last and s != span]
         outermost = [s for s in inner if not any(o != s and o[0] <= s[0] and s[1] <= o[1] for o in inner)]
         code: list[Instruction] = []
         at = first
         for begin, end in sorted(outermost):
-            code += [*self.code[at:begin], *(self.code[begin : end + 1] * inner_passes)]
-            at = end + 1
+            if begin >= at:
+                code += [*self.code[at:begin], *(self.code[begin : end + 1] * passes[begin, end])]
+                at = end + 1
         return [*code, *self.code[at : last + 1]]
 
-    def _multiplications(self, first: int, last: int) -> int:
-        return sum(i.name == "FFMA" for i in self.code[first : last + 1])
+
+def work_of(code: Sequence[Instruction]) -> tuple[int, int]:
+    """Multiply-adds, and bytes of global loads, of a thread."""
+    return sum(i.macs for i in code), sum(i.width for i in code if i.name in LOADS)
 
 
 def branches_between_loads(body: Sequence[Instruction]) -> int:
@@ -107,7 +116,7 @@ def branches_between_loads(body: Sequence[Instruction]) -> int:
     branches = since = 0
     started = False
     for instruction in body:
-        if instruction.name in _LOADS:
+        if instruction.name in LOADS:
             branches += since if started else 0
             since, started = 0, True
         elif instruction.name == "BAR":
@@ -115,89 +124,6 @@ def branches_between_loads(body: Sequence[Instruction]) -> int:
         elif instruction.name == "BRA":
             since += 1
     return branches
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """How a loop runs in the model: cycles of a pass, and bytes of global loads under way on average."""
-
-    cycles: float
-    bytes_in_flight: float
-
-
-def simulate(body: Sequence[Instruction], warps: int, latency: int = GLOBAL_LATENCY, passes: int = 3) -> Speed:
-    """Issue some passes of a loop by all warps of a block; the first one fills the pipelines and is not counted."""
-    machine = _Machine(body, warps, latency)
-    while min(map(len, machine.ends)) < passes:
-        machine.step(passes)
-    total = max(ends[-1] for ends in machine.ends)
-    return Speed((total - max(ends[0] for ends in machine.ends)) / (passes - 1), machine.flight / max(1, total))
-
-
-class _Machine:
-    def __init__(self, body: Sequence[Instruction], warps: int, latency: int) -> None:
-        self.body, self.warps, self.latency = body, warps, latency
-        self.at, self.ready = [0] * warps, [0] * warps
-        self.boards = [[0] * 6 for _ in range(warps)]
-        self.ends: list[list[int]] = [[] for _ in range(warps)]
-        self.pipes = [Counter[str]() for _ in range(SCHEDULERS)]
-        self.last = [0] * SCHEDULERS
-        self.waiting: set[int] = set()
-        self.cycle, self.memory = 0, 0
-        self.port, self.flight = 0.0, 0.0
-
-    def step(self, passes: int) -> None:
-        """Issue what can be issued in this cycle, and go on to the next one in which something can."""
-        soonest = 1 << 60
-        for unit in range(SCHEDULERS):
-            mine = [w for w in range(unit, self.warps, SCHEDULERS) if len(self.ends[w]) < passes]
-            for warp in (*mine[self.last[unit] :], *mine[: self.last[unit]]):
-                start = self._start(unit, warp)
-                if warp not in self.waiting and start <= self.cycle:
-                    self.last[unit] = mine.index(warp) + 1
-                    self._issue(unit, warp)
-                    soonest = self.cycle + 1
-                    break
-                if warp not in self.waiting:
-                    soonest = min(soonest, start)
-        self.cycle = max(self.cycle + 1, soonest)
-
-    def _start(self, unit: int, warp: int) -> int:
-        instruction = self.body[self.at[warp]]
-        waits = [self.boards[warp][b] for b in range(6) if instruction.waits >> b & 1]
-        queue = [self.memory - 31] if instruction.name in _MEMORY else [self.pipes[unit][_pipe(instruction)]]
-        return max([self.ready[warp], *waits, *queue])
-
-    def _issue(self, unit: int, warp: int) -> None:
-        instruction, cycle = self.body[self.at[warp]], self.cycle
-        done = read = cycle + 15
-        if instruction.name in _MEMORY:
-            self.memory = max(self.memory, cycle) + max(
-                1, instruction.width // (8 if instruction.name in _SHARED else 4)
-            )
-            done, read = self.memory + SHARED_LATENCY, self.memory + 8
-        else:
-            self.pipes[unit][_pipe(instruction)] = cycle + (1 if instruction.name in _FULL_RATE else 2)
-        if instruction.name in _LOADS:
-            self.port = max(self.port, cycle) + 32 * instruction.width / PORT_BYTES
-            done = int(max(cycle, self.port - 10)) + self.latency
-            self.flight += 32.0 * instruction.width * (done - cycle)
-        for board, until in ((instruction.writes, done), (instruction.reads, read)):
-            if board != 7:
-                self.boards[warp][board] = max(self.boards[warp][board], until)
-        self.ready[warp] = cycle + instruction.stall
-        self.at[warp] = (self.at[warp] + 1) % len(self.body)
-        if self.at[warp] == 0:
-            self.ends[warp].append(cycle)
-        if instruction.name == "BAR":
-            self.waiting.add(warp)
-            if len(self.waiting) == self.warps:
-                self.ready = [max(r, cycle + BARRIER_CYCLES) for r in self.ready]
-                self.waiting.clear()
-
-
-def _pipe(instruction: Instruction) -> str:
-    return "fma" if instruction.name in _FULL_RATE else instruction.name if instruction.name == "MUFU" else "integer"
 
 
 def disassemble(cubin: bytes) -> dict[str, Kernel]:
@@ -232,8 +158,8 @@ def parse(text: str) -> dict[str, Kernel]:
         for row in section.splitlines():
             if found := re.match(r"(\.L_\w+):", row):
                 labels[found[1]] = len(code)
-            elif found := re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(\S+)(.*?);\s+/\* 0x\w+ \*/", row):
-                code.append(_instruction(found[1], found[2]))
+            elif found := re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?(\S+)(.*?);\s+/\* 0x\w+ \*/", row):
+                code.append(_instruction(found[2], found[3], bool(found[1])))
             elif code and (found := re.match(r"\s+/\* 0x([0-9a-f]{16}) \*/", row)):
                 code[-1] = _controlled(code[-1], int(found[1], 16) >> 41)
         if name is not None:
@@ -241,12 +167,23 @@ def parse(text: str) -> dict[str, Kernel]:
     return kernels
 
 
-def _instruction(opcode: str, operands: str) -> Instruction:
+def _instruction(opcode: str, operands: str, predicated: bool) -> Instruction:
     widths = {".128": 16, ".64": 8, ".U16": 2, ".S16": 2, ".U8": 1}
     width = next((n for key, n in widths.items() if key in opcode), 4)
     target = re.search(r"`\((\.L_\w+)\)", operands)
-    return Instruction(opcode.partition(".")[0], width, target[1] if target else "")
+    name, _, suffix = opcode.partition(".")
+    return Instruction(
+        name, width, target[1] if target else "", macs=_macs(name, suffix, operands), predicated=predicated
+    )
+
+
+def _macs(name: str, suffix: str, operands: str) -> int:
+    if name == "HMMA":
+        return _TENSOR_SHAPES.get(suffix.partition(".")[0], 0)
+    if name == "HFMA2" and "-RZ, RZ," in operands:  # how ptxas sets a register to a number
+        return 0
+    return {"FFMA": 1, "DFMA": 1, "HFMA2": 2}.get(name, 0)
 
 
 def _controlled(i: Instruction, bits: int) -> Instruction:
-    return Instruction(i.name, i.width, i.target, max(1, bits & 15), bits >> 5 & 7, bits >> 8 & 7, bits >> 11 & 63)
+    return replace(i, stall=max(1, bits & 15), writes=bits >> 5 & 7, reads=bits >> 8 & 7, waits=bits >> 11 & 63)

@@ -71,6 +71,20 @@ def test_constant_weights_are_packed(name):
     check(func, kernels, *((2e-2, 1e-1) if name in HALF else ()), constants={1})
 
 
+SMALL_TEAMS = [(8, 8, 64, 4, 4, 16), (8, 32, 256, 4, 4, 16), (16, 8, 32, 2, 4, 8), (16, 32, 64, 4, 8, 8)]
+"""Tiles with teams of 4, 16 and 16 threads, with the tiles of two steps or of one in shared memory."""
+
+
+@pytest.mark.parametrize("name", ["conv", "matmul"])
+def test_a_team_may_be_a_part_of_a_warp(name):
+    func = function_of(name)
+    function = Function(name, func, H200, frozenset({1}))
+    choices = [dict(zip(("i", "j", "k", "mi", "mj", "slices"), tile, strict=True)) for tile in SMALL_TEAMS]
+    kernels = [GEMM_RULE.build(function, chosen) for chosen in choices]
+    assert {k.spec.threads for k in kernels} == {64, 128, 256}
+    check(func, kernels, constants={1})
+
+
 def kernels_of(name):
     """Some kernels of each rule, checked against their tilings."""
     func = function_of(name)

@@ -39,17 +39,13 @@ def launch_of(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
     # There is code outside of the kernel, or a thread computes a part of a producer that depends on which thread it is.
     if not isinstance(body, tirx.For) or not _has_constant_loops(body):
         return None
-    target = tvm.target.Target(device.target_config())
-    mod = tirx.transform.BindTarget(target)(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}))
     try:
-        lowered = tirx.get_tir_pipeline("s_tir")[0](mod)
+        kernels = lowered_kernels(func, device)
     except (RuntimeError, ValueError):  # a schedule that does not lower is no candidate
         return None
-    _, devices = importlib.import_module("tvm.tirx.build").split_host_device_mods(lowered)
-    kernels = [f for m in devices.values() for f in m.functions.values()]
     if len(kernels) != 1:
         return None
-    launch = _read_launch(kernels[0])
+    launch = read_launch(kernels[0])
     if (
         launch is None
         or launch.threads % device.warp
@@ -61,13 +57,22 @@ def launch_of(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
     return launch if s_tir.analysis.verify_gpu_code(kernels[0], limits) else None
 
 
+def lowered_kernels(func: tirx.PrimFunc, device: DeviceSpec) -> list[tirx.PrimFunc]:
+    """The kernels of a scheduled function, lowered as TVM does, in the order in which they are launched."""
+    target = tvm.target.Target(device.target_config())
+    mod = tirx.transform.BindTarget(target)(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}))
+    lowered = tirx.get_tir_pipeline("s_tir")[0](mod)
+    _, devices = importlib.import_module("tvm.tirx.build").split_host_device_mods(lowered)
+    return [f for m in devices.values() for f in m.functions.values()]
+
+
 def _has_constant_loops(body: tirx.Stmt) -> bool:
     loops: list[tirx.For] = []
     tvm_ffi.structural_walk(body, [(tirx.For, loops.append)], order="pre")
     return all(isinstance(loop.extent, tirx.IntImm) for loop in loops)
 
 
-def _read_launch(kernel: tirx.PrimFunc) -> Launch | None:
+def read_launch(kernel: tirx.PrimFunc) -> Launch | None:
     """The launch of a lowered kernel; None where it allocates global memory or an array of dynamic shape."""
     extents: dict[str, int] = {}
     shared, on_chip = 0, True

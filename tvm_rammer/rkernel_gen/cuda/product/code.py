@@ -2,7 +2,7 @@
 
 load step 0 to registers
 for each step of K:
-    barrier; registers -> shared memory; barrier
+    (barrier, if there is room for the tiles of one step only;) registers -> shared memory; barrier
     load the next step to registers
     multiply: each thread its tile of sums, each team its part of the step
 add up the sums of the teams in shared memory
@@ -103,17 +103,18 @@ class Writer:
                  tile.rows[1]),
         )  # fmt: skip
         fetches = [fetch_of(part, self.steps, tile.threads, thread) for part in parts]
+        several = self.steps.count > 1
 
         def step(at: Expr) -> tirx.Stmt:
             following = sequence([fetch.load(at + 1) for fetch in fetches])
-            several = self.steps.count > 1
             has_next = at < number(self.steps.count - 1)
+            buffer = tirx.floormod(at, number(tile.buffers)) * tile.step_elements
             return sequence([
-                *([barrier()] if several else []),
-                *(fetch.stage(at) for fetch in fetches),
+                *([barrier()] if several and tile.buffers == 1 else []),
+                *(fetch.stage(at, buffer) for fetch in fetches),
                 barrier(),
                 *([tirx.IfThenElse(has_next, following, None)] if several else []),
-                self.multiply(shared, sums, thread),
+                self.multiply(shared, buffer, sums, thread),
             ])  # fmt: skip
 
         zero = unrolled(tile.mi * tile.mj, lambda n: tirx.BufferStore(sums, tirx.const(0, product.dtype), [n]))
@@ -125,8 +126,8 @@ class Writer:
             self.finish(shared, sums, s, i, j, thread),
         ])  # fmt: skip
 
-    def multiply(self, shared: tirx.Var, sums: tirx.Var, thread: Expr) -> tirx.Stmt:
-        """One team's part of a step."""
+    def multiply(self, shared: tirx.Var, buffer: Expr, sums: tirx.Var, thread: Expr) -> tirx.Stmt:
+        """One team's part of a step: of as many neighbours along K as there are teams, each team has one."""
         tile, product = self.tile, self.product
         slice_, ti, tj = self.split_thread(thread)
         depth = tile.k // tile.slices
@@ -148,7 +149,8 @@ class Writer:
 
         def one(k: Expr) -> tirx.Stmt:
             a, b = parts
-            ends = (k * a_row + ti * tile.mi, number(tile.k * a_row) + k * b_row + tj * tile.mj)
+            first = buffer + tile.k * a_row
+            ends = (buffer + k * a_row + ti * tile.mi, first + k * b_row + tj * tile.mj)
 
             def update(x: Expr, y: Expr) -> tirx.Stmt:
                 at = x * tile.mj + y
@@ -162,7 +164,8 @@ class Writer:
             )
 
         loops = serial(
-            depth // most, lambda outer: unrolled(most, lambda inner: one(slice_ * depth + outer * most + inner))
+            depth // most,
+            lambda outer: unrolled(most, lambda inner: one((outer * most + inner) * tile.slices + slice_)),
         )
         return sequence([*(tirx.AllocBuffer(p) for p in parts), loops])
 
@@ -180,11 +183,14 @@ class Writer:
         team, ti, tj = self.split_thread(thread)
         store = self.storer(s, i, j)
 
-        def mine(body: Callable[[Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
-            """A thread's sums, in the order of the output."""
-            if fast_i:
-                return unrolled(tile.mj, lambda y: unrolled(tile.mi, lambda x: body(x, y)))
-            return unrolled(tile.mi, lambda x: unrolled(tile.mj, lambda y: body(x, y)))
+        def mine(body: Callable[[Expr, Expr], tirx.Stmt], width: int = 1) -> tirx.Stmt:
+            """A thread's sums, in the order of the output, perhaps in vectors."""
+            slow, fast = (tile.mj, tile.mi) if fast_i else (tile.mi, tile.mj)
+
+            def some(n: Expr, v: Expr) -> tirx.Stmt:
+                return vector(width, lambda e: body(v * width + e, n) if fast_i else body(n, v * width + e))
+
+            return unrolled(slow, lambda n: unrolled(fast // width, lambda v: some(n, v)))
 
         def sum_at(x: Expr, y: Expr) -> Expr:
             return sums[x * tile.mj + y]
@@ -198,13 +204,13 @@ class Writer:
 
         def keep(x: Expr, y: Expr) -> tirx.Stmt:
             value = cast(sum_at(x, y), shared)
-            return tirx.BufferStore(shared, value, [team * size + place(ti * tile.mi + x, tj * tile.mj + y)])
+            return tirx.BufferStore(shared, value, [team * tile.team_sums + place(ti * tile.mi + x, tj * tile.mj + y)])
 
         def total(n: Expr) -> tirx.Stmt:
             at = n * tile.threads + thread
             value = shared[at]
             for other in range(1, tile.slices):
-                value = value + shared[at + other * size]
+                value = value + shared[at + other * tile.team_sums]
             fast = tile.i if fast_i else tile.j
             ends = tirx.floormod(at, number(fast)), tirx.floordiv(at, number(fast))
             x, y = ends if fast_i else reversed(ends)
@@ -214,7 +220,8 @@ class Writer:
             add_up = tirx.IfThenElse(thread < number(size), total(number(0)), None)
         else:
             add_up = unrolled(size // tile.threads, total)
-        return sequence([barrier(), mine(keep), barrier(), add_up])
+        neighbours = tile.mi if fast_i else tile.mj
+        return sequence([barrier(), mine(keep, min(neighbours, VECTOR)), barrier(), add_up])
 
     def storer(self, s: Expr, i: Expr, j: Expr) -> Callable[[Expr, Expr, Expr], tirx.Stmt]:
         """`store(x, y, sum)` stores the result at a place of the tile, if the output has it."""

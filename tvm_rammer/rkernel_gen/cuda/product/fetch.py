@@ -112,14 +112,16 @@ class Fetch:
 
         return unrolled(self.vectors, lambda n: sequence([one(n, which) for which in range(len(self.registers))]))
 
-    def stage(self, step: Expr) -> tirx.Stmt:
-        """Store it to shared memory: along I or J in vectors, from a row of K to the next element by element."""
+    def stage(self, step: Expr, buffer: Expr) -> tirx.Stmt:
+        """Store it to shared memory, to a buffer that begins at an element: along I or J in vectors, from a row of K to
+        the next element by element.
+        """
         part, width = self.part, self.width
 
         def one(n: Expr, e: Expr) -> tirx.Stmt:
             x, k = self._place(n)
             at = (k + e) * part.row + x if part.along_k else k * part.row + x + e
-            return tirx.BufferStore(part.shared, cast(self._staged(step, n, e), part.shared), [part.base + at])
+            return tirx.BufferStore(part.shared, cast(self._staged(step, n, e), part.shared), [buffer + part.base + at])
 
         elements = unrolled if part.along_k else vector
         return unrolled(self.vectors, lambda n: elements(width, lambda e: one(n, e)))

@@ -23,24 +23,33 @@ from .tile import GemmTile
 SIDES = (8, 16, 32, 64, 128)
 """Extents of a tile in I and J: multiples of a memory transaction of 32 bytes."""
 
-DEPTHS = (8, 16, 32, 64, 128)
+DEPTHS = (8, 16, 32, 64, 128, 256)
 """Extents of a tile in K."""
 
 THREAD_TILES = ((1, 2), (2, 1), (2, 2), (2, 4), (4, 2), (4, 4), (4, 8), (8, 4), (8, 8))
 """Extents in I and J of what one thread computes, in registers."""
 
-SLICES = (1, 2, 4, 8)
+SLICES = (1, 2, 4, 8, 16, 32, 64)
 """Teams of threads, each of which has its own part of K."""
+
+SMALLEST_TEAM = 4
+"""Threads of a team that is a part of a warp, at least."""
+
+MAX_SUMS = 32
+"""Results of a thread in such a team, at most: its registers also hold much of the next step."""
 
 MIN_DEPTH = 4
 """Steps of K of a team, at least, from one barrier to the next."""
 
-MAX_STAGED = 32
+MAX_STAGED = 40
 """Elements that a thread loads in advance, at most: they take registers."""
 
 PLAIN_ADDRESS, WINDOW_ADDRESS, FUSED_ADDRESS = 3, 8, 50
 """Instructions to load and stage an element of A: of a matrix; of an image by windows, the position of which is that of
 the step, or differs within a step."""
+
+SUMS_PER_CYCLE = 20
+"""Sums of teams that go through shared memory, and are added up, in a cycle."""
 
 WARP = 32
 """Threads of a warp."""
@@ -96,8 +105,12 @@ def gemm_tiles(problem: Simt, device: DeviceSpec) -> Iterator[GemmTile]:
 def _is_aligned(tile: GemmTile, device: DeviceSpec) -> bool:
     """Whether a tile is whole warps, each thread loads and adds up as much as the others, and it fits an rTask."""
     threads = tile.threads
+    few_registers = tile.team >= device.warp or tile.mi * tile.mj <= MAX_SUMS
     return (
-        tile.team % device.warp == 0
+        (tile.team % device.warp == 0 or device.warp % tile.team == 0)
+        and tile.team >= SMALLEST_TEAM
+        and few_registers
+        and threads % device.warp == 0
         and 2 * device.warp <= threads <= MAX_THREADS
         and tile.k >= MIN_DEPTH * tile.slices
         and (tile.i * tile.k) % threads == 0
@@ -120,6 +133,7 @@ def gemm_cost(problem: Simt, tile: GemmTile) -> Cost:
     address = FUSED_ADDRESS if covering.fused else PLAIN_ADDRESS if problem.taps == 1 else WINDOW_ADDRESS
     passes = depth * (tile.mi + tile.mj) / 2 + 2 * a + b
     instructions = depth * (tile.mi * tile.mj + vectors) + address * a + b
+    sums = tile.slices * tile.i * tile.j if tile.slices > 1 else 0
     return Cost(
         num_rtasks=gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j),
         threads=tile.threads,
@@ -127,7 +141,7 @@ def gemm_cost(problem: Simt, tile: GemmTile) -> Cost:
         nbytes=step_bytes * steps + itemsize * tile.i * tile.j,
         steps=1 if tile.slices == 1 else 2,
         outputs=tile.mi * tile.mj,
-        cycles=loop_cycles(steps, tile.threads // WARP, instructions, passes, step_bytes),
+        cycles=loop_cycles(steps, tile.threads // WARP, instructions, passes, step_bytes) + sums / SUMS_PER_CYCLE,
     )
 
 

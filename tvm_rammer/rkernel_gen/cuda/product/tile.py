@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ..lowered import MAX_SHARED
+
 MOST_UNROLLED = 8
 """Steps of K that are unrolled: more is code that only the first pass through it pays for."""
 
@@ -14,7 +16,8 @@ class GemmTile:
     """An rTask computes `i` x `j` sums in steps of `k`, a thread `mi` x `mj` of them, over a part of each step.
 
     The threads are `slices` teams. Each team computes all sums over its own part of each step of K; at the end the
-    teams' sums are added up. So there are several warps where there are few results.
+    teams' sums are added up. So there are several warps where there are few results. A team may be a part of a warp:
+    then a thread has more results, and reads less of shared memory for each of them.
     """
 
     i: int
@@ -40,9 +43,24 @@ class GemmTile:
         return self.i + PADDING, self.j + PADDING
 
     @property
+    def step_elements(self) -> int:
+        """Both operands' tiles of a step."""
+        return self.k * sum(self.rows)
+
+    @property
+    def buffers(self) -> int:
+        """Steps whose tiles are in shared memory: two, if there is room, so that one is stored while one is read."""
+        return 2 if 8 * self.step_elements <= MAX_SHARED else 1
+
+    @property
+    def team_sums(self) -> int:
+        """Elements from one team's sums to the next one's, when they are added up: another bank for each."""
+        return self.i * self.j + 2 * PADDING
+
+    @property
     def shared_elements(self) -> int:
-        """Both operands' tiles; after the last step the teams' sums lie there."""
-        return max(self.k * sum(self.rows), self.slices * self.i * self.j if self.slices > 1 else 0)
+        """The tiles; after the last step the teams' sums lie there."""
+        return max(self.buffers * self.step_elements, self.slices * self.team_sums if self.slices > 1 else 0)
 
     @property
     def shared_bytes(self) -> int:
