@@ -22,8 +22,11 @@ GUARD = 1 << 16
 ALIGNMENT = 256
 """Of arrays in a GPU's memory."""
 
-_PATTERN = np.frombuffer(np.uint32(0x7FA1B2C3).tobytes(), np.uint8)
+_PATTERN = np.uint32(0x7FA1B2C3)
 """What guards hold: as a float32 not a number, and another one after each operation on it."""
+
+_CLEAN = np.full((GUARD + ALIGNMENT) // 4 + 1, _PATTERN).view(np.uint8)
+"""The longest guard there can be, from any byte of a word on."""
 
 _ENTRY = """
 extern "C" const char* emu_run_{kernel}(
@@ -135,7 +138,7 @@ def _global_memory(arrays: dict[str, np.ndarray], written: Sequence[str]) -> tup
     size = -(-(end + GUARD) // ALIGNMENT) * ALIGNMENT
     room = np.empty(size + ALIGNMENT, np.uint8)
     memory = room[-room.ctypes.data % ALIGNMENT :][:size]
-    memory.reshape(-1, len(_PATTERN))[:] = _PATTERN
+    memory.view(np.uint32)[:] = _PATTERN
     for name, array in arrays.items():
         start = starts[name]
         memory[start : start + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -144,7 +147,7 @@ def _global_memory(arrays: dict[str, np.ndarray], written: Sequence[str]) -> tup
 
 def _untouched(memory: np.ndarray, start: int, end: int) -> bool:
     """Whether a guard, which need not begin at a word, is as it was."""
-    return bool((memory[start:end] == np.resize(np.roll(_PATTERN, -(start % len(_PATTERN))), end - start)).all())
+    return np.array_equal(memory[start:end], _CLEAN[start % _PATTERN.nbytes :][: end - start])
 
 
 def as_host_text(source: str) -> str:
