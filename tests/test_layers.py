@@ -21,6 +21,7 @@ TOP = {
     "cli",
     "compilation",
     "driver",
+    "export",
     "gpu_bundle",
     "onnx_backend",
     "open_shapes",

@@ -14,6 +14,7 @@ from tvm_rammer.benchmark.bench import CONTENDERS, bench
 from tvm_rammer.benchmark.peers import PACKAGES
 from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.cli import main
+from tvm_rammer.cli.export import identifier_of
 from tvm_rammer.cli.options import model_of
 from tvm_rammer.errors import ModelError
 
@@ -98,6 +99,27 @@ def test_compile_for_a_gpu_writes_cuda(model, tmp_path):
     assert "__global__" in out.read_text()
 
 
+def test_export_writes_a_project(model, tmp_path, capsys):
+    x = np.random.default_rng(3).standard_normal((2, 16)).astype("float32")
+    np.save(tmp_path / "x.npy", x)
+    command = ["export", model, *SHAPES, "--target", "cuda:h200", "-o", str(tmp_path / "out")]
+    assert main([*command, "--input", f"x={tmp_path / 'x.npy'}"]) == 0
+    assert "cmake -B build" in capsys.readouterr().out
+    files = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    recorded = {"recorded/inputs.bin", "recorded/outputs.bin"}
+    assert files == {"model.cu", "model.h", "model.weights", "main.cpp", "CMakeLists.txt", "manifest.json", *recorded}
+    assert (tmp_path / "out" / "recorded" / "inputs.bin").read_bytes().startswith(x.tobytes())
+    assert main([*command[:-1], str(tmp_path)]) == 1
+    assert "holds something that is no exported project; name a new folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("model", "name"), [("zoo:Inception v1", "inception_v1"), ("a/3D net.onnx", "m_3d_net"), ("light:vgg.2", "vgg_2")]
+)
+def test_the_name_of_a_project_is_an_identifier(model, name):
+    assert identifier_of(model) == name
+
+
 def test_run_reads_and_writes_arrays(model, tmp_path):
     x = np.random.default_rng(3).standard_normal((2, 16)).astype("float32")
     np.save(tmp_path / "x.npy", x)
@@ -144,6 +166,7 @@ def test_a_contender_that_is_not_installed_is_named(name, model, monkeypatch, ca
         (["explain", "{model}", *SHAPES, "--target", "tpu"], "unknown target 'tpu'"),
         (["explain", "{model}", *SHAPES, "--policy", "luck"], "unknown policy 'luck'"),
         (["explain", "{model}", *SHAPES, "--svg", "nowhere/plan.svg"], "cannot write 'nowhere/plan.svg'"),
+        (["export", "{model}", *SHAPES, "-o", "nowhere/out"], "export writes CUDA, and "),
         (["bench", "{model}", *SHAPES, "--against", "magic"], "unknown contenders magic"),
         (["bench", "{model}", *SHAPES, "--repeat", "0"], "repeat is 0"),
         (["run", "{model}", *SHAPES, "--input", "x=nowhere.npy"], "nowhere.npy"),

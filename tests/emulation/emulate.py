@@ -41,7 +41,7 @@ extern "C" const char* emu_run_{kernel}(
 }}
 """
 
-_KERNEL = r"__global__ void (?:__launch_bounds__\(\d+\) )?{}\("
+KERNEL = r"__global__ void (?:__launch_bounds__\(\d+\) )?{}\("
 
 
 class EmulationError(Exception):
@@ -121,7 +121,7 @@ def run_emulated(
 
 def kernel_parameters(source: str, kernel: str) -> list[tuple[str, str]]:
     """(name, C++ type) of each parameter of a `__global__` function."""
-    found = re.search(_KERNEL.format(kernel) + r"([^)]*)\)", source)
+    found = re.search(KERNEL.format(kernel) + r"([^)]*)\)", source)
     if not found:
         raise EmulationError(f"the text has no kernel {kernel!r}")
     listed = [p.replace("__restrict__", "").rsplit(None, 1) for p in found[1].split(",") if p.strip()]
@@ -210,7 +210,7 @@ def _library(source: str) -> ctypes.CDLL:
     if shutil.which("g++") is None:
         raise EmulationError("g++ is needed to run CUDA text on the CPU; install it")
     text = '#include "cuda_host.h"\nextern "C" { unsigned char emu_mutant[1024]; }\n' + as_host_text(source)
-    for kernel in dict.fromkeys(re.findall(_KERNEL.format(r"(\w+)"), source)):
+    for kernel in dict.fromkeys(re.findall(KERNEL.format(r"(\w+)"), source)):
         kinds = [kind for _, kind in kernel_parameters(source, kernel)]
         arguments = ", ".join(f"({kind})view.seen_from_here(args[{i}])" for i, kind in enumerate(kinds))
         text += _ENTRY.format(kernel=kernel, arguments=arguments)

@@ -16,10 +16,11 @@ from .. import debug
 from ..errors import RammerError, first_line
 from ..files import check_writable
 from ..version import VERSION
-from . import bench, cache, compile, device, explain, fix, profile, report, run, tune, warm
+from . import bench, compile, explain, export, fix, profile, report, run, tune
+from .kept import cache, device, warm
 from .options import end_progress, tell
 
-COMMANDS = (compile, run, explain, report, bench, profile, fix, tune, warm, cache, device)
+COMMANDS = (compile, run, explain, report, export, bench, profile, fix, tune, warm, cache, device)
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""

@@ -102,6 +102,28 @@ def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def arrays_of(texts: Sequence[str]) -> dict[str, Any]:
+    """Read the arrays of `--input`.
+
+    Raises
+    ------
+    RammerError
+        One cannot be read.
+    """
+    import numpy as np
+
+    arrays = {}
+    for text in texts:
+        name, _, file = text.rpartition("=")
+        try:
+            arrays[name] = np.load(file, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise RammerError(f"--input {text!r}: {error}; give NAME=FILE.npy") from error
+        if not isinstance(arrays[name], np.ndarray):
+            raise RammerError(f"--input {text!r} holds several arrays; give a .npy file")
+    return arrays
+
+
 def compile_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments that `compile`, `bench` and `profile` share."""
     return {

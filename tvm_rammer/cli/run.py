@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import RammerError
 from ..files import is_saved_model, replacing
 from .options import (
+    arrays_of,
     cache_options,
     compile_arguments,
     end_progress,
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     """
     import numpy as np
 
-    given = _arrays(arguments.input)
+    given = arrays_of(arguments.input)
     module, values = _module(arguments, given)
     result, first_ms = _timed(module, values)
     warm_ms = statistics.median(_timed(module, values)[1] for _ in range(WARM_RUNS))
@@ -58,9 +58,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _module(arguments: argparse.Namespace, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The module, and its inputs, which are looked at before anything is compiled."""
+    from ..runtime.tensors import input_values
+
     if is_saved_model(arguments.model):
         module = saved(arguments)
-        return module, _values(module.inputs, given)
+        return module, input_values(module.inputs, given)
     from ..compilation.request import Request
     from ..compilation.target import resolve_device, with_threads
     from ..driver import compile_request
@@ -79,41 +81,12 @@ def _module(arguments: argparse.Namespace, given: Mapping[str, Any]) -> tuple[An
     values: dict[str, Any] = {}
 
     def loaded(inputs: Sequence[Any]) -> None:
-        values.update(_values(inputs, given))
+        values.update(input_values(inputs, given))
         progress(f"compiling {arguments.model} for {arguments.target}")
 
     module = compile_request(request, cache=not arguments.no_cache, loaded=loaded)
     end_progress()
-    return module, values or _values(module.inputs, given)
-
-
-def _arrays(texts: Sequence[str]) -> dict[str, Any]:
-    """Read the arrays of `--input`."""
-    import numpy as np
-
-    arrays = {}
-    for text in texts:
-        name, _, file = text.rpartition("=")
-        try:
-            arrays[name] = np.load(file, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise RammerError(f"--input {text!r}: {error}; give NAME=FILE.npy") from error
-        if not isinstance(arrays[name], np.ndarray):
-            raise RammerError(f"--input {text!r} holds several arrays; give a .npy file")
-    return arrays
-
-
-def _values(specs: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """An array for each input of the model: what was given, else random numbers."""
-    from ..runtime.tensors import check_input, random_inputs
-
-    if unknown := given.keys() - {spec.name for spec in specs}:
-        names = ", ".join(repr(spec.name) for spec in specs)
-        raise RammerError(f"the model has no input {', '.join(map(repr, sorted(unknown)))}; its inputs are {names}")
-    values = {spec.name: array for spec, array in zip(specs, random_inputs(specs, 0), strict=True)} | dict(given)
-    for spec in specs:
-        check_input(values[spec.name], spec)
-    return values
+    return module, values or input_values(module.inputs, given)
 
 
 def _timed(module: Any, values: Mapping[str, Any]) -> tuple[Any, float]:

@@ -16,7 +16,7 @@ from .guard import guarded
 from .record import Compilation
 from .regions import plan_regions
 from .request import Request
-from .stages import build, find_kernels
+from .stages import build, find_kernels, lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,13 @@ def compile_loaded(request: Request, loaded: Loaded) -> Exploration:
     record.num_params, record.shares = loaded.num_params, request.shares
     with guarded(loaded.mod):
         return _stages(loaded.mod, record, request)
+
+
+def lower_loaded(request: Request, loaded: Loaded) -> tuple[tvm.IRModule, Compilation]:
+    """Plan the model of a request, and lower it to what TVM's code generator takes; raises as `compile_loaded`."""
+    record = Compilation(request.device, request.policy, request.sync, request.options)
+    with guarded(loaded.mod):
+        return lower(plan_regions(find_kernels(loaded.mod, record, request.tuning_logs), record), record), record
 
 
 def _stages(mod: tvm.IRModule, record: Compilation, request: Request) -> Exploration:

@@ -14,8 +14,8 @@ from ..errors import ToolError
 MANIFEST = "manifest.json"
 
 
-def make_empty(folder: pathlib.Path, kind: str, keep: Collection[str] = ()) -> None:
-    """Make a folder, or empty it where it was made by this package, which its manifest shows.
+def check_replaceable(folder: pathlib.Path, kind: str, keep: Collection[str] = ()) -> None:
+    """Make sure that `make_empty` may empty a folder; nothing is changed.
 
     Parameters
     ----------
@@ -30,16 +30,34 @@ def make_empty(folder: pathlib.Path, kind: str, keep: Collection[str] = ()) -> N
     ToolError
         The folder holds something else, or one of the files of `keep`.
     """
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / MANIFEST).is_file():
-            raise ToolError(f"{str(folder)!r} holds something that is no {kind}; name a new folder")
-        if results := [name for name in keep if (folder / name).exists()]:
-            raise ToolError(
-                f"{str(folder)!r} is a {kind} that holds {', '.join(results)}, which would be lost; "
-                "take it out, or name a new folder"
-            )
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        holds = folder.exists() and any(folder.iterdir())
+    except OSError as error:
+        raise ToolError(f"{str(folder)!r} cannot become a folder: {error.strerror}; name a new one") from error
+    if holds and not (folder / MANIFEST).is_file():
+        raise ToolError(f"{str(folder)!r} holds something that is no {kind}; name a new folder")
+    if results := [name for name in keep if (folder / name).exists()]:
+        raise ToolError(
+            f"{str(folder)!r} is a {kind} that holds {', '.join(results)}, which would be lost; "
+            "take it out, or name a new folder"
+        )
+
+
+def make_empty(folder: pathlib.Path, kind: str, keep: Collection[str] = ()) -> None:
+    """Make a folder, or empty it where it was made by this package, which its manifest shows.
+
+    Raises
+    ------
+    ToolError
+        As `check_replaceable`, or it cannot be made.
+    """
+    check_replaceable(folder, kind, keep)
+    try:
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise ToolError(f"{str(folder)!r} cannot become a folder: {error.strerror}; name another one") from error
 
 
 class Files:

@@ -121,7 +121,14 @@ def _host_function(
         if getattr(node.op, "name", "") == "tirx.call_ffi_kernel":
             calls.append(_kernel_call(name, node, kernels))
 
-    tvm_ffi.structural_walk(host.body, [(tirx.AllocBuffer, allocation), (tvm.ir.Call, call)], order="pre")
+    def loop(node: tirx.For | tirx.While | tirx.IfThenElse) -> None:
+        inner: list[tvm.ir.Call] = []
+        tvm_ffi.structural_walk(node, [(tvm.ir.Call, inner.append)], order="pre")
+        if any(getattr(made.op, "name", "") == "tirx.call_ffi_kernel" for made in inner):
+            raise CodegenError(f"{name} launches kernels in a loop or a branch of its host code; only TVM can run it")
+
+    repeated = [(kind, loop) for kind in (tirx.For, tirx.While, tirx.IfThenElse)]
+    tvm_ffi.structural_walk(host.body, [*repeated, (tirx.AllocBuffer, allocation), (tvm.ir.Call, call)], order="pre")
     own = tuple(p.name for p in func.params)
     sizes = tuple(nbytes_of(p.shape, str(p.dtype)) for p in func.params)
     known = {*own, *memory}

@@ -1,14 +1,14 @@
 """The lowered "main" of a module as a plan: its buffers, and its launches in order."""
 
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
+import numpy as np
 import tvm
 from tvm import relax
 from tvm.ir import Constant, GlobalVar, Tuple, TupleGetItem
 
 from ..errors import CodegenError
 from ..relay_passes.bindings import body_blocks, result_of
-from .files import Files
 from .kernels import HostFunction, nbytes_of
 from .onsite.plan import Plan, PlanBuffer, PlanLaunch, View
 
@@ -17,8 +17,16 @@ _Value: TypeAlias = View | int | tuple["_Value", ...] | None
 """A tensor, a storage (its buffer), a tuple, or something that the GPU does not see."""
 
 
+class ArrayStore(Protocol):
+    """What keeps the constants of a plan: the files of a bundle, or a dictionary."""
+
+    def add_array(self, array: np.ndarray) -> str:
+        """Keep an array; return the name by which it is found again."""
+        ...
+
+
 def plan_of(
-    name: str, mod: tvm.IRModule, functions: dict[str, HostFunction], inputs: dict[str, str], files: Files
+    name: str, mod: tvm.IRModule, functions: dict[str, HostFunction], inputs: dict[str, str], store: ArrayStore
 ) -> Plan:
     """Read the plan of a module off.
 
@@ -30,15 +38,15 @@ def plan_of(
     functions : dict of str to HostFunction
     inputs : dict of str to str
         File of each parameter of "main".
-    files : Files
+    store : ArrayStore
         Takes the constants.
 
     Raises
     ------
     CodegenError
-        "main" does something else than to launch kernels.
+        "main" does something else than to launch kernels. Checks of indices are left out.
     """
-    reader = _Reader(name, functions, inputs, files)
+    reader = _Reader(name, functions, inputs, store)
     main = mod["main"]
     for param in main.params:
         reader.parameter(param)
@@ -56,8 +64,10 @@ def plan_of(
 class _Reader:
     """Follows "main" from binding to binding."""
 
-    def __init__(self, name: str, functions: dict[str, HostFunction], inputs: dict[str, str], files: Files) -> None:
-        self.name, self.functions, self.inputs, self.files = name, functions, inputs, files
+    def __init__(
+        self, name: str, functions: dict[str, HostFunction], inputs: dict[str, str], store: ArrayStore
+    ) -> None:
+        self.name, self.functions, self.inputs, self.store = name, functions, inputs, store
         self.values: dict[relax.Var, _Value] = {}
         self.constants: dict[Constant, View] = {}
         self.buffers: list[PlanBuffer] = []
@@ -80,7 +90,17 @@ class _Reader:
                 return fields[expr.index] if isinstance(fields, tuple) else None
             case tvm.ir.Call():
                 return self._call(expr)
+            case relax.If():
+                self._check_branch(expr)
+                return None
         raise CodegenError(f"{self.name}: cannot plan {type(expr).__name__} in the lowered model")
+
+    def _check_branch(self, branch: relax.If) -> None:
+        """The check of indices is a branch without a result: they are clipped in any case (`check_indices`)."""
+        if not isinstance(branch.ty, relax.TupleType) or branch.ty.fields:
+            raise CodegenError(
+                f"{self.name}: the model has a branch that data decide; only launches in a fixed order do without TVM"
+            )
 
     def _call(self, call: tvm.ir.Call) -> _Value:
         if isinstance(call.op, GlobalVar):
@@ -100,10 +120,17 @@ class _Reader:
             return View(storage, int(call.args[1]), nbytes)
         if operation == "vm.builtin.reshape":
             return self.evaluate(call.args[0])
-        raise CodegenError(f"{self.name}: the model calls {operation}, which is no kernel; leave it out of the bundle")
+        raise CodegenError(
+            f"{self.name}: the model calls {operation}, which is no kernel and needs TVM; take it out of the model"
+        )
 
     def _launch(self, function: str, arguments: list[_Value]) -> None:
-        host = self.functions[function]
+        host = self.functions.get(function)
+        if host is None or not host.calls:
+            raise CodegenError(
+                f"{self.name}: the model calls {function}, which launches no kernel and needs TVM; "
+                "take it out of the model"
+            )
         views: dict[str, View] = {}
         for parameter, nbytes, argument in zip(host.parameters, host.nbytes, arguments, strict=True):
             if not isinstance(argument, View) or argument.nbytes != nbytes:
@@ -123,7 +150,7 @@ class _Reader:
         if constant not in self.constants:
             array = constant.value.numpy()
             name = f"constant{len(self.constants)}"
-            buffer = PlanBuffer(name, max(1, array.nbytes), "constant", self.files.add_array(array))
+            buffer = PlanBuffer(name, max(1, array.nbytes), "constant", self.store.add_array(array))
             self.constants[constant] = self._buffer(buffer)
         return self.constants[constant]
 

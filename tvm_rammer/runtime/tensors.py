@@ -73,6 +73,23 @@ def random_inputs(specs: Sequence[TensorSpec], seed: int) -> list[np.ndarray]:
     return made
 
 
+def input_values(specs: Sequence[TensorSpec], given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """A value for each input, in their order: what was given, else seeded random numbers.
+
+    Raises
+    ------
+    ModelError
+        The model has no such input, or it takes another shape or type.
+    """
+    if unknown := given.keys() - {spec.name for spec in specs}:
+        names = ", ".join(repr(spec.name) for spec in specs)
+        raise ModelError(f"the model has no input {', '.join(map(repr, sorted(unknown)))}; its inputs are {names}")
+    values = {spec.name: array for spec, array in zip(specs, random_inputs(specs, 0), strict=True)} | dict(given)
+    for spec in specs:
+        check_input(values[spec.name], spec)
+    return values
+
+
 def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
     """What was given for an input as an array, without a copy where that can be.
 

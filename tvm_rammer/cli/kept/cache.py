@@ -5,7 +5,7 @@ import contextlib
 import datetime
 from typing import Any
 
-from .. import debug
+from ... import debug
 
 
 def add_parser(commands: Any) -> None:
@@ -17,7 +17,7 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the command."""
-    from ..saving.cache import entries, trim
+    from ...saving.cache import entries, trim
 
     folder, limit = debug.model_cache_folder(), debug.cache_bytes()
     if arguments.clear:
@@ -34,8 +34,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _summary(path: Any) -> str:
     """What an entry takes and returns."""
-    from ..errors import RammerError
-    from ..saving.file import read_facts
+    from ...errors import RammerError
+    from ...saving.file import read_facts
 
     with contextlib.suppress(RammerError, OSError):
         facts = read_facts(path)

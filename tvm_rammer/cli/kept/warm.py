@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .. import debug
-from ..errors import RammerError, ShapeError
-from .options import compile_arguments, end_progress, model_of, model_options, progress, shapes_of
+from ... import debug
+from ...errors import RammerError, ShapeError
+from ..options import compile_arguments, end_progress, model_of, model_options, progress, shapes_of
 
 _RANGE = re.compile(r"(\d+)\.\.(\d+)(?::(\d+))?")
 """Sizes of a symbolic dimension: 32..1024, or 32..1024:8 in steps."""
@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> None:
     RammerError
         Nothing would be kept, or the shapes do not fit the model.
     """
-    from ..driver import compile
-    from ..open_shapes.module import SymbolicModule
+    from ...driver import compile
+    from ...open_shapes.module import SymbolicModule
 
     if debug.cache_bytes() == 0:
         raise RammerError("the cache is off: RAMMER_CACHE_BYTES is 0; set it to the bytes that models may take")

@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from .. import debug
-from ..device import figures_file, measured_cpu
+from ... import debug
+from ...device import figures_file, measured_cpu
 
 
 def add_parser(commands: Any) -> None:

@@ -1,0 +1,221 @@
+"""Exported projects build, check themselves on the emulated GPU, and find what is wrong; nvcc builds them, too."""
+
+import dataclasses
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from tests.emulation.projects import build_project, run_project
+from tests.relay_passes.models import model, node, random, tensor, value
+from tvm_rammer import rkernel_gen
+from tvm_rammer.compilation.request import Request
+from tvm_rammer.device import preset
+from tvm_rammer.errors import CodegenError, ModelError, TargetError, ToolError
+from tvm_rammer.export.project import export_project
+from tvm_rammer.relay_passes.onnx.lower.recurrence import recurrent
+from tvm_rammer.zoo.lstm_stack import lstm_stack
+from tvm_rammer.zoo.onnx_lstm import onnx_lstm
+
+SMALL_GPU = dataclasses.replace(preset("cuda:h200"), name="small", units=4)
+
+
+def request(proto, device=SMALL_GPU):
+    return Request((proto,), (None,), device)
+
+
+def mixed():
+    """Rows of a table by index, a product, tanh, another product; one output is an input, and two are the same."""
+    nodes = [
+        node("Gather", ["table", "i"], ["rows"]),
+        node("MatMul", ["rows", "w"], ["a"]),
+        node("Tanh", ["a"], ["b"]),
+        node("MatMul", ["b", "w"], ["y"]),
+        node("Identity", ["y"], ["again"]),
+        node("Identity", ["i"], ["same"]),
+    ]
+    inits = [tensor("table", random(5, 32)), tensor("w", random(32, 32, seed=1))]
+    return model(nodes, [value("i", [4], TensorProto.INT64)], ["y", "again", "same", "b"], inits)
+
+
+def without_kernels_of(part):
+    """Make kernels of all functions but those with `part` in their names."""
+    real = rkernel_gen.make_kernels
+
+    def fewer(*given):
+        made = real(*given)
+        return dataclasses.replace(made, kernels={n: () if part in n else k for n, k in made.kernels.items()})
+
+    return fewer
+
+
+@pytest.fixture(scope="module")
+def lstm(tmp_path_factory):
+    """A project of one region, and its program for the emulation."""
+    folder = export_project(request(lstm_stack(2, 2, 32)), tmp_path_factory.mktemp("lstm") / "lstm", "lstm")
+    return folder, build_project(folder)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_project_checks_itself(lstm, seed):
+    done = run_project(lstm[1], seed)
+    assert done.returncode == 0, done.stdout + done.stderr
+    errors = [float(e) for e in re.findall(r"relative error (\S+), right", done.stdout)]
+    assert len(errors) == 3 and max(errors) < 1e-5
+    assert "us a run, 100 runs back to back" in done.stdout
+
+
+def test_launches_on_another_stream_wait_for_the_run_before(lstm, tmp_path):
+    assert run_project(lstm[1], env={"EMU_LOG": str(tmp_path / "log")}).returncode == 0
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert lines[:4] == [
+        "stream 1 waits for stream 0",
+        "launch 4,1,1 256,1,1 0 1 stream 1",
+        "stream 1 waits for stream 1",
+        lines[1],
+    ] or re.fullmatch(r"launch 4,1,1 \d+,1,1 \d+ 1 stream 1", lines[1])
+    captured = {"EMU_CAPTURING": "1", "EMU_LOG": str(tmp_path / "captured")}
+    assert run_project(lstm[1], env=captured).returncode == 0
+    assert "waits" not in (tmp_path / "captured").read_text()
+
+
+@pytest.mark.parametrize(
+    ("file", "status", "says"),
+    [
+        ("lstm.weights", 2, "does not hold the weights that this model was compiled with"),
+        ("recorded/outputs.bin", 1, "WRONG"),
+        ("recorded/inputs.bin", 1, "WRONG"),
+    ],
+)
+def test_what_is_wrong_is_found(lstm, tmp_path, file, status, says):
+    copy = shutil.copytree(lstm[0], tmp_path / "lstm")
+    data = bytearray((copy / file).read_bytes())
+    data[-1] ^= 0x55
+    data[3] ^= 0x41
+    (copy / file).write_bytes(data)
+    done = run_project(copy / "emulated")
+    assert done.returncode == status and says in done.stdout + done.stderr
+
+
+def test_weights_that_are_too_short_or_too_long_are_refused(lstm, tmp_path):
+    copy = shutil.copytree(lstm[0], tmp_path / "lstm")
+    whole = (copy / "lstm.weights").read_bytes()
+    for data in (whole[:-1], whole + b"\0", b""):
+        (copy / "lstm.weights").write_bytes(data)
+        assert run_project(copy / "emulated").returncode == 2
+    (copy / "lstm.weights").unlink()
+    assert "cannot open" in run_project(copy / "emulated").stderr
+
+
+@pytest.mark.parametrize(("units", "says"), [(3, "blocks that must all run at once"), (0, "cudaErrorNoDevice")])
+def test_a_gpu_that_does_not_do_is_refused(lstm, units, says):
+    done = run_project(lstm[1], units=units)
+    assert done.returncode == 2 and says in done.stderr
+
+
+MISUSE = """
+#include <thread>
+int main(int, char** arguments) {
+  std::string weights = std::string(arguments[1]) + "/lstm.weights";
+  lstm_instance *one = nullptr, *two = nullptr;
+  if (lstm_create(nullptr, &one) != LSTM_BAD_ARGUMENT) return 10;
+  if (lstm_create("nowhere", &one) != LSTM_BAD_WEIGHTS || one) return 11;
+  if (lstm_create(weights.c_str(), &one) || lstm_create(weights.c_str(), &two)) return 12;
+  char *x[2], *y;
+  for (char*& p : x) cudaMalloc(reinterpret_cast<void**>(&p), 256), cudaMemset(p, 0, 256);
+  cudaMalloc(reinterpret_cast<void**>(&y), 256);
+  void *inputs[] = {x[0], x[1]}, *outputs[] = {y}, *shifted[] = {y + 4}, *null[] = {nullptr};
+  if (lstm_run(one, inputs, shifted, nullptr) != LSTM_BAD_ARGUMENT) return 13;
+  if (lstm_run(one, inputs, null, nullptr) != LSTM_BAD_ARGUMENT) return 14;
+  if (lstm_run(nullptr, inputs, outputs, nullptr) != LSTM_BAD_ARGUMENT) return 15;
+  if (std::string(lstm_last_error()) != "lstm_run: a null pointer") return 16;
+  for (int i = 0; i < 2; ++i)
+    if (lstm_run(one, inputs, outputs, nullptr) || lstm_run(two, inputs, outputs, nullptr)) return 17;
+  lstm_destroy(nullptr), lstm_destroy(one), lstm_destroy(two);
+  return lstm_inputs[1].name[0] == 'x' && LSTM_NUM_OUTPUTS == 1 ? 0 : 18;
+}
+"""
+
+
+def test_the_c_interface_refuses_what_is_no_run_and_instances_do_not_share_counters(lstm, tmp_path):
+    copy = shutil.copytree(lstm[0], tmp_path / "lstm")
+    done = run_project(build_project(copy, MISUSE))
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_header_is_c(lstm):
+    command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c"]
+    subprocess.run([*command, str(lstm[0] / "lstm.h")], check=True, timeout=60)
+
+
+def test_stock_kernels_regions_and_copied_outputs_in_one_project(tmp_path, monkeypatch):
+    monkeypatch.setattr(rkernel_gen, "make_kernels", without_kernels_of("tanh"))
+    folder = export_project(request(mixed()), tmp_path / "mixed", "mixed", {"i": np.array([4, 0, 2, 2])})
+    text = (folder / "mixed.cu").read_text()
+    launches = re.findall(r"^    \{\(const void\*\)(\w+), .*, (true|false), \d+, \d+\},$", text, re.MULTILINE)
+    kinds = [cooperative for _, cooperative in launches]
+    assert kinds[0] == kinds[-1] == "true" and kinds.count("false") == 2  # tanh, and whether any index is outside
+    assert len(re.findall(r"_code\[\]", text)) == 2
+    program = build_project(folder)
+    for seed in range(3):
+        done = run_project(program, seed)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("right") == 3 * 4
+
+
+@pytest.mark.slow
+def test_a_loop_is_exported_as_a_loop(tmp_path, monkeypatch):
+    monkeypatch.setattr(recurrent, "MOST_STEPS", 5)
+    folder = export_project(request(onnx_lstm(1, 12, 32)), tmp_path / "layer", "layer")
+    program = build_project(folder)
+    for seed in range(3):
+        done = run_project(program, seed)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_needs_tvm_is_refused(tmp_path):
+    sorting = model(
+        [node("TopK", ["x", "k"], ["values", "at"])],
+        [value("x", [4, 16])],
+        ["values", "at"],
+        [tensor("k", np.array([3]))],
+    )
+    with pytest.raises(CodegenError, match=r"needs TVM to run: kernel topk_kernel .*Left to stock TVM: "):
+        export_project(request(sorting), tmp_path / "sorting", "sorting")
+    assert not (tmp_path / "sorting").exists()
+
+
+def test_bad_arguments_are_found_before_anything_is_compiled(tmp_path, compilations):
+    with pytest.raises(TargetError, match=r"writes CUDA, and .* is no GPU; give --target cuda:h200"):
+        export_project(request("nowhere.onnx", preset("cpu")), tmp_path / "cpu", "cpu")
+    with pytest.raises(ToolError, match="cannot be called 'Übung'"):
+        export_project(request("nowhere.onnx"), tmp_path / "name", "Übung")
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(ToolError, match="holds something that is no exported project"):
+        export_project(request("nowhere.onnx"), tmp_path, "mine")
+    with pytest.raises(ToolError, match="cannot become a folder"):
+        export_project(request("nowhere.onnx"), tmp_path / "thesis.tex", "mine")
+    assert not compilations
+
+
+def test_an_input_that_does_not_fit_leaves_the_folder_alone(tmp_path):
+    with pytest.raises(ModelError, match="the model has no input 'z'"):
+        export_project(request(lstm_stack(1, 1, 32)), tmp_path / "lstm", "lstm", {"z": np.zeros(3)})
+    assert not (tmp_path / "lstm").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("nvcc") is None or shutil.which("cmake") is None, reason="nvcc and CMake build it")
+def test_nvcc_builds_a_project(lstm, tmp_path):
+    build = tmp_path / "build"
+    for command in (["cmake", "-S", lstm[0], "-B", build, "-DBUILD_SHARED_LIBS=ON"], ["cmake", "--build", build]):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "warning" not in done.stdout + done.stderr
+    done = subprocess.run([build / "lstm_check", lstm[0]], capture_output=True, text=True, timeout=60)
+    assert done.returncode in (0, 2), done.stdout + done.stderr
+    if done.returncode:  # there is no GPU here
+        assert re.search("cudaErrorNoDevice|cudaErrorInsufficientDriver", done.stderr)

@@ -1,0 +1,175 @@
+// ---- The program around the kernels: the same text for every model ---------------------------------------------------
+
+thread_local std::string last_error;
+
+model_status failed(model_status status, const std::string& what) {
+  last_error = what;
+  return status;
+}
+
+model_status of_cuda(cudaError_t error, const char* doing) {
+  if (error == cudaSuccess) return MODEL_OK;
+  cudaGetLastError();  // or the next call would report it once more
+  std::string what = std::string(doing) + ": " + cudaGetErrorName(error) + ", " + cudaGetErrorString(error);
+  switch (error) {
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver: return failed(MODEL_NO_GPU, what);
+    case cudaErrorNoKernelImageForDevice: return failed(MODEL_UNFIT_GPU, what);
+    case cudaErrorMemoryAllocation: return failed(MODEL_NO_MEMORY, what);
+    default: return failed(MODEL_CUDA_ERROR, what);
+  }
+}
+
+#define TRY(call)                                                          \
+  do {                                                                     \
+    if (model_status status = of_cuda((call), #call)) return status;       \
+  } while (0)
+
+struct Closes {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+// Adler-32, as zlib has it.
+uint32_t checksum(const std::vector<char>& data) {
+  uint32_t a = 1, b = 0;
+  for (size_t i = 0; i < data.size();) {
+    for (size_t end = std::min(data.size(), i + 5552); i < end; ++i) b += a += static_cast<unsigned char>(data[i]);
+    a %= 65521, b %= 65521;
+  }
+  return b << 16 | a;
+}
+
+model_status read_weights(const char* path, std::vector<char>* weights) {
+  std::unique_ptr<std::FILE, Closes> file(std::fopen(path, "rb"));
+  if (!file) return failed(MODEL_BAD_WEIGHTS, std::string("cannot open ") + path);
+  weights->resize(kWeightsBytes);
+  size_t got = std::fread(weights->data(), 1, kWeightsBytes, file.get());
+  if (got != kWeightsBytes || std::fgetc(file.get()) != EOF || checksum(*weights) != kWeightsChecksum)
+    return failed(MODEL_BAD_WEIGHTS, std::string(path) + " does not hold the weights that this model was compiled with");
+  return MODEL_OK;
+}
+
+// Lets a kernel have its shared memory, and makes sure that blocks that wait for one another run side by side.
+model_status prepare(const Launch& launch, int units) {
+  if (launch.shared_bytes > 48 * 1024)
+    TRY(cudaFuncSetAttribute(
+        launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(launch.shared_bytes)));
+  if (!launch.cooperative) return MODEL_OK;
+  int resident = 0, threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
+  TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, launch.kernel, threads, launch.shared_bytes));
+  if (static_cast<long long>(resident) * units < static_cast<long long>(launch.grid.x))
+    return failed(
+        MODEL_UNFIT_GPU, std::string(launch.name) + " has " + std::to_string(launch.grid.x) +
+                             " blocks that must all run at once, but this GPU holds " + std::to_string(resident) +
+                             " on each of " + std::to_string(units) + " multiprocessors; export the model for this GPU");
+  return MODEL_OK;
+}
+
+bool aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % MODEL_ALIGNMENT == 0; }
+
+}  // namespace
+
+struct model_instance {
+  int gpu = 0;
+  char* memory = nullptr;
+  cudaEvent_t done = nullptr;  // the end of the last run
+  std::mutex busy;
+
+  ~model_instance() {
+    if (done) cudaEventDestroy(done);
+    cudaFree(memory);  // waits for what runs
+  }
+
+  model_status fill(const char* weights_path) {
+    int units = 0, cooperative = 0;
+    TRY(cudaGetDevice(&gpu));
+    TRY(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, gpu));
+    TRY(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, gpu));
+    if (!cooperative) return failed(MODEL_UNFIT_GPU, "this GPU has no cooperative launch");
+    for (const Launch& launch : kLaunches)
+      if (model_status status = prepare(launch, units)) return status;
+    std::vector<char> weights;
+    if (model_status status = read_weights(weights_path, &weights)) return status;
+    TRY(cudaMalloc(reinterpret_cast<void**>(&memory), kMemoryBytes));
+    TRY(cudaMemcpy(memory, weights.data(), kWeightsBytes, cudaMemcpyHostToDevice));
+    for (const Table& table : kTables)
+      TRY(cudaMemcpy(memory + table.offset, table.data, table.bytes, cudaMemcpyHostToDevice));
+    for (const Counters& counters : kCounters) TRY(cudaMemset(memory + counters.offset, 0, counters.bytes));
+    TRY(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
+    return of_cuda(cudaDeviceSynchronize(), "clearing the counters");  // other streams do not wait for it
+  }
+
+  void* address(const Address& of, const void* const* inputs, void* const* outputs) const {
+    if (of.where == 0) return memory + of.offset;
+    int i = of.where - 1;
+    void* base = i < MODEL_NUM_INPUTS ? const_cast<void*>(inputs[i]) : outputs[i - MODEL_NUM_INPUTS];
+    return static_cast<char*>(base) + of.offset;
+  }
+
+  model_status launch_all(const void* const* inputs, void* const* outputs, cudaStream_t stream) const {
+    for (const Launch& launch : kLaunches) {
+      void *pointers[kMostArguments], *parameters[kMostArguments];
+      for (int i = 0; i < launch.count; ++i) {
+        pointers[i] = address(kAddresses[launch.first + i], inputs, outputs);
+        parameters[i] = &pointers[i];
+      }
+      cudaError_t error =
+          launch.cooperative
+              ? cudaLaunchCooperativeKernel(
+                    launch.kernel, launch.grid, launch.block, parameters, launch.shared_bytes, stream)
+              : cudaLaunchKernel(launch.kernel, launch.grid, launch.block, parameters, launch.shared_bytes, stream);
+      if (model_status status = of_cuda(error, launch.name)) return status;
+    }
+    for (const Copy& copy : kCopies)
+      TRY(cudaMemcpyAsync(
+          outputs[copy.output], address(copy.from, inputs, outputs), model_outputs[copy.output].bytes,
+          cudaMemcpyDeviceToDevice, stream));
+    return MODEL_OK;
+  }
+
+  model_status run(const void* const* inputs, void* const* outputs, cudaStream_t stream) {
+    std::lock_guard<std::mutex> one_at_a_time(busy);
+    int current = -1;
+    TRY(cudaGetDevice(&current));
+    if (current != gpu)
+      return failed(MODEL_BAD_ARGUMENT, "the instance was made on GPU " + std::to_string(gpu) + ", the current one is " +
+                                            std::to_string(current));
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    TRY(cudaStreamIsCapturing(stream, &capture));
+    bool captured = capture != cudaStreamCaptureStatusNone;
+    if (!captured) TRY(cudaStreamWaitEvent(stream, done, 0));
+    model_status status = launch_all(inputs, outputs, stream);
+    if (!captured && status == MODEL_OK) TRY(cudaEventRecord(done, stream));
+    return status;
+  }
+};
+
+model_status model_create(const char* weights_path, model_instance** instance) {
+  if (!weights_path || !instance) return failed(MODEL_BAD_ARGUMENT, "model_create: a null pointer");
+  *instance = nullptr;
+  std::unique_ptr<model_instance> made(new (std::nothrow) model_instance);
+  if (!made) return failed(MODEL_NO_MEMORY, "model_create: out of memory");
+  try {
+    if (model_status status = made->fill(weights_path)) return status;
+  } catch (const std::bad_alloc&) {
+    return failed(MODEL_NO_MEMORY, "model_create: out of memory");
+  }
+  *instance = made.release();
+  return MODEL_OK;
+}
+
+model_status model_run(model_instance* instance, const void* const* inputs, void* const* outputs, void* stream) {
+  if (!instance || (MODEL_NUM_INPUTS && !inputs) || !outputs)
+    return failed(MODEL_BAD_ARGUMENT, "model_run: a null pointer");
+  for (int i = 0; i < MODEL_NUM_INPUTS; ++i)
+    if (!inputs[i] || !aligned(inputs[i]))
+      return failed(MODEL_BAD_ARGUMENT, std::string("input ") + model_inputs[i].name + " is null or not aligned");
+  for (int i = 0; i < MODEL_NUM_OUTPUTS; ++i)
+    if (!outputs[i] || !aligned(outputs[i]))
+      return failed(MODEL_BAD_ARGUMENT, std::string("output ") + model_outputs[i].name + " is null or not aligned");
+  return instance->run(inputs, outputs, static_cast<cudaStream_t>(stream));
+}
+
+void model_destroy(model_instance* instance) { delete instance; }
+
+const char* model_last_error(void) { return last_error.c_str(); }

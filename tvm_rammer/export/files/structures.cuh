@@ -1,0 +1,37 @@
+// ---- The plan as data ------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Where a pointer comes from: 0 is the instance's own memory, then come the inputs, then the outputs.
+struct Address {
+  int where;
+  size_t offset;
+};
+
+// A table of the plan that is copied to the instance's memory once.
+struct Table {
+  const int32_t* data;
+  size_t bytes, offset;
+};
+
+// Counters of a persistent kernel. They only grow, so they are cleared when the instance is made, and never again.
+struct Counters {
+  size_t bytes, offset;
+};
+
+// A launch whose parameters are pointers: addresses[first] and those that follow it.
+struct Launch {
+  const void* kernel;
+  const char* name;
+  dim3 grid, block;
+  size_t shared_bytes;
+  bool cooperative;  // all blocks must be resident at once, since they wait for one another
+  int first, count;
+};
+
+// An output that no kernel writes to its own place.
+struct Copy {
+  Address from;
+  int output;
+};
+
