@@ -19,8 +19,9 @@
 Each message says what is wrong, shows the value, and names the way out.
 """
 
-INDEX_MARK = "rammer index check: "
-"""Begins the text of an AssertionError that compiled code raises where an index lies outside of what it indexes."""
+DATA_MARK = "rammer refuses: "
+"""Begins the text of an AssertionError that compiled code raises for the data of a call: an index lies outside of what
+it indexes, or they choose a branch that cannot run."""
 
 
 class RammerError(Exception):

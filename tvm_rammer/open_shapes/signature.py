@@ -79,7 +79,8 @@ def _onnx_value(value: Any) -> Declared | None:
     if not value.type.HasField("tensor_type") or kind.elem_type in (TensorProto.UNDEFINED, TensorProto.STRING):
         return None
     dims = tuple(
-        d.dim_value if d.WhichOneof("value") == "dim_value" and d.dim_value > 0 else d.dim_param or None
+        # PaddlePaddle calls each dimension "?" that it does not know.
+        d.dim_value if d.WhichOneof("value") == "dim_value" and d.dim_value > 0 else d.dim_param.strip("?") or None
         for d in kind.shape.dim
     )
     return Declared(

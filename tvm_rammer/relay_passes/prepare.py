@@ -19,6 +19,7 @@ from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
 from .passes.pad_columns import PadColumns
+from .passes.refuse_calls import RefuseCalls
 from .passes.simplify_ops import SimplifyOps
 
 _ELEMENTWISE, _INJECTIVE, _OPAQUE = (0, 1), 2, 8
@@ -57,6 +58,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),
             CheckIndices(),
+            RefuseCalls(),
             *pipeline_of(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
             relax.transform.LegalizeOps(exact_legalization(target)),
             relax.transform.AnnotateTIROpPattern(),

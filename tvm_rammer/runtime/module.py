@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..device import why_not_here
-from ..errors import INDEX_MARK, ModelError, TargetError, ToolError
+from ..errors import DATA_MARK, ModelError, TargetError, ToolError
 from ..ir import RProgram
 from ..saving.file import Facts, copy_library, copy_saved, write_saved
 from ..saving.link import link_library
@@ -160,9 +160,9 @@ class RammerModule:
                 tell_workers()
                 self._workers_told = True
         except AssertionError as error:
-            if not str(error).startswith(INDEX_MARK):
+            if not str(error).startswith(DATA_MARK):
                 raise
-            raise ModelError(str(error).removeprefix(INDEX_MARK)) from None
+            raise ModelError(str(error).removeprefix(DATA_MARK)) from None
         return to_numpy(result) if by_numpy else result
 
     @property

@@ -23,7 +23,7 @@ LONG_VECTOR = 1 << 18
 """Elements of a vector that surely holds no sizes."""
 
 _GROWING = frozenset("ConstantOfShape Expand Tile Range OneHot EyeLike Pad".split())  # noqa: SIM905
-_FOLDED = _GROWING | frozenset(
+FOLDED = _GROWING | frozenset(
     """Abs Add And ArgMax ArgMin BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Clip
     Compress Concat Cos CumSum DequantizeLinear Div Equal Erf Exp Flatten Floor Gather GatherElements GatherND
     Greater GreaterOrEqual Identity IsInf IsNaN Less LessOrEqual Log Max Mean Min Mod Mul Neg NonZero Not Or Pow
@@ -114,7 +114,7 @@ class _Rounds:
         if node.op_type in ("Shape", "Size"):
             return _shape_or_size(node, self.types)
         if node.op_type != "Constant":
-            if node.op_type not in _FOLDED or not all(name in constants for name in node.input if name):
+            if node.op_type not in FOLDED or not all(name in constants for name in node.input if name):
                 return None
             if not node.input or self._too_large(node, constants):
                 return None

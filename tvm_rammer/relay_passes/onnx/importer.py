@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import onnx
@@ -81,7 +81,7 @@ def import_onnx(
     LoopError
         A Scan cannot become a loop.
     """
-    check_supported(model, loops=loops)
+    check_supported(all_nodes(model.graph), loops=loops)
     types = infer_types(model)
     check_types(model, types)
     nodes = {}
@@ -267,8 +267,8 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
                 )
 
 
-def check_supported(model: onnx.ModelProto, *, loops: bool = False) -> None:
-    """Check that TVM's frontend has all operators of a model, where Scans may become loops.
+def check_supported(nodes: Iterable[onnx.NodeProto], *, loops: bool = False) -> None:
+    """Check that TVM's frontend has the operators of all nodes, where Scans may become loops.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def check_supported(model: onnx.ModelProto, *, loops: bool = False) -> None:
     """
     counts: Counter[str] = Counter()
     example: dict[str, str] = {}
-    for node in all_nodes(model.graph):
+    for node in nodes:
         if not has_converter(node) and not (loops and node.op_type == "Scan"):
             kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
             counts[kind] += 1

@@ -1,6 +1,7 @@
 """An ONNX model with static shapes, rewritten until TVM's frontend understands it, and imported."""
 
 from functools import partial
+from itertools import takewhile
 
 import onnx
 import tvm
@@ -35,7 +36,8 @@ def lower_and_import(model: onnx.ModelProto, *, loops: bool = False) -> tvm.IRMo
     called: dict[str, tvm.IRModule] = {}
     _lower(model, loops)
     while any(map(is_control, model.graph.node)):
-        check_supported(model, loops=loops)  # first: after an operator that is lacking no shape is known
+        # After an operator that is lacking no shape is known; and what comes after may be lowered once shapes are.
+        check_supported(takewhile(lambda node: not is_control(node), model.graph.node), loops=loops)
         outline(model, called, lower_and_import)
         _lower(model, loops)
     return import_onnx(model, called, loops=loops)

@@ -14,7 +14,7 @@ import tvm
 from tvm import relax, te, tirx
 from tvm.ir import Call, GlobalVar, Op
 
-from ...errors import INDEX_MARK, ModelError
+from ...errors import DATA_MARK, ModelError
 from ..bindings import body_blocks, dtype_of, is_const, leaves, static_shape, typed
 from ..module_pass import module_pass
 from .impure_calls import with_impure
@@ -144,7 +144,7 @@ class _Function:
             relax.VarBinding(flag, typed(relax.op.greater(count, relax.const(0, "int32")), flag.ty)),
         ]
         self._clipped[indices, use] = inside
-        self._flags.append((flag, f"{INDEX_MARK}{_told(call, use)}{self._origin(indices)}"))
+        self._flags.append((flag, f"{DATA_MARK}{_told(call, use)}{self._origin(indices)}"))
         return inside
 
     def _origin(self, indices: relax.Expr) -> str:

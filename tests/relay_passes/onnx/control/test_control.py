@@ -23,9 +23,9 @@ def graph(nodes, outputs, inputs=(), tensors=()):
     return helper.make_graph(nodes, "part", list(inputs), [value(name, None, kind) for name, kind in outputs], tensors)
 
 
-def agree(proto, *feeds):
+def agree(proto, *feeds, **shapes):
     """Compare with ONNX Runtime, and return the module."""
-    module = tvm_rammer.compile(proto, cache=False)
+    module = tvm_rammer.compile(proto, shapes=shapes or None, cache=False)
     session = onnxruntime.InferenceSession(proto.SerializeToString())
     for feed in feeds:
         for got, want in zip(module.run(None, feed), session.run(None, feed), strict=True):
@@ -259,9 +259,25 @@ def test_what_has_no_static_shape_is_refused(nodes, states, written, message):
         tvm_rammer.compile(looped(graph_, ["y", "all"] if written else ["y"]), cache=False)
 
 
-def test_an_operator_that_is_lacking_inside_is_named():
-    then = branch([node("NoSuch", ["x"], ["s"], domain="elsewhere")], "s")
-    proto = deciding(then, branch([node("Neg", ["x"], ["e"])], "e"))
+@pytest.mark.parametrize("then_runs", [False, True])
+def test_calls_are_refused_that_choose_a_branch_which_cannot_run(then_runs, tmp_path):
+    """One that is for 7 rows, where there are 4."""
+    runs = branch([node("Neg", ["x"], ["e"])], "e")
+    fails = branch([node("MatMul", ["of7", "x"], ["{s}"])], "{s}", tensors=[tensor("of7", random(4, 7, seed=6))])
+    proto = deciding(*((runs, fails) if then_runs else (fails, runs)))
+    proto.graph.input[0].CopyFrom(value("x", ["rows", 6]))
+    proto.graph.node.append(node("MatMul", ["y", "w"], ["z"]))
+    proto.graph.output.append(value("z", None))
+    agree(proto, {"x": abs(X) if then_runs else -abs(X)}, rows=4).save(tmp_path / "saved.rammer")
+    module = tvm_rammer.load(tmp_path / "saved.rammer")
+    name = "else_branch" if then_runs else "then_branch"
+    with pytest.raises(ModelError, match=f"the {name} of If 'which' cannot run .*MatMul '{{s}}'"):
+        module(x=-abs(X) if then_runs else abs(X))
+
+
+def test_an_operator_that_is_lacking_inside_both_branches_is_named():
+    both = (branch([node("NoSuch", ["x"], ["s"], domain="elsewhere")], "s") for _ in range(2))
+    proto = deciding(*both)
     proto.opset_import.append(helper.make_opsetid("elsewhere", 1))
     with pytest.raises(UnsupportedOperatorError, match="NoSuch"):
         tvm_rammer.compile(proto, cache=False)

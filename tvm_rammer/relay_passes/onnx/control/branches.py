@@ -1,26 +1,35 @@
 """An If as a module: both branches imported, and a function that chooses."""
 
+from collections.abc import Sequence
+
+import onnx
 import tvm
 
-from ....errors import UnsupportedOperatorError
+from ....debug import say
+from ....errors import ModelError, UnsupportedOperatorError
 from ...bindings import dtype_of, static_shape, tensor_fields
-from .functions import choose
-from .part import BOOL, Part, free_names
+from .functions import choose, refuse
+from .part import BOOL, Part, Types, free_names
+
+_BRANCHES = ("then_branch", "else_branch")
 
 
 def branches(part: Part) -> tvm.IRModule:
     """Import both branches of an If.
+
+    Often a branch is of no use for the shapes at hand: it is for another sample rate, or another rank. So where one of
+    them cannot be imported, calls that choose the other are as good as ever, and those that choose it are refused.
 
     Raises
     ------
     UnsupportedOperatorError
         They return other types or shapes, or what they read has no static shape.
     ModelError
-        One of them cannot be imported.
+        Neither can be imported.
     """
-    both = [part.graph(name) for name in ("then_branch", "else_branch")]
+    both = [part.graph(name) for name in _BRANCHES]
     read = part.variables(name for graph in both for name in free_names(graph))
-    then, other = (part.load(part.model_of(graph, read)) for graph in both)
+    then, other = _imported(part, both, read)
     if (taken := _results(then)) != (left := _results(other)):
         raise UnsupportedOperatorError(
             f"the branches of {part.text} return {taken} and {left}: what depends on data cannot have a static shape; "
@@ -28,6 +37,24 @@ def branches(part: Part) -> tvm.IRModule:
         )
     part.inputs = [part.scalar(part.node.input[0], BOOL), *read]
     return choose(then, other)
+
+
+def _imported(part: Part, graphs: Sequence[onnx.GraphProto], read: Types) -> list[tvm.IRModule]:
+    """Both branches; a refusal in the place of one that cannot be imported."""
+    made: dict[str, tvm.IRModule] = {}
+    errors: dict[str, ModelError] = {}
+    for name, graph in zip(_BRANCHES, graphs, strict=True):
+        try:
+            made[name] = part.load(part.model_of(graph, read))
+        except ModelError as error:
+            errors[name] = error
+    if not made:
+        raise errors[_BRANCHES[0]]
+    for name, error in errors.items():
+        message = f"the {name} of {part.text} cannot run with inputs of these shapes: {error}"
+        say(1, f"calls that choose it will be refused: {message}")
+        made[name] = refuse(next(iter(made.values())), message)
+    return [made[name] for name in _BRANCHES]
 
 
 def _results(mod: tvm.IRModule) -> str:

@@ -8,6 +8,9 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import Call, GlobalVar
 
+from ...bindings import tensor_fields
+from ...passes.refuse_calls import REFUSES
+
 LEVELS = 40
 """A Loop runs at most 2^40 times, which takes longer than anyone waits."""
 
@@ -55,6 +58,25 @@ def choose(then: tvm.IRModule, other: tvm.IRModule) -> tvm.IRModule:
     with builder.function("main", [condition, *params]):
         taken, left = (_sequence(Call(branch, params)) for branch in branches)
         builder.emit_func_output(builder.emit(relax.If(condition, taken, left)))
+    return builder.get()
+
+
+def refuse(like: tvm.IRModule, reason: str) -> tvm.IRModule:
+    """A module whose "main" is called as another's, and refuses each call.
+
+    Parameters
+    ----------
+    like : tvm.IRModule
+        Its "main" has the same parameters, and the same results: tensors of static shapes.
+    reason : str
+        What the error says.
+    """
+    builder = relax.BlockBuilder()
+    params = _fresh(like["main"].params)
+    with builder.function("main", params, {REFUSES: reason}):
+        fields = tensor_fields(like["main"].ret_ty) or []
+        results = [builder.emit(relax.op.zeros(field.shape, field.dtype)) for field in fields]
+        builder.emit_func_output(_tuple(results))
     return builder.get()
 
 

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
 from .....errors import LongLoopError
 from ...emit import Constants, Emitter, Types, replace_nodes
 from ...fold import static_dims
 from ...inline import all_nodes, copy_nodes
 from ...read import default_opset
+from .as_scan import as_scan
+from .counted import Counted, count
 
 MOST_NODES = 100_000
 """What all unrolled loops may hold together: so many nodes take minutes to compile."""
@@ -45,11 +47,13 @@ def unroll_loops(model: onnx.ModelProto, *, keep: bool) -> bool:
 
     def replacement(node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
         nonlocal size
-        loop = _read(node, constants, types)
+        loop = _read(node, constants, types, opset)
         if loop is None:
             return None
         if keep and loop.iterations >= FEWEST_ITERATIONS:
-            return None if node.op_type == "Scan" else _as_scan(loop, Emitter(node, opset))
+            if loop.counted is None:
+                return None
+            return as_scan(node, loop.counted, Emitter(node, opset), constants, types)
         size += loop.iterations * sum(1 for _ in all_nodes(loop.body))
         if size > MOST_NODES:
             raise LongLoopError(
@@ -80,9 +84,9 @@ class _Loop:
     ----------
     iterations : int
         At least one.
-    numbered : bool
-        Whether the first inputs of the body are the number of the iteration and a condition, and its first output the
-        next condition.
+    counted : Counted, optional
+        Of a Loop: the first inputs of its body are the number of the iteration and a condition, and its first output
+        is the next condition.
     states : tuple of str
         Their values at first.
     results : tuple of str
@@ -91,7 +95,7 @@ class _Loop:
 
     body: onnx.GraphProto
     iterations: int
-    numbered: bool
+    counted: Counted | None
     states: tuple[str, ...]
     results: tuple[str, ...]
     reads: tuple[_Scanned, ...] = ()
@@ -102,40 +106,24 @@ def _read(
     node: onnx.NodeProto,
     constants: Constants,
     types: Types,
+    opset: int,
 ) -> _Loop | None:
     """What a node says; None for one that is no loop, or that runs a number of times that is not known."""
     if node.domain not in ("", "ai.onnx"):
         return None
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     if node.op_type == "Loop":
-        return _read_loop(node, attributes["body"], constants)
+        return _read_loop(node, attributes["body"], constants, opset)
     return _read_scan(node, attributes, types) if node.op_type == "Scan" else None
 
 
-def _read_loop(node: onnx.NodeProto, body: onnx.GraphProto, constants: Constants) -> _Loop | None:
-    trip_count, condition = (numpy_helper.to_array(constants[n]) if n in constants else None for n in node.input[:2])
-    if trip_count is None or trip_count.size != 1 or (node.input[1] and (condition is None or not condition.all())):
-        return None
-    if trip_count.item() < 1 or not _never_breaks(body):
+def _read_loop(node: onnx.NodeProto, body: onnx.GraphProto, constants: Constants, opset: int) -> _Loop | None:
+    counted = count(node, body, constants, opset)
+    if counted is None:
         return None
     states = tuple(node.input[2:])
     writes = tuple(_Scanned(name, 0, False) for name in node.output[len(states) :])
-    return _Loop(body, int(trip_count.item()), True, states, tuple(node.output[: len(states)]), (), writes)
-
-
-def _never_breaks(body: onnx.GraphProto) -> bool:
-    """Whether the condition that a Loop's body returns is constantly true."""
-    name = body.output[0].name
-    true = {body.input[1].name}
-    true |= {t.name for t in body.initializer if numpy_helper.to_array(t).all()}
-    for node in body.node:
-        if node.op_type == "Identity" and node.input[0] in true:
-            true.add(node.output[0])
-        elif node.op_type == "Constant" and name in node.output:
-            value = next((a.t for a in node.attribute if a.name == "value"), None)
-            if value is not None and numpy_helper.to_array(value).all():
-                true.add(name)
-    return name in true
+    return _Loop(body, counted.rounds, counted, states, tuple(node.output[: len(states)]), (), writes)
 
 
 def _read_scan(node: onnx.NodeProto, attributes: Mapping[str, Any], types: Types) -> _Loop | None:
@@ -164,24 +152,7 @@ def _read_scan(node: onnx.NodeProto, attributes: Mapping[str, Any], types: Types
         return None
     writes = scanned(node.output[num_states:], "output", written)
     results = tuple(node.output[:num_states])
-    return _Loop(body, iterations.pop(), False, tuple(node.input[:num_states]), results, reads, writes)
-
-
-def _as_scan(loop: _Loop, emit: Emitter) -> Emitter:
-    """The same loop as a Scan, which reads the number of its iteration."""
-    body = onnx.GraphProto()
-    body.CopyFrom(loop.body)
-    number, condition, *states = body.input
-    body.initializer.append(numpy_helper.from_array(np.array(True), condition.name))
-    del body.input[:]
-    body.input.extend([*states, number])
-    del body.output[0]
-    numbers = emit.constant(np.arange(loop.iterations, dtype=np.int64))
-    # ONNX wants a name for each output: those that nobody asks for get one of their own.
-    names = [*loop.results, *(write.name for write in loop.writes)]
-    outputs = [name or f"{emit.prefix}unused{i}" for i, name in enumerate(names)]
-    emit.last("Scan", *loop.states, numbers, outputs=outputs, body=body, num_scan_inputs=1)
-    return emit
+    return _Loop(body, iterations.pop(), None, tuple(node.input[:num_states]), results, reads, writes)
 
 
 def _unroll(loop: _Loop, emit: Emitter) -> None:
@@ -194,7 +165,7 @@ def _unroll(loop: _Loop, emit: Emitter) -> None:
         names = shared | {value.name: name for value, name in zip(loop.body.input, given, strict=True)}
         nodes, results = copy_nodes(loop.body, f"{emit.prefix}{number}/", names)
         emit.nodes += nodes
-        made = results[loop.numbered :]
+        made = results[loop.counted is not None :]
         states = made[: len(states)]
         for some, name in zip(written, made[len(states) :], strict=True):
             some.append(name)
@@ -208,7 +179,7 @@ def _unroll(loop: _Loop, emit: Emitter) -> None:
 
 
 def _numbered(loop: _Loop, number: int, emit: Emitter) -> Iterator[str]:
-    if loop.numbered:
+    if loop.counted is not None:
         yield emit.constant(np.array(number, np.int64))
         yield emit.constant(np.array(True))
 
