@@ -271,7 +271,7 @@ def test_calls_are_refused_that_choose_a_branch_which_cannot_run(then_runs, tmp_
     agree(proto, {"x": abs(X) if then_runs else -abs(X)}, rows=4).save(tmp_path / "saved.rammer")
     module = tvm_rammer.load(tmp_path / "saved.rammer")
     name = "else_branch" if then_runs else "then_branch"
-    with pytest.raises(ModelError, match=f"the {name} of If 'which' cannot run .*MatMul '{{s}}'"):
+    with pytest.raises(ModelError, match=f"the {name} of If 'which' cannot be compiled .*MatMul '{{s}}'"):
         module(x=-abs(X) if then_runs else abs(X))
 
 

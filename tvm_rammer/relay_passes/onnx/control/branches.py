@@ -50,8 +50,8 @@ def _imported(part: Part, graphs: Sequence[onnx.GraphProto], read: Types) -> lis
             errors[name] = error
     if not made:
         raise errors[_BRANCHES[0]]
-    for name, error in errors.items():
-        message = f"the {name} of {part.text} cannot run with inputs of these shapes: {error}"
+    for name, why in errors.items():
+        message = f"the {name} of {part.text} cannot be compiled for inputs of these shapes: {why}"
         say(1, f"calls that choose it will be refused: {message}")
         made[name] = refuse(next(iter(made.values())), message)
     return [made[name] for name in _BRANCHES]

@@ -72,10 +72,8 @@ def count(node: onnx.NodeProto, body: onnx.GraphProto, constants: Constants, ops
         always = system.ties(condition, body.input[1].name)
     else:
         return None
-    if always and limit is None:
-        return None
-    if always and limit > MOST_ROUNDS:
-        return Counted(limit)
+    if always and (limit is None or limit > MOST_ROUNDS):
+        return None if limit is None else Counted(limit)
     return _rounds(system, body, opset, limit, condition)
 
 
