@@ -18,8 +18,12 @@ import pytest
 
 from tvm_rammer.compilation import compiler
 from tvm_rammer.compilation.request import Request
+from tvm_rammer.device import host
 from tvm_rammer.runtime.explore import Exploration
 from tvm_rammer.runtime.pool import use_workers
+
+# Models of tests are small, and many tests are of several lanes: so vEUs cost nothing to wake.
+host.TYPICAL_WAKE_US = 0.0
 
 use_workers()  # tests run code in TVM's virtual machine, too
 

@@ -69,6 +69,11 @@ def measures() -> bool:
     return os.environ.get("RAMMER_MEASURE", "").strip() != "0"
 
 
+def winograd() -> bool:
+    """Whether convolutions may be computed with fewer multiplications: unless `RAMMER_WINOGRAD` is 0."""
+    return os.environ.get("RAMMER_WINOGRAD", "").strip() != "0"
+
+
 CACHE_BYTES = 2 << 30
 """What the cache of compiled models may hold, unless the user says."""
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tvm_rammer.device import host_cpu
-from tvm_rammer.device.cores import chosen_workers, cpu_quota, usable_cores, usable_processors
+from tvm_rammer.device.cores import chosen_workers, cpu_quota, two_processors, usable_cores, usable_processors
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -73,6 +73,10 @@ def test_hyper_threads_of_a_core_count_as_one(siblings, cores, monkeypatch, tmp_
             (tmp_path / f"cpu{cpu}" / "topology" / "thread_siblings_list").write_text(text + "\n")
     assert usable_cores(tmp_path) == cores
     assert usable_processors() == 5
+    assert two_processors(tmp_path) == (
+        0,
+        next(cpu for cpu in range(1, 5) if siblings[cpu] != siblings[0] or not siblings[0]),
+    )
 
 
 def python(script: str, **environment: str) -> list[str]:

@@ -13,7 +13,10 @@ from tvm_rammer.device.host import cache_sizes, typical_cpu
 from tvm_rammer.device.measure import measure_cpu
 from tvm_rammer.device.measured import Measured, read_measured, write_measured
 
-FIGURES = Measured(clock_ghz=2.5, flops_per_cycle=16, unit_gbps=64.0, core_cache_gbps=32.0, memory_gbps=22.6)
+FIGURES = Measured(
+    clock_ghz=2.5, flops_per_cycle=16, unit_gbps=64.0, core_cache_gbps=32.0, memory_gbps=22.6, signal_us=0.25,
+    wake_us=16.0,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def test_figures_are_measured_once_and_kept(measures, monkeypatch):
     assert len(calls) == 1
     assert first == replace(
         typical_cpu(), clock_ghz=2.5, flops_per_cycle=16, unit_gbps=64.0, cache_gbps=32.0 * first.units,
-        memory_gbps=22.6,
+        memory_gbps=22.6, signal_us=0.25, barrier_us=0.25, wake_us=16.0,
     )  # fmt: skip
     assert figures_file().parent == measures
 

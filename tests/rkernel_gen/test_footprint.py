@@ -30,6 +30,9 @@ OPERATORS = {
     "conv 3x3, filters in vectors": (
         [(1, 3, 7, 9), (20, 3, 3, 3)], lambda x, w: op.nn.conv2d(x, w, strides=2, padding=1),
     ),
+    "conv 3x3 by Winograd's algorithm": (
+        [(1, 8, 11, 30), (16, 8, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1),
+    ),
     "conv 1x1, filters in vectors": ([(1, 6, 5, 5), (18, 6, 1, 1)], lambda x, w: op.nn.conv2d(x, w)),
     "weights of run time": (
         [(1, 3, 7, 9), (5, 3, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1),

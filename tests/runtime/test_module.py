@@ -5,6 +5,8 @@ import pathlib
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import onnx
@@ -15,9 +17,11 @@ from tvm import relax
 
 import tvm_rammer
 from tests.functions import relax_module
-from tvm_rammer.device import PRESETS, host_cpu
+from tvm_rammer.device import PRESETS, host_cpu, preset
 from tvm_rammer.errors import ModelError, ScheduleError, ShapeError, TargetError, ToolError, TuningLogError
 from tvm_rammer.wavefront import POLICIES, PolicyOptions
+from tvm_rammer.zoo.lstm_stack import lstm_stack
+from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 
 
 def two_inputs(batch=2):
@@ -173,6 +177,21 @@ def test_explain_names_every_operator(module):
         for op in program.graph.operators:
             assert op.name in text
     assert "Nothing was left to stock TVM." in text
+
+
+@pytest.mark.parametrize("model", [partial(lstm_stack, 1, 2, 64), partial(onnx_lstm, 1, 8, 32)], ids=["graph", "loop"])
+def test_explain_says_why_veus_are_left_out(model):
+    cheap, dear = (
+        tvm_rammer.compile(model(), target=replace(preset("cpu"), units=2, wake_us=us, signal_us=0.0))
+        for us in (1e-6, 1e6)
+    )
+    assert {len(program.lanes) for program in dear.rprograms} == {1}
+    assert "on 1 of 2 vEUs: 2 would save" in dear.explain()
+    assert "less than the 1000000.0 us that waking and waiting may cost" in dear.explain()
+    assert {len(program.lanes) for program in cheap.rprograms} == {2}
+    assert "of 2 vEUs" not in cheap.explain()
+    inputs = [np.ones(spec.shape, spec.dtype) for spec in dear.inputs]
+    np.testing.assert_allclose(dear(*inputs), cheap(*inputs), rtol=1e-5, atol=1e-6)
 
 
 def test_the_picture_is_xml(module):

@@ -4,6 +4,8 @@
     host       host_cpu, this machine's processor
     measured   what was measured of it, and is kept
     measure    how that is measured
+    exchange   the same of what two cores tell each other
+    processors pausing and sleeping, as LLVM IR
     cores      how many cores this process may use
     presets    GPUs by name; the device of a TVM target
     occupancy  how many blocks of a kernel one unit holds

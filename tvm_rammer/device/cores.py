@@ -44,6 +44,16 @@ def num_workers() -> int:
     return min(chosen_workers() or usable_cores(), usable_processors())
 
 
+def two_processors(topology: pathlib.Path = TOPOLOGY) -> tuple[int, int] | None:
+    """Numbers of two processors that this process may use, on two cores; None where there are no such."""
+    first, *others = _affinity()
+    siblings = _lines(topology / f"cpu{first}" / "topology" / "thread_siblings_list")
+    for cpu in others:
+        if not siblings or _lines(topology / f"cpu{cpu}" / "topology" / "thread_siblings_list") != siblings:
+            return first, cpu
+    return None
+
+
 def _affinity() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))

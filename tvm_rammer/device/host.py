@@ -13,6 +13,8 @@ from .measured import Measured, measured_path, read_measured, write_measured
 from .spec import DeviceSpec
 
 CACHES = pathlib.Path("/sys/devices/system/cpu/cpu0/cache")
+TYPICAL_WAKE_US = 20.0
+"""Of a thread that sleeps, on a Linux that is not busy."""
 
 
 def host_cpu() -> DeviceSpec:
@@ -23,7 +25,7 @@ def host_cpu() -> DeviceSpec:
     Returns
     -------
     DeviceSpec
-        Clock and bandwidths as they were measured (`measured_cpu`); typical figures where nothing was.
+        Clock, bandwidths and costs of signals as they were measured (`measured_cpu`); typical ones where nothing was.
     """
     typical = typical_cpu()
     found = _MADE.get(_path(typical)) or read_measured(_path(typical)) if debug.measures() else None
@@ -64,6 +66,7 @@ def _with(typical: DeviceSpec, found: Measured) -> DeviceSpec:
     return replace(
         typical, clock_ghz=found.clock_ghz, flops_per_cycle=found.flops_per_cycle, unit_gbps=found.unit_gbps,
         cache_gbps=found.core_cache_gbps * typical.units, memory_gbps=found.memory_gbps,
+        signal_us=found.signal_us, barrier_us=found.signal_us, wake_us=found.wake_us,
     )  # fmt: skip
 
 
@@ -83,7 +86,7 @@ def typical_cpu() -> DeviceSpec:
     return DeviceSpec(
         name="cpu", kind="cpu", arch=arch, units=units, clock_ghz=4.0, flops_per_cycle=flops,
         vector_bytes=vector, memory_gbps=40, cache_gbps=100 * units, cache_bytes=shared, unit_bytes=private,
-        launch_us=2.0, signal_us=0.1, barrier_us=0.1, unit_gbps=200, processor=_processor(),
+        launch_us=2.0, signal_us=0.1, barrier_us=0.1, wake_us=TYPICAL_WAKE_US, unit_gbps=200, processor=_processor(),
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
-"""Measures this machine's processor: its clock, its multiply-adds, and the bandwidths of caches and memory.
+"""Measures this machine's processor: its clock, its multiply-adds, bandwidths of caches and memory, costs of signals.
 
 The programs are made by TVM, as kernels are, so they have the target's vectors. Each is run many times for a
 thousandth of a second or so, and the fastest run counts: other processes only make them slower. Figures are rounded:
-the clock to quarters of a GHz, operations to a power of two, bandwidths to a power of the square root of two.
+the clock to quarters of a GHz, operations to a power of two, all others to a power of the square root of two.
 """
 
 import math
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..debug import say
+from .cores import two_processors
+from .exchange import exchanges, signal_us, wake_us
 from .measured import Measured
 from .spec import DeviceSpec
 
@@ -45,13 +47,15 @@ def measure_cpu(device: DeviceSpec) -> Measured:
     Parameters
     ----------
     device : DeviceSpec
-        This machine's processor: its vectors, its caches and how many cores to use.
+        This machine's processor: its vectors, its caches and how many cores to use. Where they are not two, what
+        signals cost is its, too.
     """
     say(1, "measuring this processor, once: its clock, its vectors, its caches")
     lanes = device.vector_bytes // 4
     functions = {"chain": _chain(), "fma": _multiply_adds(lanes), "read": _reads(lanes)}
+    functions |= exchanges()
     programs = _compile(functions, device)
-    chain, fma, read = (programs[name] for name in functions)  # to look a function up takes long
+    chain, fma, read, words, sleep, wake = (programs[name] for name in functions)  # to look a function up takes long
     clock_ghz = STEPS * CHAIN * CHAIN_CYCLES / _fastest(chain, _tensor(np.array([3, 5], "int64"))) / 1e9
     vectors = _tensor(np.full((ACCUMULATORS + 2, lanes), 0.5, "float32"))
     flops = STEPS * ACCUMULATORS * lanes * 2 / _fastest(fma, vectors) / 1e9
@@ -59,6 +63,7 @@ def measure_cpu(device: DeviceSpec) -> Measured:
     def gbps(nbytes: int, cores: int = 1) -> float:
         return _gbps(read, nbytes, lanes, cores)
 
+    pair = two_processors()
     memory = min(MOST_BYTES, MEMORY_CACHES * device.cache_bytes)
     return Measured(
         clock_ghz=max(0.25, round(clock_ghz * 4) / 4),
@@ -66,6 +71,8 @@ def measure_cpu(device: DeviceSpec) -> Measured:
         unit_gbps=_rounded(gbps(device.unit_bytes // 2)),
         core_cache_gbps=_rounded(gbps(max(2 * device.unit_bytes, device.cache_bytes // 8))),
         memory_gbps=_rounded(max(gbps(memory), gbps(memory, device.units))),
+        signal_us=_rounded(signal_us(words, pair)) if pair else device.signal_us,
+        wake_us=_rounded(wake_us(sleep, wake, pair)) if pair else device.wake_us,
     )
 
 

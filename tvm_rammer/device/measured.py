@@ -28,6 +28,10 @@ class Measured:
         Bandwidth of a core to the last-level cache, in GB/s.
     memory_gbps : float
         Bandwidth of all cores to memory, in GB/s.
+    signal_us : float
+        From a store on one core until a thread that polls on another has seen it, in microseconds.
+    wake_us : float
+        From the call that wakes a thread until it runs, in microseconds.
     """
 
     clock_ghz: float
@@ -35,11 +39,13 @@ class Measured:
     unit_gbps: float
     core_cache_gbps: float
     memory_gbps: float
+    signal_us: float
+    wake_us: float
 
 
 def measured_path(processor: str, arch: str) -> pathlib.Path:
-    """Where the figures of a processor are kept: another one, or other vectors, have a file of their own."""
-    key = hashlib.sha256(repr((processor, arch)).encode()).hexdigest()[:16]
+    """Where the figures of a processor are kept: another one, other vectors, other figures have a file of their own."""
+    key = hashlib.sha256(repr((processor, arch, [field.name for field in fields(Measured)])).encode()).hexdigest()[:16]
     return debug.cache_folder() / f"cpu-{key}.json"
 
 

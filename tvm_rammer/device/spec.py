@@ -35,6 +35,9 @@ class DeviceSpec:
     launch_us, signal_us, barrier_us : float
         Costs in microseconds: of a launch; of a counter, from its release to the acquire that sees it; of a barrier
         over all vEUs.
+    wake_us : float
+        What it takes until the vEUs beyond the first take part in a program, at most, in microseconds: the threads
+        behind those of a CPU may sleep. 0 where all vEUs are launched together.
     threads_per_unit, threads_per_block, registers_per_unit, blocks_per_unit, shared_per_block, warp : int
         Limits of a GPU; a CPU has one thread a unit.
     processor : str
@@ -64,6 +67,7 @@ class DeviceSpec:
     shared_per_block: int = 0
     warp: int = 1
     unit_gbps: float = 0.0
+    wake_us: float = 0.0
     processor: str = ""
     target: str = ""
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Protocol
 
 from ..device import DeviceSpec
-from ..kernel import ScheduledKernel
+from ..kernel import Pack, ScheduledKernel
 from .analysis.structure import structural_key
 from .tiling import Function, Tiling
 
@@ -47,8 +47,13 @@ class MeasuredTime:
 
 def code_hash(kernel: ScheduledKernel) -> str:
     """Identify the code of a kernel: equal where its function and its packed layouts are equal, whatever its name."""
-    packs = sorted((param, asdict(pack)) for param, pack in kernel.packs.items())
+    packs = sorted((param, _told(pack)) for param, pack in kernel.packs.items())
     return hashlib.sha256(f"{structural_key(kernel.func)}{packs}".encode()).hexdigest()[:16]
+
+
+def _told(pack: Pack) -> dict[str, object]:
+    """A pack without what it does not do: so code that was measured before packs could do it is known still."""
+    return {name: value for name, value in asdict(pack).items() if value is not None}
 
 
 class Measurements(Protocol):

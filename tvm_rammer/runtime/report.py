@@ -8,7 +8,7 @@ from typing import Any
 from ..compilation.record import Compilation
 from ..device import DeviceSpec
 from ..ir import RGraph, RProgram, Run
-from ..wavefront import CostModel, lower_bound, place_views, simulate
+from ..wavefront import CostModel, lower_bound, place_views, schedule, schedule_loop, simulate
 from ..wavefront.plan.dependences import count_unknown
 from ..wavefront.policies.waves import waves
 
@@ -83,11 +83,36 @@ def explain(record: Compilation) -> str:
     lines.append(
         f"{facts['rkernels_considered']} rKernels were considered" + (f"; dropped: {dropped}." if dropped else ".")
     )
-    for program in record.programs:
-        lines += ["", *_explain_program(program, record)]
+    for program, graph in zip(record.programs, _regions_of(record), strict=True):
+        lines += ["", *_explain_program(program, graph, record)]
     lines += ["", "Left to stock TVM:" if record.stock_calls else "Nothing was left to stock TVM."]
     lines += [f"  {name}: {reason}" for name, reason in record.stock_calls]
     return "\n".join(lines)
+
+
+def _regions_of(record: Compilation) -> list[RGraph]:
+    """The graph of each program's region."""
+    return [g for g, count in zip(record.graphs, record.programs_per_region, strict=True) for _ in range(count)]
+
+
+def _why_fewer(program: RProgram, graph: RGraph, record: Compilation) -> str:
+    """Why a program has fewer lanes than there are vEUs: what more of them would save, and what they would risk."""
+    device, cost, veus = record.device, CostModel.of(record.device), record.device.units
+    careless, copies, options = replace(cost, wake_us=0.0), record.copies, record.options
+    if graph.steps > 1:
+        plans = schedule_loop(graph, record.kernels, device, veus=veus, cost=careless, options=options, copies=copies)
+    else:
+        plans = schedule(
+            graph, record.kernels, device, veus=veus, policy=record.policy, sync=record.sync, cost=careless,
+            options=options, copies=copies,
+        )  # fmt: skip
+    saved_us = program.makespan_us - sum(plan.makespan_us for plan in plans)
+    why = "more are predicted to be no faster"
+    if saved_us > 0:
+        risk_us = sum(cost.risk_us(plan) for plan in plans)
+        more = max(len(plan.lanes) for plan in plans)
+        why = f"{more} would save {saved_us:.1f} us, less than the {risk_us:.1f} us that waking and waiting may cost"
+    return f"on {len(program.lanes)} of {veus} vEUs: {why}"
 
 
 def _where_weights_are(program: RProgram, device: DeviceSpec) -> str:
@@ -113,7 +138,7 @@ def _where_weights_are(program: RProgram, device: DeviceSpec) -> str:
     return f"weights that each vEU reads in every step: {sizes} KiB, {where}"
 
 
-def _explain_program(program: RProgram, record: Compilation) -> list[str]:
+def _explain_program(program: RProgram, graph: RGraph, record: Compilation) -> list[str]:
     busy = simulate(program, CostModel.of(record.device)).utilisation
     loop, each = ("", "") if program.steps == 1 else (f" of each of {program.steps} steps", " a step")
     lines = [
@@ -121,6 +146,8 @@ def _explain_program(program: RProgram, record: Compilation) -> list[str]:
         f"{program.waits()} waits{each}, workspace {program.workspace_bytes / 1024:.0f} KiB, "
         f"predicted {program.makespan_us:.1f} us, vEUs busy for {busy:.0%} of it"
     ]
+    if len(program.lanes) < record.device.units and record.device.wake_us:
+        lines.append(f"  {_why_fewer(program, graph, record)}")
     if loop:
         lines.append(f"  {_where_weights_are(program, record.device)}")
     if program.name in record.resources:

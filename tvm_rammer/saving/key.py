@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .. import debug
 from ..compilation.request import Request
 from ..device.host import cpu_flags
 from ..pass_context import pass_settings
@@ -31,8 +32,8 @@ class NoKeyError(Exception):
 def request_key(request: Request) -> str:
     """A digest of a request and of what it is compiled by.
 
-    Of the environment variables `RAMMER_DUMP` forbids to skip a compilation, `TVM_NUM_THREADS` and its like are in the
-    device, and the others change no code.
+    Of the environment variables `RAMMER_DUMP` forbids to skip a compilation, `RAMMER_WINOGRAD` is a part of it,
+    `TVM_NUM_THREADS` and its like are in the device, and the others change no code.
 
     Raises
     ------
@@ -102,7 +103,7 @@ def _source() -> str:
 
 
 def _how(request: Request) -> Iterator[object]:
-    yield request.device, sorted(cpu_flags())
+    yield request.device, sorted(cpu_flags()), debug.winograd()
     yield request.joined, request.shares, request.policy, request.sync, request.options, request.loops, request.symbolic
 
 

@@ -6,6 +6,7 @@ In go an RGraph, the candidate rKernels of its functions and a device; out come 
 
     problem, options, cost     what a policy is asked; what execution and synchronisation cost
     schedule                   a policy plans, memory is planned, the plan is verified
+    choose_veus                how many vEUs a plan is worth
     policies                   Rammer's Algorithm 1 and others
     views                      operators that only copy go: their buffers become parts of others
     plan                       Append and Wait: an rProgram under construction

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ..device import DeviceSpec
-from ..ir import RKernel, Run
+from ..ir import RKernel, RProgram, Run
 from .predict.reuse import Caches
 
 _PASSED_WAIT = 0.1
@@ -35,6 +35,8 @@ class CostModel:
         Policies plan with times without contention.
     factors : mapping of str to float
         By the kernel's name, how many times as long as predicted its rTasks take; 1 where it is missing.
+    wake_us : float
+        What it takes until the vEUs beyond the first take part in a program; 0 where they are launched together.
     caches : Caches, optional
         With them a `Run` takes longer where its constants are no longer in its vEU's own cache. The simulator heeds
         them; policies plan with times of warm caches.
@@ -45,6 +47,7 @@ class CostModel:
     wait_us: float = 0.0
     barrier_us: float | None = None
     shared_gbps: float | None = None
+    wake_us: float = 0.0
     factors: Mapping[str, float] = field(default_factory=dict)
     caches: Caches | None = None
 
@@ -65,6 +68,7 @@ class CostModel:
             device.signal_us * _PASSED_WAIT,
             device.barrier_us,
             device.cache_gbps if share else None,
+            wake_us=device.wake_us,
             caches=Caches.of(device),
         )
 
@@ -91,3 +95,11 @@ class CostModel:
     def barrier_end_us(self, last_us: float) -> float:
         """When all vEUs leave a barrier that the last of them reaches at `last_us`."""
         return last_us + (self.signal_us if self.barrier_us is None else self.barrier_us)
+
+    def risk_us(self, program: RProgram) -> float:
+        """What a program may take longer than predicted because its vEUs depend on each other: the others are woken
+        first, and each signal comes once more as late. Nothing on one vEU, or where all are launched together.
+        """
+        if len(program.lanes) < 2 or not self.wake_us:
+            return 0.0
+        return self.wake_us + self.signal_us * program.waits() * program.steps

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from ..device import DeviceSpec
 from ..errors import ScheduleError
 from ..ir import Copies, RGraph, RKernel, RProgram
+from .choose_veus import choose_veus
 from .cost import CostModel
 from .options import DEFAULTS, PolicyOptions
 from .plan.builder import ProgramBuilder
@@ -43,7 +44,8 @@ def schedule(
     device : DeviceSpec
         Where costs come from, and which must hold all vEUs at once.
     veus : int
-        Number of vEUs; each program has as many lanes, some of them maybe empty.
+        Number of vEUs; each program has as many lanes, some of them maybe empty. Where vEUs have to be woken
+        (`CostModel.wake_us`), it has fewer if more would save less than they risk (`choose_veus`).
     policy : str
         A key of `POLICIES`.
     sync : {"auto", "global"}
@@ -71,11 +73,38 @@ def schedule(
     """
     if policy not in POLICIES:
         raise ScheduleError(f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}")
+    cost = cost or CostModel.of(device)
+
+    def plan(count: int) -> tuple[RProgram, ...]:
+        return _schedule(graph, kernels, device, count, policy, sync, cost, options or DEFAULTS, copies)
+
+    if not cost.wake_us:
+        return plan(veus)
+    return choose_veus(plan, veus, cost, _work_us(place_views(graph, copies), kernels, cost))
+
+
+def _work_us(graph: RGraph, kernels: Mapping[str, Sequence[RKernel]], cost: CostModel) -> float:
+    """The least time of all operators on one vEU; those without kernels are for the plan to find."""
+    return sum(min(map(cost.work_us, kernels.get(op.function, ())), default=0.0) for op in graph.operators)
+
+
+def _schedule(
+    graph: RGraph,
+    kernels: Mapping[str, Sequence[RKernel]],
+    device: DeviceSpec,
+    veus: int,
+    policy: str,
+    sync: str,
+    cost: CostModel,
+    options: PolicyOptions,
+    copies: Copies,
+) -> tuple[RProgram, ...]:
+    """Plan for just so many vEUs."""
     kept: set[str] = set()
     while True:
         placed = place_views(graph, copies, kept)
-        problem = make_problem(placed, kernels, cost or CostModel.of(device), veus, sync)
-        builders = POLICIES[policy](replace(problem, options=options or DEFAULTS))
+        problem = make_problem(placed, kernels, cost, veus, sync)
+        builders = POLICIES[policy](replace(problem, options=options))
         program_of = {placed.operators[o].name: k for k, builder in enumerate(builders) for o in builder.kernels}
         if not (torn := torn_apart(graph, program_of)):
             break

@@ -1,11 +1,12 @@
 """From the graph of a loop and its kernels to one verified rProgram of several steps."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..device import DeviceSpec
 from ..errors import VerificationError
 from ..ir import Copies, RGraph, RKernel, RProgram, align, unroll
+from .choose_veus import choose_veus
 from .cost import CostModel
 from .options import DEFAULTS, PolicyOptions
 from .plan.carry import FEW, carry
@@ -32,8 +33,8 @@ def schedule_loop(
 ) -> tuple[RProgram, ...]:
     """Plan a loop: one step by list scheduling, then the waits across steps.
 
-    Plans for fewer vEUs are made, too, and the one that is predicted to be fastest is taken: where a step is short, its
-    waits cost more than another vEU saves.
+    Plans for fewer vEUs are made, too (`choose_veus`): where a step is short, its waits cost more than another vEU
+    saves.
 
     Parameters
     ----------
@@ -54,19 +55,13 @@ def schedule_loop(
     """
     cost = cost or CostModel.of(device)
     placed = place_views(graph, copies or {})
-    plans = [_plan(placed, kernels, device, cost, count, options or DEFAULTS) for count in _counts(veus)]
-    best = min(plans, key=lambda program: program.makespan_us)
-    verify_sequence(graph, [best], copies)
-    return (best,)
 
+    def plan(count: int) -> tuple[RProgram, ...]:
+        return (_plan(placed, kernels, device, cost, count, options or DEFAULTS),)
 
-def _counts(veus: int) -> Iterator[int]:
-    """1, 2, 4 ... and all."""
-    count = 1
-    while count < veus:
-        yield count
-        count *= 2
-    yield veus
+    best = choose_veus(plan, veus, cost)
+    verify_sequence(graph, best, copies)
+    return best
 
 
 def _plan(

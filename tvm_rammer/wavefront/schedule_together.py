@@ -49,8 +49,8 @@ def schedule_together(
     Returns
     -------
     tuple of RProgram
-        In launch order, each verified, with `veus` lanes. With shares, program `k` holds the `k`-th program of each
-        graph: it is one program wherever each graph by itself is one.
+        In launch order, each verified, with `veus` lanes, or without shares maybe fewer. With shares, program `k` holds
+        the `k`-th program of each graph: it is one program wherever each graph by itself is one.
 
     Raises
     ------
@@ -68,8 +68,9 @@ def schedule_together(
     if len(shares) != len(graphs):
         raise ScheduleError(f"{len(shares)} shares for {len(graphs)} graphs; give one for each")
     lanes = divide_veus(veus, shares)
+    whole = replace(cost, wake_us=0.0)  # no graph leaves vEUs of its own to others
     plans = [
-        schedule(graph, kernels, device, veus=n, policy=policy, sync=sync, cost=cost, options=options, copies=copies)
+        schedule(graph, kernels, device, veus=n, policy=policy, sync=sync, cost=whole, options=options, copies=copies)
         for graph, n in zip(graphs, lanes, strict=True)
     ]
     programs = tuple(_combine(plans, k, name, cost, lanes, device) for k in range(max(len(plan) for plan in plans)))

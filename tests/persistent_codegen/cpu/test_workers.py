@@ -16,7 +16,7 @@ from tvm import relax
 from tests.functions import TARGET
 from tests.marks import slow_but
 from tests.persistent_codegen.cpu.test_program import planned, scheduled
-from tvm_rammer.persistent_codegen.cpu.workers.processors import processor_text
+from tvm_rammer.device.processors import processor_text
 from tvm_rammer.persistent_codegen.cpu.workers.sources import FOLDER, HEADERS, MADE, digest_of_source
 
 HERE = pathlib.Path(__file__).parent

@@ -24,7 +24,9 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"{meaning:48} {getattr(device, name)}")
     peak = device.units * device.clock_ghz * device.flops_per_cycle
     print(f"{'peak of all cores, GFLOP/s':48} {peak:.0f}")
-    print(f"clock, operations a cycle and bandwidths are {_source(path)}; caches are what Linux says")
+    print(
+        f"clock, operations a cycle, bandwidths and what signals cost are {_source(path)}; caches are what Linux says"
+    )
 
 
 def _source(path: Any) -> str:
@@ -48,4 +50,5 @@ _MEANING = {
     "launch_us": "launch, us",
     "signal_us": "signal of another core, us",
     "barrier_us": "barrier, us",
+    "wake_us": "waking a thread, us",
 }

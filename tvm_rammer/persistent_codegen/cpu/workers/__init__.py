@@ -5,7 +5,6 @@
     client.c               what the code of each program calls
     workers.ll, client.ll  the same as LLVM IR, made by make_ir.py
     entries.py             functions of TIR whose addresses the workers take
-    processors.py          what depends on the processor: how to pause, and a system call
     sources.py             reads them
     module.py              the workers as a module of TVM's: in memory, and in the libraries that are made of modules
 

@@ -4,7 +4,7 @@ import hashlib
 import pathlib
 import platform
 
-from .processors import processor_text
+from ....device.processors import processor_text
 
 FOLDER = pathlib.Path(__file__).parent
 MADE = ("workers", "client")

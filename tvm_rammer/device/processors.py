@@ -1,4 +1,4 @@
-"""What the workers need of a processor, as LLVM IR."""
+"""What code of ours needs of a processor, as LLVM IR."""
 
 _PAUSE = {"x86_64": "pause", "aarch64": "isb"}
 _PAUSES = """

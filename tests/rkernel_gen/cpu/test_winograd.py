@@ -1,0 +1,108 @@
+"""Winograd's algorithm: its transformations, every form of a tiling, and that the user can refuse it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tvm.relax import op
+
+from tests.functions import UNOPTIMISED, fused, random_arrays, run
+from tests.marks import one_in, slow_but
+from tests.rkernel_gen.cpu.test_window import DEVICES, HOST_BYTES, conv
+from tvm_rammer.device import host_cpu
+from tvm_rammer.ir import ITEM_BYTES
+from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
+from tvm_rammer.rkernel_gen.construct import choose
+from tvm_rammer.rkernel_gen.cpu.window.read import find_window
+from tvm_rammer.rkernel_gen.cpu.winograd.layout import WinogradLayout, WinogradTile
+from tvm_rammer.rkernel_gen.cpu.winograd.matrices import TRANSFORMATIONS
+from tvm_rammer.rkernel_gen.cpu.winograd.rule import WinogradRule
+from tvm_rammer.rkernel_gen.footprint.footprint import covers, footprints_of
+from tvm_rammer.rkernel_gen.tiling import Function
+
+CONVOLUTIONS = {
+    "padded": ([(1, 8, 14, 14), (32, 8, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+    "odd extents, epilogue": (
+        [(1, 9, 13, 17), (21, 9, 3, 3), (1, 21, 1, 1), (1, 21, 13, 17)],
+        lambda x, w, b, z: op.add(op.nn.relu(op.add(conv(x, w, padding=1), b)), z),
+    ),
+    "not padded, batch of 2": ([(2, 8, 11, 40), (12, 8, 3, 3)], lambda x, w: conv(x, w)),
+    "asymmetric padding": ([(1, 8, 9, 12), (17, 8, 3, 3)], lambda x, w: conv(x, w, padding=(0, 2, 1, 3))),
+    "2 groups": ([(1, 32, 10, 10), (32, 16, 3, 3)], lambda x, w: conv(x, w, padding=1, groups=2)),
+    "one row": ([(1, 8, 1, 30), (8, 8, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+    "a single tile": ([(1, 8, 4, 4), (8, 8, 3, 3)], lambda x, w: conv(x, w)),
+    "more channels than the cache keeps": ([(1, 160, 22, 36), (8, 160, 3, 3)], lambda x, w: conv(x, w, padding=1)),
+}  # fmt: skip
+LEFT = {
+    "stride 2": ([(1, 8, 9, 9), (8, 8, 3, 3)], lambda x, w: conv(x, w, strides=2)),
+    "dilated": ([(1, 8, 9, 9), (8, 8, 3, 3)], lambda x, w: conv(x, w, dilation=2)),
+    "5x5": ([(1, 8, 9, 9), (8, 8, 5, 5)], lambda x, w: conv(x, w)),
+    "rows": ([(1, 8, 30), (8, 8, 3)], lambda x, w: op.nn.conv1d(x, w)),
+    "few channels": ([(1, 3, 9, 9), (8, 3, 3, 3)], lambda x, w: conv(x, w)),
+    "transposed": ([(1, 8, 6, 6), (8, 8, 3, 3)], lambda x, w: op.nn.conv2d_transpose(x, w)),
+    "max pool": ([(1, 16, 13, 13)], lambda x: op.nn.max_pool2d(x, (3, 3))),
+}
+SAMPLED = 4
+
+
+def function_of(func, device):
+    return Function("op", func, DEVICES[device], frozenset(range(1, len(func.params) - 1)))
+
+
+@pytest.mark.parametrize("size", TRANSFORMATIONS)
+def test_the_transformations_are_a_convolution(size):
+    by, rng = TRANSFORMATIONS[size], np.random.default_rng(0)
+    image, weight = rng.standard_normal(by.points), rng.standard_normal(3)
+    products = (np.array(by.weight) @ weight) * (np.array(by.image) @ image)
+    np.testing.assert_allclose(np.array(by.result) @ products, np.correlate(image, weight), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("device", slow_but(lambda name: DEVICES[name].vector_bytes == HOST_BYTES, DEVICES))
+@pytest.mark.parametrize("name", one_in(2, CONVOLUTIONS))
+def test_tilings_are_right_and_write_all(name, device):
+    if DEVICES[device].vector_bytes > HOST_BYTES:
+        pytest.skip("this processor has no such vectors")
+    func = fused(*CONVOLUTIONS[name])
+    arrays, function = random_arrays(func), function_of(func, device)
+    want = run(func, arrays)
+    tilings = WinogradRule().tilings(function)
+    forms = {(t["vectors"], t["filters"], t["filter_parts"] > 1, t["row_parts"]): t for t in tilings}
+    rng = np.random.default_rng(len(name))
+    for i in rng.permutation(len(forms))[:SAMPLED]:
+        kernel = WinogradRule().build(function, dict(list(forms.values())[i].choices))
+        packed = [kernel.packs[p].apply(a) if p in kernel.packs else a for p, a in enumerate(arrays)]
+        got = run(kernel.func, packed, UNOPTIMISED)
+        np.testing.assert_allclose(got, want, rtol=0, atol=3e-6 * np.abs(want).max())
+        written = footprints_of(kernel.func, kernel.spec.num_rtasks, skip=frozenset([1]))[-1]
+        assert covers(written, kernel.spec.num_rtasks, want.shape)
+        extract_cpu(kernel)
+
+
+def test_pixels_that_no_cache_keeps_are_transformed_in_steps():
+    window = find_window(fused(*CONVOLUTIONS["more channels than the cache keeps"]))
+    layout = WinogradLayout.of(window, WinogradTile(16, 2, 8, 2, 1, 1, 1))
+    assert layout.steps > 1
+    assert layout.rows % layout.step  # the last step is moved back
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_other_windows_are_left_to_other_rules(name):
+    assert not WinogradRule().tilings(function_of(fused(*LEFT[name]), "avx2"))
+
+
+def test_weights_that_come_at_run_time_are_left_to_other_rules():
+    assert not WinogradRule().tilings(Function("op", fused(*CONVOLUTIONS["padded"]), DEVICES["avx2"]))
+
+
+def test_it_is_chosen_where_it_is_predicted_to_be_faster_unless_the_user_refuses(monkeypatch):
+    device = replace(host_cpu(), units=2)
+    wide = device.vector_bytes // ITEM_BYTES["float32"]
+
+    def rules(channels, size):
+        func = fused([(1, channels, size, size), (64, channels, 3, 3)], lambda x, w: conv(x, w, padding=1))
+        return {kernel.rule for kernel in choose(Function("op", func, device, frozenset([1])))}
+
+    assert "winograd" in rules(64, 2 * wide)
+    assert "winograd" not in rules(64, 3)  # most of a vector would be beyond the image
+    monkeypatch.setenv("RAMMER_WINOGRAD", "0")
+    assert "winograd" not in rules(64, 2 * wide)

@@ -1,0 +1,252 @@
+"""The code of a convolution by Winograd's algorithm, with tiles in vectors.
+
+Of some rows of tiles the pixels of all channels are transformed. Then for each block of filters and each of the
+products of a tile, the channels are summed up in a register tile of filters and vectors of tiles; and the products are
+transformed into results. The image is copied in phases, channel by channel, so that the same pixel of neighbouring
+tiles is contiguous.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tvm import tirx
+from tvm.ir import Expr
+
+from ..loops import ending, loop, number, sequence, vectors
+from ..window.fill import Planes, fill_rows
+from ..window.problem import Window
+from ..window.split import rtask_loop
+from .layout import WinogradLayout, WinogradTile, pack_of
+from .matrices import Matrix
+
+
+def winograd_code(func: tirx.PrimFunc, window: Window, tile: WinogradTile) -> tirx.PrimFunc:
+    """Generate the function of a tiling; its outermost loop is parallel."""
+    layout = WinogradLayout.of(window, tile)
+    assert window.weight is not None
+    weight = tirx.decl_buffer(pack_of(window, tile, layout).shape, "float32", window.weight.name)
+    body = _Writer(window, tile, layout, weight).rtasks()
+    params = [weight if p.same_as(window.weight) else p for p in func.params]
+    return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrays:
+    """Scratch of an rTask: a channel of the image, its transformed pixels, accumulators, products, rows of results."""
+
+    image: tirx.Buffer
+    pixels: tirx.Buffer
+    acc: tirx.Buffer
+    products: tirx.Buffer
+    result: tirx.Buffer
+
+    def all(self) -> list[tirx.Buffer]:
+        """All of them."""
+        return [self.image, self.pixels, self.acc, self.products, self.result]
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Generates the loops of one tiling."""
+
+    window: Window
+    tile: WinogradTile
+    layout: WinogradLayout
+    weight: tirx.Buffer
+
+    def rtasks(self) -> tirx.Stmt:
+        """The parallel loop over rTasks."""
+        arrays, layout = self.arrays(), self.layout
+
+        def group(n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
+            band = ending(row_part, layout.rows, layout.tile_rows)
+            return loop(layout.steps, lambda s: self.step(
+                arrays, n, g, first_block, band + ending(s, layout.step, layout.rows)))  # fmt: skip
+
+        return rtask_loop(self.window, self.tile, layout.blocks, arrays.all(), group)
+
+    def arrays(self) -> _Arrays:
+        """Declare the scratch arrays."""
+        tile, layout, planes = self.tile, self.layout, self.planes()
+
+        def array(name: str, *shape: int) -> tirx.Buffer:
+            return tirx.decl_buffer(shape, "float32", name, scope="local")
+
+        return _Arrays(
+            array("image", tile.size**2 * planes.size + layout.row_vectors * tile.simd),  # vectors go past its end
+            array("pixels", tile.by.products, self.window.channels, layout.line),
+            array("acc", tile.filters, tile.vectors, tile.simd),
+            array("products", tile.by.products, tile.filters, layout.line),
+            array("result", tile.size, layout.row_vectors * tile.simd * tile.size),
+        )
+
+    def planes(self) -> Planes:
+        """The phases of a channel's image."""
+        more = (self.tile.by.points - 1) // self.tile.size
+        height, width = self.layout.step + more, self.layout.tile_columns + more
+        return Planes((self.tile.size,) * 2, height, width, height * width)
+
+    def step(self, arrays: _Arrays, n: Expr, g: Expr, first_block: Expr, row: Expr) -> tirx.Stmt:
+        """Some rows of tiles of a group, for the filters of an rTask."""
+        window, layout = self.window, self.layout
+        blocks = layout.blocks // self.tile.filter_parts
+        one = replace(window, channels=1, stride=(self.tile.size,) * 2)
+
+        def channel(c: Expr) -> tirx.Stmt:
+            plane = g * window.channels + c
+            filled = fill_rows(one, self.planes(), self.tile.simd, arrays.image, n, plane, row)
+            return sequence([filled, self.transform(arrays, c)])
+
+        def block(b: Expr) -> tirx.Stmt:
+            return sequence([self.multiply(arrays, g * layout.blocks + b), self.store(arrays, n, g, b, row)])
+
+        return sequence([loop(window.channels, channel), loop(blocks, lambda b: block(first_block + b))])
+
+    def each_vector(self, body: Callable[[Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
+        """Do `body(row of tiles, first tile of the row)` for each vector of tiles of a step, row after row.
+
+        What a row's last vector has too many is written again by the next row.
+        """
+        layout = self.layout
+        return loop(layout.step, lambda i: loop(layout.row_vectors, lambda j: body(i, j * self.tile.simd)))
+
+    def transform(self, arrays: _Arrays, c: Expr) -> tirx.Stmt:
+        """Transform the pixels of a channel."""
+        tile, planes = self.tile, self.planes()
+
+        def pixel(i: Expr, j: Expr, y: int, x: int) -> Expr:
+            phase = y % tile.size * tile.size + x % tile.size
+            at = (i + y // tile.size) * planes.width + j + (phase * planes.size + x // tile.size)
+            return arrays.image[tirx.Ramp(at, number(1), tile.simd)]
+
+        def one(i: Expr, j: Expr) -> tirx.Stmt:
+            points = tile.by.points
+            taken = _Vectors(tile.simd)
+            pixels = [[taken.define(pixel(i, j, y, x)) for x in range(points)] for y in range(points)]
+            values = taken.two_sided(tile.by.image, pixels)
+            place = tirx.Ramp(i * self.layout.tile_columns + j, number(1), tile.simd)
+            stores = [
+                tirx.BufferStore(arrays.pixels, value, [y * points + x, c, place])
+                for y, row in enumerate(values)
+                for x, value in enumerate(row)
+            ]
+            return sequence([*taken.statements, *stores])
+
+        return self.each_vector(one)
+
+    def multiply(self, arrays: _Arrays, block: Expr) -> tirx.Stmt:
+        """All products of a block of filters, summed up over the channels."""
+        window, tile, layout, acc = self.window, self.tile, self.layout, arrays.acc
+
+        def each(body: Callable[[Expr, Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
+            def vector(f: Expr, v: Expr) -> tirx.Stmt:
+                return loop(tile.simd, lambda e: body(f, v, e), "VECTORIZED")
+
+            return loop(tile.filters, lambda f: loop(tile.vectors, lambda v: vector(f, v), "UNROLLED"), "UNROLLED")
+
+        def one(product: Expr, i: Expr) -> tirx.Stmt:
+            first = i * (tile.vectors * tile.simd)
+
+            def add(c: Expr) -> tirx.Stmt:
+                def update(f: Expr, v: Expr, e: Expr) -> tirx.Stmt:
+                    value = arrays.pixels[product, c, first + v * tile.simd + e] * self.weight[block, product, c, f]
+                    return tirx.BufferStore(acc, acc[f, v, e] + value, [f, v, e])
+
+                return each(update)
+
+            zero = tirx.FloatImm("float32", 0.0)
+            return sequence([
+                each(lambda f, v, e: tirx.BufferStore(acc, zero, [f, v, e])),
+                loop(window.channels, add),
+                each(lambda f, v, e: tirx.BufferStore(
+                    arrays.products, acc[f, v, e], [product, f, first + v * tile.simd + e])),
+            ])  # fmt: skip
+
+        return loop(tile.by.products, lambda product: loop(layout.tiles, lambda i: one(product, i)))
+
+    def store(self, arrays: _Arrays, n: Expr, g: Expr, block: Expr, row: Expr) -> tirx.Stmt:
+        """Transform the products of a block of filters, and store the results."""
+        window, tile = self.window, self.tile
+        first = g * window.filters + block * tile.filters
+
+        def filt(f: Expr) -> tirx.Stmt:
+            rows = loop(self.layout.step, lambda i: sequence(
+                [self.results(arrays, f, i), *self.store_rows(arrays, n, first + f, row + i)]))  # fmt: skip
+            if window.filters % tile.filters == 0:
+                return rows
+            return tirx.IfThenElse(first + f < window.filters * window.groups, rows, None)
+
+        return loop(tile.filters, filt)
+
+    def results(self, arrays: _Arrays, f: Expr, i: Expr) -> tirx.Stmt:
+        """The results of a row of tiles, in scratch: the columns of neighbouring tiles interleaved."""
+        tile, layout, points = self.tile, self.layout, self.tile.by.points
+
+        def one(j: Expr) -> tirx.Stmt:
+            taken, lanes = _Vectors(tile.simd), tirx.Ramp(i * layout.tile_columns + j, number(1), tile.simd)
+            products = [
+                [taken.define(arrays.products[y * points + x, f, lanes]) for x in range(points)] for y in range(points)
+            ]
+            values = taken.two_sided(tile.by.result, products)
+            place = tirx.Ramp(j * tile.size, number(1), tile.simd * tile.size)
+            order = [tirx.IntImm("int32", x * tile.simd + e) for e in range(tile.simd) for x in range(tile.size)]
+            stores = [
+                tirx.BufferStore(arrays.result, tirx.Shuffle(list(columns), order), [y, place])
+                for y, columns in enumerate(values)
+            ]
+            return sequence([*taken.statements, *stores])
+
+        return loop(layout.row_vectors, lambda v: one(v * tile.simd))
+
+    def store_rows(self, arrays: _Arrays, n: Expr, f: Expr, row: Expr) -> list[tirx.Stmt]:
+        """Store the results of a row of tiles that are within the output, after the epilogue."""
+        window, tile = self.window, self.tile
+
+        def one(y: int) -> tirx.Stmt:
+            at = row * tile.size + y
+
+            def element(x: Expr) -> tirx.Stmt:
+                index, value = [n, f, at, x], arrays.result[y, x]
+                value = window.epilogue.at(index, value) if window.epilogue else value
+                return tirx.BufferStore(window.out, value, index)
+
+            stored = sequence(vectors(window.columns, tile.simd, element))
+            outside = window.rows % tile.size and y >= window.rows % tile.size
+            return tirx.IfThenElse(at < window.rows, stored, None) if outside else stored
+
+        return [one(y) for y in range(tile.size)]
+
+
+class _Vectors:
+    """Vectors in registers, and the statements that define them."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.statements: list[tirx.Stmt] = []
+
+    def define(self, value: Expr) -> Expr:
+        """Give a value a name."""
+        var = tirx.Var("lanes", f"float32x{self.lanes}")
+        self.statements.append(tirx.Bind(var, value))
+        return var
+
+    def two_sided(self, matrix: Matrix, values: Sequence[Sequence[Expr]]) -> list[list[Expr]]:
+        """`matrix @ values @ matrix.T`, each element a vector."""
+        columns = [self._times(matrix, column) for column in zip(*values, strict=True)]
+        return [self._times(matrix, row) for row in zip(*columns, strict=True)]
+
+    def _times(self, matrix: Matrix, values: Sequence[Expr]) -> list[Expr]:
+        return [self.define(self._sum(row, values)) for row in matrix]
+
+    def _sum(self, row: Sequence[float], values: Sequence[Expr]) -> Expr:
+        """A sum that begins with a term that is added, if there is one."""
+        terms = sorted(((factor, v) for factor, v in zip(row, values, strict=True) if factor), key=lambda t: t[0] < 0)
+        (factor, value), *others = terms
+        total = value if factor == 1 else value * self._lanes_of(factor)
+        for factor, value in others:
+            term = value if abs(factor) == 1 else value * self._lanes_of(abs(factor))
+            total = total + term if factor > 0 else total - term
+        return total
+
+    def _lanes_of(self, factor: float) -> Expr:
+        return tirx.Broadcast(tirx.FloatImm("float32", factor), self.lanes)
