@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import Call, Constant, GenericConst, GlobalVar, Op, Tuple, TupleGetItem
 from tvm.relax.expr import _update_type
@@ -69,6 +70,18 @@ def leaves(expr: relax.Expr) -> Iterator[relax.Expr]:
         yield expr
     elif isinstance(expr, relax.If | relax.SeqExpr | relax.Function):
         yield from relax.analysis.free_vars(expr)
+
+
+def named_sizes(binding: relax.Binding) -> set[relax.Var]:
+    """Sizes that only run time knows and that a binding gives names to, unless one before it did."""
+    return set(relax.analysis.definable_tir_vars_in_type(binding.ty)) if isinstance(binding, relax.MatchCast) else set()
+
+
+def variables(binding: relax.Binding) -> set[relax.Var]:
+    """All that the value of a binding, and its type, speak of; sizes too."""
+    found: set[relax.Var] = set(relax.analysis.tir_vars_in_type(binding.var.ty))
+    tvm_ffi.structural_walk(binding.value, [(relax.Var, found.add)], order="pre")
+    return found
 
 
 def count_uses(func: relax.Function) -> Counter[relax.Var]:

@@ -9,9 +9,10 @@ from tvm import relax
 import tvm_rammer
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
+from tvm_rammer.relay_passes.bindings import is_call
 from tvm_rammer.relay_passes.passes.check_indices import CheckIndices
 
-from ..models import by_onnxruntime, model, node, op_names, random, tensor, value
+from ..models import by_onnxruntime, calls, model, node, op_names, random, tensor, value
 
 BAD = [10**9, 2**31, 2**63 - 1, -(2**63), -11, 10]
 """For a dimension of 10: far outside, and one past each end."""
@@ -107,6 +108,15 @@ def test_indices_are_clipped_once_for_all_that_use_them():
     assert len([name for name in op_names(checked) if name.startswith("index_outside")]) <= 2
 
 
+def test_who_comes_second_reads_by_clipped_indices_too():
+    """The first error is told at the end; until then a wild index must not have been used by anybody."""
+    nodes = [node("Gather", ["w", "i"], ["a"]), node("Gather", ["v", "i"], ["b"]), node("Add", ["a", "b"], ["y"])]
+    tensors = [tensor("w", random(10, 4)), tensor("v", random(10, 4, seed=1))]
+    checked = CheckIndices()(load_model(model(nodes, [index("i", 3)], ["y"], tensors)))
+    takes = [call for call in calls(checked) if is_call(call, ["relax.take"]) and call.attrs.mode == "fast"]
+    assert len(takes) == 2 and all(call.args[1].name.endswith("_inside") for call in takes)
+
+
 def test_an_index_in_a_function_that_others_call_is_reported():
     builder = relax.BlockBuilder()
     x, i = relax.Var("x", relax.TensorType((10, 4), "float32")), relax.Var("i", relax.TensorType((3,), "int64"))
@@ -133,3 +143,99 @@ def test_an_index_in_a_function_that_others_call_is_reported():
     np.testing.assert_array_equal(module(values, np.array([0, 9, 1])), np.zeros((3, 4)))
     with pytest.raises(ModelError, match="Gather got an index outside of the 10"):
         module(values, np.array([0, 10, 1]))
+
+
+BOOL = TensorProto.BOOL
+
+
+def some_of(name, data, rows):
+    """Nodes that take the rows of a tensor that the input `chosen` says: how many there are, only the data know."""
+    return [node("Compress", [data, "chosen"], [name], axis=0)], value("chosen", [rows], BOOL)
+
+
+def dynamic_cases():
+    """Models whose input `i` indexes ten rows; only those of the indices, or of the rows, that `chosen` says."""
+    for name, (proto, good) in CASES.items():
+        if name == "ScatterND":  # TVM's frontend refuses it
+            continue
+        graph = proto.graph
+        updates = [some_of("some_u", "u", 3)[0][0]] if name == "ScatterElements" else []
+        choose, chosen = some_of("some_i", "i", len(good))
+        nodes = [
+            *choose,
+            *updates,
+            node(name, [graph.node[0].input[0], "some_i", *(["some_u"] if updates else [])], ["y"]),
+        ]
+        made = model(nodes, [*graph.input, chosen], ["y"], graph.initializer, opset=16)
+        yield f"{name}, some of the indices", made, good, len(good)
+        choose, chosen = some_of("some", graph.node[0].input[0], 10)
+        nodes = [*choose, node(name, ["some", *graph.node[0].input[1:]], ["y"])]
+        yield (
+            f"{name}, some of the rows",
+            model(nodes, [*graph.input, chosen], ["y"], graph.initializer, opset=16),
+            good,
+            10,
+        )
+
+
+DYNAMIC = {name: rest for name, *rest in dynamic_cases()}
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_indices_into_sizes_that_only_the_data_know(name):
+    proto, indices, count = DYNAMIC[name]
+    module = tvm_rammer.compile(proto, cache=False)
+    given = {i.name: random(10, 4, seed=1) for i in proto.graph.input if i.name == "x"} | {"i": indices}
+    for chosen in (np.ones(count, bool), np.arange(count) % 2 == 0, np.zeros(count, bool)):
+        given["chosen"] = chosen
+        operator, some = name.split(", some of the ")
+        if some == "rows" and not chosen.all():  # nine is outside then
+            with pytest.raises(ModelError, match=f"{operator} got an index outside of what it indexes; mend the data"):
+                module(**given)
+            continue
+        (expected,) = by_onnxruntime(proto, **given)
+        np.testing.assert_array_equal(module(**given), expected)
+    given["chosen"] = np.ones(count, bool)
+    for bad in BAD:
+        given["i"] = indices.copy()
+        given["i"].reshape(-1)[0] = bad
+        with pytest.raises(ModelError, match=f"{operator} got an index outside of"):
+            module(**given)
+
+
+def test_elements_on_axes_of_sizes_that_only_the_data_know():
+    """An element beyond the other axes of what is indexed is outside, too."""
+    choose, chosen = some_of("some", "x", 10)
+    proto = model(
+        [*choose, node("GatherElements", ["some", "i"], ["y"], axis=1)],
+        [value("x", [10, 4]), index("i", 3, 4), chosen], ["y"],
+    )  # fmt: skip
+    module, x, indices = tvm_rammer.compile(proto, cache=False), random(10, 4), np.ones((3, 4), np.int64)
+    np.testing.assert_array_equal(module(x, indices, np.arange(10) > 6), x[7:, [1] * 4])
+    with pytest.raises(ModelError, match="GatherElements got an index outside of"):
+        module(x, indices, np.arange(10) > 7)
+
+
+def test_boxes_that_are_kept_are_indices_of_others():
+    """How many they are, is not known before: TVM's own type says the most that there may be."""
+    corners = random(1, 20, 2).astype("float32")
+    boxes = np.concatenate([corners, corners + 1], 2)
+    scores = np.abs(random(1, 2, 20, seed=1))
+    limits = [tensor("most", np.array([4])), tensor("overlap", np.float32([0.3])), tensor("least", np.float32([0.5]))]
+    nodes = [
+        node("NonMaxSuppression", ["b", "s", "most", "overlap", "least"], ["found"]),
+        node("Gather", ["found", "two"], ["number"], axis=1),
+        node("Squeeze", ["number", "one"], ["numbers"]),
+        node("Squeeze", ["b", "zero"], ["all"]),
+        node("Gather", ["all", "numbers"], ["y"]),
+    ]
+    places = [tensor(name, np.array([n])) for name, n in (("zero", 0), ("one", 1), ("two", 2))]
+    proto = model(
+        nodes,
+        [value("b", [1, 20, 4]), value("s", [1, 2, 20])],
+        ["y", value("found", None, TensorProto.INT64)],
+        [*limits, *places],
+    )
+    got = tvm_rammer.compile(proto, cache=False)(boxes, scores)
+    for left, right in zip(got, by_onnxruntime(proto, b=boxes, s=scores), strict=True):
+        np.testing.assert_array_equal(left, right)

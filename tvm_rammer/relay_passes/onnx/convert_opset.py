@@ -49,9 +49,6 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
         )
     needed = _MISREAD_BEFORE | _UNROLLED_SINCE
     if version < 7 or any(op in operators and version < since for op, since in needed.items()):
-        asymmetric = {
-            n.output[0] for n in all_nodes(model.graph) if n.op_type in ("Resize", "Upsample") and version < 11
-        }
         try:
             model = _on_skeleton(model, lambda bare: onnx.version_converter.convert_version(bare, OLDEST_OPSET))
         except Exception as error:
@@ -60,7 +57,7 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
                 f"export it again with opset {OLDEST_OPSET} or later"
             ) from error
         for node in all_nodes(model.graph):
-            if node.op_type == "Resize" and node.output[0] in asymmetric:
+            if version < 11 and node.op_type == "Resize":  # an Upsample's result has another name since
                 _read_asymmetrically(node)
     return model
 

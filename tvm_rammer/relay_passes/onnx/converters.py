@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import helper
-from tvm import relax, te, tirx
+from tvm import relax, te, tirx, topi
 from tvm.ir import Constant
+
+from .control.functions import first_rows
 
 
 def _bit_cast(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
@@ -52,6 +54,22 @@ def _cum_prod(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[st
     return relax.op.flip(bb.emit(value), axis) if backward else value
 
 
+def _non_max_suppression(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
+    """As many boxes as there are. By the type of TVM's operator it is the most that may be, and readers rely on it."""
+    boxes, scores, (most, overlap, score) = inputs[0], inputs[1], (constant.value.numpy() for constant in inputs[2:5])
+    if attributes.get("center_point_box", 0):
+        x, y, width, height = (bb.emit(relax.op.strided_slice(boxes, [2], [i], [i + 1])) for i in range(4))
+        half = relax.const(0.5, "float32")
+        half_width, half_height = (bb.emit(relax.op.multiply(size, half)) for size in (width, height))
+        low, high = (
+            [choose(y, half_height), choose(x, half_width)] for choose in (relax.op.subtract, relax.op.add)
+        )  # fmt: skip
+        boxes = bb.emit(relax.op.concat([*low, *high], axis=2))
+    limits = most.item(), *(relax.const(bound.item(), "float32") for bound in (overlap, score))
+    found = bb.emit_te(topi.vision.all_class_non_max_suppression, boxes, scores, *limits, "onnx")
+    return first_rows(bb, bb.emit(relax.TupleGetItem(found, 0)), bb.emit(relax.TupleGetItem(found, 1)))
+
+
 def _sequence_insert(_bb: relax.BlockBuilder, inputs: Sequence[Any], _attributes: dict[str, Any]) -> relax.Expr:
     """A negative position counts from the last, before which it inserts."""
     items = list(inputs[0])
@@ -68,6 +86,7 @@ CONVERTERS: dict[str, Converter] = {
     "BitCast": _bit_cast,
     "Clip": _clip,
     "CumProd": _cum_prod,
+    "NonMaxSuppression": _non_max_suppression,
     "SequenceInsert": _sequence_insert,
 }
 """By the name of one of ONNX's own operators."""

@@ -14,7 +14,7 @@ from tvm.ir import Call, Constant, GlobalVar
 
 from ...errors import LoopError, ModelError
 from ...ir import Buffer, BufferKind, RGraph, ROperator
-from ..bindings import body_blocks, dtype_of, is_alias, static_shape, tensor_fields
+from ..bindings import body_blocks, dtype_of, is_alias, named_sizes, static_shape, tensor_fields, variables
 from ..loop_body import called_loop, loop_bodies
 from .eligible import is_barrier, reason_to_leave
 from .loops import Loop, loop_graph
@@ -129,9 +129,11 @@ def _partition_function(
     members: dict[tuple[int, int, int], list[relax.VarBinding] | Loop] = {}
     for index, block in enumerate(body_blocks(function)):
         levels: dict[relax.Var, tuple[int, bool]] = {}
+        sizes: set[relax.Var] = set()
         floor = highest = 0
         for binding in block.bindings:
             above = [levels[var] for var in values.producers(binding.value) if var in levels]
+            above += [levels[size] for size in variables(binding) & sizes] if sizes else []
             if isinstance(binding, relax.VarBinding) and is_alias(binding):
                 if binding.var not in values.fields:  # a nested tuple: not seen through, so it is like a stock call
                     levels[binding.var] = max((lv for lv, _ in above), default=floor), False
@@ -150,6 +152,8 @@ def _partition_function(
                     stock_calls.append((binding.var.name, reason))
             highest = max(highest, level)
             levels[binding.var] = level, reason is None
+            levels |= dict.fromkeys(named_sizes(binding) - sizes, levels[binding.var])
+            sizes |= named_sizes(binding)
             if reason is not None and is_barrier(mod, binding.value, isinstance(block, relax.DataflowBlock)):
                 floor = highest + 1
     return [members[key] for key in sorted(members)], stock_calls

@@ -12,7 +12,7 @@ from tvm import relax, tirx
 from tvm.ir import Call, GlobalVar, Tuple, TupleGetItem
 
 from ...errors import CodegenError
-from ..bindings import body_blocks, is_alias, leaves, rebuild, typed
+from ..bindings import body_blocks, is_alias, leaves, named_sizes, rebuild, typed, variables
 from .eligible import is_barrier
 from .loops import drop_step
 from .partition import Region
@@ -113,13 +113,17 @@ def _check(region: Region, programs: Sequence[Launch]) -> None:
 
 @dataclass
 class _Item:
-    """What is emitted together: one old binding, or a launch and the bindings of its results."""
+    """What is emitted together: one old binding, or a launch and the bindings of its results.
+
+    Reads are of values, and of sizes that only run time knows; `sizes` are those that a binding gives a name to.
+    """
 
     bindings: list[relax.Binding]
     reads: set[relax.Var]
     position: tuple[int, int]
     after: set[int] = field(default_factory=set)
     barrier: bool = False
+    sizes: set[relax.Var] = field(default_factory=set)
 
 
 class _Block:
@@ -141,6 +145,7 @@ class _Block:
         self._find_partial(removed - defined)
         first = len(items)
         dead = set(removed)
+        sizes: set[relax.Var] = set()
         for i, binding in enumerate(bindings):
             if binding.var in removed or binding.var in defined:
                 continue
@@ -152,7 +157,10 @@ class _Block:
                     self.partial[binding.var] = self.partial[binding.value]
                 continue
             barrier = not is_alias(binding) and is_barrier(self.mod, binding.value, self.dataflow)
-            items.append(_Item([binding], reads, (1, i), {i}, barrier))
+            new = named_sizes(binding) - sizes
+            sizes |= new
+            reads |= variables(binding) & sizes if sizes else set()
+            items.append(_Item([binding], reads, (1, i), {i}, barrier, new))
         _chain(items[:first])
         _keep_order(items)
         return items
@@ -255,6 +263,7 @@ def _keep_order(items: list[_Item]) -> None:
 def _topological_order(items: list[_Item]) -> list[relax.Binding]:
     """Order items so that each stands behind what it reads: launches as early as possible, the rest as it was."""
     maker = {binding.var: i for i, item in enumerate(items) for binding in item.bindings}
+    maker |= {size: i for i, item in enumerate(items) for size in item.sizes}
     waits = [{maker[var] for var in item.reads if var in maker} - {i} for i, item in enumerate(items)]
     followers: dict[int, list[int]] = {}
     for i, needed in enumerate(waits):

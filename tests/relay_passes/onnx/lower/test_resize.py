@@ -65,6 +65,17 @@ def test_old_resizes_read_asymmetrically(op, run):
     agree(run, model(nodes, [value("x", [1, 2, 3, 4])], ["y"], constants, opset=opset), x=random(1, 2, 3, 4))
 
 
+@pytest.mark.parametrize("op", ["Resize", "Upsample"])
+def test_old_resizes_do_so_in_a_model_that_onnx_converts(op, run):
+    """As one with an old Slice or recurrent layer; the converter gives the result of an Upsample another name."""
+    opset = 10 if op == "Resize" else 9
+    layer = node("RNN", ["a", "w", "r"], ["", "b"], hidden_size=4)
+    nodes = [node(op, ["x", "scales"], ["a"], mode="linear"), layer, node("Identity", ["b"], ["y"])]
+    constants = [tensor("scales", np.array([2, 1, 3], "float32"))]
+    constants += [tensor("w", random(1, 4, 6, seed=1)), tensor("r", random(1, 4, 4, seed=2))]
+    agree(run, model(nodes, [value("x", [3, 2, 2])], ["y"], constants, opset=opset), x=random(3, 2, 2))
+
+
 @pytest.mark.parametrize("sizes", [(1, 2, -7, 4), (1, 2, 0, 4)])
 def test_impossible_sizes_are_refused(sizes):
     with pytest.raises(ModelError, match="Resize 'y' has sizes"):

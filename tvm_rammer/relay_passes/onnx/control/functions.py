@@ -1,14 +1,16 @@
 """Relax functions that decide at run time which others are called."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import relax, tirx
+from tvm import relax, te, tirx
 from tvm.ir import Call, GlobalVar
 
 from ...bindings import tensor_fields
+from ...passes.bound_chains import OPAQUE
 from ...passes.refuse_calls import REFUSES
 
 LEVELS = 40
@@ -112,12 +114,19 @@ def repeat(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
 
 def first_rows(builder: relax.BlockBuilder, rows: relax.Expr, count: relax.Expr) -> relax.Expr:
     """So many rows of a tensor of static shape; how many is known when it runs."""
-    shape = [int(extent) for extent in rows.ty.shape]
-    rest = relax.const(np.array(shape[1:], np.int64), "int64")
-    end = builder.emit(relax.op.concat([builder.emit(relax.op.reshape(count, (1,))), rest]))
-    begin, strides = (relax.const(np.full(len(shape), number, np.int64), "int64") for number in (0, 1))
-    taken = builder.emit(relax.op.dynamic_strided_slice(rows, begin, end, strides))
-    return builder.match_cast(taken, relax.TensorType([tirx.Var("rounds", "int64"), *shape[1:]], rows.ty.dtype))
+    _, *rest = (int(extent) for extent in rows.ty.shape)
+    sizes = [builder.emit(relax.op.reshape(count, (1,))), relax.const(np.array(rest, np.int64), "int64")]
+    shape = builder.emit(relax.op.tensor_to_shape(builder.emit(relax.op.concat(sizes))))
+    number = tirx.Var("rows", "int64")
+    builder.match_cast(shape, relax.ShapeType([number, *rest]))
+    # TVM's own slice, once legalized, has another name for this size, which its later passes take for this one. And its
+    # fusion would put a function that it fuses before the binding that says what this size is.
+    attributes = {"op_pattern": OPAQUE}
+
+    def taken(x: Any) -> Any:
+        return te.compute((number, *rest), lambda *at: x(*at), name="first_rows")
+
+    return builder.emit_te(taken, rows, primfunc_name_hint="first_rows", primfunc_attrs=attributes)
 
 
 def _twice(
