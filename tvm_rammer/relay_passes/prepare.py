@@ -12,12 +12,12 @@ from .bindings import body_blocks, is_call
 from .finish import pipeline_of
 from .module_pass import module_pass
 from .passes.bound_chains import BoundChains
-from .passes.check_indices import CheckIndices
 from .passes.drop_dead_blocks import DropDeadBlocks
 from .passes.exact_legalization import exact_legalization
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
+from .passes.indices import CheckIndices
 from .passes.pad_columns import PadColumns
 from .passes.refuse_calls import RefuseCalls
 from .passes.simplify_ops import SimplifyOps

@@ -3,8 +3,7 @@
 simplify_ops      operators of TVM's ONNX frontend become cheaper ones
 fold_batchnorm    batch normalisation into the convolution before it
 pad_columns       constant matrices are padded to full vectors of columns
-check_indices     run-time indices are clipped; a branch at the end reports those that were outside
-index_guard       where only run time knows the sizes: a function that ends the call
+indices           run-time indices are clipped or end the call; a branch at the end reports those that were outside
 fold_constants    what depends on constants only is evaluated
 bound_chains      fusion puts few transcendental functions into one another
 drop_dead_blocks  results that nothing reads leave fused functions

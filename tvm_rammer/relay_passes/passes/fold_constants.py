@@ -28,7 +28,7 @@ from ..bindings import (
 )
 from ..finish import finish
 from ..module_pass import module_pass
-from .check_indices import surely_inside
+from .indices import surely_inside
 
 LIMIT_BYTES = 512 << 20
 """A result that is larger than this and than four times its inputs is computed at run time."""

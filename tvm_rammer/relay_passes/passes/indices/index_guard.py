@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from tvm import ir, tirx
 
-from ..regions.eligible import LEAVE
-from .bound_chains import OPAQUE
+from ...regions.eligible import LEAVE
+from ..bound_chains import OPAQUE
 
 
 @dataclass(frozen=True, slots=True)

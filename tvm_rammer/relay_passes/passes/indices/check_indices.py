@@ -19,10 +19,10 @@ import tvm
 from tvm import relax, te, tirx
 from tvm.ir import Call, GlobalVar, Op
 
-from ...errors import DATA_MARK, ModelError
-from ..bindings import body_blocks, dtype_of, is_const, leaves, static_shape, typed
-from ..module_pass import module_pass
-from .impure_calls import with_impure
+from ....errors import DATA_MARK, ModelError
+from ...bindings import body_blocks, dtype_of, is_const, leaves, static_shape, typed
+from ...module_pass import module_pass
+from ..impure_calls import with_impure
 from .index_guard import GuardKind, index_guard
 
 Size: TypeAlias = Any
@@ -164,7 +164,7 @@ class _Function:
         self, indices: relax.Expr, use: _Use, call: Call, result: relax.Var, dataflow: bool, new: list[relax.Binding]
     ) -> relax.Expr:
         """Indices after a function that fails where one of them is outside."""
-        message = f"{INDEX_MARK}{_told(call, use)}{self._origin(indices)}"
+        message = f"{DATA_MARK}{_told(call, use)}{self._origin(indices)}"
         rank = len(indices.ty.shape)
         kind = GuardKind(rank, dtype_of(indices.ty), len(use.lowest), len(use.fits), message)
         guard = self._function(kind, "index_guard", lambda: index_guard(kind))

@@ -10,9 +10,9 @@ import tvm_rammer
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
 from tvm_rammer.relay_passes.bindings import is_call
-from tvm_rammer.relay_passes.passes.check_indices import CheckIndices
+from tvm_rammer.relay_passes.passes.indices import CheckIndices
 
-from ..models import by_onnxruntime, calls, model, node, op_names, random, tensor, value
+from ...models import by_onnxruntime, calls, model, node, op_names, random, tensor, value
 
 BAD = [10**9, 2**31, 2**63 - 1, -(2**63), -11, 10]
 """For a dimension of 10: far outside, and one past each end."""
