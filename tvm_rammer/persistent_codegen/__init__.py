@@ -13,13 +13,13 @@ In go a verified rProgram, the scheduled kernel of each operator and the values 
     reference  an interpreter in Python that shares nothing with the generated code; its rTasks in reference_rtasks
 """
 
-from ..nvcc import Resources
+from ..nvcc import Resources, measure_resources
 from .assemble import assemble, rtask_library, with_imports
 from .assembled import AssembledProgram
 from .cpu.stamps import Stamps, collect_stamps, read_stamps
 from .cpu.workers import num_workers
 from .cuda.pipeline import PIPELINE as CUDA_PIPELINE
-from .cuda.resources import check_residency, measure_resources
+from .cuda.resources import check_residency
 from .cuda.source import cuda_source
 from .library import RTaskLibrary
 

@@ -12,8 +12,8 @@ from tests.functions import chosen
 from tests.persistent_codegen.cuda.programs import GRAPHS, module, planned, tiny
 from tvm_rammer import relay_passes
 from tvm_rammer.errors import CodegenError
+from tvm_rammer.nvcc import measure_resources
 from tvm_rammer.persistent_codegen.cuda.pipeline import PIPELINE
-from tvm_rammer.persistent_codegen.cuda.resources import measure_resources
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
 from tvm_rammer.persistent_codegen.cuda.sync import source as sync_text
 

@@ -7,8 +7,9 @@ import pytest
 
 from tvm_rammer.device import preset
 from tvm_rammer.errors import ResidencyError, ToolError
+from tvm_rammer.nvcc import measure_resources
 from tvm_rammer.nvcc.ptxas import Resources, parse_report
-from tvm_rammer.persistent_codegen.cuda.resources import check_residency, measure_resources
+from tvm_rammer.persistent_codegen.cuda.resources import check_residency
 
 REPORT = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'k' for 'sm_90'

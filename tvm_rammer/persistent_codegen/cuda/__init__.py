@@ -6,5 +6,5 @@ sync         calls of the fixed device functions in sync.cuh
 state        the events' counters, kept from run to run
 program      all of it for one rProgram
 pipeline     TVM's lowering, and what persistent kernels need after it
-source, resources   the CUDA text; registers, and how many blocks are resident
+source, resources   the CUDA text; how many blocks are resident
 """

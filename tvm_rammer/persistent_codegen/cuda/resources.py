@@ -1,28 +1,8 @@
-"""What ptxas says that a persistent kernel needs, and how many of its blocks a GPU holds at once."""
+"""How many blocks of a persistent kernel a GPU holds at once."""
 
 from ...device import DeviceSpec
 from ...errors import ResidencyError
-from ...nvcc import TIME_LIMIT_S, Resources, compile_cuda, parse_report
-
-
-def measure_resources(source: str, arch: str, *, time_limit_s: float = TIME_LIMIT_S) -> Resources:
-    """Compile CUDA text of one kernel with nvcc and read what it needs. No GPU is needed.
-
-    Parameters
-    ----------
-    source : str
-    arch : str
-        `sm_80`, `sm_90`, `sm_90a`, ...
-    time_limit_s : float
-
-    Raises
-    ------
-    MissingToolError
-        nvcc is not on the PATH, or does not know `arch`.
-    ToolError
-        It takes too long, or rejects the text.
-    """
-    return parse_report(compile_cuda(source, arch, time_limit_s=time_limit_s).report)
+from ...nvcc import Resources
 
 
 def check_residency(device: DeviceSpec, threads: int, resources: Resources, lanes: int, dynamic_bytes: int = 0) -> int:

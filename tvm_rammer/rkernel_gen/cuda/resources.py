@@ -1,18 +1,15 @@
 """Registers, shared memory and spills of many kernels, as ptxas reports them; kept in a cache on disk.
 
 Each kernel is compiled as a launch of its own. A persistent kernel's registers are those of all its rTask functions
-together; `persistent_codegen.cuda.resources` asks ptxas again for it.
+together; `nvcc.measure_resources` asks ptxas again for it.
 """
 
-import json
 import os
-import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 
 import tvm
 from tvm import tirx
@@ -26,6 +23,7 @@ from ...kernel import ScheduledKernel
 from ...loads import overlapping
 from ...nvcc import Resources, compile_cuda, nvcc_version, parse_reports
 from ...nvcc.compile import FLAGS
+from ...nvcc.kept import load_resources, save_resources
 from ..analysis.structure import structural_key
 
 KERNELS_PER_FILE = 16
@@ -64,11 +62,11 @@ def resources(
         return [None] * len(kernels)
     folder = debug.cache_folder() / "ptxas" / f"{version}-{_FLAGS_KEY}" / device.arch
     keys = [f"{structural_key(kernel.func):016x}" for kernel in kernels]
-    known = {key: found for key in set(keys) if (found := _load(folder, key)) is not None}
+    known = {key: found for key in set(keys) if (found := load_resources(folder, key)) is not None}
     new = {key: kernel for key, kernel in zip(keys, kernels, strict=True) if key not in known}
     for key, found in _compile_all(new, device) if compile_new else ():
         known[key] = found
-        _save(folder, key, found)
+        save_resources(folder, key, found)
     return [known.get(key) for key in keys]
 
 
@@ -143,23 +141,3 @@ def _reports(source: str, arch: str, time_limit_s: float) -> dict[str, Resources
     except ToolError as error:
         debug.say(2, f"a file of kernels does not compile: {error}")
         return {}
-
-
-def _load(folder: Path, key: str) -> Resources | None:
-    """Read one result; None where its file is missing or broken."""
-    try:
-        return Resources(**json.loads((folder / f"{key}.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def _save(folder: Path, key: str, found: Resources) -> None:
-    """Write one result atomically: to another file, which is then renamed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, path = tempfile.mkstemp(dir=folder, suffix=".new")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(asdict(found), file)
-        os.replace(path, folder / f"{key}.json")
-    except OSError as error:
-        debug.say(1, f"cannot write ptxas results to {folder}: {error}")
