@@ -166,6 +166,19 @@ def test_stock_kernels_regions_and_copied_outputs_in_one_project(tmp_path, monke
         assert done.stdout.count("right") == 3 * 4
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_scratch_arrays_of_vectors_lie_in_the_arena(size, tmp_path):
+    """Image and packed weights of a 1 x 1 convolution come in vectors, so TVM makes its tiles arrays of vectors."""
+    weights = [random(64, 64, n, n, seed=n) / np.float32(8 * n) for n in (1, size)]
+    nodes = [node("Conv", ["x", "w0"], ["h"]), node("Conv", ["h", "w1"], ["y"], pads=[size // 2] * 4)]
+    inits = [tensor(f"w{i}", w) for i, w in enumerate(weights)]
+    proto = model(nodes, [value("x", [1, 64, 16, 16])], ["y"], inits)
+    folder = export_project(request(proto), tmp_path / "convolutions", "convolutions")
+    assert "(float4*)(arena_ptr" in (folder / "convolutions.cu").read_text()
+    done = run_project(build_project(folder))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.slow
 def test_a_loop_is_exported_as_a_loop(tmp_path, monkeypatch):
     monkeypatch.setattr(recurrent, "MOST_STEPS", 5)

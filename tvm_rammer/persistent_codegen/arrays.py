@@ -14,6 +14,11 @@ def item_bytes(dtype: str) -> int:
     return ITEM_BYTES[scalar] * int(length or 1)
 
 
+def scalar_of(dtype: str) -> str:
+    """The type of the scalars of an element."""
+    return dtype.partition("x")[0]
+
+
 def array_bytes(array: tirx.Buffer) -> int:
     """Size of a TIR buffer of static shape."""
     return math.prod(int(extent) for extent in array.shape) * item_bytes(str(array.dtype))

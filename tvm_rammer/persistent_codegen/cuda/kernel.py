@@ -10,7 +10,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script import builder as T
 
 from ...ir import RProgram
-from ..arrays import array_bytes, item_bytes
+from ..arrays import array_bytes, item_bytes, scalar_of
 from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout
 from ..tables import FIRST, ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
 from . import sync
@@ -146,8 +146,8 @@ def _views(
 
 
 def _arena(signatures: Sequence[CallSignature], shared_bytes: int) -> dict[str, tirx.Buffer]:
-    """Allocate the block's scratch arena in dynamic shared memory, and declare it as each element type."""
-    dtypes = sorted({dtype for s in signatures for _, dtype in s.function.scratch})
+    """Allocate the block's scratch arena in dynamic shared memory, and declare it as each scalar type."""
+    dtypes = sorted({scalar_of(dtype) for s in signatures for _, dtype in s.function.scratch})
     if not dtypes:
         return {}
     # Where all accesses are of one type TVM retypes an allocation and keeps its extent: as bytes it would grow.
@@ -233,7 +233,7 @@ def _run(body: _Body, signature: CallSignature, at: Expr, k: tirx.Var | None) ->
 
     pointers = [_pointer(body, signature, i, argument, k) for i in range(len(function.dtypes))]
     scratch = [
-        T.address_of(body.arena[dtype][offset // item_bytes(dtype)])
+        _scratch_pointer(body, dtype, offset)
         for (_, dtype), (_, offset) in zip(function.scratch, function.scratch_offsets(), strict=True)
     ]
 
@@ -248,6 +248,13 @@ def _run(body: _Body, signature: CallSignature, at: Expr, k: tirx.Var | None) ->
     else:
         with T.If(body.tid < function.threads), T.Then():
             loop()
+
+
+def _scratch_pointer(body: _Body, dtype: str, offset: int) -> Expr:
+    """A pointer into the arena. One to vectors points to as many scalars: TVM wants one element type a variable."""
+    scalar = scalar_of(dtype)
+    index, lanes = offset // item_bytes(scalar), item_bytes(dtype) // item_bytes(scalar)
+    return T.address_of(body.arena[scalar][index if lanes == 1 else tirx.Ramp(index, 1, lanes)])
 
 
 def _pointer(
