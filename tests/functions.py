@@ -58,10 +58,38 @@ def random_arrays(func: tirx.PrimFunc, seed: int = 0) -> list[np.ndarray]:
 
 def run(func: tirx.PrimFunc, arrays: Sequence[np.ndarray], target: tvm.target.Target = TARGET) -> np.ndarray:
     """Call a function of TVM's and return its last parameter."""
-    built = tvm.compile(func.with_attr("global_symbol", "main"), target=target)
-    tensors = [tvm.runtime.tensor(a) for a in arrays]
-    built["main"](*tensors)
-    return tensors[-1].numpy()
+    (result,) = run_each([func], [arrays], target)
+    return result
+
+
+def run_each(
+    functions: Sequence[tirx.PrimFunc], arrays: Sequence[Sequence[np.ndarray]], target: tvm.target.Target = TARGET
+) -> list[np.ndarray]:
+    """Call several functions, each with its arrays, and return the last parameter of each.
+
+    Small ones take LLVM half the time if they are one module. The other half are checks of the arguments, which are
+    made here instead.
+    """
+    for func, given in zip(functions, arrays, strict=True):
+        wanted = [([int(s) for s in p.shape], str(p.dtype)) for p in func.params]
+        assert [([*a.shape], str(a.dtype)) for a in given] == wanted
+    named = {f"main{i}": func.with_attr("global_symbol", f"main{i}") for i, func in enumerate(functions)}
+    with tvm.transform.PassContext(config={"tirx.disable_assert": True}):
+        built = tvm.compile(tvm.IRModule(named), target=target)
+    results = []
+    for name, given in zip(named, arrays, strict=True):
+        tensors = [tvm.runtime.tensor(a) for a in given]
+        built[name](*tensors)
+        results.append(tensors[-1].numpy())
+    return results
+
+
+def run_kernels(
+    kernels: Sequence[ScheduledKernel], arrays: Sequence[np.ndarray], target: tvm.target.Target = TARGET
+) -> list[np.ndarray]:
+    """What kernels of one function compute, each of its packed weights."""
+    packed = [[k.packs[i].apply(a) if i in k.packs else a for i, a in enumerate(arrays)] for k in kernels]
+    return run_each([k.func for k in kernels], packed, target)
 
 
 def chosen(

@@ -1,8 +1,9 @@
-"""What compiling a long model takes: each in a process of its own, so that its peak memory is its own."""
+"""What compiling long models takes: one process for those of a kind, shorter ones first, for the peak of its memory."""
 
 import multiprocessing
 import resource
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ class Compiled:
     seconds : float
         Processor time of the compilation.
     megabytes : float
-        What it added to the peak of the process.
+        What the peak of the process has grown by, since before the first.
     error : float
         The largest difference from ONNX Runtime, relative to numbers above 1; infinity where one is NaN alone.
     """
@@ -32,24 +33,33 @@ class Compiled:
     error: float
 
 
-def compiled(kind: str, length: int) -> Compiled:
-    """Compile a long model in a new process, run it once, and compare."""
+def compiled(kind: str, lengths: Sequence[int]) -> list[Compiled]:
+    """Compile models of growing lengths in a new process, run each once, and compare."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_compiled, (kind, length))
+        return pool.apply(_compiled, (kind, lengths))
 
 
-def _compiled(kind: str, length: int) -> Compiled:
+def _compiled(kind: str, lengths: Sequence[int]) -> list[Compiled]:
     import tvm_rammer
 
     tvm_rammer.compile(long_model("Relu", 3)[0], cache=False)  # what is loaded and made once
-    proto, inputs = long_model(kind, length)
-    before, start = _peak(), time.process_time()
-    module = tvm_rammer.compile(proto, loops="unrolled" not in kind, cache=False)
-    seconds, megabytes = time.process_time() - start, _peak() - before
+    models = [long_model(kind, length) for length in lengths]
+    modules, before = [], _peak()
+    costs = []
+    for proto, _ in models:
+        start = time.process_time()
+        modules.append(tvm_rammer.compile(proto, loops="unrolled" not in kind, cache=False))
+        costs.append((time.process_time() - start, _peak() - before))
+    return [
+        Compiled(module.report()["roperators"], *cost, _error(module, proto, inputs))
+        for module, cost, (proto, inputs) in zip(modules, costs, models, strict=True)
+    ]
+
+
+def _error(module, proto, inputs) -> float:
     results = module(**inputs)
     results = results if isinstance(results, list | tuple) else [results]
-    error = max(_difference(got, want) for got, want in zip(results, _by_onnxruntime(proto, inputs), strict=True))
-    return Compiled(module.report()["roperators"], seconds, megabytes, error)
+    return max(_difference(got, want) for got, want in zip(results, _by_onnxruntime(proto, inputs), strict=True))
 
 
 def _peak() -> float:

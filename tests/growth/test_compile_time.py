@@ -28,7 +28,7 @@ GROWTH, MEGABYTES = 9.0, 15.0
     ],
 )
 def test_grows_no_faster_than_n_log_n(kind, length):
-    short, long = compiled(kind, length), compiled(kind, TIMES * length)
+    short, long = compiled(kind, (length, TIMES * length))
     assert short.error <= 1e-5 and long.error <= 1e-5
     assert long.seconds <= GROWTH * short.seconds
     per_log = TIMES * math.log(TIMES * length) / math.log(length)

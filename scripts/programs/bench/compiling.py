@@ -47,7 +47,7 @@ def main() -> int:
     print("|---|---|---|---|---|---|---|", flush=True)
     for kind in arguments.only.split(","):
         lengths = [*LONG.get(kind, map(int, arguments.lengths.split(",")))]
-        found = [compiled(kind, length) for length in lengths]
+        found = compiled(kind, lengths)
         seconds, memory = (" / ".join(form % value for value in values) for form, values in (
             ("%.1f", [f.seconds for f in found]), ("%.0f", [f.megabytes for f in found]))
         )  # fmt: skip

@@ -6,7 +6,7 @@ import tvm_ffi
 from tvm import tirx
 from tvm.relax import op
 
-from tests.functions import TARGET, UNOPTIMISED, fused, random_arrays, run
+from tests.functions import TARGET, UNOPTIMISED, fused, random_arrays, run, run_kernels
 from tests.marks import one_in, slow_but
 from tests.rkernel_gen.cpu.test_window import DEVICES, HOST_BYTES, conv
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
@@ -74,14 +74,14 @@ def test_tilings_are_right_and_write_all(name, device):
         pytest.skip("this processor has no such vectors")
     func = fused(*CONVOLUTIONS[name])
     arrays, function = random_arrays(func), function_of(func, device)
-    want = run(func, arrays)
+    want = run(func, arrays, UNOPTIMISED)
     tilings = FiltersRule().tilings(function)
     forms = {(t["vectors"], t["rows"], t["columns"], t["row_parts"] > 1): t for t in tilings}
     rng = np.random.default_rng(len(name))
-    for i in rng.permutation(len(forms))[:SAMPLED]:
-        kernel = FiltersRule().build(function, dict(list(forms.values())[i].choices))
-        packed = [kernel.packs[p].apply(a) if p in kernel.packs else a for p, a in enumerate(arrays)]
-        np.testing.assert_allclose(run(kernel.func, packed, UNOPTIMISED), want, 1e-4, 1e-4)
+    sampled = [list(forms.values())[i] for i in rng.permutation(len(forms))[:SAMPLED]]
+    kernels = [FiltersRule().build(function, dict(tiling.choices)) for tiling in sampled]
+    for kernel, got in zip(kernels, run_kernels(kernels, arrays, UNOPTIMISED), strict=True):
+        np.testing.assert_allclose(got, want, 1e-4, 1e-4)
         written = footprints_of(kernel.func, kernel.spec.num_rtasks, skip=frozenset([1]))[-1]
         assert covers(written, kernel.spec.num_rtasks, want.shape)
         extract_cpu(kernel)

@@ -7,7 +7,7 @@ from tvm import relax, s_tir, tirx
 from tvm.relax import op
 from tvm.s_tir.schedule import Trace
 
-from tests.functions import best_of_each_size, chosen, fused, random_arrays, run
+from tests.functions import UNOPTIMISED, best_of_each_size, chosen, fused, random_arrays, run, run_each, run_kernels
 from tests.marks import one_in
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu.contraction.rule import ContractionRule
@@ -68,7 +68,7 @@ OPERATORS = {
 def test_every_kernel_is_right_and_their_numbers_of_rtasks_differ(name):
     func = fused(*OPERATORS[name])
     arrays = random_arrays(func)
-    want = run(func, arrays)
+    want = run(func, arrays, UNOPTIMISED)
     weights = frozenset(range(1, len(arrays) - 1))
     kernels = chosen("op", func, CPU, weights)
 
@@ -78,8 +78,8 @@ def test_every_kernel_is_right_and_their_numbers_of_rtasks_differ(name):
     for kernel in kernels:
         assert kernel.spec.rtask_us > 0
         assert set(kernel.packs) <= weights
-        packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(arrays)]
-        np.testing.assert_allclose(run(kernel.func, packed), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+    for got in run_kernels(kernels, arrays):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -87,15 +87,19 @@ def test_the_trace_of_a_schedule_repeats_it_on_the_original_function(name):
     """Also when it comes from a file; a packed weight is then laid out by a block of the function."""
     func = fused(*OPERATORS[name])
     arrays = random_arrays(func)
-    want = run(func, arrays)
     function = Function("op", func, CPU, frozenset(range(1, len(arrays) - 1)))
+    repeated = []
     for rule in (ContractionRule(), GenericRule()):
         for tiling in best_of_each_size(rule.tilings(function))[:1]:
             kernel = rule.build(function, dict(tiling.choices))
             sch = s_tir.Schedule(tvm.IRModule({"main": func}))
             Trace.apply_json_to_schedule(kernel.trace.as_json(), sch)
             assert ("layout_rewrite_preproc" in sch.mod.script()) == bool(kernel.packs)
-            np.testing.assert_allclose(run(sch.mod["main"], arrays), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+            repeated.append(sch.mod["main"])
+    want, *results = run_each([func, *repeated], [arrays] * (1 + len(repeated)), UNOPTIMISED)
+    assert results
+    for got in results:
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tvm.relax import op
 
-from tests.functions import chosen, fused, random_arrays, run
+from tests.functions import UNOPTIMISED, chosen, fused, random_arrays, run, run_each, run_kernels
 from tests.marks import one_in
 from tvm_rammer.device import host_cpu
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu, lower
@@ -38,11 +38,11 @@ FUNCTIONS = {
 def test_every_tiling_is_right(name, vector_bytes):
     func = fused(*FUNCTIONS[name])
     arrays = random_arrays(func)
-    want = run(func, arrays)
+    want = run(func, arrays, UNOPTIMISED)
     kernels = chosen("op", func, replace(host_cpu(), vector_bytes=vector_bytes))
     assert len({k.spec.num_rtasks for k in kernels}) == len(kernels) >= 2
-    for kernel in kernels:
-        np.testing.assert_allclose(run(kernel.func, arrays), want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+    for got in run_kernels(kernels, arrays):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
 
 
 @pytest.mark.parametrize("name", ["softmax", "global mean 13x13", "layer norm", "softmax along columns"])
@@ -76,5 +76,6 @@ def test_copies_of_an_element_are_written_together():
     arrays = random_arrays(func)
     kernels = chosen("op", func, host_cpu())
     assert "T.unroll(T.int64(2))" in kernels[0].func.script()
-    for kernel in kernels:
-        np.testing.assert_array_equal(run(kernel.func, arrays), run(func, arrays))
+    want, *results = run_each([func, *(k.func for k in kernels)], [arrays] * (1 + len(kernels)))
+    for got in results:
+        np.testing.assert_array_equal(got, want)

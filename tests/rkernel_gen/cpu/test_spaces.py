@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tvm.relax import op
 
-from tests.functions import TARGET, UNOPTIMISED, fused, random_arrays, run
+from tests.functions import TARGET, UNOPTIMISED, fused, random_arrays, run, run_kernels
 from tests.marks import one_in
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.analysis.parallel import parallel_extent
@@ -55,32 +55,29 @@ def test_tilings_are_many_different_and_bounded(name):
 @pytest.mark.parametrize("name", one_in(3, FUNCTIONS))
 def test_a_sample_of_the_space_is_as_promised_and_right(name):
     function = function_of(name)
-    arrays = random_arrays(function.func)
-    want = run(function.func, arrays)
     rng = np.random.default_rng(0)
     for rule in CPU_RULES:
         tilings = list(rule.tilings(function))
-        for i in rng.permutation(len(tilings))[:SAMPLED]:
-            check(function, tilings[i], arrays, want)
+        check(function, [tilings[i] for i in rng.permutation(len(tilings))[:SAMPLED]])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["conv, 3 groups", "transposed conv"])
 def test_every_window_is_right(name):
     function = function_of(name)
+    check(function, RULES["window"].tilings(function)[::3], UNOPTIMISED)
+
+
+def check(function, tilings, target=TARGET):
+    kernels = [RULES[tiling.rule].build(function, dict(tiling.choices)) for tiling in tilings]
+    for tiling, kernel in zip(tilings, kernels, strict=True):
+        assert kernel.spec.name == f"op_{tiling.label}"
+        assert (kernel.spec.num_rtasks, kernel.spec.rtask_us) == (tiling.num_rtasks, tiling.rtask_us)
+        assert tiling.num_rtasks in (1, parallel_extent(kernel.func))
     arrays = random_arrays(function.func)
-    want = run(function.func, arrays)
-    for tiling in RULES["window"].tilings(function)[::3]:
-        check(function, tiling, arrays, want, UNOPTIMISED)
-
-
-def check(function, tiling, arrays, want, target=TARGET):
-    kernel = RULES[tiling.rule].build(function, dict(tiling.choices))
-    assert kernel.spec.name == f"op_{tiling.label}"
-    assert (kernel.spec.num_rtasks, kernel.spec.rtask_us) == (tiling.num_rtasks, tiling.rtask_us)
-    assert tiling.num_rtasks in (1, parallel_extent(kernel.func))
-    packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(arrays)]
-    np.testing.assert_allclose(run(kernel.func, packed, target), want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+    want = run(function.func, arrays, UNOPTIMISED)
+    for got in run_kernels(kernels, arrays, target):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

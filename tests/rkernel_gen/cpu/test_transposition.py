@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tvm.relax import op
 
-from tests.functions import UNOPTIMISED, fused, random_arrays, run
+from tests.functions import UNOPTIMISED, fused, random_arrays, run_kernels
 from tests.marks import slow_but
 from tests.rkernel_gen.cpu.test_window import DEVICES, HOST_BYTES
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
@@ -40,9 +40,9 @@ def test_every_number_of_rtasks_is_right_and_writes_all(name, device):
     arrays, function = random_arrays(func), Function("op", func, DEVICES[device])
     tilings = TranspositionRule().tilings(function)
     assert tilings
-    for tiling in [*tilings[:2], *tilings[-2:]]:
-        kernel = TranspositionRule().build(function, dict(tiling.choices))
-        np.testing.assert_array_equal(run(kernel.func, arrays, UNOPTIMISED), arrays[0].transpose(TRANSPOSED[name][1]))
+    kernels = [TranspositionRule().build(function, dict(t.choices)) for t in [*tilings[:2], *tilings[-2:]]]
+    for kernel, got in zip(kernels, run_kernels(kernels, arrays, UNOPTIMISED), strict=True):
+        np.testing.assert_array_equal(got, arrays[0].transpose(TRANSPOSED[name][1]))
         written = footprints_of(kernel.func, kernel.spec.num_rtasks)[-1]
         assert covers(written, kernel.spec.num_rtasks, arrays[-1].shape)
         extract_cpu(kernel)

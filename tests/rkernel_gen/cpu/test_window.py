@@ -10,7 +10,7 @@ import tvm_ffi
 from tvm.ir import Call
 from tvm.relax import op
 
-from tests.functions import TARGET, UNOPTIMISED, best_of_each_size, fused, random_arrays, run
+from tests.functions import TARGET, UNOPTIMISED, best_of_each_size, fused, random_arrays, run, run_kernels
 from tests.marks import one_in, slow_but
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, WindowTile
@@ -135,7 +135,7 @@ def example(name):
     """A window's function, values for it, and its result."""
     func = fused(*WINDOWS[name])
     arrays = random_arrays(func)
-    return func, arrays, run(func, arrays)
+    return func, arrays, run(func, arrays, UNOPTIMISED)
 
 
 OPTIMISED = frozenset(list(WINDOWS)[::3])
@@ -151,9 +151,7 @@ def test_every_tiling_is_right(name, device):
     kernels = window_kernels(func, DEVICES[device], range(1, len(arrays) - 1))
     target = TARGET if DEVICES[device].vector_bytes == HOST_BYTES and name in OPTIMISED else UNOPTIMISED
     assert len({k.spec.num_rtasks for k in kernels}) == len(kernels) >= 1 + (want.size > 500)
-    for kernel in kernels:
-        packed = [kernel.packs[i].apply(a) if i in kernel.packs else a for i, a in enumerate(arrays)]
-        got = run(kernel.func, packed, target)
+    for got in run_kernels(kernels, arrays, target):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
@@ -165,9 +163,11 @@ AT_RUN_TIME = [
 @pytest.mark.parametrize("name", AT_RUN_TIME)
 def test_weights_may_come_at_run_time(name):
     func, arrays, want = example(name)
-    for kernel in window_kernels(func, host_cpu(), []):
+    kernels = window_kernels(func, host_cpu(), [])
+    for got in run_kernels(kernels, arrays, UNOPTIMISED):
+        np.testing.assert_allclose(got, want, 1e-4, 1e-4 * np.abs(want).max())
+    for kernel in kernels:
         assert not kernel.packs
-        np.testing.assert_allclose(run(kernel.func, arrays, UNOPTIMISED), want, 1e-4, 1e-4 * np.abs(want).max())
         assert footprints_of(kernel.func, kernel.spec.num_rtasks)[1] is not None
 
 
