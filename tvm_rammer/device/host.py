@@ -27,9 +27,7 @@ def host_cpu() -> DeviceSpec:
     DeviceSpec
         Clock, bandwidths and costs of signals as they were measured (`measured_cpu`); typical ones where nothing was.
     """
-    typical = typical_cpu()
-    found = _MADE.get(_path(typical)) or read_measured(_path(typical)) if debug.measures() else None
-    return typical if found is None else _with(typical, found)
+    return _as_measured(typical_cpu())
 
 
 def measured_cpu() -> DeviceSpec:
@@ -46,7 +44,7 @@ def measured_cpu() -> DeviceSpec:
             debug.say(1, f"this processor cannot be measured: {first_line(error)}")
         else:
             write_measured(path, found)
-    return host_cpu()
+    return _as_measured(typical)
 
 
 _MADE: dict[pathlib.Path, Measured | None] = {}
@@ -60,6 +58,13 @@ def figures_file() -> pathlib.Path:
 
 def _path(typical: DeviceSpec) -> pathlib.Path:
     return measured_path(typical.processor, typical.arch)
+
+
+def _as_measured(typical: DeviceSpec) -> DeviceSpec:
+    """The processor with what was measured of it, where something was."""
+    path = _path(typical)
+    found = _MADE.get(path) or read_measured(path) if debug.measures() else None
+    return typical if found is None else _with(typical, found)
 
 
 def _with(typical: DeviceSpec, found: Measured) -> DeviceSpec:
@@ -90,6 +95,7 @@ def typical_cpu() -> DeviceSpec:
     )  # fmt: skip
 
 
+@functools.cache
 def cache_sizes(folder: pathlib.Path = CACHES) -> tuple[int, int]:
     """Bytes of a core's own second-level cache, and of the last-level cache; typical ones where Linux does not say."""
     found = {}

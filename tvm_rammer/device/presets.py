@@ -72,7 +72,7 @@ def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
     kind = config.get("kind")
     if kind == "llvm":
         host, plain = measured_cpu(), _plain(config)
-        cores, vector = int(plain.get("num-cores") or host.units), _vector_bytes(plain)
+        cores, vector = int(plain.get("num-cores") or host.units), vector_bytes(config)
         return replace(
             host,
             arch=str(plain.get("mcpu") or "generic"),
@@ -97,14 +97,14 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
     return {k: list(map(str, v)) if not isinstance(v, str | int | Mapping) else v for k, v in kept.items()}
 
 
-def _vector_bytes(config: Mapping[str, Any]) -> int:
+def vector_bytes(config: Mapping[str, Any]) -> int:
     """Width of the vector registers that LLVM uses for a target."""
     import tvm
 
     def has(*features: str) -> bool:
         return all(tvm.target.codegen.target_has_features(feature, target) for feature in features)
 
-    target = tvm.target.Target(dict(config))
+    target = tvm.target.Target(_plain(config))
     if has("avx512f", "avx512bw", "avx512dq", "avx512vl"):
         return 64
     return 32 if has("avx2", "fma") else 16

@@ -6,7 +6,7 @@ from tvm import relax, tirx
 from tvm.ir import Call
 from tvm.tirx.buffer import BufferType
 
-from ..device import from_target_config
+from ..device.presets import vector_bytes
 from ..ir import ITEM_BYTES
 from .bindings import body_blocks, is_call
 from .finish import pipeline_of
@@ -77,7 +77,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
 
 def _simd(target: tvm.target.Target) -> int:
     """Numbers of float32 in the longest vector of a CPU."""
-    return from_target_config(target.export()).vector_bytes // ITEM_BYTES["float32"]
+    return vector_bytes(target.export()) // ITEM_BYTES["float32"]
 
 
 def _mark_patterns() -> tvm.transform.Pass:
