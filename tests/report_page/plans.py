@@ -1,5 +1,7 @@
 """Plans written by hand, and what a compilation record needs around them."""
 
+from dataclasses import replace
+
 from tvm_rammer.compilation.record import Compilation
 from tvm_rammer.device import PRESETS
 from tvm_rammer.ir import Buffer, Lane, RGraph, RKernel, ROperator, RProgram, Run, Signal, Wait
@@ -26,6 +28,12 @@ def handed_over(names: list[str], name: str = "region0_0") -> RProgram:
             instructions += ([Wait(o - 1, 2)] if o else []) + [Run(o, v, 1), Signal(o)]
         lanes.append(tuple(instructions))
     return chain(name, names, 2, tuple(lanes), len(names))
+
+
+def repeated(program: RProgram, steps: int) -> RProgram:
+    """The same program as the step of a loop."""
+    offsets = {b: 64 * b for b, buffer in enumerate(program.graph.buffers) if buffer.kind == "intermediate"}
+    return replace(program, graph=replace(program.graph, steps=steps), offsets=offsets)
 
 
 def record_of(*programs: RProgram, stock: tuple[tuple[str, str], ...] = ()) -> Compilation:

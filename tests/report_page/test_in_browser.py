@@ -10,7 +10,7 @@ import pytest
 
 from tvm_rammer.report_page import report_html
 
-from .plans import handed_over, record_of
+from .plans import handed_over, record_of, repeated
 from .test_page import NASTY, profile_of
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -102,6 +102,46 @@ def test_keys_wheel_search_and_sorting(tmp_path):
     assert (wheel, found) == ("true", "1 operator")
     assert (by_time, by_name) == ("f_add,f_relu,f_conv", "f_add,f_conv,f_relu")
     assert (chosen, scheme) == ("f_add", "dark")
+
+
+BY_LOOPS = """<script>
+const canvas = document.getElementById("canvas"), tip = document.getElementById("tip"), told = [];
+const button = document.getElementById("loops"), find = document.getElementById("find");
+const press = (key) => {
+  canvas.dispatchEvent(new KeyboardEvent("keydown", { key }));
+  told.push(tip.hidden ? "" : tip.innerText);
+};
+["ArrowRight", "ArrowRight", "ArrowRight", "Enter", "ArrowRight", "c"].forEach(press);
+told.push(button.textContent);
+button.click();
+told.push(button.textContent);
+press("ArrowRight");
+find.value = "tanh";
+find.dispatchEvent(new Event("input"));
+told.push(document.getElementById("found").textContent, button.textContent);
+document.documentElement.dataset.told = JSON.stringify(told);
+</script></body>"""
+
+
+def test_a_loop_is_a_block_that_can_be_opened(tmp_path):
+    loop = repeated(handed_over(["product", "tanh"], "region1_0"), 40)
+    record = record_of(handed_over(["conv"]), loop)
+    page = report_html(record, "model", profile=profile_of(record)).replace("</body>", BY_LOOPS)
+    noted = marks(drawn(page, tmp_path))
+    assert "error" not in noted
+    assert int(noted["drawn"]) == 2 * 2 * (1 + 1)
+    conv, block, last, opened, step, path, button, closed, again, found, button_found = json.loads(noted["told"])
+    assert conv.startswith("conv\n")
+    assert block == last
+    assert block.startswith("Loop of 40 steps\n")
+    assert re.search(r"rProgram\s+region1_0\n", block)
+    assert len(re.findall(r"a step\s+[0-9.]+ µs", block)) == 2
+    assert opened == ""
+    assert (step.split("\n")[0], path.split("\n")[0]) == ("product@0", "tanh@0")
+    assert (button, closed) == ("Close loops", "Open loops")
+    assert again == block
+    assert found.endswith("operators")
+    assert button_found == "Close loops"
 
 
 def test_only_the_plan_of_another_machine(tmp_path):

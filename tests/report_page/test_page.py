@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 import tvm_rammer.errors
-from tvm_rammer.ir import Buffer, Place
+from tvm_rammer.ir import Buffer, Place, unroll
 from tvm_rammer.report_page import report_html
 from tvm_rammer.report_page.lanes import JOINED, RUN, WAIT
 from tvm_rammer.report_page.page import embedded, page_data
@@ -52,7 +52,7 @@ def profile_of(record, slower: float = 2.0) -> Profile:
     """A profile of runs in which everything took longer by the same factor."""
     cost = CostModel(factors={k.name: slower for p in record.programs for k in p.kernels})
     times = {k.name: slower * k.rtask_us for p in record.programs for k in p.kernels}
-    return Profile(record, tuple(simulate(p, cost) for p in record.programs), times)
+    return Profile(record, tuple(simulate(unroll(p), cost) for p in record.programs), times)
 
 
 def spans_of(data: dict, program: int, execution: int, lane: int) -> list[tuple[float, float]]:

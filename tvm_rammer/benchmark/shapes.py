@@ -17,9 +17,9 @@ from ..open_shapes.module import SymbolicModule
 
 ANSWER = """
 import time
-begun = time.perf_counter()
+begun = time.process_time()
 import tvm
-imported = time.perf_counter()
+imported = time.process_time()
 import sys
 import tvm_rammer
 from tvm_rammer.runtime.tensors import TensorSpec, random_inputs
@@ -28,9 +28,9 @@ module = tvm_rammer.compile(folder + "/model.onnx", threads=int(threads), cache=
 shapes = module.shapes.bind({name: int(size) for name, size in (text.split("=") for text in sizes)})
 specs = [TensorSpec(spec.name, shapes[spec.name], spec.dtype) for spec in module.inputs]
 module(*random_inputs(specs, 0))
-print(imported - begun, time.perf_counter() - imported)
+print(imported - begun, time.process_time() - imported)
 """
-"""A process that answers once from the cache; it tells the seconds of importing TVM, and those after that."""
+"""A process that answers once from the cache; it tells the processor seconds of importing TVM, and those after that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Cost:
     processor_s, wall_s : float
         Seconds of compiling it, in the process that compiled the ones before.
     import_s, answer_s : float
-        Of a new process with a filled cache: seconds of importing TVM, and from there to the first answer.
+        Of a new process with a filled cache: processor seconds of importing TVM, and from there to the first answer.
     """
 
     processor_s: float
@@ -88,7 +88,7 @@ def _compiled(module: SymbolicModule, sizes: Mapping[str, int]) -> tuple[float, 
 
 
 def _answered(folder: pathlib.Path, sizes: Mapping[str, int], threads: int) -> tuple[float, float]:
-    """Seconds of importing TVM, and from there to the answer."""
+    """Processor seconds of importing TVM, and from there to the answer."""
     arguments = [str(folder), str(threads), *(f"{name}={size}" for name, size in sizes.items())]
     done = subprocess.run(
         [sys.executable, "-c", ANSWER, *arguments], capture_output=True, text=True, check=False,

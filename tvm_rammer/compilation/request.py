@@ -82,9 +82,10 @@ class Request:
         ScheduleError
             There is none of this name, or no such way to synchronise.
         """
-        from ..wavefront.policies import POLICIES
+        if self.policy != "auto":  # the default is known without loading the scheduler, which takes a tenth of a second
+            from ..wavefront.policies import POLICIES
 
-        if self.policy not in POLICIES:
-            raise ScheduleError(f"unknown policy {self.policy!r}; choose one of {', '.join(POLICIES)}")
+            if self.policy not in POLICIES:
+                raise ScheduleError(f"unknown policy {self.policy!r}; choose one of {', '.join(POLICIES)}")
         if self.sync not in ("auto", "global"):
             raise ScheduleError(f"unknown sync {self.sync!r}; give 'auto' or 'global'")

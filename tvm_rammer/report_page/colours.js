@@ -11,7 +11,7 @@ function make(tag, text, className) {
 
 function schemeColours() {
   const style = getComputedStyle(document.documentElement);
-  const names = ["card", "ink", "muted", "line", "row", "accent", "path", "wait", "wait-line", "launch"];
+  const names = ["card", "ink", "muted", "line", "row", "accent", "path", "wait", "wait-line", "launch", "loop"];
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
 }
 

@@ -165,6 +165,7 @@ class Chart {
   }
 
   drawBox(lane, v, n, x, width, y, height, c) {
+    if (lane.kind[n] === LOOP) return this.drawLoop(lane.a[n], x, width, y, height, c);
     const operator = this.data.operators[lane.operator[n]];
     const faded = this.kernel >= 0 || this.matches;
     if (lane.kind[n] === WAIT || !operator) {
@@ -187,6 +188,17 @@ class Chart {
       if (text) c.fillText(text, x + 5, y + height / 2 + 0.5);
     }
     c.globalAlpha = 1;
+  }
+
+  drawLoop(steps, x, width, y, height, c) {
+    c.fillStyle = this.colours.loop;
+    c.fillRect(x, y, width > 3 ? width - 1 : width, height);
+    if (height < 12) return;
+    c.fillStyle = this.colours.ink;
+    c.font = "11.5px " + FONT;
+    c.textAlign = "left";
+    const text = fitted(c, "loop of " + plural(steps, "step"), width - 11);
+    if (text) c.fillText(text, x + 5, y + height / 2 + 0.5);
   }
 
   drawPath(panel, e) {

@@ -1,7 +1,8 @@
 /* Puts the page together, and connects pointer and keys. */
 
 const data = JSON.parse(byId("data").textContent);
-const model = decodeLanes(data);
+const loops = loopsOf(data);
+let model = decodeLanes(data, new Set());
 const chart = new Chart(data, model);
 const root = document.documentElement;
 
@@ -109,6 +110,8 @@ canvas.addEventListener("pointerleave", () => chart.choose(null));
 canvas.addEventListener("dblclick", (event) => {
   const box = chart.boxAt(event.offsetX, event.offsetY);
   if (!box) return;
+  chart.choose(box);
+  if (openLoop()) return;
   const panel = model.panels[box[0]], start = panel.start[box[1]][box[2]], end = panel.end[box[1]][box[2]];
   chart.show(start - 0.2 * (end - start), end + 0.2 * (end - start));
 });
@@ -117,7 +120,7 @@ canvas.addEventListener("blur", () => chart.choose(null));
 const COMMANDS = {
   ArrowRight: () => step(1), ArrowLeft: () => step(-1), ArrowDown: () => changeLane(1), ArrowUp: () => changeLane(-1),
   "+": () => chart.zoom(0.6, middle()), "=": () => chart.zoom(0.6, middle()), "-": () => chart.zoom(1 / 0.6, middle()),
-  "0": () => chart.show(0, chart.total), c: nextOnPath, C: nextOnPath, Escape: () => chart.choose(null),
+  "0": () => chart.show(0, chart.total), Enter: openLoop, c: nextOnPath, C: nextOnPath, Escape: () => chart.choose(null),
 };
 canvas.addEventListener("keydown", (event) => {
   const command = COMMANDS[event.key];
@@ -126,6 +129,27 @@ canvas.addEventListener("keydown", (event) => {
   chart.pointer = null;
   command();
 });
+
+/* Which loops show their steps; all others are one block. */
+let open = new Set();
+function showOpen(numbers) {
+  open = new Set(numbers);
+  model = chart.model = decodeLanes(data, open);
+  chart.choose(null);
+  byId("loops").textContent = open.size < loops.length ? "Open loops" : "Close loops";
+}
+byId("loops").hidden = !loops.length;
+byId("loops").addEventListener("click", () => showOpen(open.size < loops.length ? loops : []));
+
+/* Opens the chosen box, if it is a loop; says whether it is. */
+function openLoop() {
+  const [e, v, n] = chart.chosen ?? [0, 0, 0];
+  if (!chart.chosen || model.lanes[v].kind[n] !== LOOP) return false;
+  const p = model.lanes[v].program[n];
+  showOpen([...open, p]);
+  chart.show(model.panels[e].begins[p], model.panels[e].ends[p]);
+  return true;
+}
 
 function middle() {
   if (!chart.chosen) return (chart.from + chart.to) / 2;
@@ -168,6 +192,7 @@ const find = byId("find");
 let places = [], place = -1;
 find.addEventListener("input", () => {
   const wanted = find.value.trim().toLowerCase();
+  if (wanted && open.size < loops.length) showOpen(loops);
   chart.matches = wanted
     ? new Set(data.operators.flatMap(([name], number) => (name.toLowerCase().includes(wanted) ? [number] : []))) : null;
   places = [];

@@ -1,9 +1,14 @@
 /* The data of the page as lanes: what each box is, once, and its times in each execution. */
 
-const RUN = 0, WAIT = 1, JOINED = 2;
+const RUN = 0, WAIT = 1, JOINED = 2, LOOP = 3;
 
-function decodeLanes(data) {
-  const programs = data.lanes.programs;
+/* The numbers of the programs that are loops. */
+const loopsOf = (data) => data.lanes.programs.flatMap((program, p) => (program.steps > 1 ? [p] : []));
+
+/* A loop that is not open is one box a lane. */
+function decodeLanes(data, open) {
+  const programs = data.lanes.programs.map((program, p) =>
+    program.steps > 1 && !open.has(p) ? closedLoop(program) : program);
   const count = Math.max(0, ...programs.map((program) => program.lanes.length));
   const lanes = Array.from({ length: count }, () => ({ kind: [], operator: [], a: [], b: [], c: [], program: [] }));
   const first = programs.map((program, p) =>
@@ -19,11 +24,20 @@ function decodeLanes(data) {
       }
       return begin;
     }));
-  const panels = data.executions.map((name, e) => decodeExecution(data, name, e, lanes, first));
+  const panels = data.executions.map((name, e) => decodeExecution(data, programs, name, e, lanes, first));
   return { lanes, panels, programs };
 }
 
-function decodeExecution(data, name, e, lanes, first) {
+function closedLoop(program) {
+  return {
+    name: program.name, needs: [], lanes: program.lanes.map(() => [LOOP, -1, program.steps, 0, 0]),
+    executions: program.executions.map((run) => ({
+      ...run, times: run.times.map(() => [0, run.makespan]), causes: [], path: [run.path.at(-2) ?? 0, 0],
+    })),
+  };
+}
+
+function decodeExecution(data, programs, name, e, lanes, first) {
   const launch = data.facts.launch_us;
   const panel = {
     name, title: { planned: "Planned", measured: "Measured" }[name], begins: [], ends: [], path: [], busy: [],
@@ -32,7 +46,7 @@ function decodeExecution(data, name, e, lanes, first) {
     critical: lanes.map((lane) => new Uint8Array(lane.kind.length)),
     causes: new Map(), total: 0, inRTasks: 0, makespan: 0,
   };
-  data.lanes.programs.forEach((program, p) => {
+  programs.forEach((program, p) => {
     const run = program.executions[e], zero = panel.total + launch;
     run.times.forEach((times, v) => {
       let now = 0;
@@ -84,6 +98,9 @@ function describe(data, model, panelNumber, v, n) {
   } else if (kind === WAIT) {
     title = "Wait before " + name;
     rows.push(["waits for", needsText(data, model.programs[lane.program[n]], lane, n)]);
+  } else if (kind === LOOP) {
+    title = "Loop of " + plural(lane.a[n], "step");
+    rows.push(["rProgram", model.programs[lane.program[n]].name], ["", "Enter or a double click opens it"]);
   } else {
     title = plural(lane.a[n], "run") + " of " + plural(lane.c[n], "operator") + ", " + plural(lane.b[n], "wait");
     if (operator) rows.push(["mostly", operator[0]]);
@@ -92,6 +109,7 @@ function describe(data, model, panelNumber, v, n) {
     const took = panel.end[v][n] - panel.start[v][n];
     const from = panel.start[v][n] - panel.begins[lane.program[n]];
     rows.push([panel.name === "planned" ? "predicted" : panel.name, micros(took) + " µs, from " + micros(from) + " to " + micros(from + took) + " µs"]);
+    if (kind === LOOP) rows.push(["a step", micros(took / lane.a[n]) + " µs"]);
   });
   const panel = model.panels[panelNumber];
   if (kind === RUN) {

@@ -78,6 +78,7 @@ def page_data(record: Compilation, *, profile: "Profile | None" = None, most_box
     most_boxes : int
         As in `lanes_of`.
     """
+    facts, steps = report(record), [program.steps for program in record.programs]
     record = replace(record, programs=[unroll(program) for program in record.programs])
     cost = CostModel.of(record.device)
     planned = [simulate(program, cost) for program in record.programs]
@@ -86,9 +87,11 @@ def page_data(record: Compilation, *, profile: "Profile | None" = None, most_box
     names = Names({row["name"]: number for number, row in enumerate(kernels)})
     executions = [planned] if measured is None else [planned, measured]
     lanes = lanes_of(record.programs, executions, cost, names, most_boxes)
+    for program, count in zip(lanes["programs"], steps, strict=True):
+        program["steps"] = count
     stock = stock_rows(record)
     return {
-        "facts": header(record, planned, measured, report(record)),
+        "facts": header(record, planned, measured, facts),
         "executions": ["planned"] if measured is None else ["planned", "measured"],
         "lanes": lanes,
         "operators": [[name, min(kernel, MOST_KERNELS), rtasks] for name, kernel, rtasks in names.rows],

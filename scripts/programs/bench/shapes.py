@@ -38,7 +38,8 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2, metavar="N")
     arguments = parser.parse_args()
     print(
-        "| model | sizes | compiling, processor s | of the first | wall s | import tvm, s | answer from the cache, s |"
+        "| model | sizes | compiling, processor s | of the first | wall s | import tvm, processor s "
+        "| answer from the cache, processor s |"
     )
     print("|---|---|---|---|---|---|---|", flush=True)
     for name in arguments.only.split(","):

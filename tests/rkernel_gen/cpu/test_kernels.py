@@ -54,6 +54,7 @@ OPERATORS = {
     "max pool": ([(1, 16, 27, 27)], lambda x: op.nn.max_pool2d(x, (3, 3), strides=2)),
     "average pool, padded": ([(1, 16, 13, 13)], lambda x: op.nn.avg_pool2d(x, (3, 3), padding=1)),
     "global mean": ([(1, 64, 13, 13)], lambda x: op.mean(x, (2, 3), keepdims=True)),
+    "mean of all, as a number, negated": ([(4, 32)], lambda x: op.negative(op.mean(x))),
     "softmax": ([(1, 1000)], lambda x: op.nn.softmax(x)),
     "softmax of rows": ([(12, 40)], lambda x: op.nn.softmax(x)),
     "layer norm": ([(6, 64), (64,), (64,)], lambda x, g, b: op.nn.layer_norm(x, g, b, axes=-1)),

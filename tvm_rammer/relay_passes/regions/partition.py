@@ -14,7 +14,7 @@ from tvm.ir import Call, Constant, GlobalVar
 
 from ...errors import LoopError, ModelError
 from ...ir import Buffer, BufferKind, RGraph, ROperator
-from ..bindings import body_blocks, dtype_of, is_alias, named_sizes, static_shape, tensor_fields, variables
+from ..bindings import body_blocks, dtype_of, is_alias, is_call, named_sizes, static_shape, tensor_fields, variables
 from ..loop_body import called_loop, loop_bodies
 from .eligible import is_barrier, reason_to_leave
 from .loops import Loop, loop_graph
@@ -149,7 +149,7 @@ def _partition_function(
                 if (body := called_loop(binding.value)) is not None:
                     members[index, level, len(members) + 1] = Loop(binding, body)
                 elif not _is_control(mod, binding.value):
-                    stock_calls.append((binding.var.name, reason))
+                    stock_calls.append((_name_of(binding), reason))
             highest = max(highest, level)
             levels[binding.var] = level, reason is None
             levels |= dict.fromkeys(named_sizes(binding) - sizes, levels[binding.var])
@@ -157,6 +157,12 @@ def _partition_function(
             if reason is not None and is_barrier(mod, binding.value, isinstance(block, relax.DataflowBlock)):
                 floor = highest + 1
     return [members[key] for key in sorted(members)], stock_calls
+
+
+def _name_of(binding: relax.Binding) -> str:
+    """What a stock call is called: as its function, where that is one of the module, or as its result."""
+    function = binding.value.args[0] if is_call(binding.value, ("relax.call_tir",)) else None
+    return str(function.name_hint if isinstance(function, GlobalVar) else binding.var.name)
 
 
 def _loop_region(

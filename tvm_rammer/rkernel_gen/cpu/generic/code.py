@@ -50,6 +50,9 @@ def generic_schedule(func: tirx.PrimFunc, parts: int, simd: int) -> s_tir.Schedu
         The function's blocks cannot be moved into the outputs' loops, or an output cannot be split into `parts`.
     """
     sch = inlined_schedule(func)
+    for block in blocks_of(sch):
+        if not sch.get_loops(block):
+            sch.add_unit_loop(block)  # what is computed of a single number; TVM cannot split a sum beside it otherwise
     reductions = [b for b in blocks_of(sch) if is_reduction(sch, b)]
     partials = [b for b in (_partial_sums(sch, r, simd) for r in reductions) if b is not None]
     depths: dict[str, int] = {}
@@ -100,6 +103,8 @@ def _split_output(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> list[_Loo
     splits = splits_of([int(axis.dom.extent) for axis in spatial_axes(sch.get(block))], parts)
     if splits is None:
         raise ScheduleError(f"an output cannot be split into {parts} rTasks")
+    if all(int(axis.dom.extent) == 1 for axis in axes):
+        return [_Loop(sch.add_unit_loop(sch.get_loops(block)[0]), frozenset())]
     by_axis = _loops_by_axis(sch, block)
     sums = [loop for loop, axis in zip(by_axis, axes, strict=True) if axis.iter_type == REDUCTION]
     results = [loop for loop, axis in zip(by_axis, axes, strict=True) if axis.iter_type == SPATIAL]
