@@ -15,6 +15,7 @@ from ..saving.file import Facts, copy_library, copy_saved, write_saved
 from ..saving.link import link_library
 from .contexts import Context, ContextPool
 from .explore import Exploration, Plan
+from .streams import StreamOrder
 from .tensors import TensorSpec, bind, check_input, is_on_cpu, leaves_of, to_numpy, to_tensor
 from .tvm_runtime import tell_workers
 
@@ -56,8 +57,9 @@ class RammerModule:
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         device = exploration.best.device
         self._on_cpu = on_cpu = device.kind == "cpu"
-        # The counters of a program on a GPU live in the module: one call at a time.
+        # The counters of a program on a GPU live in the module: one call at a time, and one run.
         self._contexts = ContextPool(self.inputs, concurrency if on_cpu else 1)
+        self._streams = StreamOrder()
         self._foreign = why_not_here(device) if on_cpu else ""
         self._workers_told = not on_cpu or exploration.best.file is None
         self._stageable = on_cpu and all(hasattr(np, s.dtype) and -1 not in s.shape for s in self.inputs)
@@ -148,6 +150,8 @@ class RammerModule:
         def run(plan: Plan) -> tuple[Any, float]:
             """The result, and its time in microseconds; a GPU is waited for only while plans are compared."""
             main = context.main(plan)
+            if not self._on_cpu:
+                self._streams.enter(self.runtime_device())
             started = time.perf_counter()
             result = main(*tensors)
             if self.exploration.calls_left:
