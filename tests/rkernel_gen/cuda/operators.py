@@ -39,7 +39,10 @@ OPERATORS = {
     "matmul_batched": (lambda a, b: op.matmul(a, b), [(3, 20, 24), (3, 24, 40)]),
     "matmul_row": (lambda a, b, c: op.tanh(op.add(op.matmul(a, b), c)), [(1, 96), (96, 200), (200,)]),
     "matmul_column": (lambda a, b: op.tanh(op.matmul(a, b)), [(70, 96), (96, 1)]),
-    "matmul_few_rows": (lambda a, b: op.matmul(a, b), [(4, 128), (128, 100)]),
+    "matmul_few_rows": (lambda a, b: op.matmul(a, b), [(4, 120), (120, 100)]),
+    "conv_of_a_pixel": (
+        lambda x, w, b: nn.relu(op.add(nn.conv2d(x, w), b)), [(1, 70, 1, 1), (30, 70, 1, 1), (1, 30, 1, 1)],
+    ),
     "max_pool": (lambda x: nn.max_pool2d(x, (3, 3), strides=(2, 2), padding=(1, 1)), [(1, 12, 15, 15)]),
     "avg_pool": (lambda x: nn.avg_pool2d(x, (3, 3), padding=(1, 1)), [(1, 12, 15, 15)]),
     "global_pool": (lambda x: op.mean(x, axis=[2, 3], keepdims=True), [(1, 150, 7, 7)]),

@@ -12,6 +12,7 @@ from tests.rkernel_gen.cuda.operators import function_of
 from tvm_rammer.kernel import Pack
 from tvm_rammer.nvcc.compile import FLAGS
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
+from tvm_rammer.rkernel_gen.cuda.product.gemv import GEMV_RULE
 from tvm_rammer.rkernel_gen.cuda.product.parts import read_product
 from tvm_rammer.rkernel_gen.cuda.product.steps import Covering
 from tvm_rammer.rkernel_gen.cuda.reduction import REDUCTION_RULE
@@ -28,6 +29,7 @@ TILINGS = {
         {"channels": 8, "rows": 7, "columns": 14, "thread_filters": 1, "thread_rows": 1, "thread_columns": 7},
     ),
     "matmul_row": (REDUCTION_RULE, {"results": 8, "threads_per_sum": 32}),
+    "conv_of_a_pixel": (GEMV_RULE, {"columns": 8, "teams": 32}),
 }
 
 
@@ -47,7 +49,8 @@ def ptx_of(name, folder):
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
 @pytest.mark.parametrize(
-    ("name", "fewest"), [("conv", 6), ("conv_strided", 9), ("conv_depthwise", 5), ("matmul_row", 3)]
+    ("name", "fewest"),
+    [("conv", 6), ("conv_strided", 9), ("conv_depthwise", 5), ("matmul_row", 3), ("conv_of_a_pixel", 7)],
 )
 def test_no_branch_is_between_the_loads_of_a_fetch(name, fewest, tmp_path):
     runs, run = [], 0

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 import tvm
 from tvm import s_tir
@@ -9,8 +10,9 @@ from tvm import s_tir
 from tests.emulation.programs import H200
 from tests.functions import chosen
 from tests.marks import slow_but
-from tests.rkernel_gen.cuda.operators import HALF, OPERATORS, check, function_of
+from tests.rkernel_gen.cuda.operators import HALF, OPERATORS, check, emulated, function_of
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
+from tvm_rammer.rkernel_gen.cuda.product.gemv import GEMV_RULE
 from tvm_rammer.rkernel_gen.cuda.reduction import REDUCTION_RULE
 from tvm_rammer.rkernel_gen.cuda.rule import name_for_c
 from tvm_rammer.rkernel_gen.cuda.rules import CUDA_RULES
@@ -83,6 +85,32 @@ def test_a_team_may_be_a_part_of_a_warp(name):
     kernels = [GEMM_RULE.build(function, chosen) for chosen in choices]
     assert {k.spec.threads for k in kernels} == {64, 128, 256}
     check(func, kernels, constants={1})
+
+
+@pytest.mark.parametrize("name", ["matmul_row", "matmul_few_rows", "conv_of_a_pixel"])
+def test_every_tiling_of_a_product_with_few_rows_computes_it(name):
+    func = function_of(name)
+    function = Function(name, func, H200, frozenset({1}))
+    space = GEMV_RULE.tilings(function)
+    chosen = dict.fromkeys([space[0], space[-1], *random.Random(name).sample(space, 3)])
+    kernels = [GEMV_RULE.build(function, dict(tiling.choices)) for tiling in chosen]
+    assert [kernel.packs[1].shape[-1] for kernel in kernels] == [tiling["columns"] for tiling in chosen]
+    check(func, kernels, constants={1})
+
+
+@pytest.mark.parametrize("name", ["matmul_row", "matmul_few_rows"])
+def test_weights_of_run_time_are_left_to_the_other_rules(name):
+    assert not GEMV_RULE.tilings(Function(name, function_of(name), H200))
+
+
+def test_an_infinite_element_stays_infinite_beside_padded_weights():
+    func = function_of("matmul_few_rows")
+    function = Function("matmul_few_rows", func, H200, frozenset({1}))
+    kernel = GEMV_RULE.build(function, {"columns": 4, "teams": 64})
+    rows, weights = np.ones((4, 120), "float32"), np.ones((120, 100), "float32")
+    rows[1, -1] = np.inf
+    ((got,),) = emulated(func, [kernel], [rows, weights], {1})
+    np.testing.assert_array_equal(got, rows @ weights)
 
 
 def kernels_of(name):

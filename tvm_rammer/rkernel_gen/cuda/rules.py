@@ -3,6 +3,7 @@
 from ..tiling import Rule
 from .elementwise import ELEMENTWISE_RULE
 from .product.gemm import GEMM_RULE
+from .product.gemv import GEMV_RULE
 from .product.wmma import WMMA_RULE
 from .reduction import REDUCTION_RULE
 from .rowwise import ROWWISE_RULE
@@ -10,6 +11,7 @@ from .window.rule import WINDOW_RULE
 
 CUDA_RULES: tuple[Rule, ...] = (
     WMMA_RULE,
+    GEMV_RULE,
     REDUCTION_RULE,
     GEMM_RULE,
     WINDOW_RULE,

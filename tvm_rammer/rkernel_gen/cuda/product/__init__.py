@@ -2,5 +2,6 @@
 
 problem  each of them as C[S, I, J] += A[S, I, K] * B[S, J, K]
 gemm     tiles in shared memory and registers, for CUDA cores
+gemv     few rows times constant weights
 wmma     tiles of 16 x 16 x 16, for tensor cores
 """

@@ -44,6 +44,18 @@ def has_calls(value: Expr) -> bool:
     return bool(calls)
 
 
+def has_choices(value: Expr) -> bool:
+    """Whether some of an expression's loads may be under a condition."""
+    found: list[Expr] = []
+
+    def call(node: Call) -> None:
+        if str(getattr(node.op, "name", "")).endswith("if_then_else"):
+            found.append(node)
+
+    tvm_ffi.structural_walk(value, [(Call, call), (tirx.Select, found.append)], order="pre")
+    return bool(found)
+
+
 def is_vector(value: Expr, axes: Axes, width: int) -> bool:
     """Whether all loads of an expression move by one element, or not at all, along each aligned vector of some axes."""
     rest = tvm_ffi.structural_map(value, (TensorLoad, lambda n: tirx.const(0, str(n.ty.dtype))), order="post")

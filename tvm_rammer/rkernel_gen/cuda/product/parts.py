@@ -16,7 +16,7 @@ from tvm.s_tir.schedule import SBlockRV
 
 from ...analysis.blocks import REDUCTION, new_schedule
 from ...analysis.variables import substituted, uses
-from .problem import fastest_axes, product_block
+from .problem import fastest_axes, summed_products
 
 Values = Mapping[tirx.Var, Expr]
 
@@ -106,7 +106,7 @@ def read_product(func: tirx.PrimFunc) -> Product:
         It is no product, or what remains after inlining has another form.
     """
     sch = new_schedule(func)
-    found = product_block(sch)
+    found = summed_products(sch)
     if found is None:
         raise ValueError("the function has no product")
     main = found[0]

@@ -120,14 +120,20 @@ def guard_columns(sch: s_tir.Schedule, store: SBlockRV, gemm: Gemm, tile_j: int)
 
 
 def product_block(sch: s_tir.Schedule) -> tuple[SBlockRV, bool] | None:
-    """The reduction of a function with one output, if it sums products of two tensors; and whether it has groups."""
+    """The reduction of a function with one output, if it multiplies two matrices; and whether it has groups."""
+    found = summed_products(sch)
+    return found if found is not None and get_index_map(sch.get(found[0])) is not None else None
+
+
+def summed_products(sch: s_tir.Schedule) -> tuple[SBlockRV, bool] | None:
+    """The same, if it sums products of two tensors: one of them may be a vector."""
     found = [b for b in blocks_of(sch) if is_reduction(sch, b)]
     if len(found) != 1 or not one_result(sch):
         return None
     grouped = separate_groups(sch, found[0])
     if factors_of(sch.get(found[0])) is None or len(sch.get(found[0]).reads) != 2:
         return None
-    return (found[0], grouped) if get_index_map(sch.get(found[0])) is not None else None
+    return found[0], grouped
 
 
 def _variables(region: Sequence[Range]) -> list[tirx.Var]:

@@ -1,0 +1,113 @@
+"""CUDA tilings of products with a row or a few, and constant weights: recurrent cells, classifier layers.
+
+Each weight is used once, so that nothing is to be shared: what counts is how many bytes are under way. Weights are
+packed at compile time, so that those of an rTask lie side by side in the order in which its threads read them.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tvm import tirx
+from tvm.s_tir.schedule import ScheduleError
+
+from ....device import DeviceSpec
+from ...tiling import Function
+from ..cost import PORT_BYTES_PER_CYCLE, SCHEDULERS, Cost
+from ..lowered import MAX_THREADS
+from ..rule import Code, CudaRule
+from .gemv_code import GemvTile, gemv_code, weights_of
+from .parts import read_product
+
+MAX_ROWS = 4
+"""Rows at most: with more, a tile in shared memory reads less."""
+
+MIN_TERMS = 32
+"""Terms of a sum, at least."""
+
+COLUMNS = (4, 8, 16, 32, 64, 128)
+"""Columns of an rTask."""
+
+TEAMS = (2, 4, 8, 16, 32, 64, 128, 256)
+"""Into how many parts an rTask divides a sum."""
+
+CYCLES_OF_LOADS, CYCLES_OF_SUMS = 500, 200
+"""Of some loads from the last-level cache and their uses; of adding up the sums of all teams."""
+
+LOADS_IN_FLIGHT = 4
+"""Vectors of weights of a thread that are under way together: ptxas gives no more registers to such a loop."""
+
+WARP = 32
+"""Threads of a warp."""
+
+INSTRUCTIONS = 10
+"""Of a vector of weights: its load and address, the load of an element of the row, and four multiply-adds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gemv:
+    """A product of a few rows with constant weights.
+
+    Parameters
+    ----------
+    rows, columns, terms : int
+    weights : int
+        The parameter that is the weights.
+    """
+
+    rows: int
+    columns: int
+    terms: int
+    weights: int
+
+
+def find_gemv(function: Function) -> Gemv | None:
+    """Describe a product with few rows; None where it has more, or its weights cannot be packed."""
+    try:
+        product = read_product(function.func)
+    except (ScheduleError, AssertionError, ValueError):
+        return None
+    weights = weights_of(function.func, product, function.constants)
+    if weights is None or product.i.extent > MAX_ROWS or product.channels.extent < MIN_TERMS:
+        return None
+    return Gemv(product.i.extent, product.j.extent, product.channels.extent, weights)
+
+
+def gemv_tiles(problem: Gemv, device: DeviceSpec) -> Iterator[GemvTile]:
+    """All tiles of whole warps whose teams all have something to add."""
+    for columns, teams in itertools.product(COLUMNS, TEAMS):
+        tile = GemvTile(columns, teams)
+        fits = tile.threads % device.warp == 0 and tile.threads <= MAX_THREADS
+        if fits and teams <= problem.terms and (columns < 2 * problem.columns or columns == COLUMNS[0]):
+            yield tile
+
+
+def gemv_cost(problem: Gemv, tile: GemvTile) -> Cost:
+    """The work of an rTask: its weights are read once, in batches of as many loads as registers hold."""
+    loads = -(-problem.terms // tile.teams)
+    weights = 4 * tile.columns * problem.terms
+    warps = tile.threads // WARP
+    issue = loads * (INSTRUCTIONS + 5 * (problem.rows - 1)) * max(1.0, warps / SCHEDULERS)
+    port = weights / PORT_BYTES_PER_CYCLE
+    return Cost(
+        num_rtasks=-(-problem.columns // tile.columns),
+        threads=tile.threads,
+        flops=2.0 * problem.rows * tile.columns * problem.terms,
+        nbytes=weights + 4 * problem.rows * (problem.terms + tile.columns),
+        outputs=4 * problem.rows,
+        cycles=max(CYCLES_OF_LOADS * -(-loads // LOADS_IN_FLIGHT), issue, port) + CYCLES_OF_SUMS,
+    )
+
+
+def schedule_gemv(func: tirx.PrimFunc, problem: Gemv, tile: GemvTile) -> Code:
+    """Make the kernel of a product with one tile size.
+
+    Raises
+    ------
+    ScheduleError, AssertionError, ValueError
+        What surrounds the product cannot be inlined.
+    """
+    return Code(*gemv_code(func, problem.weights, tile))
+
+
+GEMV_RULE = CudaRule("gemv", find_gemv, gemv_tiles, GemvTile, gemv_cost, schedule_gemv)
