@@ -105,9 +105,9 @@ def _position(view: NodeView, index: int, length: int) -> int | None:
     array = view.array(index)
     if array is None:
         return None
-    place = int(array.item())
-    view.require(-length <= place < length, f"position {place} in a sequence of {length}")
-    return place % length
+    position = int(array.item())
+    view.require(-length <= position < length, f"position {position} in a sequence of {length}")
+    return position % length
 
 
 def _identity(known: _Known, view: NodeView) -> None:
@@ -130,30 +130,30 @@ def _insert(known: _Known, view: NodeView) -> None:
         return
     array, length = view.array(2), len(elements)
     if array is None:
-        place = None if view.input(2) else length
+        position = None if view.input(2) else length
     else:
-        place = int(array.item())
-        view.require(-length <= place <= length, f"position {place} to insert at in a sequence of {length}")
-        place += length if place < 0 else 0
-    if place is not None:
-        known.keep(view, [*elements[:place], view.input(1), *elements[place:]])
+        position = int(array.item())
+        view.require(-length <= position <= length, f"position {position} to insert at in a sequence of {length}")
+        position += length if position < 0 else 0
+    if position is not None:
+        known.keep(view, [*elements[:position], view.input(1), *elements[position:]])
 
 
 def _erase(known: _Known, view: NodeView) -> None:
     elements = known.of(view)
-    place = None if elements is None else _position(view, 1, len(elements)) if view.input(1) else len(elements) - 1
-    if elements is not None and place is not None:
+    position = None if elements is None else _position(view, 1, len(elements)) if view.input(1) else len(elements) - 1
+    if elements is not None and position is not None:
         view.require(bool(elements), "nothing to erase in an empty sequence")
-        known.keep(view, elements[:place] + elements[place + 1 :])
+        known.keep(view, elements[:position] + elements[position + 1 :])
 
 
 def _at(known: _Known, view: NodeView) -> Emitter | None:
     elements = known.of(view)
-    place = None if elements is None else _position(view, 1, len(elements))
-    if elements is None or place is None:
+    position = None if elements is None else _position(view, 1, len(elements))
+    if elements is None or position is None:
         return None
     emit = known.emitter(view)
-    emit.name(elements[place], view.output)
+    emit.name(elements[position], view.output)
     return emit
 
 

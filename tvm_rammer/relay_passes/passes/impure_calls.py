@@ -43,11 +43,11 @@ def _callees(func: relax.Function) -> set[GlobalVar]:
 def _split(func: relax.Function, impure: Collection[GlobalVar]) -> relax.Function:
     """An impure function, each of whose dataflow blocks is cut at the calls of other such functions."""
     blocks = [part for block in body_blocks(func) for part in _parts(block, impure)]
-    home = {binding.var: number for number, (_, part) in enumerate(blocks) for binding in part}
+    block_of = {binding.var: number for number, (_, part) in enumerate(blocks) for binding in part}
     outside = set(leaves(result_of(func)))
     for number, (_, part) in enumerate(blocks):
         for binding in part:
-            outside.update(leaf for leaf in leaves(binding.value) if home.get(leaf, number) != number)
+            outside.update(leaf for leaf in leaves(binding.value) if block_of.get(leaf, number) != number)
     outside.update(binding.var for dataflow, part in blocks if not dataflow for binding in part)
     names = {var: relax.Var(var.name, var.ty) for var in outside if isinstance(var, relax.DataflowVar)}
     renamed = rename(func, blocks, names)

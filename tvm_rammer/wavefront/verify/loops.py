@@ -16,7 +16,7 @@ from ...device import DeviceSpec
 from ...errors import VerificationError
 from ...ir import ITEM_BYTES, VIEW_ALIGNMENT, Place, RGraph, RProgram, Run
 from .dependences import Dependences
-from .steps import Knowledge, execute_steps
+from .steps import StepClocks, execute_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ def verify_steps(program: RProgram, device: DeviceSpec | None) -> None:
     for base, touching in accesses.items():
         _check_slots(program, base, touching)
     _check_first(program)
-    knowledge = execute_steps(program)
+    begins = execute_steps(program)
     dependences = Dependences(program)
     for touching in accesses.values():
         for one in touching:
             for other in touching:
                 later = _steps_between(program.graph, one, other) if one.writes or other.writes else None
                 if later is not None:
-                    _check_order(program, dependences, knowledge, one, other, later)
+                    _check_order(program, dependences, begins, one, other, later)
 
 
 def _accesses(graph: RGraph) -> dict[int, list[Access]]:
@@ -197,7 +197,12 @@ def _static_overlap(graph: RGraph, one: int, other: int) -> bool:
 
 
 def _check_order(
-    program: RProgram, dependences: Dependences, knowledge: Sequence[Knowledge], one: Access, other: Access, later: int
+    program: RProgram,
+    dependences: Dependences,
+    begins: Sequence[StepClocks],
+    one: Access,
+    other: Access,
+    later: int,
 ) -> None:
     touching = dependences.between(one.operator, one.parameter, other.operator, other.parameter)
     lanes = program.lanes
@@ -208,7 +213,7 @@ def _check_order(
         for u, m, first in runs:
             if not any(needed >> t & 1 for t in first.indices()):
                 continue
-            for step, known in enumerate(knowledge):
+            for step, known in enumerate(begins):
                 ended = known[v][n][u] if u != v else n
                 if step >= later and ended <= m - later * len(lanes[u]):
                     raise _out_of_order(program, one, other, later, (u, v))

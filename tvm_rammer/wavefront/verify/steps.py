@@ -9,13 +9,13 @@ Clock = tuple[int, ...]
 """For each lane how many of its instructions have ended, counted from the beginning of the step that one is in: less
 than 0 where all that is known lies in steps before."""
 
-Knowledge = tuple[tuple[Clock, ...], ...]
+StepClocks = tuple[tuple[Clock, ...], ...]
 """For each lane, and each of its instructions, the clock at which it begins."""
 
 _MOST_STEPS = 64
 
 
-def execute_steps(program: RProgram) -> list[Knowledge]:
+def execute_steps(program: RProgram) -> list[StepClocks]:
     """Execute steps abstractly until one finds what the one before it found.
 
     A wait is for the signals of one step. Where several lanes signal an event its counter only says how many signals
@@ -28,8 +28,8 @@ def execute_steps(program: RProgram) -> list[Knowledge]:
 
     Returns
     -------
-    list of Knowledge
-        For each step until then. All further steps have the knowledge of the last one.
+    list of StepClocks
+        For each step until then. All further steps are as the last one.
 
     Raises
     ------
@@ -55,16 +55,16 @@ class _Steps:
         self._given: list[dict[tuple[int, int], Clock]] = []
         """For each step the clock of each signal, by lane and instruction, the signal itself included."""
 
-    def run(self) -> list[Knowledge]:
+    def run(self) -> list[StepClocks]:
         # Before the first step nothing is left to be waited for.
         clocks: list[Clock] = [tuple(0 for _ in self._lanes)] * len(self._lanes)
-        found: list[Knowledge] = []
+        found: list[StepClocks] = []
         states: list[object] = []
         for step in range(min(_MOST_STEPS, self._program.steps)):
             self._given.append({})
-            knowledge, clocks = self._step(step, clocks)
-            found.append(knowledge)
-            self._check_counters(step, knowledge)
+            begins, clocks = self._step(step, clocks)
+            found.append(begins)
+            self._check_counters(step, begins)
             recent = self._given[-max(1, self._back) :]
             states.append((clocks, tuple(tuple(sorted(given.items())) for given in recent)))
             if len(states) > max(1, self._back) and states[-1] == states[-2]:
@@ -76,7 +76,7 @@ class _Steps:
             "how far one may be ahead"
         )
 
-    def _step(self, step: int, clocks: Sequence[Clock]) -> tuple[Knowledge, list[Clock]]:
+    def _step(self, step: int, clocks: Sequence[Clock]) -> tuple[StepClocks, list[Clock]]:
         """The clocks of a step, from those at its beginning; and those at the beginning of the next."""
         clocks = list(clocks)
         at = [0] * len(self._lanes)
@@ -117,11 +117,11 @@ class _Steps:
     def _joined(self, clock: Clock, given: Clock, back: int) -> Clock:
         return tuple(max(a, b - back * n) for a, b, n in zip(clock, given, self._lengths, strict=True))
 
-    def _check_counters(self, step: int, knowledge: Knowledge) -> None:
+    def _check_counters(self, step: int, begins: StepClocks) -> None:
         for event, signals in self._signals.items():
             for v, n in signals if len(signals) > 1 and step else ():
                 for u, m in signals:
-                    if u != v and knowledge[v][n][u] < m + 1 - self._lengths[u]:
+                    if u != v and begins[v][n][u] < m + 1 - self._lengths[u]:
                         raise VerificationError(
                             f"program {self._program.name!r}: lane {v} may signal event {event} twice before lane {u} "
                             "does once, and the counter cannot tell; give each lane an event of its own"

@@ -166,13 +166,13 @@ class _Writer:
         """Ask for what the epilogue will read of other images."""
         first, last = self.first_filter(at), number(self.window.filters * self.window.groups - 1)
         lines = itertools.product(range(self.tile.filters), range(0, self.tile.pixels, _LINE))
-        return fetch_ahead(self.window, (self.place(at, tirx.min(first + f, last), x) for f, x in lines))
+        return fetch_ahead(self.window, (self.index_of(at, tirx.min(first + f, last), x) for f, x in lines))
 
     def first_filter(self, at: _Tile) -> Expr:
         """The first filter of a register tile."""
         return at.group * self.window.filters + at.block * self.tile.filters
 
-    def place(self, at: _Tile, f: Expr, x: Expr | int) -> list[Expr]:
+    def index_of(self, at: _Tile, f: Expr, x: Expr | int) -> list[Expr]:
         """Where the x-th pixel of a register tile lies in the output, for a filter."""
         return [at.n, f, number(0) if self.window.flat else at.band + at.row, at.column + x]
 
@@ -226,12 +226,12 @@ class _Writer:
         tile, size = self.tile, self.tile.turned
 
         def part(v: Expr, start: Expr) -> tirx.Stmt:
-            lanes = tirx.Ramp(number(0), number(1), tile.simd)
-            rows = [arrays.acc[start + i, v, lanes] for i in range(size)]
+            along = tirx.Ramp(number(0), number(1), tile.simd)
+            rows = [arrays.acc[start + i, v, along] for i in range(size)]
 
             def store(e: int, vector: Expr) -> tirx.Stmt:
-                place = tirx.Ramp(start, number(1), size) if size > 1 else start
-                return tirx.BufferStore(arrays.result, vector, [v * tile.simd + e, place])
+                columns = tirx.Ramp(start, number(1), size) if size > 1 else start
+                return tirx.BufferStore(arrays.result, vector, [v * tile.simd + e, columns])
 
             return sequence(transpose(rows, tile.simd, store))
 
@@ -248,7 +248,7 @@ class _Writer:
         first = self.first_filter(at)
 
         def one(f: Expr, x: Expr) -> tirx.Stmt:
-            index = self.place(at, first + f, x)
+            index = self.index_of(at, first + f, x)
             if window.rank == 1:
                 del index[2]
             value = result[f, x]

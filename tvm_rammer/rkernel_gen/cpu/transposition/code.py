@@ -37,13 +37,13 @@ class Transposition:
 
     def tile(self, simd: int) -> tuple[int, int]:
         """Elements of a tile along the innermost axes of data and output: powers of two, the first not the less."""
-        lanes = min(simd, 1 << self.extents[self.turned].bit_length() - 1)
-        return lanes, min(lanes, 1 << self.extents[-1].bit_length() - 1)
+        width = min(simd, 1 << self.extents[self.turned].bit_length() - 1)
+        return width, min(width, 1 << self.extents[-1].bit_length() - 1)
 
     def tiles(self, simd: int) -> tuple[int, ...]:
         """Iterations along each axis of the output."""
-        lanes, rows = self.tile(simd)
-        sizes = {self.turned: lanes, len(self.extents) - 1: rows}
+        width, rows = self.tile(simd)
+        sizes = {self.turned: width, len(self.extents) - 1: rows}
         return tuple(-(-extent // sizes.get(axis, 1)) for axis, extent in enumerate(self.extents))
 
     def split_axis(self, simd: int, parts: int) -> int | None:
@@ -75,29 +75,29 @@ def _nest(extents: Sequence[int], body: Callable[[list[Expr]], tirx.Stmt], outer
 
 def _tile(problem: Transposition, simd: int, at: Sequence[Expr]) -> tirx.Stmt:
     """A tile: its rows are loaded along the data's innermost axis, its columns stored along the output's."""
-    lanes, rows = problem.tile(simd)
+    width, rows = problem.tile(simd)
     turned, last = problem.turned, len(problem.extents) - 1
-    place = list(at)
-    place[turned] = ending(at[turned], lanes, problem.extents[turned])
-    place[last] = ending(at[last], rows, problem.extents[last])
+    start = list(at)
+    start[turned] = ending(at[turned], width, problem.extents[turned])
+    start[last] = ending(at[last], rows, problem.extents[last])
 
     def load(row: int) -> Expr:
-        index = list(place)
-        index[last] = place[last] + row
-        index[turned] = tirx.Ramp(place[turned], number(1), lanes)
+        index = list(start)
+        index[last] = start[last] + row
+        index[turned] = tirx.Ramp(start[turned], number(1), width)
         return problem.data[tuple(index[axis] for axis in problem.order)]
 
     def store(column: int, vector: Expr) -> tirx.Stmt:
-        index = list(place)
-        index[turned] = place[turned] + column
-        index[last] = tirx.Ramp(place[last], number(1), rows) if rows > 1 else place[last]
+        index = list(start)
+        index[turned] = start[turned] + column
+        index[last] = tirx.Ramp(start[last], number(1), rows) if rows > 1 else start[last]
         return tirx.BufferStore(problem.out, vector, index)
 
-    return sequence(transpose([load(row) for row in range(rows)], lanes, store))
+    return sequence(transpose([load(row) for row in range(rows)], width, store))
 
 
 def cycles(problem: Transposition, simd: int, parts: int) -> float:
     """Cycles of an rTask, without those of memory: two shuffles or one store a cycle."""
-    lanes, rows = problem.tile(simd)
+    width, rows = problem.tile(simd)
     count = math.prod(problem.tiles(simd)) / parts
-    return count * (rows + rows * max(1, rows.bit_length() - 1) + lanes)
+    return count * (rows + rows * max(1, rows.bit_length() - 1) + width)

@@ -124,9 +124,9 @@ class _Writer:
             taken = _Vectors(tile.simd)
             pixels = [[taken.define(pixel(i, j, y, x)) for x in range(points)] for y in range(points)]
             values = taken.two_sided(tile.by.image, pixels)
-            place = tirx.Ramp(i * self.layout.tile_columns + j, number(1), tile.simd)
+            along = tirx.Ramp(i * self.layout.tile_columns + j, number(1), tile.simd)
             stores = [
-                tirx.BufferStore(arrays.pixels, value, [y * points + x, c, place])
+                tirx.BufferStore(arrays.pixels, value, [y * points + x, c, along])
                 for y, row in enumerate(values)
                 for x, value in enumerate(row)
             ]
@@ -183,15 +183,15 @@ class _Writer:
         tile, layout, points = self.tile, self.layout, self.tile.by.points
 
         def one(j: Expr) -> tirx.Stmt:
-            taken, lanes = _Vectors(tile.simd), tirx.Ramp(i * layout.tile_columns + j, number(1), tile.simd)
+            taken, along = _Vectors(tile.simd), tirx.Ramp(i * layout.tile_columns + j, number(1), tile.simd)
             products = [
-                [taken.define(arrays.products[y * points + x, f, lanes]) for x in range(points)] for y in range(points)
+                [taken.define(arrays.products[y * points + x, f, along]) for x in range(points)] for y in range(points)
             ]
             values = taken.two_sided(tile.by.result, products)
-            place = tirx.Ramp(j * tile.size, number(1), tile.simd * tile.size)
+            along = tirx.Ramp(j * tile.size, number(1), tile.simd * tile.size)
             order = [tirx.IntImm("int32", x * tile.simd + e) for e in range(tile.simd) for x in range(tile.size)]
             stores = [
-                tirx.BufferStore(arrays.result, tirx.Shuffle(list(columns), order), [y, place])
+                tirx.BufferStore(arrays.result, tirx.Shuffle(list(columns), order), [y, along])
                 for y, columns in enumerate(values)
             ]
             return sequence([*taken.statements, *stores])
@@ -220,13 +220,13 @@ class _Writer:
 class _Vectors:
     """Vectors in registers, and the statements that define them."""
 
-    def __init__(self, lanes: int) -> None:
-        self.lanes = lanes
+    def __init__(self, width: int) -> None:
+        self.width = width
         self.statements: list[tirx.Stmt] = []
 
     def define(self, value: Expr) -> Expr:
         """Give a value a name."""
-        var = tirx.Var("lanes", f"float32x{self.lanes}")
+        var = tirx.Var("lanes", f"float32x{self.width}")
         self.statements.append(tirx.Bind(var, value))
         return var
 
@@ -249,4 +249,4 @@ class _Vectors:
         return total
 
     def _lanes_of(self, factor: float) -> Expr:
-        return tirx.Broadcast(tirx.FloatImm("float32", factor), self.lanes)
+        return tirx.Broadcast(tirx.FloatImm("float32", factor), self.width)
