@@ -91,10 +91,11 @@ def as_relax(model: Any) -> tvm.IRModule | None:
 def _load_relax(mod: tvm.IRModule, shapes: Any, symbolic: bool, loops: bool) -> tvm.IRModule:
     from .recurrent_layer import expand_layers, has_layers
     from .static_relax import static_relax
+    from .torch_scan import expand_scans, has_scans
 
     if not symbolic:
-        return expand_layers(static_relax(mod, shapes), loops=loops)
-    if has_layers(mod):
+        return expand_layers(expand_scans(static_relax(mod, shapes), loops=loops), loops=loops)
+    if has_layers(mod) or has_scans(mod):
         raise UnsupportedOperatorError("TVM has no recurrent layers of open shapes; give all sizes by `shapes`")
     return mod.clone()
 

@@ -14,6 +14,9 @@ import tvm_ffi
 from tvm import relax
 from tvm.ir import Call, Op
 
+from ..errors import LoopError
+from .bindings import dtype_of, static_shape, tensor_fields
+
 LOOP = "rammer.loop"
 _CALL = "rammer.loop."
 
@@ -58,6 +61,63 @@ class LoopBody:
 def call_loop(name: str, args: list[relax.Expr], types: list[relax.TensorType]) -> Call:
     """The call of all steps of a function."""
     return relax.op.call_dps_packed(_CALL + name, relax.Tuple(args), types if len(types) > 1 else types[0])
+
+
+def emit_loop(
+    bb: relax.BlockBuilder, name: str, step: relax.Function, loop: LoopBody, args: list[relax.Expr]
+) -> tuple[list[relax.Expr], list[relax.Expr]]:
+    """Emit the call of all steps of a function.
+
+    Parameters
+    ----------
+    bb : relax.BlockBuilder
+    name : str
+        Of the step in the module.
+    step : relax.Function
+    loop : LoopBody
+    args : list of relax.Expr
+        Initial states, arrays, and invariants.
+
+    Returns
+    -------
+    tuple of two lists of relax.Expr
+        The last states; and what all steps wrote, along a new first axis each.
+
+    Raises
+    ------
+    LoopError
+        A result of the step has no static shape.
+    """
+    types = [
+        relax.TensorType((2 if i < loop.rings else loop.steps, *shape_within(ty)), dtype_of(ty))
+        for i, ty in enumerate(tensor_fields(step.ret_ty) or ())
+    ]
+    call = bb.emit(call_loop(name, args, types))
+    made = [bb.emit(relax.TupleGetItem(call, i)) for i in range(len(types))] if len(types) > 1 else [call]
+    return [_last(bb, made[field], field, loop) for field in loop.carried], made[loop.rings :]
+
+
+def shape_within(ty: object) -> tuple[int, ...]:
+    """The shape of what a loop works on.
+
+    Raises
+    ------
+    LoopError
+        It is not static, or has no elements.
+    """
+    shape = static_shape(ty)
+    if shape is None or 0 in shape:
+        raise LoopError(f"a loop over values of the type {ty}, which has no static shape, or no elements")
+    return shape
+
+
+def _last(bb: relax.BlockBuilder, result: relax.Expr, field: int, loop: LoopBody) -> relax.Expr:
+    """A state after the last step."""
+    ring = field < loop.rings
+    backward = not ring and loop.writes[field - loop.rings]
+    slot = loop.steps % 2 if ring else 0 if backward else loop.steps - 1
+    part = relax.op.strided_slice(result, axes=[0], begin=[slot], end=[slot + 1], assume_inbound=True)
+    return bb.emit(relax.op.squeeze(bb.emit(part), axis=[0]))
 
 
 def called_loop(value: relax.Expr) -> str | None:

@@ -14,10 +14,11 @@ import onnx
 import tvm
 from onnx import helper, numpy_helper
 from tvm import relax
-from tvm.ir import Call, GlobalVar, Op
+from tvm.ir import Call, Op
 
 from ..errors import UnsupportedOperatorError
-from .bindings import body_blocks, dtype_of, is_const, rebuild, static_shape, typed
+from .bindings import body_blocks, dtype_of, is_const, static_shape
+from .inline_calls import Replacement, inline_calls
 from .loop_body import loop_bodies, rename_loops
 from .onnx.emit import Emitter
 from .onnx.lower_model import lower_and_import
@@ -123,25 +124,16 @@ def expand_layers(mod: tvm.IRModule, *, loops: bool) -> tvm.IRModule:
     """
     if not has_layers(mod):
         return mod
-    mod = FoldConstants()(mod).clone()  # states that are zero, weights that are computed
-    added: dict[GlobalVar, relax.Function] = {}
-    blocks = []
-    for block in body_blocks(mod["main"]):
-        bindings = []
-        for binding in block.bindings:
-            if layer := called_layer(binding.value):
-                name, args = f"layer{len(added)}", list(binding.value.args[1].fields)
-                lowered = rename_loops(lower_and_import(_as_onnx(layer, args), loops=loops), f"{name}_")
-                for step, func in loop_bodies(lowered).items():
-                    mod[step] = func
-                var = typed(GlobalVar(name), lowered["main"].ty)
-                added[var] = lowered["main"].without_attr("global_symbol")
-                call = Call(var, [arg for arg in args if not is_const(arg)])
-                binding = relax.VarBinding(binding.var, typed(call, binding.var.ty))
-            bindings.append(binding)
-        blocks.append((isinstance(block, relax.DataflowBlock), bindings))
-    mod["main"] = rebuild(mod["main"], blocks).inline_functions(added)
-    return mod
+
+    def replacement(value: relax.Expr, name: str) -> Replacement | None:
+        if (layer := called_layer(value)) is None:
+            return None
+        args = list(value.args[1].fields)
+        lowered = rename_loops(lower_and_import(_as_onnx(layer, args), loops=loops), f"{name}_")
+        given = [arg for arg in args if not is_const(arg)]
+        return Replacement(lowered["main"].without_attr("global_symbol"), given, loop_bodies(lowered))
+
+    return inline_calls(FoldConstants()(mod), replacement)  # states that are zero, weights that are computed
 
 
 def has_layers(mod: tvm.IRModule) -> bool:

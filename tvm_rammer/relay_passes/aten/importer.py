@@ -12,7 +12,9 @@ from tvm import relax
 from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
 from ...errors import ModelError, RammerError, UnsupportedOperatorError, first_line, last_line
-from ..bindings import dtype_of, static_shape
+from ..bindings import body_blocks, dtype_of, static_shape
+from ..recurrent_layer import called_layer
+from ..torch_scan import SCAN, call_scan
 from .converters import own_converters
 from .decompose import decompositions, simple_tracing
 from .recurrent import NAMESPACE, convert_recurrent
@@ -98,9 +100,20 @@ def operator_name(node: Any) -> str:
 class _Importer(ExportedProgramImporter):  # type: ignore[misc]  # TVM has no types
     """TVM's importer with our converters; what comes out of each is compared with what PyTorch knows of the node."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps = 0
+
     def create_convert_map(self) -> dict[str, Any]:
         known = {name: convert for name, convert in super().create_convert_map().items() if name not in _MADE_UP}
-        return known | own_converters(self, known) | {"recurrent.default": partial(convert_recurrent, self)}
+        return (
+            known
+            | own_converters(self, known)
+            | {
+                "recurrent.default": partial(convert_recurrent, self),
+                "scan": self._scan,
+            }
+        )
 
     def import_graph(self, graph_module: Any, constants: Mapping[str, np.ndarray[Any, Any]]) -> tvm.IRModule:
         nodes = list(graph_module.graph.nodes)
@@ -141,6 +154,41 @@ class _Importer(ExportedProgramImporter):  # type: ignore[misc]  # TVM has no ty
             elif node.op == "output":
                 return tuple(self._results(node.args[0]))
         raise ModelError("the graph has no output; export it again")
+
+    def _scan(self, node: Any) -> relax.Expr:
+        """PyTorch's `scan`: its step becomes a function of the module."""
+        graph, states, arrays, invariants = node.args
+        if not arrays:
+            raise ValueError("a scan without an array")
+        given = [self._retrieve_args(arg) for arg in (*states, *arrays, *invariants)]
+        name = f"scan_step{self._steps}"
+        self._steps += 1
+        step = _Importer().import_step(self.env[graph]).with_attr(SCAN, f"{len(states)} {len(arrays)}")
+        self.block_builder.add_func(step, name)
+        call = self.block_builder.emit(call_scan(name, step, given[: len(states)], given[len(states) :]))
+        return call if isinstance(call.ty, relax.TupleType) else relax.Tuple([call])
+
+    def import_step(self, graph_module: Any) -> relax.Function:
+        """The step of a scan; what it returns is a tuple of variables, of which those that are equal are one."""
+        nodes = list(graph_module.graph.nodes)
+        self._check_unsupported_func_type(nodes)
+        self.block_builder = relax.BlockBuilder()
+        params = {}
+        for node in nodes:
+            if node.op == "placeholder":
+                value = node.meta["val"]
+                if not all(isinstance(size, int) for size in value.shape):
+                    raise ValueError("a scan of open shapes")
+                params[node.name] = relax.Var(node.name, relax.TensorType(list(value.shape), _dtype(node, value)))
+        with self.block_builder.function("step", list(params.values()), private=True):
+            with self.block_builder.dataflow():
+                results = self._translate_fx_graph(graph_module, nodes, params)
+                named = {result: self.block_builder.emit_output(result) for result in dict.fromkeys(results)}
+            self.block_builder.emit_func_output(relax.Tuple([named[result] for result in results]))
+        step = self.block_builder.get()["step"]
+        if any(called_layer(binding.value) for block in body_blocks(step) for binding in block.bindings):
+            raise ValueError("a recurrent layer within a scan")
+        return step
 
     def _results(self, value: Any) -> list[relax.Expr]:
         """The tensors among the results; an unused input has no value and is none."""

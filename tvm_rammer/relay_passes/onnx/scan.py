@@ -11,8 +11,8 @@ from tvm import relax
 from tvm.ir import Constant
 
 from ...errors import LoopError
-from ..bindings import dtype_of, static_shape
-from ..loop_body import LOOP, LoopBody, call_loop
+from ..bindings import dtype_of
+from ..loop_body import LOOP, LoopBody, emit_loop, shape_within
 from .inline import copy_tensor, subgraphs
 
 Values = Mapping[str, relax.Expr]
@@ -108,25 +108,11 @@ class ScanConverter:
         )
         name = f"loop{len(self.functions)}"
         self.functions[name] = step.with_attr({"global_symbol": name, LOOP: loop.text()})
-        types = [
-            relax.TensorType(((2 if i < results.rings else steps), *_shape_of(ty)), dtype_of(ty))
-            for i, ty in enumerate(_types(step))
-        ]
         given = [value for value in invariants.values() if not _is_small(value)]
-        call = self._bb.emit(call_loop(name, [*states, *arrays, *given], types))
-        made = [self._bb.emit(relax.TupleGetItem(call, i)) for i in range(len(types))] if len(types) > 1 else [call]
-        lasts = [self._last(made[field], field, loop) for field in results.carried]
-        every = [self._from_first_axis(v, w.axis) for v, w in zip(made[results.rings :], writes, strict=True)]
+        lasts, made = emit_loop(self._bb, name, step, loop, [*states, *arrays, *given])
+        every = [self._from_first_axis(v, w.axis) for v, w in zip(made, writes, strict=True)]
         values = [*lasts, *every]
         return values[0] if len(values) == 1 else relax.Tuple(values)
-
-    def _last(self, result: relax.Expr, field: int, loop: LoopBody) -> relax.Expr:
-        """A state after the last step."""
-        ring = field < loop.rings
-        backward = not ring and loop.writes[field - loop.rings]
-        slot = loop.steps % 2 if ring else 0 if backward else loop.steps - 1
-        part = relax.op.strided_slice(result, axes=[0], begin=[slot], end=[slot + 1], assume_inbound=True)
-        return self._bb.emit(relax.op.squeeze(self._bb.emit(part), axis=[0]))
 
     def _first_axis(self, array: relax.Expr, axis: int) -> relax.Expr:
         rank = len(_shape(array))
@@ -148,18 +134,7 @@ def _slices(attributes: Mapping[str, Any], side: str, count: int) -> list[_Slice
 
 
 def _shape(value: relax.Expr) -> tuple[int, ...]:
-    return _shape_of(value.ty)
-
-
-def _shape_of(ty: object) -> tuple[int, ...]:
-    shape = static_shape(ty)
-    if shape is None or 0 in shape:
-        raise LoopError(f"a loop over values of the type {ty}, which has no static shape, or no elements")
-    return shape
-
-
-def _types(step: relax.Function) -> list[relax.TensorType]:
-    return list(step.ret_ty.fields) if isinstance(step.ret_ty, relax.TupleType) else [step.ret_ty]
+    return shape_within(value.ty)
 
 
 def _is_small(value: relax.Expr) -> bool:
