@@ -267,7 +267,6 @@ def test_convolutions_lstm_symbolic_width_and_a_branch_in_one_model():
 
 def test_a_new_process_compiles_nothing_that_is_in_the_cache(tmp_path):
     onnx.save(two_inputs("batch"), tmp_path / "m.onnx")
-    tvm_rammer.compile(tmp_path / "m.onnx", cache=tmp_path / "cache").prepare({"batch": 2})
     script = (
         "import sys, numpy as np, tvm_rammer\n"
         "module = tvm_rammer.compile(sys.argv[1] + '/m.onnx', cache=sys.argv[1] + '/cache')\n"
@@ -276,5 +275,5 @@ def test_a_new_process_compiles_nothing_that_is_in_the_cache(tmp_path):
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
     root = pathlib.Path(tvm_rammer.__file__).parents[1]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
-    assert done.stdout == "False 1\n"
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True, cwd=root) for _ in range(2)]
+    assert [done.stdout for done in runs] == ["True 1\n", "False 1\n"]
