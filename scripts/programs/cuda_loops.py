@@ -31,7 +31,7 @@ from tvm_rammer.rkernel_gen.make_kernels import constant_parameters
 from tvm_rammer.rkernel_gen.tiling import Function
 from tvm_rammer.zoo.models import MODELS, model_names
 
-PRODUCTS = ("gemm", "gemv", "reduction")
+PRODUCTS = ("gemm", "gemv", "mma", "reduction")
 """Rules whose loops multiply and add."""
 
 KERNELS_PER_FILE = 12

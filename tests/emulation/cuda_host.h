@@ -294,3 +294,4 @@ inline float __fdividef(float x, float y) { return x / y; }
 template <class T> T __ldg(const T* p) { return *emu::now->block->view.non_coherent(p); }
 #define CUDART_INF_F INFINITY
 #include "cuda_half.h"
+#include "matrices.h"

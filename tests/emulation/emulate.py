@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import itertools
 import os
 import pathlib
 import re
@@ -156,11 +157,22 @@ def as_host_text(source: str) -> str:
     text = re.sub(
         r"extern __shared__ (?:__align__\(\d+\) )?(\w+) (\w+)\[\];", r"\1* \2 = (\1*)emu::shared_arena();", text
     )
+    text = re.sub(r"asm volatile\(((?:\s*\"[^\"]*\")+)\s*:([^;]*?)\);", _as_call, text)
     return re.sub(
         r"(?<!extern )__shared__ (?:alignas\(\d+\) |__align__\(\d+\) )?(?:volatile )?(\w+) (\w+)\[(\d+)\];",
         r"\1 (&\2)[\3] = emu::shared_array<\1, \3>(__LINE__);",
         text,
     )
+
+
+def _as_call(found: re.Match[str]) -> str:
+    """A PTX instruction as the call of a function of its name, with the operands in its order."""
+    instruction = "".join(re.findall(r'"([^"]*)"', found[1]))
+    starts = [m.start() for m in re.finditer(r'"[=+]?[frl]"\(', found[2])]
+    texts = [found[2][first:last] for first, last in itertools.pairwise([*starts, len(found[2])])]
+    values = [text[text.index("(") + 1 : text.rindex(")")] for text in texts]
+    name, _, places = instruction.partition(" ")
+    return f"{name.replace('.', '_')}({', '.join(values[int(n)] for n in re.findall('%([0-9]+)', places))});"
 
 
 COMPILE = ("g++", "-O1", "-std=c++20", "-w", "-fPIC", "-fno-strict-aliasing")

@@ -61,36 +61,49 @@ def test_a_counter_orders_blocks():
         assert (run(body, seed=seed)["out"] == 3).all()
 
 
-WMMA = """
-  using namespace nvcuda;
+MATRICES = """
   extern __shared__ half s[];
-  for (int n = threadIdx.x; n < 512; n += 64) s[n] = half(n % 7) - half(n / 16 % 5);
+  for (int n = threadIdx.x; n < 512; n += 64) s[n] = half(n * 5 % 7) - half(n / 16 % 5);
   __syncthreads();
-  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
-  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b;
-  wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
-  wmma::fill_fragment(c, 1.0f);
-  wmma::load_matrix_sync(a, s, 16);
-  wmma::load_matrix_sync(b, s + 256, 16);
-  wmma::mma_sync(c, a, b, c);
-  if (blockIdx.x == 0 && threadIdx.x < 32) wmma::store_matrix_sync(out_ptr, c, 16, wmma::mem_row_major);
+  int lane = threadIdx.x % 32;
+  half a[8], b[8];
+  float c[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+  unsigned *x = (unsigned*)a, *y = (unsigned*)b;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+    : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+    : "l"(__cvta_generic_to_shared(s + lane % 16 * 16 + lane / 16 * 8)) : "memory");
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+    : "=r"(y[0]), "=r"(y[1]), "=r"(y[2]), "=r"(y[3])
+    : "l"(__cvta_generic_to_shared(s + 256 + lane % 16 * 16 + lane / 16 * 8)) : "memory");
+  if (threadIdx.x < 32) for (int n = 0; n < 2; n++) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[4 * n]), "+f"(c[4 * n + 1]), "+f"(c[4 * n + 2]), "+f"(c[4 * n + 3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[2 * n]), "r"(y[2 * n + 1]));
+    if (blockIdx.x == 0) for (int e = 0; e < 4; e++)
+      out_ptr[(lane / 4 + e / 2 * 8) * 16 + n * 8 + lane % 4 * 2 + e % 2] = c[4 * n + e];
+  }
 """
 
 
-def test_tensor_cores_multiply_fragments():
+def test_matrix_instructions_multiply_fragments_in_the_layouts_of_ptx():
     n = np.arange(512)
-    values = (n % 7 - n // 16 % 5).astype(np.float32).reshape(2, 16, 16)
-    out = run(WMMA, shared=1024, size=256)["out"].reshape(16, 16)
-    assert (out == 1 + values[0] @ values[1].T).all()
+    values = (n * 5 % 7 - n // 16 % 5).astype(np.float32).reshape(2, 16, 16)
+    for seed in range(3):
+        out = run(MATRICES, shared=1024, size=256, seed=seed)["out"].reshape(16, 16)
+        np.testing.assert_array_equal(out, 1 + values[0] @ values[1])
 
 
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
-    [("(a, s,", "(a, s + 8,", "not aligned to 32 bytes"), ("threadIdx.x < 32", "threadIdx.x < 16", "deadlock")],
+    [
+        ("shared(s + 256 +", "shared(s + 252 +", "not aligned to 16 bytes"),
+        ("threadIdx.x < 32)", "lane < 16)", "deadlock"),
+    ],
 )
-def test_tensor_cores_need_alignment_and_whole_warps(right, wrong, message):
+def test_matrix_instructions_need_alignment_and_whole_warps(right, wrong, message):
     with pytest.raises(EmulationError, match=message):
-        run(WMMA.replace(right, wrong), shared=1024, size=256)
+        run(MATRICES.replace(right, wrong), shared=1024, size=256)
 
 
 @pytest.mark.parametrize(

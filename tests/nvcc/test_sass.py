@@ -69,6 +69,13 @@ def test_a_loop_that_only_loads_is_the_main_loop_where_none_multiplies():
 
 
 @pytest.mark.parametrize(
+    ("opcode", "width"), [("LDG.E.64", 8), ("LDG.E.U16", 2), ("LDSM.16.M88.4", 16), ("LDSM.16.MT88.2", 8), ("LDS", 4)]
+)
+def test_bytes_of_a_load_are_read_from_its_name(opcode, width):
+    assert parse(TEXT.replace("LDG.E.128.CONSTANT", opcode))["k0_kernel"].code[1].width == width
+
+
+@pytest.mark.parametrize(
     ("row", "macs"),
     [
         ("FFMA R5, R4, R4, R5", 1),

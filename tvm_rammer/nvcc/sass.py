@@ -168,7 +168,7 @@ def parse(text: str) -> dict[str, Kernel]:
 
 
 def _instruction(opcode: str, operands: str, predicated: bool) -> Instruction:
-    widths = {".128": 16, ".64": 8, ".U16": 2, ".S16": 2, ".U8": 1}
+    widths = {"88.4": 16, "88.2": 8, ".128": 16, ".64": 8, ".U16": 2, ".S16": 2, ".U8": 1}  # the first two of LDSM
     width = next((n for key, n in widths.items() if key in opcode), 4)
     target = re.search(r"`\((\.L_\w+)\)", operands)
     name, _, suffix = opcode.partition(".")

@@ -13,6 +13,7 @@ from tvm_rammer.kernel import Pack
 from tvm_rammer.nvcc.compile import FLAGS
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
 from tvm_rammer.rkernel_gen.cuda.product.gemv import GEMV_RULE
+from tvm_rammer.rkernel_gen.cuda.product.mma import MMA_RULE
 from tvm_rammer.rkernel_gen.cuda.product.parts import read_product
 from tvm_rammer.rkernel_gen.cuda.product.steps import Covering
 from tvm_rammer.rkernel_gen.cuda.reduction import REDUCTION_RULE
@@ -30,6 +31,7 @@ TILINGS = {
     ),
     "matmul_row": (REDUCTION_RULE, {"results": 8, "threads_per_sum": 32}),
     "conv_of_a_pixel": (GEMV_RULE, {"columns": 8, "teams": 32}),
+    "half_conv": (MMA_RULE, {"i": 32, "j": 32, "k": 32, "mi": 32, "mj": 16, "slices": 1}),
 }
 
 
@@ -62,6 +64,15 @@ def test_no_branch_is_between_the_loads_of_a_fetch(name, fewest, tmp_path):
             run = 0
     assert max(runs) >= fewest
     assert sum(0 < run < fewest for run in runs) <= 2  # an epilogue's bias
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+def test_a_step_of_a_warp_has_its_matrix_instructions_and_nothing_in_local_memory(tmp_path):
+    names = [instruction.partition(" ")[0] for instruction in ptx_of("half_conv", tmp_path)]
+    multiplies, loads = (sum(name.startswith(start) for name in names) for start in ("mma.sync", "ldmatrix"))
+    # Of 16 terms a warp multiplies two fragments of A by two of B; nvcc may unroll the two such parts of a step.
+    assert (multiplies, loads) in ((4, 3), (8, 6))
+    assert not any("local" in name for name in names)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tests.marks import slow_but
 from tests.rkernel_gen.cuda.operators import HALF, OPERATORS, check, emulated, function_of
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
 from tvm_rammer.rkernel_gen.cuda.product.gemv import GEMV_RULE
+from tvm_rammer.rkernel_gen.cuda.product.mma import MMA_RULE
 from tvm_rammer.rkernel_gen.cuda.reduction import REDUCTION_RULE
 from tvm_rammer.rkernel_gen.cuda.rule import name_for_c
 from tvm_rammer.rkernel_gen.cuda.rules import CUDA_RULES
@@ -32,8 +33,8 @@ RULES = {
     "softmax_of_channels": {"rowwise", "elementwise"},
     "instance_norm": {"rowwise", "elementwise"},
     "split_unlike": {"elementwise"},
-    "half_matmul": {"wmma", "gemm", "elementwise"},
-    "half_conv_groups": {"wmma", "gemm", "window", "reduction", "elementwise"},
+    "half_matmul": {"mma", "gemm", "elementwise"},
+    "half_conv_groups": {"mma", "gemm", "window", "reduction", "elementwise"},
     "half_max_pool": {"window", "elementwise"},
 }
 """Which rules apply to some of the operators."""
@@ -113,6 +114,18 @@ def test_an_infinite_element_stays_infinite_beside_padded_weights():
     np.testing.assert_array_equal(got, rows @ weights)
 
 
+MATRIX_TILES = [(16, 64, 32, 16, 32, 1), (64, 32, 16, 32, 16, 1), (32, 16, 64, 16, 16, 1)]
+"""Tiles of two warps or four, with a step for a position of the window, or several positions in a step."""
+
+
+@pytest.mark.parametrize(("name", "constants"), [("half_conv", {1}), ("half_matmul", {1}), ("half_matmul", ())])
+def test_products_of_half_precision_are_computed_by_matrix_instructions(name, constants):
+    func = function_of(name)
+    function = Function(name, func, H200, frozenset(constants))
+    choices = [dict(zip(("i", "j", "k", "mi", "mj", "slices"), tile, strict=True)) for tile in MATRIX_TILES]
+    check(func, [MMA_RULE.build(function, chosen) for chosen in choices], 1e-2, 1e-1, constants)
+
+
 def kernels_of(name):
     """Some kernels of each rule, checked against their tilings."""
     func = function_of(name)
@@ -146,7 +159,7 @@ def test_a_trace_repeats_the_schedule_on_the_function_as_it_was(name):
     func = function_of(name)
     for tiling, kernel in some_kernels(name, func, 2):
         if kernel.trace is None:
-            assert tiling.rule == "gemm"  # its code is written loop by loop
+            assert tiling.rule in ("gemm", "mma")  # their code is written loop by loop
             continue
         for original in (func, name_for_c(func)):
             schedule = s_tir.Schedule(original)

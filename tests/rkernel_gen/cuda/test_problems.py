@@ -11,9 +11,9 @@ from tvm_rammer.device import preset
 from tvm_rammer.rkernel_gen.cuda.cost import Cost, rtask_us
 from tvm_rammer.rkernel_gen.cuda.elementwise import ELEMENTWISE_RULE, find_elementwise
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE, GemmTile
+from tvm_rammer.rkernel_gen.cuda.product.mma import find_matrix
 from tvm_rammer.rkernel_gen.cuda.product.problem import find_gemm
 from tvm_rammer.rkernel_gen.cuda.product.steps import Covering
-from tvm_rammer.rkernel_gen.cuda.product.wmma import find_wmma
 from tvm_rammer.rkernel_gen.cuda.reduction import find_reduction
 from tvm_rammer.rkernel_gen.cuda.resources import source_of
 from tvm_rammer.rkernel_gen.cuda.rowwise import find_rowwise
@@ -53,10 +53,11 @@ def test_other_functions_are_no_products(name):
 
 
 def test_tensor_cores_need_half_precision_and_a_device_that_has_them():
-    assert describe(find_wmma, "half_matmul").dtypes == ("float16",) * 3
-    assert describe(find_wmma, "half_matmul_wide").dtypes == ("float16", "float16", "float32")
-    assert describe(find_wmma, "matmul") is None
-    assert describe(find_wmma, "half_matmul", replace(H200, arch="sm_60")) is None
+    assert describe(find_matrix, "half_matmul").gemm.dtypes == ("float16",) * 3
+    assert describe(find_matrix, "half_matmul_wide").gemm.dtypes == ("float16", "float16", "float32")
+    assert describe(find_matrix, "matmul") is None
+    assert describe(find_matrix, "half_matmul", replace(H200, arch="sm_75")) is None
+    assert describe(find_matrix, "half_matmul", replace(H200, arch="sm_100")) is not None
 
 
 def test_windows_are_described():

@@ -4,13 +4,13 @@ from ..tiling import Rule
 from .elementwise import ELEMENTWISE_RULE
 from .product.gemm import GEMM_RULE
 from .product.gemv import GEMV_RULE
-from .product.wmma import WMMA_RULE
+from .product.mma import MMA_RULE
 from .reduction import REDUCTION_RULE
 from .rowwise import ROWWISE_RULE
 from .window.rule import WINDOW_RULE
 
 CUDA_RULES: tuple[Rule, ...] = (
-    WMMA_RULE,
+    MMA_RULE,
     GEMV_RULE,
     REDUCTION_RULE,
     GEMM_RULE,

@@ -3,5 +3,5 @@
 problem  each of them as C[S, I, J] += A[S, I, K] * B[S, J, K]
 gemm     tiles in shared memory and registers, for CUDA cores
 gemv     few rows times constant weights
-wmma     tiles of 16 x 16 x 16, for tensor cores
+mma      tiles in shared memory and fragments, for tensor cores
 """

@@ -10,7 +10,7 @@ store
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tvm import tirx
@@ -24,11 +24,15 @@ from .steps import Steps, pack_of
 from .tile import MOST_UNROLLED, GemmTile
 
 
-def gemm_code(func: tirx.PrimFunc, tile: GemmTile, weights: Collection[int]) -> tuple[tirx.PrimFunc, dict[int, Pack]]:
+def product_code(
+    writer: type["Writer"], func: tirx.PrimFunc, tile: GemmTile, weights: Collection[int]
+) -> tuple[tirx.PrimFunc, dict[int, Pack]]:
     """Generate the kernel of a tiling, and say how it wants its weights.
 
     Parameters
     ----------
+    writer : type
+        Which loops.
     func : tirx.PrimFunc
         A function that has a product, not scheduled.
     tile : GemmTile
@@ -46,7 +50,7 @@ def gemm_code(func: tirx.PrimFunc, tile: GemmTile, weights: Collection[int]) -> 
     packed = None
     for i, pack in packs.items():
         packed = params[i] = tirx.decl_buffer(pack.shape, str(params[i].dtype), params[i].name)
-    body = Writer(product, tile, packed).kernel()
+    body = writer(product, tile, packed).kernel()
     return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True), packs
 
 
@@ -90,19 +94,34 @@ class Writer:
 
         return block_loop(batch * tiles_i * tiles_j, rtask)
 
+    @property
+    def shared_dtype(self) -> str:
+        """Of the elements in shared memory, where the sums of teams lie, too."""
+        return _widest([*(operand.dtype for operand in self.product.operands), self.product.dtype])
+
+    @property
+    def sum_dtype(self) -> str:
+        """Of the sums in registers."""
+        return self.product.dtype
+
+    def parts(self, shared: tirx.Var) -> tuple[Part, Part]:
+        """The tiles of both operands in shared memory; where they begin along I and J is not said."""
+        product, tile = self.product, self.tile
+        a, b = product.operands
+        first = Part(a, product.i, None, tile.i, tile.k, shared, 0, tile.padding, tile.fragments)
+        second = Part(b, product.j, self.packed, tile.j, tile.k, shared, first.elements, tile.padding, tile.fragments)
+        return first, second
+
     def thread(self, s: Expr, i: Expr, j: Expr, thread: Expr) -> tirx.Stmt:
         """What a thread does for the tile that begins at (i, j)."""
-        product, tile = self.product, self.tile
-        dtypes = [*(operand.dtype for operand in product.operands), product.dtype]
-        shared = tirx.decl_buffer((tile.shared_elements,), _widest(dtypes), "tiles", scope="shared")
-        sums = tirx.decl_buffer((tile.mi * tile.mj,), product.dtype, "sums", scope="local")
-        batch = product.s.at(s)
-        parts = (
-            Part(product.operands[0], product.i, None, tile.i, tile.k, i, batch, shared, 0, tile.rows[0]),
-            Part(product.operands[1], product.j, self.packed, tile.j, tile.k, j, batch, shared, tile.k * tile.rows[0],
-                 tile.rows[1]),
-        )  # fmt: skip
-        fetches = [fetch_of(part, self.steps, tile.threads, thread) for part in parts]
+        tile = self.tile
+        shared = tirx.decl_buffer((tile.shared_elements,), self.shared_dtype, "tiles", scope="shared")
+        sums = tirx.decl_buffer((tile.sums,), self.sum_dtype, "sums", scope="local")
+        batch = self.product.s.at(s)
+        fetches = [
+            fetch_of(replace(part, first=first, batch=batch), self.steps, tile.threads, thread)
+            for part, first in zip(self.parts(shared), (i, j), strict=True)
+        ]
         several = self.steps.count > 1
 
         def step(at: Expr) -> tirx.Stmt:
@@ -117,7 +136,7 @@ class Writer:
                 self.multiply(shared, buffer, sums, thread),
             ])  # fmt: skip
 
-        zero = unrolled(tile.mi * tile.mj, lambda n: tirx.BufferStore(sums, tirx.const(0, product.dtype), [n]))
+        zero = unrolled(tile.sums, lambda n: tirx.BufferStore(sums, tirx.const(0, self.sum_dtype), [n]))
         return sequence([
             *(tirx.AllocBuffer(b) for b in (shared, sums, *(r for fetch in fetches for r in fetch.registers))),
             zero,

@@ -5,7 +5,7 @@ computed of them (padding, an activation) is computed only when they are stored 
 pixels or filters are past the last one, that is loaded again: nobody stores what becomes of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tvm import tirx
@@ -19,6 +19,9 @@ from .steps import Steps
 
 VECTOR = 4
 """Elements of a vector load."""
+
+ZERO = number(0)
+"""An index."""
 
 RUN = 8
 """Neighbours along K that consecutive threads load, where these are contiguous: a memory transaction of 32 bytes."""
@@ -37,13 +40,15 @@ class Part:
         The packed weights that are read in the place of the operand, with rows of K.
     extent, depth : int
         Of the tile along I or J, and along K.
+    shared : Var
+    base, padding : int
+        Where it is in shared memory, and the elements between its rows.
+    fragments : bool
+        Whether matrix instructions read it, to which it is the same which neighbours lie side by side.
     first : Expr
         Where it begins along I or J.
     batch : mapping of Var to Expr
         Where it is along S.
-    shared : Var
-    base, row : int
-        Where it is in shared memory, and from one row to the next.
     """
 
     operand: Operand
@@ -51,16 +56,36 @@ class Part:
     packed: tirx.Var | None
     extent: int
     depth: int
-    first: Expr
-    batch: Values
     shared: tirx.Var
     base: int
-    row: int
+    padding: int
+    fragments: bool = False
+    first: Expr = ZERO
+    batch: Values = field(default_factory=dict)
 
     @property
     def along_k(self) -> bool:
         """Whether neighbours in memory are neighbours along K."""
         return self.packed is None and not self.operand.spatial_fast
+
+    @property
+    def k_fast(self) -> bool:
+        """Whether neighbours in shared memory are neighbours along K."""
+        return self.fragments and self.along_k
+
+    @property
+    def row(self) -> int:
+        """Elements from one row in shared memory to the next."""
+        return (self.depth if self.k_fast else self.extent) + self.padding
+
+    @property
+    def elements(self) -> int:
+        """Elements that it takes in shared memory."""
+        return self.row * (self.extent if self.k_fast else self.depth)
+
+    def place(self, x: Expr, k: Expr) -> Expr:
+        """Where in shared memory an element is, by its place along I or J and along K."""
+        return self.base + (x * self.row + k if self.k_fast else k * self.row + x)
 
 
 @dataclass(frozen=True)
@@ -120,10 +145,10 @@ class Fetch:
 
         def one(n: Expr, e: Expr) -> tirx.Stmt:
             x, k = self._place(n)
-            at = (k + e) * part.row + x if part.along_k else k * part.row + x + e
-            return tirx.BufferStore(part.shared, cast(self._staged(step, n, e), part.shared), [buffer + part.base + at])
+            at = part.place(x, k + e) if part.along_k else part.place(x + e, k)
+            return tirx.BufferStore(part.shared, cast(self._staged(step, n, e), part.shared), [buffer + at])
 
-        elements = unrolled if part.along_k else vector
+        elements = vector if part.along_k == part.k_fast else unrolled
         return unrolled(self.vectors, lambda n: elements(width, lambda e: one(n, e)))
 
     def _place(self, n: Expr) -> tuple[Expr, Expr]:
@@ -132,9 +157,10 @@ class Fetch:
         if not self.part.along_k:
             row = number(extent // width)
             return tirx.floormod(at, row) * width, tirx.floordiv(at, row)
-        run = number(RUN // width)
+        neighbours = self.part.depth if self.part.k_fast else RUN
+        run = number(neighbours // width)
         rest = tirx.floordiv(at, run)
-        k = tirx.floordiv(rest, number(extent)) * RUN + tirx.floormod(at, run) * width
+        k = tirx.floordiv(rest, number(extent)) * neighbours + tirx.floormod(at, run) * width
         return tirx.floormod(rest, number(extent)), k
 
     def _values(self, step: Expr, n: Expr) -> tuple[Values, Expr | None]:
@@ -217,7 +243,7 @@ def cast(value: Expr, buffer: tirx.Var) -> Expr:
 
 def _is_contiguous(part: Part, steps: Steps) -> bool:
     """Whether the elements of each vector are neighbours in memory, and the first is aligned."""
-    if part.operand.dtype != "float32":
+    if part.operand.dtype != "float32" and not (part.fragments and part.operand.dtype == "float16"):
         return False
     if part.packed is not None:
         return True

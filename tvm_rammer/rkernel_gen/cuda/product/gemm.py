@@ -13,7 +13,7 @@ from ...tiling import Function
 from ..cost import Cost, loop_cycles
 from ..lowered import MAX_SHARED, MAX_THREADS
 from ..rule import Code, CudaRule
-from .code import gemm_code
+from .code import Writer, product_code
 from .fetch import VECTOR
 from .parts import read_product
 from .problem import Gemm, find_gemm, padded
@@ -153,7 +153,7 @@ def schedule_gemm(func: tirx.PrimFunc, problem: Simt, tile: GemmTile) -> Code:
     ScheduleError, AssertionError, ValueError
         What surrounds the product cannot be inlined, or the tile does not fit it.
     """
-    return Code(*gemm_code(func, tile, problem.weights))
+    return Code(*product_code(Writer, func, tile, problem.weights))
 
 
 GEMM_RULE = CudaRule("gemm", find_simt, gemm_tiles, GemmTile, gemm_cost, schedule_gemm)

@@ -7,7 +7,6 @@ channels; S: groups). The im2col matrix is an index map, inlined where A is copi
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Range, TensorRegion
 from tvm.s_tir.dlight.gpu.matmul import get_index_map
@@ -47,14 +46,6 @@ class Gemm:
     dtypes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NormalForm:
-    """A product's block with loops S, I, J, K; for A and B, whether neighbours in memory differ in I or J (not K)."""
-
-    block: SBlockRV
-    spatial_fast: tuple[bool, ...]
-
-
 def find_gemm(function: Function) -> Gemm | None:
     """Return the product's extents, or None where the function is no convolution or matrix product."""
     sch = new_schedule(function.func)
@@ -76,47 +67,6 @@ def find_gemm(function: Function) -> Gemm | None:
     fast_i = bool(fastest_axes(stmt, stmt.writes[0]) & a)
     dtypes = tuple(str(region.source.dtype) for region in (*stmt.reads, *stmt.writes))
     return Gemm(extents["S"], extents["I"], extents["J"], extents["K"], grouped, fast_i, dtypes)
-
-
-def normalise(sch: s_tir.Schedule, tile: Sequence[int]) -> NormalForm:
-    """Bring the product of a function that has one to the normal form, padded to multiples of a tile's (I, J, K)."""
-    found = product_block(sch)
-    if found is None:
-        raise ValueError("the function has no product to schedule")
-    main = found[0]
-    stmt = sch.get(main)
-    spatial = {axis.var for axis in stmt.iter_vars if axis.iter_type != REDUCTION}
-    spatial_fast = tuple(bool(fastest_axes(stmt, read) & spatial) for read in stmt.reads)
-    operands = [sch.reindex(main, ("read", n)) for n in (0, 1)]
-    result = sch.reindex(main, ("write", 0))
-    main_map, *operand_maps, result_map = get_index_map(sch.get(main))
-    for operand, index_map in zip(operands, operand_maps, strict=True):
-        sch.transform_layout(operand, ("write", 0), index_map)
-    sch.transform_layout(result, ("read", 0), result_map)
-    sch.transform_block_layout(main, main_map)
-    sch.pad_einsum(main, [1, *tile])
-    return NormalForm(main, spatial_fast)
-
-
-def guard_columns(sch: s_tir.Schedule, store: SBlockRV, gemm: Gemm, tile_j: int) -> s_tir.Schedule | tirx.PrimFunc:
-    """Guard the stores of a finished schedule: padded columns of a group must not be stored to the next group.
-
-    TVM's own guard only checks that the channel exists, and the next group's channels do. No schedule step adds this
-    guard, so that the result is a function where it is needed.
-    """
-    func = sch.mod["main"]
-    if not gemm.grouped or gemm.j % tile_j == 0:
-        return sch
-    name = sch.get(store).name_hint
-
-    def guard(realize: s_tir.SBlockRealize) -> s_tir.SBlockRealize:
-        if realize.block.name_hint != name:
-            return realize
-        column = realize.iter_values[2]
-        predicate = tirx.And(realize.predicate, column < tirx.IntImm(str(column.ty), gemm.j))
-        return s_tir.SBlockRealize(realize.iter_values, predicate, realize.block)
-
-    return func.with_body(tvm_ffi.structural_map(func.body, (s_tir.SBlockRealize, guard), order="post"))
 
 
 def product_block(sch: s_tir.Schedule) -> tuple[SBlockRV, bool] | None:

@@ -28,6 +28,21 @@ class GemmTile:
     slices: int
 
     @property
+    def padding(self) -> int:
+        """Elements between rows of a tile in shared memory."""
+        return PADDING
+
+    @property
+    def fragments(self) -> bool:
+        """Whether matrix instructions read the tiles."""
+        return False
+
+    @property
+    def sums(self) -> int:
+        """Registers of a thread for sums."""
+        return self.mi * self.mj
+
+    @property
     def team(self) -> int:
         """Threads that together compute all sums over a part of K."""
         return (self.i // self.mi) * (self.j // self.mj)
