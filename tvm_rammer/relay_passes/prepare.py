@@ -13,6 +13,7 @@ from .finish import pipeline_of
 from .module_pass import module_pass
 from .passes.bound_chains import BoundChains
 from .passes.drop_dead_blocks import DropDeadBlocks
+from .passes.exact_differences import ExactDifferences
 from .passes.exact_legalization import exact_legalization
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
@@ -66,6 +67,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             BoundChains(),
             Fuse(),
             relax.transform.FuseTIR(),
+            ExactDifferences(),
             relax.transform.DeadCodeElimination(),
             DropDeadBlocks(),
         ]

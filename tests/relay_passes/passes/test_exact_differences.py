@@ -1,0 +1,45 @@
+"""What TVM would simplify as if floating point were integers, in fused functions, against NumPy."""
+
+import numpy as np
+import pytest
+
+import tvm_rammer
+
+from ..models import model, node, tensor, value
+
+NUMBERS = np.array([np.inf, -np.inf, np.nan, 0.0, 1.0, -2.5, 1e30, 3e38], "float32")
+ONE = np.float32(1)
+CASES = {
+    "x / (x - x)": ([node("Sub", ["x", "x"], ["a"]), node("Div", ["x", "a"], ["y"])], lambda x: x / (x - x)),
+    "(x - x) + 1": ([node("Sub", ["x", "x"], ["a"]), node("Add", ["a", "one"], ["y"])], lambda x: (x - x) + ONE),
+    "(x + 1) - x": ([node("Add", ["x", "one"], ["a"]), node("Sub", ["a", "x"], ["y"])], lambda x: (x + ONE) - x),
+    "x - (x + 1)": ([node("Add", ["x", "one"], ["a"]), node("Sub", ["x", "a"], ["y"])], lambda x: x - (x + ONE)),
+    "relu(x) - relu(x)": (
+        [node("Relu", ["x"], ["a"]), node("Relu", ["x"], ["b"]), node("Sub", ["a", "b"], ["y"])],
+        lambda x: np.maximum(x, 0) - np.maximum(x, 0),
+    ),
+    "x if x == x else 1": (
+        [node("Neg", ["x"], ["a"]), node("Equal", ["a", "a"], ["b"]), node("Where", ["b", "x", "one"], ["y"])],
+        lambda x: np.where(x == x, x, ONE),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_differences_of_the_same_number(name):
+    nodes, by_numpy = CASES[name]
+    proto = model(nodes, [value("x", [8])], ["y"], [tensor("one", ONE)])
+    with np.errstate(all="ignore"):
+        want = by_numpy(NUMBERS)
+    np.testing.assert_array_equal(tvm_rammer.compile(proto, cache=False)(NUMBERS), want)
+
+
+def test_other_differences_are_left_alone():
+    """So that what tuning logs know stays what it is: a softmax subtracts a maximum, which is another array."""
+    from tests.functions import fused, relax
+    from tvm_rammer.relay_passes.passes.exact_differences import ExactDifferences
+
+    func = fused([(4, 9)], lambda x: relax.op.nn.softmax(x))
+    mod = relax.BlockBuilder().get()
+    mod["main"] = func
+    assert ExactDifferences()(mod)["main"].same_as(func)

@@ -1,0 +1,86 @@
+"""Differences and comparisons of floating point that TVM would simplify as if they were of integers.
+
+TVM's simplifier takes `x - x` for 0, `(x + y) - x` for y, and `x == x` for true. They are not where x is infinite or
+NaN, nor is the second where x is so large that y is lost in the sum. Single operators are safe, for their operands are
+two parameters; fusion brings both to the same one. So what might have a part in common is written otherwise here: as
+x + y * -1, which is as exact, and as x <= y and y <= x.
+"""
+
+from collections.abc import Mapping
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import TensorLoad
+
+from ..module_pass import module_pass
+
+
+def ExactDifferences() -> tvm.transform.Pass:
+    """Make the pass; it works on fused functions."""
+    return _exact_differences
+
+
+@module_pass("RammerExactDifferences")
+def _exact_differences(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    made = mod.clone()
+    for var, func in mod.functions_items():
+        if isinstance(func, tirx.PrimFunc):
+            body = _Function(func).body()
+            if not body.same_as(func.body):
+                made.update_func(var, func.with_body(body))
+    return made
+
+
+class _Function:
+    """Rewrites one function.
+
+    Parameters
+    ----------
+    func : tirx.PrimFunc
+    """
+
+    def __init__(self, func: tirx.PrimFunc) -> None:
+        self._func = func
+        stores: dict[tirx.Var, list[tirx.BufferStore]] = {}
+
+        def note(store: tirx.BufferStore) -> None:
+            stores.setdefault(store.buffer, []).append(store)
+
+        tvm_ffi.structural_walk(func.body, [(tirx.BufferStore, note)], order="pre")
+        params = set(func.params)
+        self._values: Mapping[tirx.Var, tirx.Expr] = {
+            buffer: some[0].value for buffer, some in stores.items() if len(some) == 1 and buffer not in params
+        }
+        self._known: dict[tirx.Var, frozenset[tirx.Var]] = {}
+
+    def body(self) -> tirx.Stmt:
+        rules = [(tirx.Sub, self._difference), (tirx.EQ, self._equality)]
+        return tvm_ffi.structural_map(self._func.body, rules, order="post")
+
+    def _difference(self, node: tirx.Sub) -> tirx.Expr:
+        if not self._shares(node):
+            return node
+        return tirx.Add(node.a, tirx.Mul(node.b, tirx.const(-1.0, str(node.b.ty.dtype))))
+
+    def _equality(self, node: tirx.EQ) -> tirx.Expr:
+        return tirx.And(tirx.LE(node.a, node.b), tirx.LE(node.b, node.a)) if self._shares(node) else node
+
+    def _shares(self, node: tirx.Sub | tirx.EQ) -> bool:
+        """Whether both sides may be made of the same element, once one block is put into another."""
+        if "float" not in str(node.a.ty.dtype):
+            return False
+        return bool(self._sources(node.a) & self._sources(node.b))
+
+    def _sources(self, expr: tirx.Expr) -> frozenset[tirx.Var]:
+        """The buffers that an expression reads, through those that one store writes."""
+        read: set[tirx.Var] = set()
+        tvm_ffi.structural_walk(expr, [(TensorLoad, lambda load: read.add(load.source))], order="pre")
+        found: set[tirx.Var] = set()
+        for buffer in read:
+            if buffer not in self._known:
+                self._known[buffer] = frozenset({buffer})  # an accumulator reads itself
+                if buffer in self._values:
+                    self._known[buffer] = self._sources(self._values[buffer])
+            found |= self._known[buffer]
+        return frozenset(found)
