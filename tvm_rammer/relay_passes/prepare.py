@@ -13,8 +13,8 @@ from .finish import pipeline_of
 from .module_pass import module_pass
 from .passes.bound_chains import BoundChains
 from .passes.drop_dead_blocks import DropDeadBlocks
-from .passes.exact_differences import ExactDifferences
 from .passes.exact_legalization import exact_legalization
+from .passes.exact_simplification import ExactSimplification
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
@@ -67,7 +67,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             BoundChains(),
             Fuse(),
             relax.transform.FuseTIR(),
-            ExactDifferences(),
+            ExactSimplification(),
             relax.transform.DeadCodeElimination(),
             DropDeadBlocks(),
         ]

@@ -6,6 +6,6 @@ pad_columns       constant matrices are padded to full vectors of columns
 indices           run-time indices are clipped or end the call; a branch at the end reports those that were outside
 fold_constants    what depends on constants only is evaluated
 bound_chains      fusion puts few transcendental functions into one another
-exact_differences differences and comparisons of floating point that TVM would simplify wrongly
+exact_simplification   what TVM's simplifier gets wrong, in other words
 drop_dead_blocks  results that nothing reads leave fused functions
 """

@@ -1,11 +1,11 @@
-"""What TVM would simplify as if floating point were integers, in fused functions, against NumPy."""
+"""What TVM would simplify wrongly, against NumPy and ONNX Runtime."""
 
 import numpy as np
 import pytest
 
 import tvm_rammer
 
-from ..models import model, node, tensor, value
+from ..models import by_onnxruntime, model, node, tensor, value
 
 NUMBERS = np.array([np.inf, -np.inf, np.nan, 0.0, 1.0, -2.5, 1e30, 3e38], "float32")
 ONE = np.float32(1)
@@ -37,9 +37,17 @@ def test_differences_of_the_same_number(name):
 def test_other_differences_are_left_alone():
     """So that what tuning logs know stays what it is: a softmax subtracts a maximum, which is another array."""
     from tests.functions import fused, relax
-    from tvm_rammer.relay_passes.passes.exact_differences import ExactDifferences
+    from tvm_rammer.relay_passes.passes.exact_simplification import ExactSimplification
 
     func = fused([(4, 9)], lambda x: relax.op.nn.softmax(x))
     mod = relax.BlockBuilder().get()
     mod["main"] = func
-    assert ExactDifferences()(mod)["main"].same_as(func)
+    assert ExactSimplification()(mod)["main"].same_as(func)
+
+
+def test_an_average_pool_with_dilations_counts_what_it_adds():
+    attributes = {"dilations": [1, 2], "kernel_shape": [5, 2], "strides": [2, 2]}
+    proto = model([node("AveragePool", ["x"], ["y"], **attributes)], [value("x", [1, 1, 5, 5])], ["y"], opset=19)
+    x = np.arange(25, dtype="float32").reshape(1, 1, 5, 5)
+    (want,) = by_onnxruntime(proto, x=x)
+    np.testing.assert_allclose(tvm_rammer.compile(proto, cache=False)(x), want, rtol=1e-6)

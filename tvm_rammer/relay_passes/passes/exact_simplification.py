@@ -1,9 +1,12 @@
-"""Differences and comparisons of floating point that TVM would simplify as if they were of integers.
+"""What TVM's simplifier gets wrong, in other words.
 
-TVM's simplifier takes `x - x` for 0, `(x + y) - x` for y, and `x == x` for true. They are not where x is infinite or
-NaN, nor is the second where x is so large that y is lost in the sum. Single operators are safe, for their operands are
-two parameters; fusion brings both to the same one. So what might have a part in common is written otherwise here: as
-x + y * -1, which is as exact, and as x <= y and y <= x.
+It takes `x - x` for 0, `(x + y) - x` for y, and `x == x` for true. They are not where x is infinite or NaN, nor is the
+second where x is so large that y is lost in the sum. Single operators are safe, for their operands are two parameters;
+fusion brings both to the same one. So what might have a part in common is written otherwise here: as x + y * -1, which
+is as exact, and as x <= y and y <= x.
+
+And of a quotient that is rounded to 0 it takes vectors apart as if it were rounded down: for lanes i of (1 - 2 * i) / 2
+it says -i. An average pool with dilations counts by such quotients.
 """
 
 from collections.abc import Mapping
@@ -16,13 +19,13 @@ from tvm.ir import TensorLoad
 from ..module_pass import module_pass
 
 
-def ExactDifferences() -> tvm.transform.Pass:
+def ExactSimplification() -> tvm.transform.Pass:
     """Make the pass; it works on fused functions."""
-    return _exact_differences
+    return _exact_simplification
 
 
-@module_pass("RammerExactDifferences")
-def _exact_differences(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+@module_pass("RammerExactSimplification")
+def _exact_simplification(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     made = mod.clone()
     for var, func in mod.functions_items():
         if isinstance(func, tirx.PrimFunc):
@@ -55,7 +58,7 @@ class _Function:
         self._known: dict[tirx.Var, frozenset[tirx.Var]] = {}
 
     def body(self) -> tirx.Stmt:
-        rules = [(tirx.Sub, self._difference), (tirx.EQ, self._equality)]
+        rules = [(tirx.Sub, self._difference), (tirx.EQ, self._equality), (tirx.Div, _quotient)]
         return tvm_ffi.structural_map(self._func.body, rules, order="post")
 
     def _difference(self, node: tirx.Sub) -> tirx.Expr:
@@ -84,3 +87,18 @@ class _Function:
                     self._known[buffer] = self._sources(self._values[buffer])
             found |= self._known[buffer]
         return frozenset(found)
+
+
+def _quotient(node: tirx.Div) -> tirx.Expr:
+    """The same by quotients that are rounded down, where the dividend is a position rather than data."""
+    if not isinstance(node.b, tirx.IntImm) or int(node.b) < 2 or not _is_of_positions(node.a):
+        return node
+    zero = tirx.const(0, str(node.a.ty.dtype))
+    below = tirx.Sub(zero, tirx.FloorDiv(tirx.Sub(zero, node.a), node.b))
+    return tirx.Select(tirx.GE(node.a, zero), tirx.FloorDiv(node.a, node.b), below)
+
+
+def _is_of_positions(expr: tirx.Expr) -> bool:
+    found: list[object] = []
+    tvm_ffi.structural_walk(expr, [(TensorLoad, found.append)], order="pre")
+    return not found and not isinstance(expr, tirx.IntImm)
