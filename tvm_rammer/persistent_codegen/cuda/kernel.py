@@ -146,8 +146,10 @@ def _views(
 
 
 def _arena(signatures: Sequence[CallSignature], shared_bytes: int) -> dict[str, tirx.Buffer]:
-    """Allocate the block's scratch arena in dynamic shared memory, and declare it as each scalar type."""
-    dtypes = sorted({scalar_of(dtype) for s in signatures for _, dtype in s.function.scratch})
+    """Allocate the block's scratch arena in dynamic shared memory, declared as each type; vectors only if all are."""
+    dtypes = sorted({dtype for s in signatures for _, dtype in s.function.scratch})
+    if len(dtypes) > 1:
+        dtypes = sorted(set(map(scalar_of, dtypes)))
     if not dtypes:
         return {}
     # Where all accesses are of one type TVM retypes an allocation and keeps its extent: as bytes it would grow.
@@ -251,10 +253,15 @@ def _run(body: _Body, signature: CallSignature, at: Expr, k: tirx.Var | None) ->
 
 
 def _scratch_pointer(body: _Body, dtype: str, offset: int) -> Expr:
-    """A pointer into the arena. One to vectors points to as many scalars: TVM wants one element type a variable."""
+    """A pointer into the arena; where there is no array of its vectors, to as many scalars.
+
+    TVM wants one element type a variable, and makes it that of vectors where all accesses are alike.
+    """
+    if dtype in body.arena:
+        return T.address_of(body.arena[dtype][offset // item_bytes(dtype)])
     scalar = scalar_of(dtype)
-    index, lanes = offset // item_bytes(scalar), item_bytes(dtype) // item_bytes(scalar)
-    return T.address_of(body.arena[scalar][index if lanes == 1 else tirx.Ramp(index, 1, lanes)])
+    lanes = item_bytes(dtype) // item_bytes(scalar)
+    return T.address_of(body.arena[scalar][tirx.Ramp(offset // item_bytes(scalar), 1, lanes)])
 
 
 def _pointer(
