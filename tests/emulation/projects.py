@@ -34,10 +34,10 @@ def build_project(folder: pathlib.Path, main: str | None = None) -> pathlib.Path
 
 
 def run_project(
-    program: pathlib.Path, seed: int = 0, units: int = 4, env: Mapping[str, str] | None = None
+    program: pathlib.Path, *options: str, seed: int = 0, units: int = 4, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Let a project check itself."""
+    """Let a project check itself; a launch that hangs returns, and its stream is never ready."""
     settings = {"EMU_SEED": str(seed), "EMU_UNITS": str(units), **(env or {})}
     return subprocess.run(
-        [program, program.parent], capture_output=True, text=True, timeout=300, env={**os.environ, **settings}
+        [program, program.parent, *options], capture_output=True, text=True, timeout=300, env={**os.environ, **settings}
     )

@@ -12,10 +12,13 @@ from onnx import TensorProto
 from tests.emulation.projects import build_project, run_project
 from tests.relay_passes.models import model, node, random, tensor, value
 from tvm_rammer import rkernel_gen
+from tvm_rammer.compilation.compiler import load_request, lower_loaded
 from tvm_rammer.compilation.request import Request
 from tvm_rammer.device import preset
 from tvm_rammer.errors import CodegenError, ModelError, TargetError, ToolError
 from tvm_rammer.export.project import export_project
+from tvm_rammer.ir import Signal, Wait
+from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
 from tvm_rammer.relay_passes.onnx.lower.recurrence import recurrent
 from tvm_rammer.zoo.lstm_stack import lstm_stack
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
@@ -41,15 +44,27 @@ def mixed():
     return model(nodes, [value("i", [4], TensorProto.INT64)], ["y", "again", "same", "b"], inits)
 
 
-def without_kernels_of(part):
-    """Make kernels of all functions but those with `part` in their names."""
+def kernels_kept(keep):
+    """Make kernels as ever, and keep those of each function that `keep` returns."""
     real = rkernel_gen.make_kernels
 
-    def fewer(*given):
-        made = real(*given)
-        return dataclasses.replace(made, kernels={n: () if part in n else k for n, k in made.kernels.items()})
+    def fewer(graphs, functions, device, log):
+        made = real(graphs, functions, device, log)
+        kept = {name: tuple(keep(name, kernels, device)) for name, kernels in made.kernels.items()}
+        return dataclasses.replace(made, kernels=kept)
 
     return fewer
+
+
+def none_of_tanh(name, kernels, device):
+    return () if "tanh" in name else kernels
+
+
+def tiles_of_vectors(name, kernels, device):
+    """Kernels whose shared tiles are arrays of vectors, or any where there is none."""
+    if device.kind == "cpu":
+        return kernels
+    return [k for k in kernels if {d for _, d in extract_cuda(k, device).scratch} == {"float32x4"}] or kernels
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +76,7 @@ def lstm(tmp_path_factory):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_project_checks_itself(lstm, seed):
-    done = run_project(lstm[1], seed)
+    done = run_project(lstm[1], seed=seed)
     assert done.returncode == 0, done.stdout + done.stderr
     errors = [float(e) for e in re.findall(r"relative error (\S+), right", done.stdout)]
     assert len(errors) == 3 and max(errors) < 1e-5
@@ -116,6 +131,33 @@ def test_a_gpu_that_does_not_do_is_refused(lstm, units, says):
     assert done.returncode == 2 and says in done.stderr
 
 
+@pytest.mark.parametrize("run", [1, 3])
+def test_a_run_that_hangs_is_told_by_what_its_blocks_wait_for(lstm, tmp_path, run):
+    """From a run on, block 1 does not say that it has arrived."""
+    copy = shutil.copytree(lstm[0], tmp_path / "lstm")
+    signal = re.compile(r"__nv_atomic_add\([^;]*__NV_ATOMIC_RELEASE[^;]*;")
+    text, signals = signal.subn(
+        lambda found: f"if (blockIdx.x != 1 || emu::runs < {run}) {found[0]}", (copy / "lstm.cu").read_text()
+    )
+    assert signals  # several times the same, under one include guard
+    (copy / "lstm.cu").write_text(text)
+    done = run_project(build_project(copy), "1e-3", "0.05")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert done.stdout.count("right") == run - 1
+    first, *lines = done.stderr.splitlines()
+    assert first == "lstm_check: a run has not ended after 0.05 s"
+    asked = request(lstm_stack(2, 2, 32))
+    (program,) = lower_loaded(asked, load_request(asked))[1].programs
+    told = re.compile(r"region0_0: vEU (\d+), row (\d+): waits for event (\d+), expected (\d+), seen (\d+)")
+    waits = [tuple(map(int, told.fullmatch(line).groups())) for line in lines]
+    assert waits
+    for veu, row, event, expected, seen in waits:
+        wait = program.lanes[veu][row]
+        assert wait == Wait(event, wait.arrivals)
+        assert expected == wait.arrivals * run > seen >= wait.arrivals * (run - 1)
+    assert any(Signal(event) in program.lanes[1] for _, _, event, _, _ in waits)
+
+
 MISUSE = """
 #include <thread>
 int main(int, char** arguments) {
@@ -130,10 +172,13 @@ int main(int, char** arguments) {
   void *inputs[] = {x[0], x[1]}, *outputs[] = {y}, *shifted[] = {y + 4}, *null[] = {nullptr};
   if (lstm_run(one, inputs, shifted, nullptr) != LSTM_BAD_ARGUMENT) return 13;
   if (lstm_run(one, inputs, null, nullptr) != LSTM_BAD_ARGUMENT) return 14;
+  char text[100];
+  if (lstm_report_waits(one, text, 0) != LSTM_BAD_ARGUMENT || lstm_report_waits(one, text, 1) || text[0]) return 19;
   if (lstm_run(nullptr, inputs, outputs, nullptr) != LSTM_BAD_ARGUMENT) return 15;
   if (std::string(lstm_last_error()) != "lstm_run: a null pointer") return 16;
   for (int i = 0; i < 2; ++i)
     if (lstm_run(one, inputs, outputs, nullptr) || lstm_run(two, inputs, outputs, nullptr)) return 17;
+  if (lstm_report_waits(one, text, sizeof text) || text[0]) return 20;
   lstm_destroy(nullptr), lstm_destroy(one), lstm_destroy(two);
   return lstm_inputs[1].name[0] == 'x' && LSTM_NUM_OUTPUTS == 1 ? 0 : 18;
 }
@@ -152,29 +197,30 @@ def test_the_header_is_c(lstm):
 
 
 def test_stock_kernels_regions_and_copied_outputs_in_one_project(tmp_path, monkeypatch):
-    monkeypatch.setattr(rkernel_gen, "make_kernels", without_kernels_of("tanh"))
+    monkeypatch.setattr(rkernel_gen, "make_kernels", kernels_kept(none_of_tanh))
     folder = export_project(request(mixed()), tmp_path / "mixed", "mixed", {"i": np.array([4, 0, 2, 2])})
     text = (folder / "mixed.cu").read_text()
     launches = re.findall(r"^    \{\(const void\*\)(\w+), .*, (true|false), \d+, \d+\},$", text, re.MULTILINE)
     kinds = [cooperative for _, cooperative in launches]
     assert kinds[0] == kinds[-1] == "true" and kinds.count("false") == 2  # tanh, and whether any index is outside
-    assert len(re.findall(r"_code\[\]", text)) == 2
+    assert len(re.findall(r"_begin\[\]", text)) == 2
     program = build_project(folder)
     for seed in range(3):
-        done = run_project(program, seed)
+        done = run_project(program, seed=seed)
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.count("right") == 3 * 4
 
 
-@pytest.mark.parametrize("size", [1, 3])
-def test_scratch_arrays_of_vectors_lie_in_the_arena(size, tmp_path):
+@pytest.mark.parametrize(("sizes", "arena"), [((1,), "float4 arena_ptr["), ((1, 3), "(float4*)(arena_ptr")])
+def test_scratch_arrays_of_vectors_lie_in_the_arena(sizes, arena, tmp_path, monkeypatch):
     """Image and packed weights of a 1 x 1 convolution come in vectors, so TVM makes its tiles arrays of vectors."""
-    weights = [random(64, 64, n, n, seed=n) / np.float32(8 * n) for n in (1, size)]
-    nodes = [node("Conv", ["x", "w0"], ["h"]), node("Conv", ["h", "w1"], ["y"], pads=[size // 2] * 4)]
-    inits = [tensor(f"w{i}", w) for i, w in enumerate(weights)]
-    proto = model(nodes, [value("x", [1, 64, 16, 16])], ["y"], inits)
+    monkeypatch.setattr(rkernel_gen, "make_kernels", kernels_kept(tiles_of_vectors))
+    names = ["x", *(f"h{i}" for i in range(len(sizes)))]
+    nodes = [node("Conv", [names[i], f"w{i}"], [names[i + 1]], pads=[size // 2] * 4) for i, size in enumerate(sizes)]
+    inits = [tensor(f"w{i}", random(64, 64, n, n, seed=n) / np.float32(8 * n)) for i, n in enumerate(sizes)]
+    proto = model(nodes, [value("x", [1, 64, 16, 16])], names[-1:], inits)
     folder = export_project(request(proto), tmp_path / "convolutions", "convolutions")
-    assert "(float4*)(arena_ptr" in (folder / "convolutions.cu").read_text()
+    assert arena in (folder / "convolutions.cu").read_text()
     done = run_project(build_project(folder))
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -185,7 +231,7 @@ def test_a_loop_is_exported_as_a_loop(tmp_path, monkeypatch):
     folder = export_project(request(onnx_lstm(1, 12, 32)), tmp_path / "layer", "layer")
     program = build_project(folder)
     for seed in range(3):
-        done = run_project(program, seed)
+        done = run_project(program, seed=seed)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -127,6 +127,7 @@ def _make(request: Request, name: str) -> tuple[Project, dict[str, np.ndarray]]:
         raise CodegenError(f"the model needs TVM to run: {error}. Left to stock TVM: {left}") from error
     check_plan(plan)
     tables, counters = _of_persistent_kernels(plan, functions)
+    programs = {f"{program.name}_kernel": program for program in record.programs}
     storage = place_buffers(plan, (*tables, *counters))
     values = {buffer: (label, arrays.values[plan.buffers[buffer].file]) for buffer, label in tables.items()}
     return Project(
@@ -136,7 +137,7 @@ def _make(request: Request, name: str) -> tuple[Project, dict[str, np.ndarray]]:
         plan=plan,
         storage=storage,
         tables=values,
-        counters=counters,
+        programs={buffer: programs[kernel] for buffer, kernel in counters.items()},
         inputs=loaded.inputs,
         outputs=loaded.outputs,
         weights_checksum=0,
@@ -144,19 +145,19 @@ def _make(request: Request, name: str) -> tuple[Project, dict[str, np.ndarray]]:
     ), arrays.values
 
 
-def _of_persistent_kernels(plan: Plan, functions: Mapping[str, HostFunction]) -> tuple[dict[int, str], tuple[int, ...]]:
-    """The constants that are tables of a plan, each with an identifier, and those that blocks count in."""
+def _of_persistent_kernels(plan: Plan, functions: Mapping[str, HostFunction]) -> tuple[dict[int, str], dict[int, str]]:
+    """The constants that are tables of a plan, each with an identifier; those that the blocks of a kernel count in."""
     parameters = {call.kernel: call.arguments for function in functions.values() for call in function.calls}
     tables: dict[int, str] = {}
-    counters: dict[int, None] = {}
+    counters: dict[int, str] = {}
     for launch in plan.launches:
         if launch.cooperative:
             for parameter, view in zip(parameters[launch.kernel], launch.arguments, strict=True):
                 if parameter == COUNTERS:
-                    counters[view.buffer] = None
+                    counters[view.buffer] = launch.kernel
                 elif parameter in CONSTANT_NAMES and parameter != WEIGHTS:
                     tables.setdefault(view.buffer, f"{launch.kernel.removesuffix('_kernel')}_{parameter}")
-    return tables, tuple(counters)
+    return tables, counters
 
 
 def _weights(plan: Plan, storage: Storage, arrays: Mapping[str, np.ndarray]) -> bytes:

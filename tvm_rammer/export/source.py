@@ -10,8 +10,9 @@ import numpy as np
 
 from ..device import DeviceSpec
 from ..gpu_bundle.onsite.plan import Plan, View
-from ..ir import ITEM_BYTES, VIEW_ALIGNMENT
+from ..ir import ITEM_BYTES, VIEW_ALIGNMENT, RProgram, Wait
 from ..nvcc.compile import FLAGS
+from ..persistent_codegen.cuda.state import FINISHED, FIRST_EVENT, LINE
 from ..runtime.tensors import TensorSpec
 from .storage import Place, Storage
 
@@ -24,6 +25,7 @@ _INCLUDES = """#include <cuda_runtime.h>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -52,8 +54,8 @@ class Project:
     storage : Storage
     tables : mapping of int to (str, numpy.ndarray)
         Constants that are tables of a plan: an identifier, and int32 values.
-    counters : tuple of int
-        Constants that persistent kernels count in; all are zero at first.
+    programs : mapping of int to RProgram
+        By the constant that the blocks of its persistent kernel count in; all are zero at first.
     inputs, outputs : tuple of TensorSpec
     weights_checksum : int
         Adler-32.
@@ -67,7 +69,7 @@ class Project:
     plan: Plan
     storage: Storage
     tables: Mapping[int, tuple[str, np.ndarray]]
-    counters: tuple[int, ...]
+    programs: Mapping[int, RProgram]
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     weights_checksum: int
@@ -132,7 +134,7 @@ def _data(project: Project) -> Iterable[str]:
         f"{{{identifier}, sizeof {identifier}, {storage.places[buffer].offset}}}"
         for buffer, (identifier, _) in project.tables.items()
     ]
-    counters = [f"{{{plan.buffers[i].nbytes}, {storage.places[i].offset}}}" for i in project.counters]
+    programs = [_program(program, plan.buffers[i].nbytes, storage.places[i]) for i, program in project.programs.items()]
     views = [view for launch in plan.launches for view in launch.arguments]
     launches, first = [], 0
     for launch in plan.launches:
@@ -144,7 +146,8 @@ def _data(project: Project) -> Iterable[str]:
         first += len(launch.arguments)
     copies = [f"{{{_address(plan.outputs[i], storage)}, {i}}}" for i in storage.copies]
     yield _vector("Table", "kTables", tables)
-    yield _vector("Counters", "kCounters", counters)
+    yield f"const int kFinished = {FINISHED}, kFirstEvent = {FIRST_EVENT}, kLine = {LINE};\n"
+    yield _vector("Program", "kPrograms", programs)
     yield _vector("Address", "kAddresses", [_address(view, storage) for view in views])
     yield _vector("Launch", "kLaunches", launches)
     yield _vector("Copy", "kCopies", copies)
@@ -154,6 +157,17 @@ def _data(project: Project) -> Iterable[str]:
     yield _tensors("model_inputs", "kInputShape", project.inputs)
     yield _tensors("model_outputs", "kOutputShape", project.outputs)
     yield "namespace {\n\n"
+
+
+def _program(program: RProgram, nbytes: int, counters: Place) -> str:
+    waits = [
+        f"{{{veu}, {row}, {wait.event}, {wait.arrivals}, {wait.back}}}"
+        for veu, lane in enumerate(program.lanes)
+        for row, wait in enumerate(lane)
+        if isinstance(wait, Wait)
+    ]
+    shape = f"{counters.offset}, {nbytes}, {len(program.lanes)}, {program.steps}"
+    return f'{{"{program.name}", {shape}, {{{", ".join(waits)}}}}}'
 
 
 def _address(view: View, storage: Storage) -> str:

@@ -65,6 +65,24 @@ model_status prepare(const Launch& launch, int units) {
   return MODEL_OK;
 }
 
+// The first wait of each lane that has not come true, in the run that the counters of a program are in.
+std::string waits_of(const Program& program, const int32_t* state, int64_t run) {
+  std::string text;
+  std::vector<bool> told(static_cast<size_t>(program.blocks), false);
+  for (int step = 0; step < program.steps; ++step)
+    for (const Wait& wait : program.waits) {
+      int64_t times = (run - 1) * program.steps + step + 1 - wait.back;
+      uint32_t expected = static_cast<uint32_t>(wait.arrivals) * static_cast<uint32_t>(times);
+      uint32_t seen = static_cast<uint32_t>(state[kFirstEvent + wait.event * kLine]);
+      if (static_cast<int32_t>(seen - expected) >= 0 || told[static_cast<size_t>(wait.veu)]) continue;
+      told[static_cast<size_t>(wait.veu)] = true;
+      text += std::string(program.name) + ": vEU " + std::to_string(wait.veu) + ", row " + std::to_string(wait.row) +
+              (program.steps > 1 ? ", step " + std::to_string(step) : "") + ": waits for event " +
+              std::to_string(wait.event) + ", expected " + std::to_string(expected) + ", seen " + std::to_string(seen) + "\n";
+    }
+  return text;
+}
+
 bool aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % MODEL_ALIGNMENT == 0; }
 
 }  // namespace
@@ -73,6 +91,7 @@ struct model_instance {
   int gpu = 0;
   char* memory = nullptr;
   cudaEvent_t done = nullptr;  // the end of the last run
+  int64_t started = 0;         // runs, but for those in graphs
   std::mutex busy;
 
   ~model_instance() {
@@ -94,7 +113,7 @@ struct model_instance {
     TRY(cudaMemcpy(memory, weights.data(), kWeightsBytes, cudaMemcpyHostToDevice));
     for (const Table& table : kTables)
       TRY(cudaMemcpy(memory + table.offset, table.data, table.bytes, cudaMemcpyHostToDevice));
-    for (const Counters& counters : kCounters) TRY(cudaMemset(memory + counters.offset, 0, counters.bytes));
+    for (const Program& program : kPrograms) TRY(cudaMemset(memory + program.offset, 0, program.bytes));
     TRY(cudaEventCreateWithFlags(&done, cudaEventDisableTiming));
     return of_cuda(cudaDeviceSynchronize(), "clearing the counters");  // other streams do not wait for it
   }
@@ -127,6 +146,29 @@ struct model_instance {
     return MODEL_OK;
   }
 
+  // Of the program that is under way: it has ended least often, and those that are launched after it as often.
+  model_status report_waits(std::string* text) {
+    std::lock_guard<std::mutex> no_run_begins(busy);
+    cudaStream_t aside = nullptr;
+    TRY(cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking));
+    int64_t least = started;
+    model_status status = MODEL_OK;
+    for (const Program& program : kPrograms) {
+      std::vector<int32_t> state(program.bytes / sizeof(int32_t));
+      cudaError_t error =
+          cudaMemcpyAsync(state.data(), memory + program.offset, program.bytes, cudaMemcpyDeviceToHost, aside);
+      if (error == cudaSuccess) error = cudaStreamSynchronize(aside);
+      if ((status = of_cuda(error, "reading the counters"))) break;
+      int64_t finished = 0;
+      std::memcpy(&finished, &state[kFinished], sizeof finished);
+      if (finished / program.blocks >= least) continue;
+      least = finished / program.blocks;
+      *text = waits_of(program, state.data(), least + 1);
+    }
+    cudaStreamDestroy(aside);
+    return status;
+  }
+
   model_status run(const void* const* inputs, void* const* outputs, cudaStream_t stream) {
     std::lock_guard<std::mutex> one_at_a_time(busy);
     int current = -1;
@@ -139,6 +181,7 @@ struct model_instance {
     bool captured = capture != cudaStreamCaptureStatusNone;
     if (!captured) TRY(cudaStreamWaitEvent(stream, done, 0));
     model_status status = launch_all(inputs, outputs, stream);
+    started += !captured;
     if (!captured && status == MODEL_OK) TRY(cudaEventRecord(done, stream));
     return status;
   }
@@ -168,6 +211,16 @@ model_status model_run(model_instance* instance, const void* const* inputs, void
     if (!outputs[i] || !aligned(outputs[i]))
       return failed(MODEL_BAD_ARGUMENT, std::string("output ") + model_outputs[i].name + " is null or not aligned");
   return instance->run(inputs, outputs, static_cast<cudaStream_t>(stream));
+}
+
+model_status model_report_waits(model_instance* instance, char* text, size_t bytes) {
+  if (!instance || !text || !bytes) return failed(MODEL_BAD_ARGUMENT, "model_report_waits: a null pointer or no room");
+  std::string report;
+  if (model_status status = instance->report_waits(&report)) return status;
+  size_t length = std::min(bytes - 1, report.size());
+  std::memcpy(text, report.data(), length);
+  text[length] = 0;
+  return MODEL_OK;
 }
 
 void model_destroy(model_instance* instance) { delete instance; }

@@ -1,10 +1,12 @@
 // Runs the model on recorded inputs, compares with recorded outputs, and says how long a run takes.
 //
-//   model_check [FOLDER [TOLERANCE]]     FOLDER holds model.weights and recorded/
+//   model_check [FOLDER [TOLERANCE [PATIENCE]]]     FOLDER holds model.weights and recorded/; PATIENCE is in seconds
 //
-// Status: 0 all is right; 1 an output is wrong; 2 something is missing or failed.
+// Status: 0 all is right; 1 an output is wrong; 2 something is missing or failed; 3 a run did not end: what its blocks
+// wait for is told, and the end of this process ends it.
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -30,6 +32,21 @@ void must(model_status status) {
 
 void must(cudaError_t error) {
   if (error != cudaSuccess) give_up(std::string(cudaGetErrorName(error)) + ", " + cudaGetErrorString(error));
+}
+
+// Waits for a run, but not for ever.
+void finish(model_instance* instance, cudaStream_t stream, double patience) {
+  auto began = std::chrono::steady_clock::now();
+  cudaError_t error;
+  while ((error = cudaStreamQuery(stream)) == cudaErrorNotReady) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() < patience) continue;
+    std::vector<char> text(1 << 20);
+    must(model_report_waits(instance, text.data(), text.size()));
+    std::fprintf(stderr, "model_check: a run has not ended after %g s\n%s", patience, text.data());
+    std::fflush(nullptr);
+    std::_Exit(3);
+  }
+  must(error);
 }
 
 std::vector<char> read(const std::string& path, size_t bytes) {
@@ -68,12 +85,16 @@ double as_double(const std::string& type, const char* data, size_t i) {
   give_up("outputs of type " + type + " cannot be compared");
 }
 
+size_t elements_of(const model_tensor& tensor) {
+  size_t elements = 1;
+  for (int i = 0; i < tensor.rank; ++i) elements *= size_t(tensor.shape[i]);
+  return elements;
+}
+
 // The largest difference over the largest magnitude that is expected; infinite where only one side is a number.
 double error_of(const model_tensor& tensor, const std::vector<char>& got, const double* want) {
   double largest = 0, difference = 0;
-  size_t elements = 1;
-  for (int i = 0; i < tensor.rank; ++i) elements *= size_t(tensor.shape[i]);
-  for (size_t i = 0; i < elements; ++i) {
+  for (size_t i = 0; i < elements_of(tensor); ++i) {
     double value = as_double(tensor.type, got.data(), i);
     if (value == want[i] || (std::isnan(value) && std::isnan(want[i]))) {
       if (std::isfinite(want[i])) largest = std::fmax(largest, std::fabs(want[i]));
@@ -86,17 +107,12 @@ double error_of(const model_tensor& tensor, const std::vector<char>& got, const 
   return difference == 0 ? 0 : largest == 0 ? INFINITY : difference / largest;
 }
 
-size_t elements_of(const model_tensor& tensor) {
-  size_t elements = 1;
-  for (int i = 0; i < tensor.rank; ++i) elements *= size_t(tensor.shape[i]);
-  return elements;
-}
-
 }  // namespace
 
 int main(int count, char** arguments) {
   std::string folder = count > 1 ? arguments[1] : ".";
   double tolerance = count > 2 ? std::atof(arguments[2]) : @TOLERANCE@;
+  double patience = count > 3 ? std::atof(arguments[3]) : 10;
   size_t input_bytes = 0, expected_values = 0;
   for (int i = 0; i < MODEL_NUM_INPUTS; ++i) input_bytes += model_inputs[i].bytes;
   for (int i = 0; i < MODEL_NUM_OUTPUTS; ++i) expected_values += elements_of(model_outputs[i]);
@@ -124,7 +140,7 @@ int main(int count, char** arguments) {
     for (int i = 0; i < MODEL_NUM_OUTPUTS; ++i) must(cudaMemset(outputs[size_t(i)], 0xFF, model_outputs[i].bytes));
     must(cudaDeviceSynchronize());
     must(model_run(instance, inputs.data(), outputs.data(), stream));
-    must(cudaStreamSynchronize(stream));
+    finish(instance, stream, patience);
     const double* want = reinterpret_cast<const double*>(expected.data());
     for (int i = 0; i < MODEL_NUM_OUTPUTS; want += elements_of(model_outputs[i++])) {
       std::vector<char> got(model_outputs[i].bytes);

@@ -57,6 +57,12 @@ MODEL_PUBLIC model_status model_create(const char* weights_path, model_instance*
 MODEL_PUBLIC model_status model_run(
     model_instance* instance, const void* const* inputs, void* const* outputs, void* stream);
 
+/* What the blocks of a run that does not end wait for: a line for each vEU whose next wait has not come true, with the row
+ * of its lane, the event, and how many of its arrivals there are, since the instance was made. Reads the counters beside
+ * the run; the text is empty where no run is under way that model_run has started. At most `bytes` are written, a 0 at
+ * the end among them. */
+MODEL_PUBLIC model_status model_report_waits(model_instance* instance, char* text, size_t bytes);
+
 /* Frees an instance, after its last run has ended. NULL is nothing. */
 MODEL_PUBLIC void model_destroy(model_instance* instance);
 

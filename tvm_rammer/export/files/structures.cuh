@@ -14,9 +14,18 @@ struct Table {
   size_t bytes, offset;
 };
 
-// Counters of a persistent kernel. They only grow, so they are cleared when the instance is made, and never again.
-struct Counters {
-  size_t bytes, offset;
+// A wait of a lane: in its row so many, for so many arrivals of an event, so many steps ago.
+struct Wait {
+  int veu, row, event, arrivals, back;
+};
+
+// A persistent kernel: its counters, how many blocks and steps it has, and its waits, lane by lane. Counters only grow, so
+// they are cleared when the instance is made, and never again.
+struct Program {
+  const char* name;
+  size_t offset, bytes;
+  int blocks, steps;
+  std::vector<Wait> waits;
 };
 
 // A launch whose parameters are pointers: addresses[first] and those that follow it.
