@@ -113,6 +113,17 @@ def test_chains_of_extremes_of_one_number_compile():
     np.testing.assert_array_equal(y.numpy(), np.array([3, NAN] * 6, "float32"))
 
 
+@pytest.mark.parametrize("shape", [(16, 24, 32), (8, 31, 16), (40, 20, 1)])
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+def test_long_extremes_around_loops_compile(op, shape):
+    """LLVM takes exponential time for a chain of choices that a loop carries."""
+    x = np.random.default_rng(0).normal(size=(1, *shape)).astype("float32")
+    x[0, -1, 3, 0] = NAN
+    call = (op, ["x", "axes"], {"keepdims": 0})
+    (got,) = results(model([call], {"x": x}, {"axes": np.array([1, 2])}), {"x": x})
+    np.testing.assert_array_equal(got, (x.max if op == "ReduceMax" else x.min)((1, 2)))
+
+
 def test_a_row_is_divided_by_numbers_near_to_zero():
     divisors = np.array([1e-40, -1e-40, 0.0, 1.4e-45, np.inf, NAN, 1e-38, 3e38, 2e-38, 2], "float32")[:, None]
     row = np.array([0, -0.0, 1e-40, 3e-39, 1, -2, np.inf, NAN, 1e-30, 1e38, 3e38, 1.4e-45], "float32")

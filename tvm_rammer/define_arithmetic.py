@@ -50,6 +50,8 @@ def define_arithmetic(func: tirx.PrimFunc, kind: str) -> tirx.PrimFunc:
     kind : {"llvm", "cuda"}
         Of the target.
     """
+    if kind == "llvm":
+        func = func.with_body(_with_long_extremes(func.body))
     extreme = _extreme_on_gpu if kind == "cuda" else _extreme
     rules: list[tuple[type, Callable[..., Expr]]] = [
         (tirx.Max, extreme),
@@ -84,6 +86,61 @@ def _extreme(node: tirx.Max | tirx.Min) -> Expr:
         return chosen
     test = equals_itself if _is_plain(second) else _has_bits_of_number
     return tirx.Select(test(first), chosen, first)
+
+
+LONG_CHAIN = 16
+"""An extreme of more numbers than this is one instruction of LLVM's a number, rather than a test and a choice."""
+
+
+def _with_long_extremes(body: tirx.Stmt) -> tirx.Stmt:
+    """Code in which long reductions to a largest or smallest number use LLVM's own operators, which let NaN through.
+
+    LLVM takes exponential time for a chain of choices that is carried around a loop, which unrolling makes of such a
+    reduction (it looks for checksums there); and it can only make vectors of the operator. For few numbers the
+    operator is slower on x86, by what it takes to tell 0 from -0.
+    """
+    stores: list[tirx.BufferStore] = []
+    tvm_ffi.structural_walk(body, [(tirx.BufferStore, lambda n: stores.append(n))], order="pre")
+    if not any(map(_is_extreme, stores)):
+        return body
+    counts = _reductions(body)
+
+    def store(node: tirx.BufferStore) -> tirx.BufferStore:
+        if counts.get(node, 1) <= LONG_CHAIN:
+            return node
+        name = "llvm.maximum" if isinstance(node.value, tirx.Max) else "llvm.minimum"
+        chosen = tirx.call_llvm_pure_intrin(str(node.value.ty.dtype), name, node.value.a, node.value.b)
+        return tirx.BufferStore(node.buffer, chosen, node.indices)
+
+    return tvm_ffi.structural_map(body, [(tirx.BufferStore, store)], order="post")
+
+
+def _is_extreme(node: tirx.BufferStore) -> bool:
+    """Whether a store keeps the larger or the smaller of what is there and another number."""
+    value = node.value
+    if not isinstance(value, tirx.Max | tirx.Min) or _scalar(value) not in ("float32", "float64"):
+        return False
+    return any(isinstance(part, TensorLoad) and part.source.same_as(node.buffer) for part in (value.a, value.b))
+
+
+def _reductions(body: tirx.Stmt) -> dict[tirx.BufferStore, int]:
+    """How often each such store writes to one place: the product of the loops that its indices do not depend on."""
+    counts: dict[tirx.BufferStore, int] = {}
+
+    def loop(node: tirx.For) -> None:
+        times = int(node.extent) if isinstance(node.extent, tirx.IntImm) else LONG_CHAIN + 1
+
+        def store(inner: tirx.BufferStore) -> None:
+            if not _is_extreme(inner):
+                return
+            used = [var for index in inner.indices for var in tirx.analysis.undefined_vars(index)]
+            if not any(node.loop_var.same_as(var) for var in used):
+                counts[inner] = counts.get(inner, 1) * times
+
+        tvm_ffi.structural_walk(node.body, [(tirx.BufferStore, store)], order="pre")
+
+    tvm_ffi.structural_walk(body, [(tirx.For, loop)], order="pre")
+    return counts
 
 
 def _has_bits_of_number(value: Expr) -> Expr:
