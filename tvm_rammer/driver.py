@@ -14,6 +14,7 @@ from .errors import ModelError
 from .open_shapes.dimensions import has_symbols
 from .open_shapes.module import MOST_SHAPES, OnNewShape, SymbolicModule, check_options
 from .open_shapes.specialise import RequestMaker, open_request
+from .runtime.length import LengthModule
 from .runtime.module import CONCURRENCY, RammerModule
 from .runtime.tensors import TensorSpec
 from .saving.cache import find_entry
@@ -122,7 +123,20 @@ def compile(
         build=partial(compile_request, concurrency=concurrency, cache=cache),
         find=partial(_from_cache, concurrency=concurrency, cache=cache),
     )
-    return SymbolicModule(opened.signature, opened.shapes, maker, on_new_shape, most_shapes)
+    return SymbolicModule(
+        opened.signature, opened.shapes, maker, on_new_shape, most_shapes, _one_by_one(request, on_new_shape)
+    )
+
+
+def _one_by_one(request: Request, on_new_shape: OnNewShape) -> str:
+    """Why each length of a sequence is to be compiled by itself; empty where one module may serve all lengths."""
+    if request.device.kind != "cpu":
+        return "on a GPU the number of steps is fixed when a program is made"
+    if not request.keeps_loops:
+        return "loops are unrolled"
+    if request.explore:
+        return "plans are explored"
+    return "stock TVM answers meanwhile" if on_new_shape == "stock" else ""
 
 
 def compile_together(
@@ -203,9 +217,13 @@ def compile_request(
     request = _named(_with_relax(request), cache)
     if module := _from_cache(request, concurrency, cache):
         return module
-    module = with_loops(
-        lambda loops: _compile(replace(request, loops=loops), concurrency, loaded), request.device, request.keeps_loops
-    )
+    if request.length is not None:
+        module = _compile(request, concurrency, loaded)
+    else:
+        module = with_loops(
+            lambda loops: _compile(replace(request, loops=loops), concurrency, loaded), request.device,
+            request.keeps_loops,
+        )  # fmt: skip
     entry = find_entry(request, cache)
     if entry is not None and (kept := entry.store(module, concurrency)):
         return kept
@@ -217,7 +235,10 @@ def _compile(request: Request, concurrency: int, loaded: Callable[[Sequence[Tens
 
     model = load_request(request)
     loaded(model.inputs)
-    return RammerModule(compile_loaded(request, model), model.inputs, model.outputs, concurrency)
+    exploration = compile_loaded(request, model)
+    if model.length is not None:
+        return LengthModule(exploration, model.inputs, model.outputs, model.length, concurrency)
+    return RammerModule(exploration, model.inputs, model.outputs, concurrency)
 
 
 def _from_cache(request: Request, concurrency: int, cache: bool | str | os.PathLike[str]) -> RammerModule | None:

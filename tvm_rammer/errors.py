@@ -9,6 +9,7 @@
     ├── ScheduleError         a policy cannot plan this graph on this device
     │   └── VerificationError a plan breaks a rule; it is never run
     ├── LoopError             a loop cannot stay one, and is unrolled; nobody sees this error
+    ├── LengthError           a length cannot be learnt at run time; each is compiled by itself; nobody sees this error
     ├── CodegenError          a kernel cannot be turned into an rTask function
     │   └── ResidencyError    the vEUs of a plan cannot all be resident at once
     ├── TuningLogError        a tuning log is missing or broken
@@ -58,6 +59,10 @@ class VerificationError(ScheduleError):
 
 class LoopError(RammerError):
     """A loop of the model cannot become an rProgram of several steps; `compile` unrolls it then."""
+
+
+class LengthError(RammerError):
+    """A model cannot learn the length of its sequences when it runs; each length is compiled by itself then."""
 
 
 class CodegenError(RammerError):

@@ -1,6 +1,7 @@
 """A model's one region with its plan, kernels and constants: what the reference interpreter needs."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,11 +26,11 @@ class PlannedRegion:
     device: DeviceSpec
 
 
-def planned_loop(model: onnx.ModelProto, units: int) -> PlannedRegion:
-    """Plan the one loop of a model for a CPU of so many cores."""
+def planned_loop(model: onnx.ModelProto, units: int, **loaded: Any) -> PlannedRegion:
+    """Plan the one loop of a model for a CPU of so many cores; `loaded` is for `load_model`."""
     record = Compilation(replace(host_cpu(), units=units))
     target = tvm.target.Target(record.device.target_config())
-    regions = find_regions(relay_passes.prepare(target)(relay_passes.load_model(model, loops=True)), record)
+    regions = find_regions(relay_passes.prepare(target)(relay_passes.load_model(model, loops=True, **loaded)), record)
     (region,) = [region for region in regions.partition.regions if region.body]
     (program,) = schedule_loop(region.graph, record.kernels, record.device, veus=units, copies=record.copies)
     return _planned(regions, region, program, record.device)

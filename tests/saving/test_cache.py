@@ -20,6 +20,7 @@ from tvm_rammer import TirKernel
 from tvm_rammer.compilation.request import Request
 from tvm_rammer.device import host_cpu, preset
 from tvm_rammer.errors import ModelError
+from tvm_rammer.ir import Length
 from tvm_rammer.saving.cache import entries, trim
 from tvm_rammer.saving.key import NoKeyError, request_key
 from tvm_rammer.wavefront import PolicyOptions
@@ -83,6 +84,7 @@ def test_the_key_is_of_all_that_matters(tmp_path, monkeypatch):
         request_key(request(model, shapes={"n": 1})),
         request_key(request(model, sync="global")),
         request_key(request(model, symbolic=True)),
+        request_key(request(model, length=Length("n", 9, 0, (0,)))),
         request_key(request(model, digests=(b"another",))),
         request_key(request(model, options=PolicyOptions(seed=3))),
         request_key(request(model, tuning_logs=logs)),
@@ -100,14 +102,14 @@ def test_the_key_is_of_all_that_matters(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(f"tvm_rammer.saving.key.{name}", other)
             found.add(request_key(request(model)))
-    assert len(found) == 16
+    assert len(found) == 17
 
 
 def test_no_field_of_a_request_is_left_out_of_the_key():
     """Whoever adds one has to say in `saving/key.py` what it does to the key."""
     fields = {field.name for field in dataclasses.fields(Request)}
     named = {"models", "shapes", "device", "joined", "shares", "policy", "sync", "options", "tuning_logs", "loops"}
-    named |= {"symbolic", "digests"}
+    named |= {"symbolic", "length", "digests"}
     refused = {"explore"}
     assert fields == named | refused
 

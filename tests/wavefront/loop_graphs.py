@@ -2,7 +2,7 @@
 
 import random
 
-from tvm_rammer.ir import Buffer, Footprint, Place, RGraph, RKernel, ROperator
+from tvm_rammer.ir import Buffer, Footprint, Place, RGraph, RKernel, ROperator, TripCount
 
 PARTS, STEPS = 4, 6
 """Parts of a slot that different rTasks may touch, and steps: few, for the judge looks at each of them."""
@@ -12,11 +12,12 @@ class LoopGraph:
     """A random graph in the making.
 
     Values are `PARTS` parts of some bytes of int8. There are an array that each step reads a slot of, up to two states,
-    each handed on in a ring or through a result of all steps, and operators that read any of these.
+    each handed on in a ring or through a result of all steps, and operators that read any of these. How many steps
+    there are may be an input: slots that go backward, and rings, are counted from the last step then.
     """
 
-    def __init__(self, rng: random.Random, part: int) -> None:
-        self.rng, self.size = rng, PARTS * part
+    def __init__(self, rng: random.Random, part: int, steps: int, counted: bool) -> None:
+        self.rng, self.size, self.steps, self.counted = rng, PARTS * part, steps, counted
         self.buffers: list[Buffer] = []
         self.operators: list[ROperator] = []
         self.kernels: dict[str, list[RKernel]] = {}
@@ -24,7 +25,7 @@ class LoopGraph:
     def make(self) -> tuple[RGraph, dict[str, list[RKernel]]]:
         """A graph, and one or two kernels for each function."""
         rng = self.rng
-        xs = self._add("xs", "input", STEPS * self.size)
+        xs = self._add("xs", "input", self.steps * self.size)
         start = self._add("start", rng.choice(["input", "constant"]), self.size)
         backward = rng.random() < 0.3
         x = self._add("x", "view", self.size, self._slot(xs, 0, backward))
@@ -35,10 +36,10 @@ class LoopGraph:
             base = self._add(
                 f"y{n}",
                 rng.choice(["intermediate", "output"]) if ring else "output",
-                self.size * (2 if ring else STEPS),
+                self.size * (2 if ring else self.steps),
             )
-            before = Place(base, 0, self.size, 0, 2) if ring else self._slot(base, -1, backward)
-            after = Place(base, 0, self.size, 1, 2) if ring else self._slot(base, 0, backward)
+            before = Place(base, 0, self.size, 0, 2, self.counted) if ring else self._slot(base, -1, backward)
+            after = Place(base, 0, self.size, 1, 2, self.counted) if ring else self._slot(base, 0, backward)
             first[self._add(f"before{n}", "view", self.size, before)] = start
             carried.append(self._add(f"after{n}", "view", self.size, after))
         results = [*(self._add(f"t{n}", "intermediate", self.size) for n in range(rng.randint(0, 3))), *carried]
@@ -55,7 +56,11 @@ class LoopGraph:
         read = {b for op in self.operators for b in op.inputs}
         # What nobody reads would have no place in the graph of a region.
         kept = [op for op in self.operators if op.outputs[0] in read or op.outputs[0] in carried]
-        graph = RGraph("loop", tuple(self.buffers), tuple(kept), STEPS)
+        count = None
+        if self.counted:
+            count = TripCount(len(self.buffers))
+            self.buffers.append(Buffer("count", (1,), "int32", "input"))
+        graph = RGraph("loop", tuple(self.buffers), tuple(kept), self.steps, count)
         return graph.subgraph(range(len(kept)), "loop"), self.kernels
 
     def _add(self, name: str, kind, nbytes: int, place: Place | None = None) -> int:
@@ -63,7 +68,9 @@ class LoopGraph:
         return len(self.buffers) - 1
 
     def _slot(self, base: int, ahead: int, backward: bool) -> Place:
-        return Place(base, (STEPS - 1) * self.size if backward else 0, -self.size if backward else self.size, ahead)
+        if backward:
+            return Place(base, (self.steps - 1) * self.size, -self.size, ahead, from_end=self.counted)
+        return Place(base, 0, self.size, ahead)
 
     def _kernel(self, n: int, k: int, num_inputs: int) -> RKernel:
         count = self.rng.choice([1, 2, 4])
@@ -72,6 +79,8 @@ class LoopGraph:
         return RKernel(f"k{n}_{k}", f"f{n}", count, self.rng.choice([0.5, 1.0, 3.0]) / count, footprints=(*reads, part))
 
 
-def loop_graph(rng: random.Random, part: int = 1) -> tuple[RGraph, dict[str, list[RKernel]]]:
-    """A random loop and its kernels; a part of a value has so many bytes."""
-    return LoopGraph(rng, part).make()
+def loop_graph(
+    rng: random.Random, part: int = 1, *, steps: int = STEPS, counted: bool = False
+) -> tuple[RGraph, dict[str, list[RKernel]]]:
+    """A random loop and its kernels; a part of a value has so many bytes. How many steps a run has may be an input."""
+    return LoopGraph(rng, part, steps, counted).make()

@@ -2,9 +2,9 @@
 grow, and without a look at the verifier."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tvm_rammer.ir import RGraph, RProgram, Run, Signal, Wait
+from tvm_rammer.ir import Buffer, RGraph, RProgram, Run, Signal, Wait
 
 from .tiled_graphs import touched
 
@@ -22,9 +22,13 @@ class _Access:
 
 
 def is_right(program: RProgram, graph: RGraph) -> bool:
-    """Whether the program computes what the graph does, in every execution."""
+    """Whether the program computes what the graph does, in every execution, however many steps the run has."""
+    if graph.trip_count is not None and program.graph.trip_count is not None:
+        runs = range(1, graph.steps + 1)
+        return program.steps == graph.steps and all(is_right(_run(program, n), of_run(graph, n)) for n in runs)
     return (
         program.steps == graph.steps
+        and (program.graph.trip_count is None) == (graph.trip_count is None)
         and data_flow(program.graph) == data_flow(graph)
         and _each_once(program)
         and not _stuck(program)
@@ -32,9 +36,27 @@ def is_right(program: RProgram, graph: RGraph) -> bool:
     )
 
 
+def of_run(graph: RGraph, steps: int) -> RGraph:
+    """The graph of a run of so many steps, of a graph that has them from an input: what it says, written out."""
+
+    def fixed(buffer: Buffer) -> Buffer:
+        place = buffer.place
+        if place is None or not place.from_end:
+            return buffer
+        return replace(buffer, place=replace(place, ahead=place.ahead + graph.steps - steps, from_end=False))
+
+    return replace(graph, buffers=tuple(map(fixed, graph.buffers)), steps=steps, trip_count=None)
+
+
+def _run(program: RProgram, steps: int) -> RProgram:
+    return replace(program, graph=of_run(program.graph, steps))
+
+
 def data_flow(graph: RGraph) -> dict[str, tuple[object, ...]] | None:
     """What each byte of the outputs is made of, if all is computed in order; None where it leaves a buffer."""
-    memory: dict[str, list[object]] = {b.name: [b.name] * b.nbytes for b in graph.buffers if b.place is None}
+    memory: dict[str, list[object]] = {
+        b.name: [(b.name, n) for n in range(b.nbytes)] for b in graph.buffers if b.place is None
+    }
     for step in range(graph.steps):
         for op in graph.operators:
             read = []

@@ -7,10 +7,12 @@ from functools import partial
 import tvm
 
 from .. import relay_passes
+from ..ir import LENGTH, Length
 from ..relay_passes.bindings import body_blocks
 from ..runtime.alternatives import plan_alternatives
 from ..runtime.explore import Alternative, Exploration
 from ..runtime.explore_log import model_key, recall, remember
+from ..runtime.length import user_shape
 from ..runtime.tensors import TensorSpec, output_specs, tensor_specs
 from .guard import guarded
 from .record import Compilation
@@ -29,12 +31,15 @@ class Loaded:
     inputs, outputs : tuple of TensorSpec
     num_params : tuple of int
         How many inputs each of several joined models has; empty for a single model.
+    length : Length or None
+        What the module learns from each call; `inputs` and `outputs` have -1 there.
     """
 
     mod: tvm.IRModule
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     num_params: tuple[int, ...] = ()
+    length: Length | None = None
 
 
 def load_request(request: Request) -> Loaded:
@@ -48,15 +53,26 @@ def load_request(request: Request) -> Loaded:
         It has a loop that cannot stay one.
     """
     mods = [
-        relay_passes.load_model(model, shapes, symbolic=request.symbolic, loops=request.keeps_loops)
+        relay_passes.load_model(
+            model, shapes, symbolic=request.symbolic, loops=request.keeps_loops, length=request.length
+        )
         for model, shapes in zip(request.models, request.shapes, strict=True)
     ]
+    if request.length is not None:
+        return _of_any_length(mods[0])
     if not request.joined:
         return Loaded(mods[0], tensor_specs(mods[0]), output_specs(mods[0]))
     inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
     outputs = [output_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
     num_params = tuple(len(specs) for specs in inputs)
     return Loaded(relay_passes.join_models(mods), _flat(inputs), _flat(outputs), num_params)
+
+
+def _of_any_length(mod: tvm.IRModule) -> Loaded:
+    length = Length.of(str(mod["main"].attrs[LENGTH]))
+    inputs = map(user_shape, tensor_specs(mod)[:-1], length.inputs)
+    outputs = map(user_shape, output_specs(mod), length.outputs)
+    return Loaded(mod, tuple(inputs), tuple(outputs), length=length)
 
 
 def compile_loaded(request: Request, loaded: Loaded) -> Exploration:

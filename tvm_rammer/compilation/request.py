@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device import DeviceSpec
 from ..errors import ModelError, ScheduleError
+from ..ir import Length
 
 if TYPE_CHECKING:
     from ..wavefront.options import PolicyOptions
@@ -37,6 +38,8 @@ class Request:
         Whether recurrent layers and loops stay loops where they can; otherwise all are unrolled.
     symbolic : bool
         Whether dimensions that `shapes` leaves open stay symbolic: stock TVM then compiles what depends on them.
+    length : Length or None
+        What of the model is learnt from each call; `shapes` has the shape of each input then, of any length.
     digests : tuple of bytes or None
         What names each model in the cache, where somebody has found it out already.
 
@@ -58,6 +61,7 @@ class Request:
     explore: int = 0
     loops: bool = True
     symbolic: bool = False
+    length: Length | None = None
     digests: tuple[bytes, ...] | None = None
 
     @property

@@ -3,6 +3,7 @@
     graph      RGraph   = Buffers + ROperators in topological order      (relay_passes makes it)
     kernel     RKernel  = one way to run an operator's function          (rkernel_gen makes it)
     program    RProgram = RGraph + one RKernel an operator + lanes       (wavefront makes it)
+    length     Length   = the dimension that a compiled model learns from each call
     unroll     a program of several steps as one of a single step
 
 An rProgram is a list of instructions for each vEU. There are three: `Run`, `Signal` and `Wait`.
@@ -22,15 +23,18 @@ from .graph import (
     Place,
     RGraph,
     ROperator,
+    TripCount,
     align,
 )
 from .kernel import Footprint, RKernel
+from .length import LENGTH, Length
 from .program import Instruction, Lane, RProgram, Run, Signal, Wait
 from .unroll import unroll, unrolled_positions
 
 __all__ = [
     "ALIGNMENT",
     "ITEM_BYTES",
+    "LENGTH",
     "OUTPUT_NAMES",
     "VIEW_ALIGNMENT",
     "Buffer",
@@ -40,6 +44,7 @@ __all__ = [
     "Footprint",
     "Instruction",
     "Lane",
+    "Length",
     "Move",
     "Place",
     "RGraph",
@@ -48,6 +53,7 @@ __all__ = [
     "RProgram",
     "Run",
     "Signal",
+    "TripCount",
     "Wait",
     "align",
     "unroll",

@@ -45,6 +45,9 @@ class Place:
         The slot of step 0. Step k has slot k + ahead.
     phases : int
         So many slots are used in turn; 0 where each step has its own.
+    from_end : bool
+        Whether slots are counted from the last step of a run. A run of n steps, of the `RGraph.steps` that there may
+        be, begins so many slots later then: its last step has the slot that it has in the longest run.
     """
 
     base: int
@@ -52,10 +55,11 @@ class Place:
     stride: int = 0
     ahead: int = 0
     phases: int = 0
+    from_end: bool = False
 
-    def at(self, step: int) -> int:
-        """The first byte in a step."""
-        slot = step + self.ahead
+    def at(self, step: int, missing: int = 0) -> int:
+        """The first byte in a step of a run that has so many steps less than the longest one."""
+        slot = step + self.ahead + (missing if self.from_end else 0)
         return self.offset + (slot % self.phases if self.phases else slot) * self.stride
 
 
@@ -159,6 +163,26 @@ class Move:
     nbytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class TripCount:
+    """Where a graph of several steps finds how many steps a run has: a number that is an input of it.
+
+    Parameters
+    ----------
+    buffer : int
+        Position in `RGraph.buffers` of an input, one number of int32.
+    rows : int
+        How many of what the number counts are done in a step; the last step may be beyond it in part.
+    """
+
+    buffer: int
+    rows: int = 1
+
+    def steps(self, number: int) -> int:
+        """How many steps a run has."""
+        return -(-number // self.rows)
+
+
 Copies = Mapping[str, tuple[Move, ...]]
 """For each function that is proven to do nothing but copy, its moves: together they write each output once."""
 
@@ -178,19 +202,25 @@ class RGraph:
     operators : tuple of ROperator
     steps : int
         How often; more than once for the body of a loop.
+    trip_count : TripCount or None
+        Where it is known only at run time how often: from once to `steps` times.
     """
 
     name: str
     buffers: tuple[Buffer, ...]
     operators: tuple[ROperator, ...]
     steps: int = 1
+    trip_count: TripCount | None = None
 
-    def extent(self, buffer: int, step: int = 0) -> Extent:
-        """The bytes of a buffer in a step, in the buffer that owns them; before its beginning where it has none yet."""
+    def extent(self, buffer: int, step: int = 0, missing: int = 0) -> Extent:
+        """The bytes of a buffer in a step, in the buffer that owns them; before its beginning where it has none yet.
+
+        `missing` is how many steps less than `steps` the run has.
+        """
         place, nbytes = self.buffers[buffer].place, self.buffers[buffer].nbytes
         if place is None:
             return Extent(buffer, 0, nbytes)
-        start = place.at(step)
+        start = place.at(step, missing)
         return Extent(place.base, start, start + nbytes)
 
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
@@ -234,6 +264,8 @@ class RGraph:
         outside = (op for o, op in enumerate(self.operators) if o not in chosen)
         read_outside = {self.extent(b).base for op in outside for b in (*op.inputs, *op.first)}
         touched = {b for op in inside for b in op.touched()}
+        if self.trip_count is not None:
+            touched.add(self.trip_count.buffer)
         used = sorted(touched | {self.extent(b).base for b in touched})
         position = {b: i for i, b in enumerate(used)}
 
@@ -245,4 +277,5 @@ class RGraph:
                 return replace(old, kind="output" if b in read_outside or old.kind == "output" else "intermediate")
             return replace(old, kind="constant" if old.kind == "constant" else "input")
 
-        return RGraph(name, tuple(map(cut, used)), tuple(op.renumbered(position) for op in inside), self.steps)
+        count = self.trip_count and replace(self.trip_count, buffer=position[self.trip_count.buffer])
+        return RGraph(name, tuple(map(cut, used)), tuple(op.renumbered(position) for op in inside), self.steps, count)

@@ -87,7 +87,7 @@ class RProgram:
 
     @property
     def steps(self) -> int:
-        """How often each lane is executed."""
+        """How often each lane is executed, at most."""
         return self.graph.steps
 
     def instructions(self) -> Iterator[tuple[int, int, Instruction]]:

@@ -18,7 +18,7 @@ def unroll(program: RProgram, steps: int | None = None) -> RProgram:
     ----------
     program : RProgram
     steps : int, optional
-        Only so many, the first ones.
+        Only so many: the first ones, or those of a run of so many where that is known only at run time.
 
     Returns
     -------
@@ -36,6 +36,7 @@ def unroll(program: RProgram, steps: int | None = None) -> RProgram:
 class _Unrolling:
     def __init__(self, program: RProgram, steps: int) -> None:
         self._old, self._steps = program, steps
+        self._missing = program.steps - steps if program.graph.trip_count else 0
         self._buffers: list[Buffer] = []
         self._offsets: dict[int, int] = {}
         self._position: dict[tuple[int, int], int] = {}
@@ -68,7 +69,7 @@ class _Unrolling:
         if buffer.kind in ("input", "constant", "output"):
             return self._position[b, 0]
         base = b if buffer.place is None else buffer.place.base
-        start = graph.extent(b, step).start
+        start = graph.extent(b, step, self._missing).start
         if graph.buffers[base].kind != "intermediate":
             return self._named(b, f"{buffer.name}@{start}", start, place=Place(self._position[base, 0], start))
         if buffer.place is None:

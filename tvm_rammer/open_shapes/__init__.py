@@ -2,6 +2,7 @@
 
     signature        what a model says of its inputs and outputs, without compiling it
     dimensions       symbolic dimensions: their names, ranges, and whether the shapes of a call fit
+    any_length       the only open dimension, where one module may serve all of its sizes
     specialisations  the modules of the shapes that came last, and those in the making
     module           what `compile` returns for such a model
 

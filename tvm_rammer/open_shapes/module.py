@@ -7,10 +7,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..errors import ModelError, ShapeError
+from ..errors import ModelError, RammerError, ShapeError, first_line
 from ..runtime.explore import Exploration
 from ..runtime.module import RammerModule
 from ..runtime.tensors import TensorSpec, as_array, bind, check_input
+from .any_length import AnyLength
 from .dimensions import OpenShapes, Shapes
 from .signature import Declared, Signature
 from .specialisations import Key, Maker, Specialisations, stock_of
@@ -25,8 +26,9 @@ class SymbolicModule(RammerModule):
     """What `tvm_rammer.compile` returns for a model with symbolic dimensions.
 
     It is called as any other module. For each set of shapes it compiles a module of exactly these, or takes it from the
-    cache, and keeps those that were used last. What is asked of it, such as `explain()`, it answers for the shapes of
-    the last call. `inputs` and `outputs` have the extent -1 where a size is open.
+    cache, and keeps those that were used last. Where all that is open is how many steps its loops have, one module
+    serves all lengths (`runtime.length`). What is asked of it, such as `explain()`, it answers for the shapes of the
+    last call. `inputs` and `outputs` have the extent -1 where a size is open.
 
     Parameters
     ----------
@@ -39,6 +41,9 @@ class SymbolicModule(RammerModule):
         build of the model while another thread compiles; it is refused.
     most_shapes : int
         How many specialisations to keep.
+    one_by_one : str
+        Why each length of a sequence is compiled by itself; empty where one module may serve all lengths, if only that
+        is open.
 
     Attributes
     ----------
@@ -54,6 +59,7 @@ class SymbolicModule(RammerModule):
         maker: Maker,
         on_new_shape: OnNewShape = "compile",
         most_shapes: int = MOST_SHAPES,
+        one_by_one: str = "",
     ) -> None:
         check_options(on_new_shape, most_shapes)
         self.signature, self.shapes = signature, shapes
@@ -62,6 +68,9 @@ class SymbolicModule(RammerModule):
         self._on_new_shape = on_new_shape
         self._specialisations = Specialisations(maker, most_shapes)
         self.stock = stock_of(maker) if on_new_shape == "stock" else None
+        found = one_by_one or AnyLength.of(shapes)
+        self._any_length = None if isinstance(found, str) else found
+        self._why_not = found if isinstance(found, str) else ""
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the model; any number of threads may call at the same time, with the same shapes or with others.
@@ -80,8 +89,16 @@ class SymbolicModule(RammerModule):
             for value, spec in zip(bind(self.inputs, args, kwargs), self.inputs, strict=True)
         ]
         key = tuple(tuple(map(int, value.shape)) for value in given)
-        module = self._specialisations.find(key) or self._of_new_shape(key, given)
+        module = self._find(key) or self._of_new_shape(key, given)
         return module(*given)
+
+    def explain(self) -> str:
+        """Tell what the shapes that were used last became, and for which shapes that was compiled."""
+        ready = self.modules
+        told = ready[-1].explain() if ready else super().explain()
+        if self._any_length is None:
+            return f"{told}\nEach set of shapes is compiled by itself: {self._why_not}."
+        return told
 
     def prepare(self, shapes: Mapping[str, int | Sequence[int]]) -> RammerModule:
         """Compile the model for some shapes now, or take it from the cache.
@@ -105,12 +122,12 @@ class SymbolicModule(RammerModule):
         """
         static = self.shapes.bind(shapes)
         key = self._key(static)
-        return self._specialisations.find(key) or self._specialisations.make(key, static)
+        return self._find(key) or self._make(key, static)
 
     def find(self, shapes: Mapping[str, int | Sequence[int]]) -> RammerModule | None:
         """As `prepare`, but None where nothing is compiled for these shapes, neither here nor in the cache."""
         static = self.shapes.bind(shapes)
-        return self._specialisations.load(self._key(static), static)
+        return self._load(self._key(static), static)
 
     def wait(self) -> None:
         """Wait until no specialisation is being compiled."""
@@ -161,8 +178,8 @@ class SymbolicModule(RammerModule):
                 check_input(value, TensorSpec(spec.name, value.shape, spec.dtype))
         shapes = self.shapes.bind(dict(zip((spec.name for spec in self.inputs), key, strict=True)))
         if self._on_new_shape == "compile":
-            return self._specialisations.make(key, shapes)
-        module = self._specialisations.load(key, shapes)
+            return self._make(key, shapes)
+        module = self._load(key, shapes)
         if module is not None:
             return module
         if self._on_new_shape == "error":
@@ -172,9 +189,32 @@ class SymbolicModule(RammerModule):
                 f"`tvm-rammer warm`, or give on_new_shape='compile'"
             )
         if self.stock is None:
-            return self._specialisations.make(key, shapes)
+            return self._make(key, shapes)
         self._specialisations.make_meanwhile(key, shapes)
         return self.stock
+
+    def _find(self, key: Key) -> RammerModule | None:
+        """The module of some shapes, if it is ready."""
+        found = self._any_length and self._any_length.key(key)
+        return (found and self._specialisations.find(found)) or self._specialisations.find(key)
+
+    def _make(self, key: Key, shapes: Shapes) -> RammerModule:
+        """The module of some shapes: of any length where there can be one."""
+        if (found := self._load(key, shapes)) is not None:
+            return found
+        if self._any_length is not None:
+            try:
+                return self._specialisations.make(*self._any_length.of_call(shapes))
+            except RammerError as error:  # what is wrong with every length is found again
+                self._any_length, self._why_not = None, first_line(error)
+        return self._specialisations.make(key, shapes)
+
+    def _load(self, key: Key, shapes: Shapes) -> RammerModule | None:
+        """The module of some shapes, if it is ready or in the cache."""
+        found = None
+        if self._any_length is not None:
+            found = self._specialisations.load(*self._any_length.of_call(shapes))
+        return found or self._specialisations.load(key, shapes)
 
     def _key(self, shapes: Shapes) -> Key:
         return tuple(shapes[spec.name] for spec in self.inputs)

@@ -9,21 +9,22 @@ from typing import Protocol
 
 from .. import debug
 from ..errors import RammerError, ToolError, first_line
+from ..ir import Length
 from ..runtime.module import RammerModule
 from .dimensions import Shapes
 
 Key = tuple[tuple[int, ...], ...]
-"""The shapes of all inputs, in their order."""
+"""The shapes of all inputs, in their order; of a module of any length with 1 for it, and then (-1, its bound)."""
 
 
 class Maker(Protocol):
     """Makes the modules of a model."""
 
-    def cached(self, shapes: Shapes) -> RammerModule | None:
+    def cached(self, shapes: Shapes, length: Length | None) -> RammerModule | None:
         """What the cache of compiled models has for these shapes."""
 
-    def compile(self, shapes: Shapes) -> RammerModule:
-        """A module of these shapes, from the cache or compiled; raises what compiling raises."""
+    def compile(self, shapes: Shapes, length: Length | None) -> RammerModule:
+        """A module of these shapes, or of any length, from the cache or compiled; raises what compiling raises."""
 
     def stock(self) -> RammerModule:
         """A module of open shapes by stock TVM; raises a RammerError where TVM can make none."""
@@ -70,17 +71,17 @@ class Specialisations:
                 self._ready.move_to_end(key)
             return module
 
-    def load(self, key: Key, shapes: Shapes) -> RammerModule | None:
+    def load(self, key: Key, shapes: Shapes, length: Length | None = None) -> RammerModule | None:
         """The module of these shapes, if it is ready or in the cache of compiled models."""
         module = self.find(key)
         if module is None and not self._is_pending(key):
-            module = self._maker.cached(shapes)
+            module = self._maker.cached(shapes, length)
             if module is not None:
                 self._keep(key, module)
         return module
 
-    def make(self, key: Key, shapes: Shapes) -> RammerModule:
-        """The module of these shapes, when it is ready.
+    def make(self, key: Key, shapes: Shapes, length: Length | None = None) -> RammerModule:
+        """The module of these shapes, or of any length, when it is ready.
 
         Raises
         ------
@@ -89,7 +90,7 @@ class Specialisations:
         """
         future, ours = self._begin(key)
         if ours:
-            self._work(key, shapes, future)
+            self._work(key, shapes, length, future)
         return future.result()
 
     def make_meanwhile(self, key: Key, shapes: Shapes) -> None:
@@ -119,10 +120,10 @@ class Specialisations:
                 future.set_result(self._ready[key])
             return future, ours and not future.done()
 
-    def _work(self, key: Key, shapes: Shapes, future: "Future[RammerModule]") -> None:
+    def _work(self, key: Key, shapes: Shapes, length: Length | None, future: "Future[RammerModule]") -> None:
         try:
             with self._compiling:
-                module = self._maker.compile(shapes)
+                module = self._maker.compile(shapes, length)
         except BaseException as error:
             with self._lock:
                 self._pending.pop(key, None)
@@ -136,7 +137,7 @@ class Specialisations:
             self._pending.pop(key, None)
             future.set_exception(ToolError("the process ends"))
             return
-        self._work(key, shapes, future)
+        self._work(key, shapes, None, future)
         if error := future.exception():
             self._failed.add(key)
             debug.say(1, f"stays stock TVM's, {dict(shapes)} cannot be compiled: {first_line(error)}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..compilation.request import Request
 from ..errors import ModelError
+from ..ir import Length
 from ..runtime.module import RammerModule
 from ..saving.key import digests_of
 from .dimensions import OpenShapes, Shapes, open_shapes
@@ -80,14 +81,14 @@ class RequestMaker:
         self._open = opened.shapes
         self._build, self._find = build, find
 
-    def cached(self, shapes: Shapes) -> RammerModule | None:
+    def cached(self, shapes: Shapes, length: Length | None = None) -> RammerModule | None:
         """What the cache of compiled models has for these shapes."""
-        return self._find(replace(self._request, shapes=(shapes,)))
+        return self._find(replace(self._request, shapes=(shapes,), length=length))
 
-    def compile(self, shapes: Shapes) -> RammerModule:
-        """A module of these shapes, from the cache or compiled; raises what compiling raises."""
+    def compile(self, shapes: Shapes, length: Length | None = None) -> RammerModule:
+        """A module of these shapes, or of any length, from the cache or compiled; raises what compiling raises."""
         self._check_unchanged()
-        return self._build(replace(self._request, shapes=(shapes,)))
+        return self._build(replace(self._request, shapes=(shapes,), length=length))
 
     def stock(self) -> RammerModule:
         """A module of open shapes, in which stock TVM computes what depends on them."""

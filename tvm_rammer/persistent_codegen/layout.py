@@ -26,6 +26,7 @@ class Address:
     stride: int = 0
     ahead: int = 0
     phases: int = 0
+    from_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ def lay_out(
         nonlocal end
         if (place := graph.buffers[buffer].place) is not None:
             base = address(place.base, None)
-            return Address(base.segment, base.offset + place.offset, place.stride, place.ahead, place.phases)
+            moves = place.stride, place.ahead, place.phases, place.from_end
+            return Address(base.segment, base.offset + place.offset, *moves)
         if buffer in segment:
             return Address(segment[buffer], 0)
         if buffer in program.offsets:

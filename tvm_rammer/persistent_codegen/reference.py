@@ -39,7 +39,7 @@ def interpret(
     Parameters
     ----------
     program : RProgram
-        Need not be verified. One of several steps runs unrolled.
+        Need not be verified. One of several steps runs unrolled; how many there are may be an input.
     rtasks : sequence of callable
         For each operator of a step. What an rTask writes must depend on nothing but its inputs.
     values : mapping of str to numpy.ndarray
@@ -59,7 +59,7 @@ def interpret(
     VerificationError
         A deadlock.
     """
-    program = unroll(program)
+    program = unroll(program, _steps_of_run(program, values))
     buffers = _allocate(program, values)
     arguments = []
     for o, op in enumerate(program.graph.operators):
@@ -70,6 +70,11 @@ def interpret(
     for operator, index in _Walk(program, np.random.default_rng(seed)).steps():
         rtasks[operator % len(rtasks)](*arguments[operator], index)
     return {b.name: array for b, array in zip(program.graph.buffers, buffers, strict=True) if b.kind == "output"}
+
+
+def _steps_of_run(program: RProgram, values: Mapping[str, np.ndarray]) -> int:
+    count = program.graph.trip_count
+    return program.steps if count is None else count.steps(int(values[program.graph.buffers[count.buffer].name].item()))
 
 
 def _allocate(program: RProgram, values: Mapping[str, np.ndarray]) -> list[np.ndarray]:

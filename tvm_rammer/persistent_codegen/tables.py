@@ -15,7 +15,8 @@ A program of several steps has a little more:
     code[row]                     (WAIT, event, arrivals, back); word FIRST is what word 0 is in step 0, and word
                                   FIRST + 1 of a RUN the row of `arguments` in step 0
     arguments[row]                then for each buffer its stride, in elements; then how many slots it is ahead; then
-                                  the bits of the number of a slot that count
+                                  the bits of the number of a slot that count; then, if the number of steps is an
+                                  input, 1 where slots are counted from the last step
     arguments[operators + o]      operator o in step 0
 """
 
@@ -100,7 +101,7 @@ def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFun
     """
     lanes: Sequence[Sequence[Instruction]] = program.lanes
     _check_indices(program, layout, functions, sum(map(len, lanes)))
-    records = _Records(layout, functions)
+    records = _Records(layout, functions, 0 if program.steps == 1 else 3 if program.graph.trip_count is None else 4)
     rows = [_row(i, records.signature_of) for lane in lanes for i in lane]
     if program.steps > 1:
         for row, instruction in zip(rows, (i for lane in lanes for i in lane), strict=True):
@@ -113,6 +114,13 @@ def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFun
 class _Records:
     """The table `arguments`, a row for each operator, and the signatures of these rows.
 
+    Parameters
+    ----------
+    layout : Layout
+    functions : sequence of RTaskFunction
+    moves : int
+        How many words say how a buffer moves from step to step.
+
     Attributes
     ----------
     arguments : numpy.ndarray
@@ -122,14 +130,14 @@ class _Records:
         The number of buffers of an operator, at most.
     """
 
-    def __init__(self, layout: Layout, functions: Sequence[RTaskFunction]) -> None:
+    def __init__(self, layout: Layout, functions: Sequence[RTaskFunction], moves: int) -> None:
         every = (*layout.addresses, *layout.first)
         self.width = max((len(addresses) for addresses in layout.addresses), default=1)
         shifted = any(map(_is_shifted, (a for addresses in every for a in addresses)))
         # Word 0 of what follows: the offsets, if there are any; the strides, if there are steps.
         self._offsets = self.width
         self._strides = (2 if shifted else 1) * self.width
-        words = self._strides + (3 * self.width if layout.first else 0)
+        words = self._strides + moves * self.width
         self.arguments = np.zeros((len(every), words), np.int32)
         self.signature_of: list[int] = []
         self._number: dict[tuple[str, tuple[int, ...]], int] = {}
@@ -155,8 +163,9 @@ class _Records:
                 self.arguments[row, self._offsets + i] = offset
                 self._shifted.add((number, i))
             if address.stride:
-                move = (address.stride // ITEM_BYTES[dtype], address.ahead, _slot_bits(address.phases))
-                self.arguments[row, self._strides + i :: self.width][:3] = move
+                slot = address.ahead, _slot_bits(address.phases), int(address.from_end)
+                words = self.arguments[row, self._strides + i :: self.width]
+                words[:] = (address.stride // ITEM_BYTES[dtype], *slot)[: len(words)]
                 self._moving.add((number, i))
 
     def signatures(self) -> tuple[CallSignature, ...]:
@@ -198,7 +207,7 @@ def _check_indices(program: RProgram, layout: Layout, functions: Sequence[RTaskF
     width = max(map(len, layout.addresses), default=1)
     ends = [
         (f"{rows} instructions", rows * ROW),
-        (f"{len(layout.addresses)} operators of {width} arguments", len(layout.addresses) * width * 10),
+        (f"{len(layout.addresses)} operators of {width} arguments", len(layout.addresses) * width * 12),
         (f"{program.steps} steps of {rows} instructions", program.steps * rows),
         (f"{program.num_events} events", layout.workspace_bytes // 4 + (program.num_events + 3) * COUNTER_WORDS),
     ]

@@ -6,13 +6,19 @@ from typing import Any
 
 import tvm
 
-from ..errors import ModelError, RammerError, UnsupportedOperatorError, first_line
+from ..errors import LengthError, ModelError, RammerError, UnsupportedOperatorError, first_line
+from ..ir import Length
 from .aten.read import is_program_file, read_program
 from .onnx.shapes import Shapes
 
 
 def load_model(
-    model: Any, shapes: Shapes | None = None, *, symbolic: bool = False, loops: bool = False
+    model: Any,
+    shapes: Shapes | None = None,
+    *,
+    symbolic: bool = False,
+    loops: bool = False,
+    length: Length | None = None,
 ) -> tvm.IRModule:
     """Load a model as a Relax module whose function "main" has static shapes and its weights as constants.
 
@@ -26,8 +32,9 @@ def load_model(
         Whether shapes stay open: `shapes` has for each input its sizes and names of dimensions. Of a Relax module
         the symbolic dimensions stay as they are.
     loops : bool
-        Whether recurrent layers and loops stay loops (`regions.loops`). TVM cannot run such a module before its
-        regions are replaced.
+        if length is not None:
+            raise LengthError("it is no ONNX model")
+        return _load_relax(relax, shapes, symbolic, loops)
 
     Returns
     -------
@@ -44,6 +51,8 @@ def load_model(
         The model cannot be read or imported.
     LoopError
         A loop cannot stay one.
+    LengthError
+        The length cannot be learnt from a call.
     MissingToolError
         It is a .pt2 file, and PyTorch is not installed.
     """
@@ -52,12 +61,14 @@ def load_model(
             f"shapes is {shapes!r}; give a mapping of names to sizes, as in {{'x': (1, 3, 224, 224)}} or {{'batch': 1}}"
         )
     if (relax := as_relax(model)) is not None:
+        if length is not None:
+            raise LengthError("it is no ONNX model")
         return _load_relax(relax, shapes, symbolic, loops)
     kind = type(model)
     if isinstance(model, str | os.PathLike) or (
         kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx")
     ):
-        return _load_onnx(model, shapes, symbolic, loops)
+        return _load_onnx(model, shapes, symbolic, loops, length)
     raise ModelError(
         f"cannot load a model from {kind.__module__}.{kind.__qualname__}; give the path of an .onnx or .pt2 file, "
         f"an onnx.ModelProto, a Relax IRModule or a torch.export.ExportedProgram"
@@ -100,15 +111,19 @@ def _load_relax(mod: tvm.IRModule, shapes: Any, symbolic: bool, loops: bool) -> 
     return mod.clone()
 
 
-def _load_onnx(model: Any, shapes: Any, symbolic: bool, loops: bool) -> tvm.IRModule:
+def _load_onnx(model: Any, shapes: Any, symbolic: bool, loops: bool, length: Length | None) -> tvm.IRModule:
     from .onnx.convert_opset import convert_opset
     from .onnx.lower_model import lower_and_import
+    from .onnx.open_length.lengths import import_any_length
     from .onnx.read import read_onnx
     from .onnx.shapes import fix_input_shapes, name_input_shapes
 
     proto = read_onnx(model)
-    (name_input_shapes if symbolic else fix_input_shapes)(proto, shapes)
+    if length is None:
+        (name_input_shapes if symbolic else fix_input_shapes)(proto, shapes)
     try:
+        if length is not None:
+            return import_any_length(proto, shapes, length)
         return lower_and_import(convert_opset(proto), loops=loops)
     except RammerError:
         raise

@@ -1,8 +1,9 @@
 """A loop in a Relax module: a function that is one step, and a call that stands for all of them.
 
 The call is `call_dps_packed("rammer.loop.NAME", (initial states, arrays, invariants))`, where NAME is a function of the
-module that has the attribute `LOOP`. That function takes the states, the slice of each array that a step reads, and the
-invariants, and returns what the step writes. TVM cannot run such a call: `regions` makes rPrograms of all of them.
+module that has the attribute `LOOP`. Where the number of steps is known only at run time, one more argument is the
+number of rows that there are, an int32. That function takes the states, the slice of each array that a step reads, and
+the invariants, and returns what the step writes. TVM cannot run such a call: `regions` makes rPrograms of all of them.
 """
 
 import json
@@ -11,7 +12,7 @@ from typing import Self
 
 import tvm
 import tvm_ffi
-from tvm import relax
+from tvm import relax, te
 from tvm.ir import Call, Op
 
 from ..errors import LoopError
@@ -36,6 +37,10 @@ class LoopBody:
     reads, writes : tuple of bool
         For each array that is read, and for each result that is no ring, whether the steps go from its end to its
         beginning.
+    rows : int
+        Where the number of steps comes from the last argument of the call, how many rows a step does: as many the
+        slices have along their first axis, or 1, and they are without that axis. There are at most `steps` steps then.
+        0 where the number of steps is known.
     """
 
     steps: int
@@ -43,6 +48,7 @@ class LoopBody:
     carried: tuple[int, ...]
     reads: tuple[bool, ...]
     writes: tuple[bool, ...]
+    rows: int = 0
 
     def text(self) -> str:
         """As the value of an attribute."""
@@ -55,7 +61,7 @@ class LoopBody:
             return None
         found = json.loads(str(func.attrs[LOOP]))
         lists = {key: tuple(found[key]) for key in ("carried", "reads", "writes")}
-        return cls(found["steps"], found["rings"], **lists)
+        return cls(found["steps"], found["rings"], **lists, rows=found["rows"])
 
 
 def call_loop(name: str, args: list[relax.Expr], types: list[relax.TensorType]) -> Call:
@@ -76,12 +82,12 @@ def emit_loop(
     step : relax.Function
     loop : LoopBody
     args : list of relax.Expr
-        Initial states, arrays, and invariants.
+        Initial states, arrays, and invariants; then the number of rows, where that says how many steps there are.
 
     Returns
     -------
     tuple of two lists of relax.Expr
-        The last states; and what all steps wrote, along a new first axis each.
+        The last states; and what all steps wrote, along a new first axis each, or the one of several rows.
 
     Raises
     ------
@@ -89,12 +95,18 @@ def emit_loop(
         A result of the step has no static shape.
     """
     types = [
-        relax.TensorType((2 if i < loop.rings else loop.steps, *shape_within(ty)), dtype_of(ty))
+        _all_slots(ty, 2 if i < loop.rings else loop.steps, loop.rows)
         for i, ty in enumerate(tensor_fields(step.ret_ty) or ())
     ]
     call = bb.emit(call_loop(name, args, types))
     made = [bb.emit(relax.TupleGetItem(call, i)) for i in range(len(types))] if len(types) > 1 else [call]
-    return [_last(bb, made[field], field, loop) for field in loop.carried], made[loop.rings :]
+    return [_last(bb, made[field], field, loop, args[-1]) for field in loop.carried], made[loop.rings :]
+
+
+def _all_slots(ty: relax.TensorType, slots: int, rows: int) -> relax.TensorType:
+    """The type of what holds so many results of steps."""
+    shape = shape_within(ty)
+    return relax.TensorType((slots * rows, *shape[1:]) if rows > 1 else (slots, *shape), dtype_of(ty))
 
 
 def shape_within(ty: object) -> tuple[int, ...]:
@@ -111,13 +123,22 @@ def shape_within(ty: object) -> tuple[int, ...]:
     return shape
 
 
-def _last(bb: relax.BlockBuilder, result: relax.Expr, field: int, loop: LoopBody) -> relax.Expr:
+def _last(
+    bb: relax.BlockBuilder, result: relax.Expr, field: int, loop: LoopBody, last_argument: relax.Expr
+) -> relax.Expr:
     """A state after the last step."""
     ring = field < loop.rings
     backward = not ring and loop.writes[field - loop.rings]
+    if loop.rows and not ring and not backward:
+        return bb.emit_te(_row_before, result, last_argument, primfunc_name_hint="last_row")
     slot = loop.steps % 2 if ring else 0 if backward else loop.steps - 1
     part = relax.op.strided_slice(result, axes=[0], begin=[slot], end=[slot + 1], assume_inbound=True)
     return bb.emit(relax.op.squeeze(bb.emit(part), axis=[0]))
+
+
+def _row_before(array: te.Tensor, number: te.Tensor) -> te.Tensor:
+    """The row of an array that comes before the row of some number: the last one, where that is how many there are."""
+    return te.compute(array.shape[1:], lambda *at: array[(number[0] - 1, *at)], name="last_row")
 
 
 def called_loop(value: relax.Expr) -> str | None:

@@ -50,12 +50,17 @@ class Context:
         ModelError
             An array has another shape or type than its input.
         """
-        if self._staged is None:
-            self._staged = [aligned_tensor(spec) for spec in self._inputs]
-        for array, spec, (place, _) in zip(arrays, self._inputs, self._staged, strict=True):
+        places = self.places()
+        for array, spec, (place, _) in zip(arrays, self._inputs, places, strict=True):
             check_input(array, spec)
             np.copyto(place, array)
-        return [tensor for _, tensor in self._staged]
+        return [tensor for _, tensor in places]
+
+    def places(self) -> list[tuple[np.ndarray[Any, Any], Any]]:
+        """For each input an array of its own, and the tensor that shares its memory."""
+        if self._staged is None:
+            self._staged = [aligned_tensor(spec) for spec in self._inputs]
+        return self._staged
 
 
 class ContextPool:

@@ -136,16 +136,26 @@ class RammerModule:
 
             use_workers()
         by_numpy = all(isinstance(value, np.ndarray) for value in given)
-        tensors: Sequence[Any]
-        if by_numpy and self._stageable:
-            tensors = context.stage(given)
-        elif self._on_cpu and all(map(is_on_cpu, given)):
+        result = self._run(context, self._tensors(context, given))
+        return self._returned(result, given, by_numpy)
+
+    def _tensors(self, context: Context, given: Sequence[Any]) -> Sequence[Any]:
+        """What the compiled function takes, for what a call was given."""
+        if self._stageable and all(isinstance(value, np.ndarray) for value in given):
+            return context.stage(given)
+        if self._on_cpu and all(map(is_on_cpu, given)):
             for value, spec in zip(given, self.inputs, strict=True):
                 check_input(value, spec)
-            tensors = given
-        else:
-            device = self.runtime_device()
-            tensors = [to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]
+            return given
+        device = self.runtime_device()
+        return [to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]
+
+    def _returned(self, result: Any, given: Sequence[Any], by_numpy: bool) -> Any:
+        """What a call returns, for what the compiled function did."""
+        return to_numpy(result) if by_numpy else result
+
+    def _run(self, context: Context, tensors: Sequence[Any]) -> Any:
+        """Call the compiled function of the plan whose turn it is."""
 
         def run(plan: Plan) -> tuple[Any, float]:
             """The result, and its time in microseconds; a GPU is waited for only while plans are compared."""
@@ -167,7 +177,7 @@ class RammerModule:
             if not str(error).startswith(DATA_MARK):
                 raise
             raise ModelError(str(error).removeprefix(DATA_MARK)) from None
-        return to_numpy(result) if by_numpy else result
+        return result
 
     @property
     def executable(self) -> "relax.VMExecutable":
@@ -271,8 +281,12 @@ class RammerModule:
         if plan.file is not None:
             copy_saved(plan.file, target)
         else:
-            write_saved(target, plan, Facts.of(plan, self.inputs, self.outputs))
+            write_saved(target, plan, self.facts())
         return target
+
+    def facts(self) -> Facts:
+        """What running it from a file needs to know."""
+        return Facts.of(self.exploration.best, self.inputs, self.outputs)
 
     def runtime_device(self) -> "tvm.runtime.Device":
         """The device that this module runs on.

@@ -141,6 +141,8 @@ def _where_weights_are(program: RProgram, device: DeviceSpec) -> str:
 def _explain_program(program: RProgram, graph: RGraph, record: Compilation) -> list[str]:
     busy = simulate(program, CostModel.of(record.device)).utilisation
     loop, each = ("", "") if program.steps == 1 else (f" of each of {program.steps} steps", " a step")
+    if program.graph.trip_count is not None:
+        loop = f" of each of at most {program.steps} steps"
     lines = [
         f"{program.name}: {len(program.graph.operators)} rOperators{loop} in one launch, "
         f"{program.waits()} waits{each}, workspace {program.workspace_bytes / 1024:.0f} KiB, "

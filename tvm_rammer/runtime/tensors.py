@@ -168,6 +168,13 @@ def to_numpy(result: Any) -> Any:
         return (result if isinstance(result, tvm.runtime.Tensor) else tvm.runtime.from_dlpack(result)).numpy()
 
 
+def rows_first(spec: TensorSpec, axis: int | None, rows: int) -> TensorSpec:
+    """An input with some axis as its first one, of so many rows; as it is where there is no such axis."""
+    if axis is None:
+        return spec
+    return TensorSpec(spec.name, (rows, *spec.shape[:axis], *spec.shape[axis + 1 :]), spec.dtype)
+
+
 def bind(inputs: Sequence[TensorSpec], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """The value of each input, given by position or by name.
 

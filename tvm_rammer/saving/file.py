@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..device import DeviceSpec, why_not_here
 from ..errors import SavedModelError, ToolError
 from ..files import check_writable, replacing
+from ..ir import Length
 from ..runtime.tensors import TensorSpec
 from ..runtime.tvm_runtime import tvm_version
 from ..version import VERSION
@@ -25,7 +26,7 @@ from .link import link_library
 if TYPE_CHECKING:
     from ..runtime.explore import Plan
 
-FORMAT = 1
+FORMAT = 2
 FACTS, RECORD, SOURCE = "facts.json", "compilation.pickle", "kernels.cu"
 """In the archive: what running needs, what reports need, and the text of CUDA kernels."""
 
@@ -44,6 +45,8 @@ class Facts:
         How many calls were left to stock TVM.
     versions : mapping of str to str
         Of this package and of TVM.
+    length : Length or None
+        What it learns from each call.
     """
 
     device: DeviceSpec
@@ -51,11 +54,14 @@ class Facts:
     outputs: tuple[TensorSpec, ...]
     stock_calls: int
     versions: Mapping[str, str]
+    length: Length | None = None
 
     @staticmethod
-    def of(plan: "Plan", inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> "Facts":
+    def of(
+        plan: "Plan", inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], length: Length | None = None
+    ) -> "Facts":
         """The facts of a plan that was compiled by this version."""
-        return Facts(plan.device, tuple(inputs), tuple(outputs), plan.stock_calls, versions())
+        return Facts(plan.device, tuple(inputs), tuple(outputs), plan.stock_calls, versions(), length)
 
 
 def versions() -> dict[str, str]:
@@ -81,6 +87,7 @@ def write_saved(path: pathlib.Path, plan: "Plan", facts: Facts) -> None:
         link_library(plan.executable, made)
         size, checksum = made.stat().st_size, _checksum(made, made.stat().st_size)
         told = {"format": FORMAT, "library_bytes": size, "library_crc32": checksum} | asdict(facts)
+        told["length"] = facts.length and facts.length.text()
         with zipfile.ZipFile(made, "a", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(RECORD, to_bytes(plan.compilation))
             if plan.device.kind == "cuda":
@@ -129,6 +136,7 @@ def read_facts(path: pathlib.Path) -> Facts:
             tuple(TensorSpec(s["name"], tuple(s["shape"]), s["dtype"]) for s in told["outputs"]),
             int(told["stock_calls"]),
             told["versions"],
+            told["length"] and Length.of(told["length"]),
         )
         size, checksum = int(told["library_bytes"]), int(told["library_crc32"])
     except (KeyError, TypeError, ValueError) as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..device import DeviceSpec
 from ..errors import SavedModelError, first_line
 from ..runtime.explore import Exploration
+from ..runtime.length import LengthModule
 from ..runtime.module import CONCURRENCY, RammerModule
 from ..runtime.tvm_runtime import start_runtime
 from .file import RECORD, SOURCE, Facts, read_facts, read_part
@@ -47,7 +48,10 @@ def load(path: str | os.PathLike[str], *, concurrency: int = CONCURRENCY) -> Ram
     plan = SavedPlan(file, facts)
     if facts.device.kind == "cpu":
         _ = plan.module  # now: what cannot be opened is no saved model
-    return RammerModule(Exploration([plan], 0), facts.inputs, facts.outputs, concurrency)
+    exploration = Exploration([plan], 0)
+    if facts.length is not None:
+        return LengthModule(exploration, facts.inputs, facts.outputs, facts.length, concurrency)
+    return RammerModule(exploration, facts.inputs, facts.outputs, concurrency)
 
 
 class SavedPlan:

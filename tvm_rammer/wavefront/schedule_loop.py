@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..device import DeviceSpec
-from ..errors import VerificationError
+from ..errors import ScheduleError, VerificationError
 from ..ir import Copies, RGraph, RKernel, RProgram, align, unroll
 from .choose_veus import choose_veus
 from .cost import CostModel
@@ -53,6 +53,8 @@ def schedule_loop(
     ScheduleError
         The loop cannot be planned.
     """
+    if graph.trip_count is not None and device.kind != "cpu":
+        raise ScheduleError(f"loop {graph.name!r} has its number of steps from an input, which only a CPU can have")
     cost = cost or CostModel.of(device)
     placed = place_views(graph, copies or {})
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ..ir import VIEW_ALIGNMENT, Copies, Place, RGraph
+from ..ir import VIEW_ALIGNMENT, Copies, Place, RGraph, ROperator
 
 OWNED_ELSEWHERE = ("input", "constant", "output")
 """Kinds of buffers that have tensors of their own: none of them can lie within another buffer."""
@@ -44,17 +44,21 @@ def place_views(graph: RGraph, copies: Copies, kept: Collection[str] = ()) -> RG
 
 
 def _without_reshapes(graph: RGraph, copies: Copies) -> RGraph:
-    """Leave out what copies one intermediate buffer of a loop to another as it is: that is a view of the first."""
-    places: dict[int, Place] = {}
+    """Leave out what copies a buffer of a loop to another as it is: one is a view of the other, or of its slot."""
+    places = {b: buffer.place for b, buffer in enumerate(graph.buffers) if buffer.place is not None}
+    reshapes = [o for o, op in enumerate(graph.operators) if _is_reshape(graph, op, copies)]
     gone = set()
-    for o, op in enumerate(graph.operators):
-        if op.first or len(op.inputs) != 1 or len(op.outputs) != 1 or len(moves := copies.get(op.function, ())) != 1:
-            continue
-        source, target = (graph.buffers[b] for b in (*op.inputs, *op.outputs))
-        whole = moves[0].nbytes == source.nbytes == target.nbytes
-        if whole and source.kind == target.kind == "intermediate" and source.dtype == target.dtype:
-            base = places.get(op.inputs[0], Place(op.inputs[0], 0)).base
-            places[op.outputs[0]] = Place(base, 0)
+    for o in reversed(reshapes):  # what becomes a result is made there
+        (source,), (target,) = graph.operators[o].inputs, graph.operators[o].outputs
+        free = graph.buffers[source].kind == "intermediate" and source not in places
+        if free and target in places and not _reads_old_value(graph, o):
+            places[source] = places[target]
+            gone.add(o)
+    for o in reshapes:
+        (source,), (target,) = graph.operators[o].inputs, graph.operators[o].outputs
+        free = o not in gone and graph.buffers[target].kind == "intermediate" and target not in places
+        if free and (source in places or graph.buffers[source].kind == "intermediate"):
+            places[target] = places.get(source, Place(source, 0))
             gone.add(o)
     if not gone:
         return graph
@@ -63,7 +67,29 @@ def _without_reshapes(graph: RGraph, copies: Copies) -> RGraph:
         for b, buffer in enumerate(graph.buffers)
     ]
     left = tuple(op for o, op in enumerate(graph.operators) if o not in gone)
-    return RGraph(graph.name, tuple(buffers), left, graph.steps).subgraph(range(len(left)), graph.name)
+    return replace(graph, buffers=tuple(buffers), operators=left).subgraph(range(len(left)), graph.name)
+
+
+def _is_reshape(graph: RGraph, op: ROperator, copies: Copies) -> bool:
+    """Whether an operator copies all of one buffer, in all steps the same, to all of another."""
+    if op.first or len(op.inputs) != 1 or len(op.outputs) != 1 or len(moves := copies.get(op.function, ())) != 1:
+        return False
+    source, target = (graph.buffers[b] for b in (*op.inputs, *op.outputs))
+    return moves[0].nbytes == source.nbytes == target.nbytes and source.dtype == target.dtype
+
+
+def _reads_old_value(graph: RGraph, copy: int) -> bool:
+    """Whether an operator before a copy reads, in the slot that the copy writes, what was there before."""
+    target = graph.buffers[graph.operators[copy].outputs[0]].place
+    read = (graph.buffers[b].place for op in graph.operators[:copy] for b in op.inputs)
+    return any(
+        target is not None
+        and target.phases > 0
+        and place is not None
+        and place.base == target.base
+        and (place.ahead - target.ahead) % target.phases == 0
+        for place in read
+    )
 
 
 def torn_apart(graph: RGraph, program_of: Mapping[str, int]) -> set[str]:

@@ -15,17 +15,20 @@ from tvm_rammer.wavefront import CostModel, schedule_loop, verify, verify_sequen
 
 from ..graphs import DEVICE, FREE, SYNC_COSTS
 from ..loop_graphs import loop_graph
-from ..loop_judge import is_right
+from ..loop_judge import data_flow, is_right, of_run
 from .mutants import drop_a_signal, drop_a_wait, move_a_run, signal_another, swap_instructions, wait_for_another
 
 CPU = replace(DEVICE, kind="cpu")
 SEEDS = pytest.mark.parametrize("seed", slow_but(list(range(3)), list(range(8))))
 
 
-def planned(seed: int, part: int = 1) -> tuple[RGraph, RProgram]:
+COUNTED = pytest.mark.parametrize("counted", [False, True], ids=["known_steps", "counted_steps"])
+
+
+def planned(seed: int, part: int = 1, counted: bool = False) -> tuple[RGraph, RProgram]:
     """A random loop and its plan, verified by `schedule_loop`."""
     rng = random.Random(seed)
-    graph, kernels = loop_graph(rng, part)
+    graph, kernels = loop_graph(rng, part, counted=counted)
     cost = rng.choice([FREE, FREE, SYNC_COSTS, CostModel(signal_us=0.01)])
     few = rng.choice([0, 1, 4])  # with 0 all waits are for counters that several lanes add to, where that may be
     with pytest.MonkeyPatch.context() as patch:
@@ -44,9 +47,10 @@ def is_accepted(program: RProgram, graph: RGraph) -> bool:
 
 
 @SEEDS
-def test_plans_of_random_loops_are_right(seed):
-    for n in range(40):
-        graph, program = planned(1000 * seed + n)
+@COUNTED
+def test_plans_of_random_loops_are_right(seed, counted):
+    for n in range(10 if counted else 40):
+        graph, program = planned(1000 * seed + n, counted=counted)
         assert is_right(program, graph), (seed, n)
 
 
@@ -107,6 +111,7 @@ def other_place(program: RProgram, rng: random.Random) -> RProgram | None:
         lambda: replace(place, stride=-place.stride),
         lambda: replace(place, phases=rng.choice([0, 2, 3])),
         lambda: replace(place, offset=place.offset + rng.choice([-4, 4])),
+        lambda: replace(place, from_end=not place.from_end),
     ]
     buffers = list(graph.buffers)
     buffers[n] = replace(buffers[n], place=rng.choice(changes)())
@@ -116,6 +121,16 @@ def other_place(program: RProgram, rng: random.Random) -> RProgram | None:
 def other_steps(program: RProgram, rng: random.Random) -> RProgram | None:
     """Let the loop be longer or shorter."""
     return replace(program, graph=replace(program.graph, steps=program.steps + rng.choice([-1, 1])))
+
+
+def other_count(program: RProgram, rng: random.Random) -> RProgram | None:
+    """Let the number of steps come from elsewhere, or count another number of rows, or be known."""
+    count = program.graph.trip_count
+    if count is None:
+        return None
+    inputs = [b for b, buffer in enumerate(program.graph.buffers) if b != count.buffer]
+    changed = rng.choice([replace(count, buffer=rng.choice(inputs)), replace(count, rows=2), None])
+    return replace(program, graph=replace(program.graph, trip_count=changed))
 
 
 def no_first(program: RProgram, rng: random.Random) -> RProgram | None:
@@ -161,19 +176,39 @@ def _with_lane(program: RProgram, v: int, lane) -> RProgram:
 
 MUTATIONS = (
     drop_a_wait, drop_a_signal, signal_another, wait_for_another, swap_instructions, move_a_run, other_back,
-    one_event_for_two_lanes, other_place, other_steps, no_first, shared_memory, move_within_a_lane, repeat_a_run,
+    one_event_for_two_lanes, other_place, other_steps, other_count, no_first, shared_memory, move_within_a_lane,
+    repeat_a_run,
 )  # fmt: skip
 
 
 @SEEDS
-def test_no_illegal_mutant_of_a_loop_is_accepted(seed):
+@COUNTED
+def test_no_illegal_mutant_of_a_loop_is_accepted(seed, counted):
     illegal = 0
-    for n in range(25):
-        graph, program = planned(1000 * seed + n)
+    for n in range(6 if counted else 25):
+        graph, program = planned(1000 * seed + n, counted=counted)
         rng = random.Random(n)
         for mutate in MUTATIONS:
             for mutant in filter(None, (mutate(program, rng) for _ in range(3))):
                 right = is_right(mutant, graph)
                 assert right or not is_accepted(mutant, graph), (seed, n, mutate.__name__, mutant)
                 illegal += not right
-    assert illegal > 300
+    assert illegal > (100 if counted else 300)
+
+
+@SEEDS
+def test_a_run_of_fewer_steps_is_a_loop_of_so_many(seed):
+    """What is left behind at the beginning of each result is that of the loop that was made for so many steps; of what
+    goes backward, too."""
+    for n in range(20):
+        open_graph, _ = loop_graph(random.Random(1000 * seed + n), counted=True)
+        for steps in range(1, open_graph.steps + 1):
+            graph, _ = loop_graph(random.Random(1000 * seed + n), steps=steps)
+            wanted, found = data_flow(graph), data_flow(of_run(open_graph, steps))
+            for name, value in wanted.items():
+                place = next(b.place for b in graph.buffers if b.place and graph.buffers[b.place.base].name == name)
+                if place.phases:  # in a ring the last state alone is what a loop leaves behind
+                    half, last, fixed = len(value) // 2, steps % 2, open_graph.steps % 2
+                    assert value[last * half :][:half] == found[name][fixed * half :][:half]
+                else:
+                    assert value == found[name][: len(value)]

@@ -8,7 +8,7 @@ from tvm import ir, tirx
 from tvm.ir import GlobalVar, PrimType
 from tvm.script import tirx as T
 
-from ...ir import ITEM_BYTES
+from ...ir import ITEM_BYTES, RProgram
 from ..arrays import array_bytes, pointer_variable
 from ..layout import FIRST_EXTERNAL, WORKSPACE, Layout
 from ..tables import FIRST, ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
@@ -41,19 +41,19 @@ class Memory:
 
 
 def build_interpreter(
-    layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar], steps: int
+    program: RProgram, layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar]
 ) -> tirx.PrimFunc:
     """Build the interpreter.
 
     Parameters
     ----------
+    program : RProgram
+        Says how often a lane is walked, and where that is an input.
     layout : Layout
     tables : Tables
     memory : Memory
     functions : mapping of str to GlobalVar
         The name under which the module holds each rTask function.
-    steps : int
-        How often a lane is walked.
 
     Returns
     -------
@@ -62,15 +62,17 @@ def build_interpreter(
         at which to go on, and the bell that signals ring. Then the row is that of a wait that is not over, or -1 at the
         lane's end; in step k it is counted from k times the number of all rows. It returns zero.
     """
-    return _Interpreter(layout, tables, memory, functions, steps).build()
+    return _Interpreter(program, layout, tables, memory, functions).build()
 
 
 class _Interpreter:
     def __init__(
-        self, layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar], steps: int
+        self, program: RProgram, layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar]
     ) -> None:
         self._layout, self._tables, self._memory, self._functions = layout, tables, memory, functions
-        self._steps, self._rows = steps, len(tables.code)
+        self._steps, self._rows = program.steps, len(tables.code)
+        self._trip_count = program.graph.trip_count
+        self._run_steps = tirx.Var("run_steps", "int32")
         self._pointers = [pointer_variable(b.name, str(b.dtype)) for b in (*memory.segments, *memory.plan)]
         self._views: dict[tuple[int, str], tirx.Buffer] = {}
         self._lane, self._row, self._k = (tirx.Var(name, "int32") for name in ("lane", "row", "k"))
@@ -114,8 +116,18 @@ class _Interpreter:
         return [
             tirx.Bind(step_0, tirx.truncdiv(first, self._rows)),
             tirx.Bind(row, tirx.truncmod(first, self._rows)),
-            tirx.For(done, 0, self._steps - step_0, tirx.ForKind.SERIAL, tirx.SeqStmt(body)),
+            tirx.Bind(self._run_steps, self._steps_of_run()),
+            tirx.For(done, 0, self._run_steps - step_0, tirx.ForKind.SERIAL, tirx.SeqStmt(body)),
         ]
+
+    def _steps_of_run(self) -> ir.Expr:
+        """How many steps there are; what is told is kept to those that the program has memory for."""
+        count = self._trip_count
+        if count is None:
+            return tirx.IntImm("int32", self._steps)
+        told = self._memory.segments[FIRST_EXTERNAL + self._layout.inputs.index(count.buffer)]
+        number = tirx.max(1, tirx.min(told[(0,) * len(told.shape)], self._steps * count.rows))
+        return tirx.truncdiv(number + (count.rows - 1), count.rows)
 
     def _step(self) -> tirx.Stmt:
         """What one row of the code asks for."""
@@ -161,7 +173,10 @@ class _Interpreter:
         """The word and the offset of a pointer in this step."""
         width = self._tables.width
         ahead, bits = self._argument(stride + width), self._argument(stride + 2 * width)
-        move = ((self._k + ahead) & bits) * self._argument(stride)
+        slot = self._k + ahead
+        if self._trip_count is not None:
+            slot = slot + self._argument(stride + 3 * width) * (self._steps - self._run_steps)
+        move = (slot & bits) * self._argument(stride)
         return (word, offset + move) if segments[0] >= FIRST_EXTERNAL else (word + move, offset)
 
     def _argument(self, i: int) -> ir.Expr:

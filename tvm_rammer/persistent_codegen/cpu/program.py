@@ -83,7 +83,7 @@ def assemble_cpu(
         segments.append(tirx.decl_buffer(buffer.shape, buffer.dtype, f"arg{i}"))
     parts = tuple(_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), plan, strict=True))
     memory = Memory(tuple(segments), parts, counters_at, stamps_at if stamped else None)
-    interpreter = build_interpreter(layout, tables, memory, variables, program.steps)
+    interpreter = build_interpreter(program, layout, tables, memory, variables)
     report = _report(program, segments[WORKSPACE], stamps_at, num_stamps) if stamped else []
     text = launch_text(program.name, len(segments) + len(parts), device.machine, stamped=stamped)
     main = _main(program, layout, memory, _buffer("plan", constants[1]), text, report)

@@ -34,16 +34,30 @@ def lower_and_import(model: onnx.ModelProto, *, loops: bool = False) -> tvm.IRMo
         A loop cannot stay one.
     """
     called: dict[str, tvm.IRModule] = {}
-    _lower(model, loops)
+    lower(model, loops=loops)
     while any(map(is_control, model.graph.node)):
         # After an operator that is lacking no shape is known; and what comes after may be lowered once shapes are.
         check_supported(takewhile(lambda node: not is_control(node), model.graph.node), loops=loops)
         outline(model, called, lower_and_import)
-        _lower(model, loops)
+        lower(model, loops=loops)
     return import_onnx(model, called, loops=loops)
 
 
-def _lower(model: onnx.ModelProto, loops: bool) -> None:
+def lower(model: onnx.ModelProto, *, loops: bool) -> None:
+    """Replace the operators that TVM's frontend lacks, in place.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        As `lower_and_import` takes it. What data decide remains in it.
+    loops : bool
+        Whether loops of a known length stay loops.
+
+    Raises
+    ------
+    UnsupportedOperatorError, ModelError
+        As `lower_and_import`.
+    """
     fold_onnx(model)
     steps = (
         partial(unroll_loops, keep=loops),

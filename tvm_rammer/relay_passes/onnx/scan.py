@@ -15,6 +15,10 @@ from ..bindings import dtype_of
 from ..loop_body import LOOP, LoopBody, emit_loop, shape_within
 from .inline import copy_tensor, subgraphs
 
+ROWS = "rows"
+"""An attribute that Scans of ONNX do not have. How many steps there are is known only at run time then: the last input
+is the number of rows, and a step does so many of them."""
+
 Values = Mapping[str, relax.Expr]
 """What the names of the graph around a body stand for."""
 
@@ -47,6 +51,11 @@ class _Results:
     names: tuple[str, ...]
     rings: int
     carried: tuple[int, ...]
+
+
+def _split(inputs: list[relax.Expr], count: int) -> tuple[list[relax.Expr], list[relax.Expr]]:
+    """The states and the arrays among the inputs of a node."""
+    return inputs[: len(inputs) - count], inputs[len(inputs) - count :]
 
 
 class ScanConverter:
@@ -89,15 +98,17 @@ class ScanConverter:
         LoopError
             It cannot stay a loop.
         """
-        body, count = attributes["body"], attributes["num_scan_inputs"]
-        states, arrays = list(inputs[: len(inputs) - count]), list(inputs[len(inputs) - count :])
+        body, count, rows = attributes["body"], attributes["num_scan_inputs"], attributes.get(ROWS, 0)
+        number = [inputs[-1]] if rows else []
+        states, arrays = _split(list(inputs[: len(inputs) - len(number)]), count)
         reads = _slices(attributes, "input", len(arrays))
         writes = _slices(attributes, "output", len(body.output) - len(states))
         arrays = [self._first_axis(array, read.axis) for array, read in zip(arrays, reads, strict=True)]
-        steps = _shape(arrays[0])[0]
+        steps = _shape(arrays[0])[0] // max(1, rows)
         invariants = {name: outer[name] for name in _free_names(body) if name in outer}
         results = _results(body, len(states), set(invariants))
-        graph = _graph_of(body, [*states, *arrays], len(states), invariants, results.names)
+        slices = [_slice(array, rows) for array in arrays]
+        graph = _graph_of(body, [*(_type_of(state) for state in states), *slices], invariants, results.names)
         step = self._import_body(graph)
         loop = LoopBody(
             steps,
@@ -105,11 +116,12 @@ class ScanConverter:
             results.carried,
             tuple(read.backward for read in reads),
             tuple(write.backward for write in writes),
+            rows,
         )
         name = f"loop{len(self.functions)}"
         self.functions[name] = step.with_attr({"global_symbol": name, LOOP: loop.text()})
         given = [value for value in invariants.values() if not _is_small(value)]
-        lasts, made = emit_loop(self._bb, name, step, loop, [*states, *arrays, *given])
+        lasts, made = emit_loop(self._bb, name, step, loop, [*states, *arrays, *given, *number])
         every = [self._from_first_axis(v, w.axis) for v, w in zip(made, writes, strict=True)]
         values = [*lasts, *every]
         return values[0] if len(values) == 1 else relax.Tuple(values)
@@ -173,16 +185,29 @@ def _results(body: onnx.GraphProto, states: int, invariants: set[str]) -> _Resul
     return _Results(fields, len(own), tuple(fields.index(name) for name in names[:states]))
 
 
+Slice = tuple[tuple[int, ...], str]
+"""The shape and the element type of what a step reads."""
+
+
+def _slice(array: relax.Expr, rows: int) -> Slice:
+    """What a step reads of an array: a row, or several."""
+    shape, dtype = _type_of(array)
+    return ((rows, *shape[1:]) if rows > 1 else shape[1:]), dtype
+
+
+def _type_of(value: relax.Expr) -> Slice:
+    return _shape(value), dtype_of(value.ty)
+
+
 def _graph_of(
-    body: onnx.GraphProto, inputs: Sequence[relax.Expr], states: int, invariants: Values, outputs: Sequence[str]
+    body: onnx.GraphProto, inputs: Sequence[Slice], invariants: Values, outputs: Sequence[str]
 ) -> onnx.GraphProto:
     """The graph of a step by itself: what it reads of the graph around it is an input, or a constant if it is small."""
     graph = onnx.GraphProto()
     graph.CopyFrom(body)
     del graph.input[:], graph.output[:]
-    for i, (value, given) in enumerate(zip(body.input, inputs, strict=True)):
-        shape = _shape(given)
-        graph.input.append(_value_info(value.name, dtype_of(given.ty), shape if i < states else shape[1:]))
+    for value, (shape, dtype) in zip(body.input, inputs, strict=True):
+        graph.input.append(_value_info(value.name, dtype, shape))
     for name, value in invariants.items():
         if _is_small(value):
             graph.initializer.append(copy_tensor(onnx.numpy_helper.from_array(value.value.numpy()), name))

@@ -1,5 +1,6 @@
 """A loop of the module as a region of its own: the graph of a step, and where each step finds and leaves its data."""
 
+import math
 from dataclasses import dataclass
 
 import tvm
@@ -7,7 +8,7 @@ from tvm import relax
 from tvm.ir import Constant, GlobalVar
 
 from ...errors import LoopError
-from ...ir import Buffer, BufferKind, Place, RGraph, ROperator
+from ...ir import ITEM_BYTES, Buffer, BufferKind, Place, RGraph, ROperator, TripCount
 from ..bindings import body_blocks, dtype_of, is_alias, leaves, result_of, static_shape, tensor_fields
 from ..loop_body import LoopBody
 from .eligible import reason_to_leave
@@ -92,11 +93,14 @@ class _Builder:
         self._first: dict[int, int] = {}
         self._results: list[int] = []
         self._operators: list[ROperator] = []
+        self._trip_count: TripCount | None = None
 
     def add_call(self) -> None:
         """The arguments and results of the call, and the slots of a step in them."""
         call, body, params = self._loop.binding.value, self._body, self._step.params
         given = [self._argument(arg) for arg in call.args[1].fields]
+        if body.rows:
+            self._trip_count = TripCount(given.pop(), body.rows)
         for i, ty in enumerate(tensor_fields(self._loop.binding.var.ty) or ()):
             key = self._loop.binding.var, i
             kind: BufferKind = "output" if self._outer.readers.get(key) else "intermediate"
@@ -141,7 +145,7 @@ class _Builder:
             )
 
     def finish(self, name: str) -> LoopGraph:
-        graph = RGraph(name, tuple(self._buffers), tuple(self._operators), self._body.steps)
+        graph = RGraph(name, tuple(self._buffers), tuple(self._operators), self._body.steps, self._trip_count)
         return LoopGraph(graph, tuple(self._exprs), tuple(self._results))
 
     def _backward(self, field: int) -> bool:
@@ -158,11 +162,11 @@ class _Builder:
 
     def _slot(self, base: int, ty: relax.TensorType, ahead: int, backward: bool) -> int:
         """What a step has of a buffer whose first axis is made of slots."""
-        nbytes = self._buffers[base].nbytes
-        slots = self._buffers[base].shape[0]
-        size = nbytes // slots
+        size = math.prod(static_shape(ty) or ()) * ITEM_BYTES[dtype_of(ty)]
+        last = self._buffers[base].nbytes - size
         ring = base in self._results[: self._body.rings]
-        place = Place(base, (slots - 1) * size if backward else 0, -size if backward else size, ahead, 2 * ring)
+        start, stride = (last, -size) if backward else (0, size)
+        place = Place(base, start, stride, ahead, 2 * ring, bool(self._body.rows) and (ring or backward))
         return self._add(f"{self._buffers[base].name}_slot", ty, "view", place)
 
     def _within(self, key: Key, ty: relax.TensorType) -> int:

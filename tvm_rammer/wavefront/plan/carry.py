@@ -6,7 +6,7 @@ and memory that the next step writes again. Steps overlap wherever none of this 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...errors import ScheduleError
 from ...ir import Lane, Place, RGraph, RKernel, Run, Signal, Wait
@@ -160,11 +160,7 @@ def _steps_between(one: Place | None, other: Place | None) -> int | None:
     strides = [place.stride if place else 0 for place in (one, other)]
     if not any(strides):
         return 1
-    if (
-        one is None
-        or other is None
-        or (one.stride, one.phases, one.offset) != (other.stride, other.phases, other.offset)
-    ):
+    if one is None or other is None or replace(one, base=0, ahead=0) != replace(other, base=0, ahead=0):
         raise ScheduleError("a buffer of a loop is touched slot by slot and as a whole, or in slots of two sizes")
     steps = one.ahead - other.ahead
     if one.phases:

@@ -5,6 +5,11 @@ one of which writes, the one that comes first in that order must have ended befo
 are in. Where a view lies in a step is affine in the step, or periodic; so the least number of steps between two such
 accesses is the same in all steps, and what lies further apart follows from it, since a lane does its steps in order.
 
+A run may have fewer steps than there may be (`RGraph.trip_count`). It is the beginning of the longest run: no step
+waits for a later one, so what each lane knows in a step is the same in all runs. Slots that are counted from the end
+are other ones then, all by the same number; those of one buffer are all counted so, or none, and the steps between two
+accesses remain. Slots that any run touches are those that the longest one touches.
+
 What each lane knows of the others (`steps`) is computed step by step until a step finds the state that the one before
 it found: then all further steps find it, too.
 """
@@ -83,6 +88,8 @@ def _check_places(program: RProgram, device: DeviceSpec | None) -> None:
             )
         if place.phases < 0 or place.phases == 1 or (place.phases and not place.stride):
             raise _error(program, f"view {buffer.name!r} has the place {place}: such phases mean nothing")
+        if place.from_end and (program.graph.trip_count is None or not place.stride):
+            raise _error(program, f"view {buffer.name!r} is counted from the last step, which is always the same")
         if place.stride and buffer.nbytes > abs(place.stride):
             raise _error(program, f"view {buffer.name!r} of {buffer.nbytes} bytes has slots of {abs(place.stride)}")
         steps = range(place.phases) if place.phases else (_first_step(program.graph, buffer.name), program.steps - 1)
@@ -136,8 +143,10 @@ def _check_slots(program: RProgram, base: int, touching: Sequence[Access]) -> No
         _check_written(program, write, read)
 
 
-def _geometry(place: Place | None) -> tuple[int, int, int]:
-    return (0, 0, 0) if place is None or not place.stride else (place.offset, place.stride, place.phases)
+def _geometry(place: Place | None) -> tuple[int, int, int, bool]:
+    if place is None or not place.stride:
+        return 0, 0, 0, False
+    return place.offset, place.stride, place.phases, place.from_end
 
 
 def _check_written(program: RProgram, write: Access, read: Access) -> None:
@@ -180,7 +189,7 @@ def _steps_between(graph: RGraph, one: Access, other: Access) -> int | None:
     """How many steps after the one the other access comes to its bytes first; None for never."""
     places = [graph.buffers[a.buffer].place for a in (one, other)]
     after = one.operator < other.operator
-    _, stride, phases = _geometry(places[0])
+    _, stride, phases, _ = _geometry(places[0])
     if not stride:
         overlap = _static_overlap(graph, one.buffer, other.buffer)
         return (0 if after else 1) if overlap else None

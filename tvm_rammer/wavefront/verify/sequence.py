@@ -1,9 +1,10 @@
 """The order between the programs of one schedule: they are launched one after another."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...errors import VerificationError
-from ...ir import Buffer, Copies, RGraph, ROperator, RProgram
+from ...ir import Buffer, Copies, Place, RGraph, ROperator, RProgram
 from .views import check_views
 
 
@@ -72,10 +73,14 @@ def _check_operators(graph: RGraph, programs: Sequence[RProgram], copies: Copies
 def _check_steps(graph: RGraph, programs: Sequence[RProgram]) -> None:
     """Prove that a loop is a program as it is: with as many steps, and each view where the graph has it."""
     for program in programs:
-        if program.steps != graph.steps or (graph.steps > 1 and len(programs) > 1):
+        if (
+            program.steps != graph.steps
+            or _counted_by(program.graph) != _counted_by(graph)
+            or (graph.steps > 1 and len(programs) > 1)
+        ):
             raise VerificationError(
-                f"program {program.name!r} has {program.steps} steps, graph {graph.name!r} {graph.steps}; a loop is "
-                "one program"
+                f"program {program.name!r} has {program.steps} steps {_counted_by(program.graph)}, and graph "
+                f"{graph.name!r} {graph.steps} {_counted_by(graph)}; a loop is one program"
             )
     if graph.steps == 1:
         return
@@ -89,11 +94,16 @@ def _check_steps(graph: RGraph, programs: Sequence[RProgram]) -> None:
             )
 
 
-def _place(graph: RGraph, buffer: Buffer) -> tuple[str, int, int, int, int] | None:
+def _counted_by(graph: RGraph) -> str:
+    count = graph.trip_count
+    return "always" if count is None else f"at most, by {graph.buffers[count.buffer].name!r} / {count.rows}"
+
+
+def _place(graph: RGraph, buffer: Buffer) -> tuple[str, Place] | None:
     place = buffer.place
     if place is None:
         return None
-    return (graph.buffers[place.base].name, place.offset, place.stride, place.ahead, place.phases)
+    return graph.buffers[place.base].name, replace(place, base=0)
 
 
 def _type(buffer: Buffer) -> tuple[tuple[int, ...], str]:

@@ -1,11 +1,12 @@
 """The rules that one instruction, kernel or buffer can break by itself, and the proof of all others in its order."""
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
 from ...device import DeviceSpec
 from ...errors import VerificationError
-from ...ir import ALIGNMENT, Instruction, RProgram, Run, Signal, Wait
+from ...ir import ALIGNMENT, Instruction, RProgram, Run, Signal, TripCount, Wait
 from .execution import execute
 from .limits import check_limits
 from .loops import verify_steps
@@ -22,7 +23,7 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
     of the kernels; each byte has one writer, whatever views there are of it; buffers that share memory are never
     alive together; each wait is for all arrivals at its event,
     so that counters that are never reset mean the same in every run; of a program of several steps all that in each
-    of them, and across them (`loops`); each event is signalled and waited for; no index
+    of them, and across them, however many of them a run has (`loops`); each event is signalled and waited for; no index
     leaves 32 bits; all lanes can be resident at once.
 
     Parameters
@@ -43,6 +44,8 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
     check_limits(program)
     if device is not None:
         check_residency(program, device)
+        if program.graph.trip_count is not None and device.kind != "cpu":
+            raise _error(program, "counters that are never reset would mean another number after a run of other steps")
     _check_instructions(program)
     _check_rtasks(program)
     _check_arrivals(program)
@@ -74,8 +77,20 @@ def _check_graph(program: RProgram) -> None:
             raise _error(program, f"operator {op.name!r} uses buffer {bad[0]} of {len(graph.buffers)}")
         if op.first and graph.steps == 1:
             raise _error(program, f"operator {op.name!r} reads other buffers in step 0, and there is no other step")
+    if graph.trip_count is not None:
+        _check_trip_count(program, graph.trip_count)
     if graph.steps < 1:
         raise _error(program, f"{graph.steps} steps; there is at least one")
+
+
+def _check_trip_count(program: RProgram, count: TripCount) -> None:
+    """What says how many steps there are comes from outside, and is one number."""
+    buffers = program.graph.buffers
+    told = buffers[count.buffer] if 0 <= count.buffer < len(buffers) else None
+    if told is None or (told.kind, told.dtype, math.prod(told.shape)) != ("input", "int32", 1):
+        raise _error(program, f"the number of steps is in {told}; it must be an input, one number of int32")
+    if count.rows < 1 or program.steps == 1:
+        raise _error(program, f"{count.rows} rows a step, and at most {program.steps} steps; there is nothing to count")
 
 
 def _check_kernels(program: RProgram) -> None:

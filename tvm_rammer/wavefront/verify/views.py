@@ -1,12 +1,13 @@
 """Operators that are in no program: each byte that one would copy lies already where it is to be."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...errors import VerificationError
-from ...ir import Copies, RGraph, ROperator, RProgram
+from ...ir import Buffer, Copies, Place, RGraph, ROperator, RProgram
 
-Address = tuple[str, int]
-"""The name of a buffer that owns memory, and a byte in it."""
+Address = tuple[str, Place, int]
+"""The name of a buffer that owns memory, how the view moves in it, and a byte in it."""
 
 
 def check_views(graph: RGraph, missing: Sequence[ROperator], programs: Sequence[RProgram], copies: Copies) -> None:
@@ -15,7 +16,7 @@ def check_views(graph: RGraph, missing: Sequence[ROperator], programs: Sequence[
     Parameters
     ----------
     graph : RGraph
-        Without views.
+        Without views, but for the slots of a loop.
     missing : sequence of ROperator
         Operators of the graph, in its order, that are in no program; the function of each is in `copies`.
     programs : sequence of RProgram
@@ -26,7 +27,7 @@ def check_views(graph: RGraph, missing: Sequence[ROperator], programs: Sequence[
     VerificationError
         A buffer lies in different places in two programs, or a byte elsewhere than where it would be copied to.
     """
-    addresses = _addresses(programs)
+    addresses = _addresses(graph, programs)
     pending = [(op, move) for op in missing for move in copies[op.function]]
     # What no program touches lies where its neighbours demand it; a pass that learns nothing more is the last.
     while pending:
@@ -35,36 +36,59 @@ def check_views(graph: RGraph, missing: Sequence[ROperator], programs: Sequence[
             source, target = graph.buffers[op.inputs[move.source]].name, graph.buffers[op.outputs[move.target]].name
             distance = move.source_start - move.target_start
             if source in addresses:
-                owner, start = addresses[source]
-                if addresses.setdefault(target, (owner, start + distance)) != (owner, start + distance):
+                owner, moving, start = addresses[source]
+                wanted = owner, moving, start + distance
+                if addresses.setdefault(target, wanted) != wanted:
                     raise VerificationError(
                         f"operator {op.name!r} of graph {graph.name!r} is in no program, but {target!r} lies at "
-                        f"{addresses[target]}, and what it is a copy of at {(owner, start + distance)}; copy it, or "
-                        "place it there"
+                        f"{addresses[target]}, and what it is a copy of at {wanted}; copy it, or place it there"
                     )
             elif target in addresses:
-                owner, start = addresses[target]
-                addresses[source] = owner, start - distance
+                owner, moving, start = addresses[target]
+                addresses[source] = owner, moving, start - distance
             else:
                 left.append((op, move))
         if len(left) == len(pending):
             break
         pending = left
     _check_kinds(graph, missing, addresses)
+    for op in missing:
+        _check_old_values(graph, op)
 
 
-def _addresses(programs: Sequence[RProgram]) -> dict[str, Address]:
-    found: dict[str, Address] = {}
+def _address(buffer: Buffer, buffers: Sequence[Buffer]) -> Address:
+    place = buffer.place
+    if place is None:
+        return buffer.name, Place(0, 0), 0
+    return buffers[place.base].name, replace(place, base=0, offset=0), place.offset
+
+
+def _addresses(graph: RGraph, programs: Sequence[RProgram]) -> dict[str, Address]:
+    found = {b.name: _address(b, graph.buffers) for b in graph.buffers if b.place is not None}
     for program in programs:
-        buffers = program.graph.buffers
-        for buffer in buffers:
-            place = buffer.place
-            here = (buffer.name, 0) if place is None else (buffers[place.base].name, place.offset)
+        for buffer in program.graph.buffers:
+            here = _address(buffer, program.graph.buffers)
             if found.setdefault(buffer.name, here) != here:
                 raise VerificationError(
-                    f"program {program.name!r} has {buffer.name!r} at {here}, one before it at {found[buffer.name]}"
+                    f"program {program.name!r} has {buffer.name!r} at {here}, what comes before it at "
+                    f"{found[buffer.name]}"
                 )
     return found
+
+
+def _check_old_values(graph: RGraph, op: ROperator) -> None:
+    """Prove that in a step nobody reads the slot that a copy writes before it does: without it that comes earlier."""
+    target = graph.buffers[op.outputs[0]].place
+    if target is None or not target.phases:
+        return
+    for before in graph.operators[: graph.operators.index(op)]:
+        for b in before.inputs:
+            place = graph.buffers[b].place
+            if place and place.base == target.base and (place.ahead - target.ahead) % target.phases == 0:
+                raise VerificationError(
+                    f"operator {op.name!r} of graph {graph.name!r} is in no program, and {before.name!r} reads what it "
+                    "would overwrite; copy it"
+                )
 
 
 def _check_kinds(graph: RGraph, missing: Sequence[ROperator], addresses: dict[str, Address]) -> None:
@@ -72,7 +96,7 @@ def _check_kinds(graph: RGraph, missing: Sequence[ROperator], addresses: dict[st
     for op in missing:
         for b in op.outputs:
             name, kind = graph.buffers[b].name, graph.buffers[b].kind
-            if kind == "output" and addresses.get(name) != (name, 0):
+            if kind == "output" and addresses.get(name) != (name, Place(0, 0), 0):
                 raise VerificationError(
                     f"operator {op.name!r} of graph {graph.name!r} is in no program, but its output {name!r} is to be "
                     "a tensor of its own; copy it"

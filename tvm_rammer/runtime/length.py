@@ -1,0 +1,109 @@
+"""A module that learns the length of its sequences from each call: compiled once, it takes any up to a bound."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+from ..errors import ShapeError
+from ..ir import Length
+from ..saving.file import Facts
+from .contexts import Context, ContextPool
+from .explore import Exploration
+from .module import CONCURRENCY, RammerModule
+from .tensors import TensorSpec, as_array, check_input, leaves_of, rows_first
+
+
+class LengthModule(RammerModule):
+    """A module one dimension of which has any size, from 1 to a bound.
+
+    It is called as any other module. `inputs` and `outputs` have the extent -1 where the length is. Inputs are copied
+    to where all rows have room, rows first; results are the rows that there are.
+
+    Parameters
+    ----------
+    exploration : Exploration
+    inputs, outputs : sequence of TensorSpec
+        With -1 for the length.
+    length : Length
+    concurrency : int
+    """
+
+    def __init__(
+        self,
+        exploration: Exploration,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[TensorSpec],
+        length: Length,
+        concurrency: int = CONCURRENCY,
+    ) -> None:
+        super().__init__(exploration, inputs, outputs, concurrency)
+        self.length = length
+        staged = [rows_first(spec, axis, length.room) for spec, axis in zip(self.inputs, length.inputs, strict=True)]
+        self._contexts = ContextPool([*staged, TensorSpec(length.name, (1,), "int32")], concurrency)
+
+    def explain(self) -> str:
+        """Tell what each operator became, and which lengths that serves."""
+        told = f"This serves every {self.length.name!r} from 1 to {self.length.most}; times are of the longest."
+        return f"{super().explain()}\n{told}"
+
+    def facts(self) -> Facts:
+        """What running it from a file needs to know."""
+        return Facts.of(self.exploration.best, self.inputs, self.outputs, self.length)
+
+    def _tensors(self, context: Context, given: Sequence[Any]) -> Sequence[Any]:
+        arrays = [as_array(value, spec.name) for value, spec in zip(given, self.inputs, strict=True)]
+        for array, spec in zip(arrays, self.inputs, strict=True):
+            check_input(array, spec)
+        number = self._number(arrays)
+        places = context.places()
+        for array, axis, (place, _) in zip(arrays, self.length.inputs, places, strict=False):
+            if axis is None:
+                np.copyto(place, array)
+            else:
+                np.copyto(place[:number], np.moveaxis(array, axis, 0))
+        places[-1][0][0] = number
+        return [tensor for _, tensor in places]
+
+    def _returned(self, result: Any, given: Sequence[Any], by_numpy: bool) -> Any:
+        number = self._number(given)
+        leaves = [
+            self._rows(leaf, axis, number, by_numpy)
+            for leaf, axis in zip(leaves_of(result), self.length.outputs, strict=True)
+        ]
+        return leaves[0] if isinstance(result, tvm_ffi.Tensor) else tuple(leaves)
+
+    def _rows(self, leaf: Any, axis: int | None, number: int, by_numpy: bool) -> Any:
+        """A result without the rows beyond the end."""
+        array = np.from_dlpack(leaf)
+        if axis is not None:
+            array = np.moveaxis(array[:number], 0, axis)
+        if by_numpy:
+            return array.copy()
+        return leaf if axis is None else _tensor_of(array)
+
+    def _number(self, given: Sequence[Any]) -> int:
+        """The length of a call."""
+        pairs = zip(given, self.length.inputs, strict=True)
+        found = {int(value.shape[axis]) for value, axis in pairs if axis is not None}
+        if len(found) > 1 or not 1 <= next(iter(found)) <= self.length.most:
+            told = " and ".join(map(str, sorted(found)))
+            raise ShapeError(
+                f"the dimension {self.length.name!r} is {told}; give one size to all inputs that have it, from 1 to "
+                f"{self.length.most}"
+            )
+        return found.pop()
+
+
+def _tensor_of(array: np.ndarray[Any, Any]) -> Any:
+    """A tensor of TVM that shares the memory of an array, where that lies without gaps."""
+    return tvm_ffi.from_dlpack(np.ascontiguousarray(array))
+
+
+def user_shape(spec: TensorSpec, axis: int | None) -> TensorSpec:
+    """What a user sees of an input or result that has rows as its first axis."""
+    if axis is None:
+        return spec
+    rest = spec.shape[1:]
+    return TensorSpec(spec.name, (*rest[:axis], -1, *rest[axis:]), spec.dtype)
