@@ -95,7 +95,7 @@ def gemv_cost(problem: Gemv, tile: GemvTile) -> Cost:
         flops=2.0 * problem.rows * tile.columns * problem.terms,
         nbytes=weights + 4 * problem.rows * (problem.terms + tile.columns),
         outputs=4 * problem.rows,
-        cycles=max(CYCLES_OF_LOADS * -(-loads // LOADS_IN_FLIGHT), issue, port) + CYCLES_OF_SUMS,
+        cycles=CYCLES_OF_LOADS * -(-loads // LOADS_IN_FLIGHT) + max(issue, port) + CYCLES_OF_SUMS,
     )
 
 
