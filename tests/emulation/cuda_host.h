@@ -48,6 +48,7 @@ struct Fiber {
   Block* block = nullptr;
   Dim3 thread;
   int linear = 0, round = 0;
+  uint64_t seen = 0;  // how many atomic writes there had been when it last looked at a word
   bool done = false;
 };
 
@@ -60,6 +61,7 @@ inline Context scheduler;
 inline std::function<void()> body;
 inline Dim3 grid_size, block_size;
 inline std::vector<Fiber*> asleep;
+inline uint64_t writes = 0;  // atomic ones
 inline std::vector<Block*> active;  // the blocks in which some fiber is ready
 inline std::string failure;
 inline std::string where() {
@@ -77,7 +79,7 @@ inline void wake(std::vector<Fiber*>& fibers) {
   }
   fibers.clear();
 }
-inline void wake_sleepers() { wake(asleep); }
+inline void wake_sleepers() { writes++, wake(asleep); }
 inline void arrive(Barrier& b, int expected, const char* kind) {
   if (!b.waiting.empty() && b.expected != expected)
     fail(std::string(kind) + " of " + std::to_string(expected) + " threads, but others wait there for " + std::to_string(b.expected));
@@ -104,6 +106,14 @@ template <class T> T exchange(unsigned mask, T value, int source) {
   warp_barrier(mask);
   std::memcpy(&value, &warp_of().slot[side][source], sizeof(T));
   return value;
+}
+inline unsigned ballot(unsigned mask, bool bit) {
+  int side = now->round++ & 1;
+  warp_of().slot[side][now->linear % 32] = bit;
+  warp_barrier(mask);
+  unsigned lanes = 0;
+  for (int lane = 0; lane < 32; lane++) lanes |= (mask >> lane & 1 && warp_of().slot[side][lane] ? 1u : 0u) << lane;
+  return lanes;
 }
 template <class T, int N> T (&shared_array(int line))[N] {
   auto& bytes = now->block->statics[line];
@@ -219,10 +229,14 @@ inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) { emu::warp_barrier(mask); }
 inline unsigned __activemask() { return 0xFFFFFFFFu; }
 inline void __threadfence() { emu::now->block->view.publish(), emu::now->block->view.refresh(); }
 inline void __threadfence_block() {}
+// Until the next atomic write; but one since the thread last looked has been already.
 inline void __nanosleep(unsigned) {
-  emu::asleep.push_back(emu::now);
+  if (emu::now->seen == emu::writes) emu::asleep.push_back(emu::now);
+  else emu::now->block->ready.push_back(emu::now);
   emu::pause();
 }
+inline unsigned __ballot_sync(unsigned mask, bool bit) { return emu::ballot(mask, bit); }
+inline int __any_sync(unsigned mask, bool bit) { return emu::ballot(mask, bit) != 0; }
 template <class T> T __shfl_sync(unsigned mask, T v, int lane, int width = 32) {
   int me = emu::now->linear % 32;
   return emu::exchange(mask, v, (me & ~(width - 1)) + (lane & (width - 1)));
@@ -261,6 +275,7 @@ template <class T, class F> T atomic_operation(const T* p, int order, int scope,
   if (wide && releases(order)) view.publish();
   T* word = wide ? view.on_device(const_cast<T*>(p)) : const_cast<T*>(p);
   T old = *word;
+  now->seen = emu::writes;
   if (writes) *word = change(old), wake_sleepers();
   if (wide) view.note(const_cast<T*>(p));
   if (wide && acquires(order)) view.refresh();

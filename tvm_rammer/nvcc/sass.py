@@ -39,6 +39,8 @@ class Instruction:
         Multiply-adds of floating point of a thread.
     predicated : bool
         Whether a predicate decides if it is executed.
+    text : str
+        Its opcode with suffixes and operands.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Instruction:
     waits: int = 0
     macs: int = 0
     predicated: bool = False
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +176,9 @@ def _instruction(opcode: str, operands: str, predicated: bool) -> Instruction:
     target = re.search(r"`\((\.L_\w+)\)", operands)
     name, _, suffix = opcode.partition(".")
     return Instruction(
-        name, width, target[1] if target else "", macs=_macs(name, suffix, operands), predicated=predicated
-    )
+        name, width, target[1] if target else "", macs=_macs(name, suffix, operands), predicated=predicated,
+        text=opcode + operands,
+    )  # fmt: skip
 
 
 def _macs(name: str, suffix: str, operands: str) -> int:

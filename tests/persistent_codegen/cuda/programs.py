@@ -66,24 +66,35 @@ def inputs_of(name, seed=0):
     return [rng.standard_normal(shape).astype("float32") * np.float32(0.3) for shape in GRAPHS[name][1]]
 
 
-@functools.cache
 def tiny():
     """Two dependent element-wise operators on two vEUs, by hand: each waits for the other's half."""
+    return chain("tiny", 2)
+
+
+def relay():
+    """Three of them: two rows that wait follow one another."""
+    return chain("relay", 3)
+
+
+@functools.cache
+def chain(name, length):
     import tvm
 
     builder = relax_module([(256,)], lambda x: relax.op.exp(x))
     mod = prepare(tvm.target.Target(H200.target_config()))(builder)
     (func,) = [f for f in mod.functions.values() if isinstance(f, tvm.tirx.PrimFunc)]
     kernel = next(k for k in chosen("double_exp", func, H200) if k.spec.num_rtasks == 2)
+    names = ["x", *(f"h{n}" if length > 2 else "h" for n in range(1, length)), "y"]
+    kinds = ["input", *["intermediate"] * (length - 1), "output"]
     graph = RGraph(
-        "tiny",
-        (
-            Buffer("x", (256,), "float32", "input"),
-            Buffer("h", (256,), "float32", "intermediate"),
-            Buffer("y", (256,), "float32", "output"),
-        ),
-        (ROperator("first", "double_exp", (0,), (1,)), ROperator("second", "double_exp", (1,), (2,))),
+        name,
+        tuple(Buffer(n, (256,), "float32", kind) for n, kind in zip(names, kinds, strict=True)),
+        tuple(ROperator(f"exp{n}", "double_exp", (n,), (n + 1,)) for n in range(length)),
     )
-    lanes = tuple((Run(0, v, 1), Signal(0), Wait(0, 2), Run(1, 1 - v, 1)) for v in range(2))
-    program = RProgram("tiny", graph, (kernel.spec, kernel.spec), lanes, 1, {1: 0}, 1024)
-    return build(program, [kernel, kernel], {})
+    lanes = []
+    for v in range(2):
+        steps = [(Signal(n), Wait(n, 2), Run(n + 1, (v + n + 1) % 2, 1)) for n in range(length - 1)]
+        lanes.append((Run(0, v, 1), *(i for step in steps for i in step)))
+    offsets = {n: 1024 * (n - 1) for n in range(1, length)}
+    program = RProgram(name, graph, (kernel.spec,) * length, tuple(lanes), length - 1, offsets, 1024 * (length - 1))
+    return build(program, [kernel] * length, {})

@@ -1,4 +1,4 @@
-"""Small wrongs done to the tables of a program, and the way back from tables to a plan, for the verifier."""
+"""Small wrongs done to the rows of a program, and the way back from rows to a plan, for the verifier."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,22 +7,25 @@ from itertools import pairwise
 import numpy as np
 
 from tests.emulation.programs import Built
-from tvm_rammer.ir import ITEM_BYTES, Buffer, Instruction, RProgram, Run, Signal, Wait
+from tvm_rammer.ir import ITEM_BYTES, Buffer, Instruction, Lane, RProgram, Run, Signal, Wait
+from tvm_rammer.persistent_codegen.cuda.rows import RowForm
 
-BEGIN, CODE, ARGUMENTS = 1, 2, 3
+BEGIN, ROWS = 1, 2
 """Positions of the tables among the constants of a program."""
 
-_WAIT, _SIGNAL, _RUN, _ROW = 0, 1, 2, 8
-_WORKSPACE, _EXTERNAL = 1, 2
+_SIGNALS, _MARKS = 1, 2
+_EXTERNAL = 2
+_LINE, _FIRST_EVENT = 32, 64
+"""Words of the state between two counters, and before the first."""
 
 
 class ContradictionError(Exception):
-    """Tables that are those of no plan."""
+    """Rows that are those of no plan."""
 
 
 @dataclass(frozen=True)
 class TableMutant:
-    """A program with wrong tables."""
+    """A program with wrong rows."""
 
     kind: str
     what: str
@@ -30,44 +33,101 @@ class TableMutant:
 
 
 def decoded(built: Built) -> RProgram:
-    """The plan that the tables of a program say: its lanes and offsets, read anew.
+    """The plan that the rows of a program say: its lanes, read anew.
 
     Raises
     ------
     ContradictionError
-        A row calls a function that is not its operator's, or two operators look for one buffer in different places.
+        A row calls a function with arguments that are no operator's, or looks for other events than the next one.
     """
+    planned = built.program.lanes
+    form = form_of(built)
+    lanes = []
+    for lane, rows in zip(planned, rows_of(built), strict=True):
+        runs = iter([i.operator for i in lane if isinstance(i, Run)])
+        parts = [_instructions(built, form, row, runs) for row in rows]
+        for row, following in pairwise(rows):
+            if _waits(form, row, 0) and _waits(form, row, form.waits) != _waits(form, following, 0):
+                raise ContradictionError("a row looks for other events than the next one waits for")
+        if len(rows) and any(_waits(form, rows[-1], form.waits)):
+            raise ContradictionError("the last row looks for events of none")
+        lanes.append(tuple(i for part in parts for i in part))
+    return replace(built.program, lanes=tuple(lanes))
+
+
+def form_of(built: Built) -> RowForm:
+    """Where the parts of a program's rows are."""
     program = built.program
-    lanes = [[_instruction(program, row) for row in rows] for rows in rows_of(built)]
-    return replace(program, lanes=tuple(map(tuple, lanes)), offsets=_offsets(built))
+    groups = [group for lane in program.lanes for group in groups_of(lane)]
+    most = {kind: max(sum(isinstance(i, kind) for i in group) for group in groups) or 1 for kind in (Wait, Signal)}
+    shifted = any(_is_external(program, b) and program.graph.extent(b).start for _, _, b in _arguments(program))
+    return RowForm(most[Wait], most[Signal], program.steps > 1, (2 if shifted else 1) * _width(program))
+
+
+def groups_of(lane: Lane) -> list[list[Instruction]]:
+    """The instructions of each row: waits, a run, signals."""
+    groups: list[list[Instruction]] = [[]]
+    for instruction in lane:
+        if any(not isinstance(i, Wait) for i in groups[-1]) and not isinstance(instruction, Signal):
+            groups.append([])
+        groups[-1].append(instruction)
+    return groups
 
 
 def rows_of(built: Built) -> list[np.ndarray]:
     """The rows of each lane."""
-    begin, rows = built.cuda.constants[BEGIN], built.cuda.constants[CODE].reshape(-1, _ROW)
+    begin, rows = built.cuda.constants[BEGIN], built.cuda.constants[ROWS].reshape(-1, form_of(built).words)
     return [rows[first:last] for first, last in pairwise(begin)]
 
 
-def _instruction(program: RProgram, row: np.ndarray) -> Instruction:
-    what, *words = map(int, row)
-    if what == _WAIT:
-        return Wait(words[0], words[1])
-    if what == _SIGNAL:
-        return Signal(words[0])
-    if not 0 <= words[0] < len(program.kernels) or _branches(program)[words[0]] != what:
-        raise ContradictionError(f"branch {what} is not that of operator {words[0]}")
-    return Run(*words[:4])
+def _event(word: int) -> int:
+    event, rest = divmod(int(word) - _FIRST_EVENT, _LINE)
+    if rest:
+        raise ContradictionError(f"word {word} of the state is no counter")
+    return event
+
+
+def _waits(form: RowForm, row: np.ndarray, first: int) -> list[Wait]:
+    places = [i for i in range(first, first + form.waits) if row[i] >= 0]
+    return [Wait(_event(row[i]), int(row[form.first_arrivals + i])) for i in places]
+
+
+def _instructions(built: Built, form: RowForm, row: np.ndarray, runs: Iterator[int]) -> list[Instruction]:
+    """What a row does; `runs` are the operators that the plan runs on its lane from here on."""
+    what = int(row[form.what])
+    found: list[Instruction] = [*_waits(form, row, 0)]
+    if what >= 0:
+        start, count, step = map(int, row[form.what + 1 : form.first_argument])
+        found.append(Run(_operator(built, form, row, next(runs, 0)), start, count, step))
+    signals = row[form.first_signal : form.what] if what & _SIGNALS else []
+    return [*found, *(Signal(_event(word)) for word in signals if word >= 0)]
+
+
+def _operator(built: Built, form: RowForm, row: np.ndarray, planned: int) -> int:
+    """The operator that a row runs; if several are alike the one that is planned."""
+    program = built.program
+    branch, branches = int(row[form.what]) // _MARKS, _branches(program)
+    words = row[form.first_argument :]
+    fitting = [
+        o
+        for o in range(len(program.kernels))
+        if branches[o] == branch
+        and all(words[at] == word for at, word in _expected(built, o))
+    ]
+    if not fitting:
+        raise ContradictionError(f"branch {branch} with these arguments is no operator's")
+    return planned if planned in fitting else fitting[0]
 
 
 def _branches(program: RProgram) -> list[int]:
     """For each operator its branch: one for each rTask function and kinds of memory, in order of first use."""
-    kinds = {"input": _EXTERNAL, "output": _EXTERNAL, "constant": 0, "intermediate": _WORKSPACE}
+    kinds = {"input": _EXTERNAL, "output": _EXTERNAL, "constant": 0, "intermediate": 1}
     calls = [
         (k.name, tuple(kinds[_memory(program, b).kind] for b in (*op.inputs, *op.outputs)))
         for op, k in zip(program.graph.operators, program.kernels, strict=True)
     ]
     distinct = list(dict.fromkeys(calls))
-    return [_RUN + distinct.index(call) for call in calls]
+    return [distinct.index(call) for call in calls]
 
 
 def _memory(program: RProgram, buffer: int) -> Buffer:
@@ -75,128 +135,124 @@ def _memory(program: RProgram, buffer: int) -> Buffer:
     return program.graph.buffers[program.graph.extent(buffer).base]
 
 
-def _arguments(built: Built) -> Iterator[tuple[int, int, int]]:
-    """(operator, parameter, buffer) of each word that is an argument."""
-    for o, op in enumerate(built.program.graph.operators):
+def _is_external(program: RProgram, buffer: int) -> bool:
+    return _memory(program, buffer).kind in ("input", "output")
+
+
+def _arguments(program: RProgram) -> Iterator[tuple[int, int, int]]:
+    """(operator, parameter, buffer) of each argument."""
+    for o, op in enumerate(program.graph.operators):
         for i, b in enumerate((*op.inputs, *op.outputs)):
             yield o, i, b
 
 
-def _offsets(built: Built) -> dict[int, int]:
-    program, words = built.program, _words(built)
+def _expected(built: Built, operator: int) -> Iterator[tuple[int, int]]:
+    """(place, word) of each argument of an operator, but for constants, whose places are the code generator's."""
+    program = built.program
     external = {b: _EXTERNAL + n for n, b in enumerate((*built.cuda.inputs, *built.cuda.outputs))}
-    width = _width(built)
-    offsets: dict[int, int] = {}
-    for o, i, b in _arguments(built):
-        buffer, extent = program.graph.buffers[b], program.graph.extent(b)
-        item = ITEM_BYTES[buffer.dtype]
-        if extent.base in external:
-            if words[o, i] != external[extent.base]:
-                raise ContradictionError(f"operator {o} takes segment {words[o, i]} for {buffer.name!r}")
-            shift = int(words[o, width + i]) * item if words.shape[1] > width else 0
-            if shift != extent.start:
-                raise ContradictionError(f"operator {o} looks for {buffer.name!r} at {shift} of its segment")
-        at = int(words[o, i]) * item - extent.start
-        if _memory(program, b).kind == "intermediate" and offsets.setdefault(extent.base, at) != at:
-            raise ContradictionError(f"operator {o} looks for {buffer.name!r} elsewhere")
-    return offsets
+    for _, i, b in (found for found in _arguments(program) if found[0] == operator):
+        extent, item = program.graph.extent(b), ITEM_BYTES[program.graph.buffers[b].dtype]
+        if _is_external(program, b):
+            yield i, external[extent.base]
+            if extent.start:
+                yield _width(program) + i, extent.start // item
+        elif _memory(program, b).kind == "intermediate":
+            yield i, (program.offsets[extent.base] + extent.start) // item
 
 
-def _width(built: Built) -> int:
+def _width(program: RProgram) -> int:
     """Words of an operator's arguments before those that shift a pointer within an input or output."""
-    return max(len(op.inputs) + len(op.outputs) for op in built.program.graph.operators)
-
-
-def _words(built: Built) -> np.ndarray:
-    return built.cuda.constants[ARGUMENTS].reshape(len(built.program.kernels), -1)
+    return max(len(op.inputs) + len(op.outputs) for op in program.graph.operators)
 
 
 def mutants_of(built: Built) -> Iterator[TableMutant]:
-    """All mutants of a program's tables."""
-    lanes = rows_of(built)
+    """All mutants of a program's rows."""
+    lanes, form = rows_of(built), form_of(built)
     for v, rows in enumerate(lanes):
-        for n, row in enumerate(rows):
-            for kind, new in _changed_rows(built, rows, n):
-                changed = [*rows[:n], *new, *rows[n + 1 :]]
-                yield _mutant(built, kind, f"lane {v}, row {n}: {row[:5]}", [*lanes[:v], changed, *lanes[v + 1 :]])
-            if row[0] == _SIGNAL and n and rows[n - 1][0] >= _RUN:
-                changed = [*rows[: n - 1], row, rows[n - 1], *rows[n + 1 :]]
-                what = f"lane {v}, row {n}"
-                yield _mutant(built, "signal before its rTasks", what, [*lanes[:v], changed, *lanes[v + 1 :]])
+        for n in range(len(rows)):
+            for kind, new in _changed_rows(built, form, rows, n):
+                yield _mutant(built, kind, f"lane {v}, row {n}: {rows[n]}", [*lanes[:v], new, *lanes[v + 1 :]])
         if v and len(rows):
             moved = [*lanes[: v - 1], [*lanes[v - 1], rows[0]], rows[1:], *lanes[v + 1 :]]
             yield _mutant(built, "begin of a lane + 1", f"lane {v}", moved)
-    yield from _argument_mutants(built)
 
 
-def _changed_rows(built: Built, rows: Sequence[np.ndarray], n: int) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """(kind, what comes instead of row `n`)."""
-    row, events, operators = rows[n], built.program.num_events, len(built.program.kernels)
+def _changed_rows(
+    built: Built, form: RowForm, rows: Sequence[np.ndarray], n: int
+) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """(kind, what the rows of the lane are then)."""
+    row = rows[n]
+    what = int(row[form.what])
+
+    def lane(*instead: np.ndarray) -> list[np.ndarray]:
+        return [*rows[:n], *instead, *rows[n + 1 :]]
 
     def word(at: int, by: int) -> list[np.ndarray]:
         new = row.copy()
         new[at] += by
-        return [new]
+        return lane(new)
 
-    names = {_WAIT: "wait", _SIGNAL: "signal"}
-    name = names.get(int(row[0]), "run")
-    yield f"{name} left out", []
-    if name != "run":
-        yield f"{name}: event + 1", word(1, 1)
-        if row[1]:
-            yield f"{name}: event - 1", word(1, -1)
-        elif events > 2:
-            yield f"{name}: last event", word(1, events - 1)
-    if name == "wait":
-        yield "wait: arrivals + 1", word(2, 1)
-        yield "wait: arrivals - 1", word(2, -1)
-        yield "wait as a signal", word(0, 1)
-    elif name == "signal":
-        yield "signal twice", [row, row]
-        yield "signal as a wait", word(0, -1)
-    else:
-        yield "run twice", [row, row]
-        yield "run: start + 1", word(2, 1)
-        if row[2]:
-            yield "run: start - 1", word(2, -1)
-        yield "run: count + 1", word(3, 1)
-        if row[3] > 1:
-            yield "run: count - 1", word(3, -1)
-            yield "run: step + 1", word(4, 1)
-        if row[1] + 1 < operators:
-            yield "run: operator + 1", word(1, 1)
+    yield "row left out", lane()
+    yield "row twice", lane(row, row)
+    if what & _SIGNALS:
+        yield "signals not marked", word(form.what, -_SIGNALS)
+    yield from (found for i in range(2 * form.waits) if row[i] >= 0 for found in _changed_waits(form, row, i, word))
+    for i in range(form.first_signal, form.what):
+        if row[i] >= 0:
+            yield "signal left out", word(i, -1 - int(row[i]))
+            yield "signal: event + 1", word(i, _LINE)
+            if row[i] > _FIRST_EVENT:
+                yield "signal: event - 1", word(i, -_LINE)
+            if n and (earlier := rows[n - 1])[i] < 0 and what >= 0:
+                before, after = earlier.copy(), row.copy()
+                before[i], after[i] = row[i], -1
+                before[form.what] |= _SIGNALS
+                yield "signal before its rTasks", [*rows[: n - 1], before, after, *rows[n + 1 :]]
+    if what >= 0:
+        yield from _changed_runs(built, form, row, word)
 
 
-def _argument_mutants(built: Built) -> Iterator[TableMutant]:
-    for o, i, b in _arguments(built):
-        words = _words(built)
-        inside = _memory(built.program, b).kind == "intermediate"
+def _changed_waits(form: RowForm, row: np.ndarray, i: int, word) -> Iterator[tuple[str, list[np.ndarray]]]:
+    name = "wait" if i < form.waits else "look ahead"
+    yield f"{name} left out", word(i, -1 - int(row[i]))
+    yield f"{name}: event + 1", word(i, _LINE)
+    if row[i] > _FIRST_EVENT:
+        yield f"{name}: event - 1", word(i, -_LINE)
+    yield f"{name}: arrivals + 1", word(form.first_arrivals + i, 1)
+    yield f"{name}: arrivals - 1", word(form.first_arrivals + i, -1)
+
+
+def _changed_runs(built: Built, form: RowForm, row: np.ndarray, word) -> Iterator[tuple[str, list[np.ndarray]]]:
+    start, count = form.what + 1, form.what + 2
+    yield "run left out", word(form.what, -_MARKS * (int(row[form.what]) // _MARKS + 1))
+    yield "run: start + 1", word(start, 1)
+    if row[start]:
+        yield "run: start - 1", word(start, -1)
+    yield "run: count + 1", word(count, 1)
+    if row[count] > 1:
+        yield "run: count - 1", word(count, -1)
+        yield "run: step + 1", word(form.what + 3, 1)
+    branches = _branches(built.program)
+    if int(row[form.what]) // _MARKS < max(branches):
+        yield "run: branch + 1", word(form.what, _MARKS)
+    program = built.program
+    operator = _operator(built, form, row, 0)
+    for _, i, b in (found for found in _arguments(program) if found[0] == operator):
+        inside = _memory(program, b).kind == "intermediate"
         for by in (-32, 32) if inside else (-1, 1):
-            new = words.copy()
-            new[o, i] += by
-            if new[o, i] >= 0:
+            if row[form.first_argument + i] + by >= 0:
                 kind = "offset of an argument" if inside else "segment of an argument"
-                yield _with(built, f"{kind}: {by:+}", f"operator {o}, argument {i}", ARGUMENTS, new.reshape(-1))
-        shift = _width(built) + i
-        if not inside and built.program.graph.extent(b).start:
+                yield f"{kind}: {by:+}", word(form.first_argument + i, by)
+        if not inside and program.graph.extent(b).start:
             for by in (-16, 16):
-                new = words.copy()
-                new[o, shift] += by
-                what = f"operator {o}, argument {i}"
-                yield _with(built, f"shift of an argument: {by:+}", what, ARGUMENTS, new.reshape(-1))
+                yield f"shift of an argument: {by:+}", word(form.first_argument + _width(program) + i, by)
 
 
 def _mutant(built: Built, kind: str, what: str, lanes: Sequence[Sequence[np.ndarray]]) -> TableMutant:
     begin = np.cumsum([0, *map(len, lanes)]).astype(np.int32)
-    code = np.array([row for lane in lanes for row in lane], np.int32).reshape(-1)
-    # As many rows as the kernel's parameter has; what comes after the last lane is never read.
-    size = len(built.cuda.constants[CODE])
-    code = np.pad(code, (0, max(0, size - len(code))))
-    mutant = _with(built, kind, what, BEGIN, begin)
-    return replace(mutant, built=_with(mutant.built, kind, what, CODE, code).built)
-
-
-def _with(built: Built, kind: str, what: str, position: int, table: np.ndarray) -> TableMutant:
+    words = np.array([row for lane in lanes for row in lane], np.int32).reshape(-1)
+    # As many rows as the kernel's parameter has; what comes after the last lane is never executed.
+    size = len(built.cuda.constants[ROWS])
     constants = list(built.cuda.constants)
-    constants[position] = table
+    constants[BEGIN], constants[ROWS] = begin, np.pad(words, (0, max(0, size - len(words))))
     return TableMutant(kind, what, replace(built, cuda=replace(built.cuda, constants=tuple(constants))))

@@ -9,8 +9,8 @@ from tests.emulation.emulate import EmulationError
 from tests.emulation.programs import reference, run_all
 from tests.marks import slow_but
 from tests.persistent_codegen.cuda.programs import GRAPHS, inputs_of, module, planned, tiny
-from tvm_rammer.ir import Wait
-from tvm_rammer.persistent_codegen.tables import SIGNAL, WAIT
+from tests.persistent_codegen.cuda.table_mutants import BEGIN, ROWS, form_of
+from tvm_rammer.ir import Signal, Wait
 
 
 def check(built, name, seed, inputs_seed=0):
@@ -60,10 +60,10 @@ def test_wrapped_counters_still_order():
         np.testing.assert_allclose(got, np.exp(np.exp(x)), rtol=1e-5)
 
 
-def goes_wrong(built, source, code, inputs, want):
+def goes_wrong(built, source, rows, inputs, want):
     """Whether some seed gives an error or another result than `want`."""
     constants = list(built.cuda.constants)
-    constants[2] = constants[2] if code is None else code
+    constants[ROWS] = constants[ROWS] if rows is None else rows
     for seed in range(24):
         broken = replace(built, cuda=replace(built.cuda, constants=tuple(constants)), state=constants[-1].copy())
         try:
@@ -81,27 +81,37 @@ def crossing():
     return built, {"x": x}, {"y": np.exp(np.exp(x))}
 
 
-def without(rows, at):
-    """The code with row `at` made a wait for nothing."""
-    changed = rows.reshape(-1, 8).copy()
-    changed[at] = [WAIT, 0, 0, 0, 0, 0, 0, 0]
-    return changed.reshape(-1)
+def without(built, kind, at):
+    """The rows of a program without one of its waits or signals."""
+    form, rows = form_of(built), built.cuda.constants[ROWS].copy()
+    places = rows.reshape(-1, form.words)
+    if kind is Signal:
+        places[at] = -1
+        return rows
+    row, word = at
+    places[row, word] = -1
+    if row and places[row - 1, form.waits + word] >= 0:
+        places[row - 1, form.waits + word] = -1
+    return rows
 
 
-def test_each_wait_of_a_program_is_needed():
+def places_of(built, kind):
+    """(row, word) of each wait or signal of a program."""
+    form = form_of(built)
+    rows = built.cuda.constants[ROWS].reshape(-1, form.words)[: built.cuda.constants[BEGIN][-1]]
+    words = range(form.waits) if kind is Wait else range(form.first_signal, form.what)
+    found = [(n, word) for n in range(len(rows)) for word in words if rows[n, word] >= 0]
+    assert len(found) == sum(isinstance(i, kind) for lane in built.program.lanes for i in lane)
+    return found
+
+
+@pytest.mark.parametrize("kind", [Wait, Signal])
+def test_each_wait_and_each_signal_of_a_program_is_needed(kind):
     built, inputs, want = crossing()
-    rows = built.cuda.constants[2]
-    assert not goes_wrong(built, None, rows, inputs, want)
-    waits = [i for i, row in enumerate(rows.reshape(-1, 8)) if row[0] == WAIT]
-    assert len(waits) == sum(isinstance(i, Wait) for lane in built.program.lanes for i in lane) == 2
-    assert all(goes_wrong(built, None, without(rows, at), inputs, want) for at in waits)
-
-
-def test_each_signal_of_a_program_is_needed():
-    built, inputs, want = crossing()
-    rows = built.cuda.constants[2]
-    signals = [i for i, row in enumerate(rows.reshape(-1, 8)) if row[0] == SIGNAL]
-    assert all(goes_wrong(built, None, without(rows, at), inputs, want) for at in signals)
+    assert not goes_wrong(built, None, None, inputs, want)
+    places = places_of(built, kind)
+    assert places
+    assert all(goes_wrong(built, None, without(built, kind, at), inputs, want) for at in places)
 
 
 @pytest.mark.parametrize("veus", [3, 8])
@@ -110,10 +120,9 @@ def test_each_wait_of_a_planned_program_is_needed(veus):
     arrays = inputs_of("two_matmuls")
     inputs = {f"x{i}": a for i, a in enumerate(arrays)}
     want = replace(built, state=built.cuda.constants[-1].copy()).run(inputs)
-    rows = built.cuda.constants[2]
-    waits = [i for i, row in enumerate(rows.reshape(-1, 8)) if row[0] == WAIT]
-    assert waits
-    assert all(goes_wrong(built, None, without(rows, at), inputs, want) for at in waits)
+    places = places_of(built, Wait)
+    assert places
+    assert all(goes_wrong(built, None, without(built, Wait, at), inputs, want) for at in places)
 
 
 def strip(source, call):

@@ -8,6 +8,7 @@ import pytest
 
 from tests.persistent_codegen.cuda.programs import GRAPHS, planned, tiny
 from tests.persistent_codegen.cuda.ptx import compile_ptx
+from tests.persistent_codegen.cuda.table_mutants import form_of
 
 pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
 
@@ -44,6 +45,7 @@ def test_orders_scopes_barriers_and_loads(name, arch):
         kernel = compiled(built, arch)
         check_synchronisation(kernel)
         check_barriers(kernel, built)
+        check_rows(kernel, built)
         check_loads(kernel, built)
 
 
@@ -71,6 +73,36 @@ def check_barriers(kernel, built):
     assert not registers, registers
     assert counts == {k.threads for k in built.program.kernels if k.shared_bytes}
     assert len(of_rtasks) >= body.count("rammer_rtask_barrier(")
+
+
+def check_rows(kernel, built):
+    """A row is loaded once, ahead; to wait, to choose the function and to signal takes few instructions."""
+    words = form_of(built).words // 32
+    loads = [i for i, origins in kernel.accesses(r"ld\.global\.(?!nc)") if origins == {"rows"}]
+    assert len(loads) == 2 * words  # the first row; within the loop the next one
+    assert len([i for i, origins in kernel.accesses(r"ld\.global") if origins == {"begin"}]) == 3
+    code = list(kernel.instructions)
+    row = code.index(loads[words])
+    run = next(n for n in range(row, len(code)) if code[n] == "bar.sync 0;")
+    acquires = [n for n in range(row, run) if "ld.acquire" in code[n]]
+    assert acquires and run - row <= MOST_BEFORE_A_RUN
+    assert not [i for i in code[row + words : run] if re.search(r"\b(?:ld|st)\.(?!acquire|param)", i)]
+    signals = next(n for n in range(run + 1, len(code)) if code[n] == "bar.sync 0;")
+    released = next(n for n in range(signals, len(code)) if ".release." in code[n])
+    assert released - signals <= MOST_OF_A_SIGNAL
+    shuffles = len(kernel.matching(r"shfl\.sync\.idx"))
+    arguments = sum(len(s) for s in {k.name: (*op.inputs, *op.outputs) for k, op in pairs_of(built)}.values())
+    in_rtasks = built.source.count("__shfl")
+    assert shuffles <= MOST_SHUFFLES + 2 * arguments + in_rtasks
+
+
+def pairs_of(built):
+    """Each operator with its kernel."""
+    return zip(built.program.kernels, built.program.graph.operators, strict=True)
+
+
+MOST_BEFORE_A_RUN, MOST_OF_A_SIGNAL, MOST_SHUFFLES = 75, 16, 6
+"""Instructions of PTX: of a row up to its run, of a signal; shuffles of a row beside the arguments."""
 
 
 def check_loads(kernel, built):
@@ -106,6 +138,6 @@ def test_a_weaker_operation_is_noticed(right, wrong):
 
 def test_a_missing_barrier_is_noticed():
     built = tiny()
-    wrong = replace(built, source=built.source.replace("        rammer_block_barrier();\n", "", 1))
+    wrong = replace(built, source=built.source.replace("rammer_block_barrier();\n", "\n", 1))
     with pytest.raises(AssertionError):
         check_barriers(compiled(wrong, "sm_90"), built)

@@ -79,7 +79,8 @@ class _Mutation:
             for_thread_0 = _orders_only_thread_0(lines, n, self._parameters)
             line = line.replace(call, self._barrier(call, original, for_thread_0), 1)
         self._touched = self._touched or bool(set(self._parameters) & set(re.findall(r"\w+", original)))
-        self._called = self._call(original)
+        if not original.lstrip().startswith("if ("):
+            self._called = self._call(original)
         return line
 
     def _call(self, line: str) -> str:
@@ -140,16 +141,23 @@ def _accesses(
 
 OTHER_RTASK = "index of an rTask + 1"
 
+ASKED = ("the next row's counters taken for done", "a row takes its own counters for those of the next")
+
 _WRONGS = (
+    (r"__nv_atomic_add\(state \+ word, (1),", "2", "a signal counts twice"),
     (r"(__NV_ATOMIC_RELEASE)", "__NV_ATOMIC_RELAXED", "release -> relaxed"),
     (r"(__NV_ATOMIC_ACQUIRE)", "__NV_ATOMIC_RELAXED", "acquire -> relaxed"),
     (r"(__NV_THREAD_SCOPE_DEVICE)", "__NV_THREAD_SCOPE_BLOCK", "scope of the device -> of the block"),
     (r"(\(unsigned\)arrivals \* \(unsigned\)run)", "(unsigned)arrivals", "target of a wait without the run"),
     (r"(\(unsigned\)arrivals \* \(unsigned\)run)", "((unsigned)arrivals * (unsigned)run - 1)", "target of a wait - 1"),
     (r"(\(unsigned\)arrivals \* \(unsigned\)run)", "((unsigned)arrivals * (unsigned)run + 1)", "target of a wait + 1"),
-    (r"__nv_atomic_add\(counter, (1),", "2", "a signal counts twice"),
-    (r"(\bcode_ptr\[[^\]]*\] \* 32\b)", "((@) + 32)", "counter of the next event"),
+    (r"waiting = (lane < waits) &&", "lane + 1 < waits", "a row does not wait for the last of its counters"),
+    (r" \? (word) : 0\);", "(@ + 32)", "a wait for the counter of the next event"),
+    (r"return (__shfl_down_sync\(.*\));", "0", ASKED[0]),
+    (r"__shfl_down_sync\(every, ahead, (waits)\)", "0", ASKED[1]),
+    (r"\((state \+ word)\b", "(@ + 32)", "a signal to the counter of the next event"),
     (r"\bint run = (rammer_run_number\(.*\));", "(@ + 1)", "number of the run + 1"),
     (r"\bint last = (.*);", "(@ - 1)", "the last row of a lane left out"),
+    (r"following_ptr\[0\] = rows_ptr\[(.*)\];", "(@ + 32)", "the row after the next"),
     (r"\(start(?:_\d+)? \+ (\(v_\d+ \* step(?:_\d+)?\))", "(@ + 1)", OTHER_RTASK),
 )

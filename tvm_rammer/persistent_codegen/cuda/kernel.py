@@ -1,4 +1,14 @@
-"""The persistent kernel as TIR: an interpreter of the tables, with one branch for each call signature."""
+"""The persistent kernel as TIR: an interpreter of the plan's rows, with one branch for each call signature.
+
+    for each row of the lane:     its words were asked for while the row before it was executed, and those of the next are now
+        the first warp            waits, unless its counters were found done when the row before it waited
+        all                       block barrier
+        the rTask's threads       rTask after rTask
+        all, if it signals        block barrier
+        the last warp             signals
+
+So the first warp looks at the next counters while the last one waits for its stores to be visible.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +22,13 @@ from tvm.tirx.script import builder as T
 from ...ir import RProgram
 from ..arrays import array_bytes, item_bytes, scalar_of
 from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout
-from ..tables import FIRST, ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
+from ..tables import CallSignature, Tables, pointer
 from . import sync
+from .rows import MARKS, SIGNALS, WARP, RowForm
 from .rtask import RTASK_BARRIER
-from .state import FINISHED, FIRST_EVENT, LINE
+from .state import FINISHED
 
-CONSTANT_NAMES = ("weights", "begin", "code", "arguments", "state")
+CONSTANT_NAMES = ("weights", "begin", "rows", "state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +36,9 @@ class _Body:
     """What the pieces of the kernel refer to: its buffers, and the indices of its block and thread."""
 
     begin: tirx.Buffer
-    code: tirx.Buffer
-    arguments: tirx.Buffer
+    rows: tirx.Buffer
     state: tirx.Buffer
-    words: int
+    form: RowForm
     width: int
     steps: int
     views: Mapping[tuple[int, str], tirx.Buffer]
@@ -43,6 +53,7 @@ def build_kernel(
     program: RProgram,
     layout: Layout,
     tables: Tables,
+    form: RowForm,
     constants: Sequence[np.ndarray],
     callees: Mapping[str, GlobalVar],
     threads: int,
@@ -55,6 +66,7 @@ def build_kernel(
     program : RProgram
     layout : Layout
     tables : Tables
+    form : RowForm
     constants : sequence of numpy.ndarray
         The arrays named in `CONSTANT_NAMES`.
     callees : mapping of str to GlobalVar
@@ -86,7 +98,7 @@ def build_kernel(
             _walk(
                 _Body(
                     **plan,
-                    words=tables.arguments.shape[1],
+                    form=form,
                     width=tables.width,
                     steps=program.steps,
                     views=_views(segments, tables.signatures),
@@ -167,71 +179,111 @@ def _walk(body: _Body, signatures: Sequence[CallSignature], blocks: int) -> None
     finished = T.address_of(body.state[FINISHED])
     run = _bind("run", sync.run_number(finished, blocks))
     first, last = _bind("first", body.begin[body.veu]), _bind("last", body.begin[body.veu + 1])
+    lane = _bind("lane", body.tid % WARP)
+    here, following = (_registers(name, body.form.words // WARP) for name in ("here", "following"))
+    row = _Row(here, following, _registers("ahead", 1), _bind("zero", body.begin[0]))
+    _load(body, row.here, first, lane)
+    T.buffer_store(row.ahead, -1, [0])
     if body.steps == 1:
-        _walk_step(body, signatures, first, last, run, None)
+        with T.serial(0, last - first) as n:
+            _walk_row(body, signatures, row, first + n + 1, lane, run, None)
     else:
+        again = body.rows.shape[0] // body.form.words // 2  # where the rows of all steps but the first begin
         with T.serial(0, body.steps) as k:
-            _walk_step(body, signatures, first, last, _bind("steps_before", (run - 1) * body.steps + k), k)
+            steps_before = _bind("steps_before", (run - 1) * body.steps + k)
+            with T.serial(0, last - first) as n:
+                ends = _bind("ends", n + 1 == last - first)
+                at = tirx.Select(ends, again + first, tirx.Select(k == 0, 0, again) + first + n + 1)
+                _walk_row(body, signatures, row, at, lane, steps_before + 1, k)
     with T.If(body.tid == 0), T.Then():
         T.evaluate(sync.finish(finished))
 
 
-def _walk_step(
-    body: _Body, signatures: Sequence[CallSignature], first: Expr, last: Expr, count: Expr, k: tirx.Var | None
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Registers: a thread's words of this row and of the next; how far ahead of its wait a counter was seen; a 0."""
+
+    here: tirx.Buffer
+    following: tirx.Buffer
+    ahead: tirx.Buffer
+    zero: Expr
+
+
+def _registers(name: str, count: int) -> tirx.Buffer:
+    return IRBuilder.name(name, T.alloc_buffer((count,), "int32", scope="local", layout=None))
+
+
+def _load(body: _Body, words: tirx.Buffer, number: Expr, lane: Expr) -> None:
+    for i in range(body.form.words // WARP):
+        T.buffer_store(words, body.rows[number * body.form.words + i * WARP + lane], [i])
+
+
+def _walk_row(
+    body: _Body,
+    signatures: Sequence[CallSignature],
+    row: _Row,
+    number: Expr,
+    lane: Expr,
+    count: Expr,
+    k: tirx.Var | None,
 ) -> None:
-    """All rows of the lane once. `count` is the number of the run, or of the steps that all runs have done before."""
-    with T.serial(0, last - first) as row:
-        at = _bind("at", (first + row) * ROW)
-        what = _bind("what", body.code[at + _word_in(k, 0, FIRST)])
-        with T.If(what == WAIT):
-            with T.Then(), T.If(body.tid == 0), T.Then():
-                times = count if k is None else count + 1 - body.code[at + 3]
-                T.evaluate(sync.wait(_counter(body, at), body.code[at + 2], times))
-            with T.Else(), T.If(what == SIGNAL):
-                with T.Then():
-                    T.evaluate(sync.block_barrier())
-                    with T.If(body.tid == 0), T.Then():
-                        T.evaluate(sync.signal(_counter(body, at)))
-                with T.Else():
-                    T.evaluate(sync.block_barrier())
-                    _choose(body, signatures, 0, what, at, k)
+    """One row of the lane; `number` is that of the next. `count` is the number of the run, or of this step over all runs."""
+    form, state = body.form, T.address_of(body.state[0])
+    what, start, count_, step = (
+        _bind(name, _word(row, form.what + i)) for i, name in enumerate(("what", "start", "count", "step"))
+    )
+    _load(body, row.following, number, lane)
+    with T.If(body.tid < WARP), T.Then():
+        ahead = sync.arrived(row.ahead[0], row.zero)
+        T.buffer_store(row.ahead, sync.wait(state, row.here[0], form.waits, count, ahead, backs=form.backs), [0])
+    T.evaluate(sync.block_barrier())
+    with T.If(what >= 0), T.Then():
+        _choose(body, signatures, 0, what, row, (start, count_, step), k)
+    with T.If((what & SIGNALS) != 0), T.Then():
+        T.evaluate(sync.block_barrier())
+        with T.If(body.tid >= body.threads - WARP), T.Then():
+            T.evaluate(sync.signal(state, row.here[0], form.first_signal, form.signals))
+    for i in range(form.words // WARP):
+        T.buffer_store(row.here, sync.arrived(row.following[i], row.zero), [i])
 
 
-def _word_in(k: tirx.Var | None, word: int, in_step_0: int) -> Expr | int:
-    """A word of a row, which has another place for step 0."""
-    return word if k is None else tirx.Select(k == 0, in_step_0, word)
+def _word(row: _Row, number: int) -> Expr:
+    return sync.word(row.here[number // WARP], number % WARP)
 
 
 def _bind(name: str, value: Expr) -> tirx.Var:
     return IRBuilder.name(name, T.bind(value))
 
 
-def _counter(body: _Body, at: Expr) -> Expr:
-    return T.address_of(body.state[FIRST_EVENT + body.code[at + 1] * LINE])
-
-
 def _choose(
-    body: _Body, signatures: Sequence[CallSignature], base: int, what: Expr, at: Expr, k: tirx.Var | None
+    body: _Body,
+    signatures: Sequence[CallSignature],
+    base: int,
+    what: Expr,
+    row: _Row,
+    rtasks: tuple[Expr, Expr, Expr],
+    k: tirx.Var | None,
 ) -> None:
     """Find the call signature by a binary search, so that hundreds of them cost eight comparisons."""
     if len(signatures) == 1:
-        _run(body, signatures[0], at, k)
+        _run(body, signatures[0], row, rtasks, k)
         return
     half = len(signatures) // 2
-    with T.If(what < RUN + base + half):
+    with T.If(what < MARKS * (base + half)):
         with T.Then():
-            _choose(body, signatures[:half], base, what, at, k)
+            _choose(body, signatures[:half], base, what, row, rtasks, k)
         with T.Else():
-            _choose(body, signatures[half:], base + half, what, at, k)
+            _choose(body, signatures[half:], base + half, what, row, rtasks, k)
 
 
-def _run(body: _Body, signature: CallSignature, at: Expr, k: tirx.Var | None) -> None:
+def _run(
+    body: _Body, signature: CallSignature, row: _Row, rtasks: tuple[Expr, Expr, Expr], k: tirx.Var | None
+) -> None:
     function = signature.function
-    operator = _bind("operator_", body.code[at + _word_in(k, 1, FIRST + 1)])
-    start, count, step = [_bind(name, body.code[at + 2 + i]) for i, name in enumerate(("start", "count", "step"))]
+    start, count, step = rtasks
 
     def argument(i: int) -> Expr:
-        return body.arguments[operator * body.words + i]
+        return _bind(f"argument{i}", _word(row, body.form.first_argument + i))
 
     pointers = [_pointer(body, signature, i, argument, k) for i in range(len(function.dtypes))]
     scratch = [
@@ -243,7 +295,8 @@ def _run(body: _Body, signature: CallSignature, at: Expr, k: tirx.Var | None) ->
         with T.serial(0, count) as i:
             T.evaluate(body.callees[function.name](*pointers, *scratch, start + i * step, body.tid))
             if scratch:  # the next rTask uses the same arena
-                T.evaluate(sync.rtask_barrier(RTASK_BARRIER, function.threads))
+                with T.If(i + 1 < count), T.Then():
+                    T.evaluate(sync.rtask_barrier(RTASK_BARRIER, function.threads))
 
     if function.threads == body.threads:
         loop()
@@ -269,7 +322,8 @@ def _pointer(
 ) -> Expr:
     """A pointer that a function is called with."""
     segments, dtype = signature.segments[i], signature.function.dtypes[i]
-    word, offset = argument(i), signature.offsets[i]
+    offset = signature.offsets[i]
+    word: Expr | int = argument(i) if segments[0] < FIRST_EXTERNAL or len(segments) > 1 else 0
     shift: Expr | int = 0 if offset is None else argument(offset)
     if k is not None and (stride := signature.strides[i]) is not None:
         slot = (k + argument(stride + body.width)) & argument(stride + 2 * body.width)

@@ -1,11 +1,11 @@
 """An rProgram becomes one persistent CUDA kernel: a grid whose blocks are vEUs, each of which interprets one lane.
 
-    block v:  for each row of `code` that belongs to lane v, as often as there are steps
-                WAIT    thread 0 acquires
-                SIGNAL  block barrier, then thread 0 releases
-                RUN     block barrier, then the rTask's threads run rTask after rTask
+    block v:  for each row (rows.py) that belongs to lane v, as often as there are steps
+                warp 0 acquires what the row waits for
+                block barrier, then the rTask's threads run rTask after rTask
+                block barrier, then the last warp releases what the row signals
 
-The barrier before a Run covers both the Run before it on this vEU (what it wrote, and the arena it used) and
+The first barrier covers both the rTasks before it on this vEU (what they wrote, and the arena they used) and
 the waits since. Every block barrier lies outside of any branch on the thread index.
 """
 
@@ -23,6 +23,7 @@ from ..assembled import AssembledProgram
 from ..layout import lay_out
 from ..tables import build_tables
 from .kernel import build_kernel
+from .rows import build_rows
 from .state import make_state
 
 
@@ -71,11 +72,11 @@ def assemble_cuda(
         )
     rtasks = {s.function.name: s.function.func for s in tables.signatures}
     callees = {name: variables[name] if variables else GlobalVar(name) for name in rtasks}
-    plan = tables.begin, tables.code.reshape(-1), tables.arguments.reshape(-1)
-    constants = (layout.constants, *plan, make_state(program))
+    rows = build_rows(tables, program.steps)
+    constants = (layout.constants, rows.begin, rows.words.reshape(-1), make_state(program))
     return AssembledProgram(
         name=program.name,
-        func=build_kernel(program, layout, tables, constants, callees, threads, shared_bytes),
+        func=build_kernel(program, layout, tables, rows.form, constants, callees, threads, shared_bytes),
         helpers=MappingProxyType({callees[name]: func for name, func in rtasks.items()}),
         inputs=layout.inputs,
         outputs=layout.outputs,

@@ -1,9 +1,11 @@
 // How the blocks of an rProgram's persistent kernel wait for one another. Fixed text, the same in every program.
 //
 // A counter only grows: an event with n arrivals has happened in run r once its counter has reached n * r.
-// Counters are unsigned and may wrap around; a difference taken as signed stays right while it is under 2^31.
+// Counters may wrap around; a difference stays right while it is under 2^31.
 // The calling code puts a block barrier before rammer_signal and after rammer_wait, so that one thread's
 // release covers what the whole block wrote, and its acquire what the whole block reads.
+//
+// `word` is a lane's own word of a row of the plan (rows.py).
 #ifndef RAMMER_SYNC
 #define RAMMER_SYNC
 
@@ -15,18 +17,41 @@ __device__ __forceinline__ int rammer_run_number(int* finished, int blocks) {
   return (int)(__nv_atomic_load_n(counter, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE) / (unsigned)blocks) + 1;
 }
 
-// One thread waits. It sleeps ever longer between two looks, so as not to take bandwidth from those who work.
-__device__ __forceinline__ void rammer_wait(int* counter, int arrivals, int run) {
-  unsigned target = (unsigned)arrivals * (unsigned)run, pause = 16;
-  while ((int)((unsigned)__nv_atomic_load_n(counter, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE) - target) < 0) {
+// A word that was loaded or exchanged before, plus a 0 that nvcc does not know. A copy, or what is made of it, it would
+// move to the word's origin, and the warp would wait there.
+__device__ __forceinline__ int rammer_arrived(int word, int zero) { return word + zero; }
+
+// A word of a row, which lane `lane` of each warp has. All threads of a warp.
+__device__ __forceinline__ int rammer_word(int word, int lane) { return __shfl_sync(0xffffffffu, word, lane); }
+
+// A warp waits: each of its first `waits` lanes for a counter, if it has one that is behind, all in one look. As many
+// lanes after them look at the counters of the next row, and what they see is returned: `ahead` of that row; where
+// it is negative the counter is, or may be, behind. Every look acquires: that costs no more than the load, a fence would.
+// The warp sleeps ever longer between two looks, so as not to take bandwidth from those who work.
+__device__ __forceinline__ int rammer_wait(int* state, int word, int waits, int run, int backs, int ahead) {
+  const unsigned lane = threadIdx.x & 31, every = 0xffffffffu;
+  const int arrivals = __shfl_sync(every, word, (lane + 2 * waits) & 31);
+  if (backs) run -= __shfl_sync(every, word, (lane + 4 * waits) & 31);
+  const unsigned target = (unsigned)arrivals * (unsigned)run;
+  const bool waiting = lane < waits && word >= 0 && ahead < 0;
+  if (!__any_sync(every, waiting)) return -1;
+  int* counter = state + (lane < 2 * waits && word >= 0 ? word : 0);
+  unsigned pause = 16;
+  while (true) {
+    const int reached = __nv_atomic_load_n(counter, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
+    ahead = (int)((unsigned)reached - target);
+    if (!__any_sync(every, waiting && ahead < 0)) return __shfl_down_sync(every, ahead, waits);
     __nanosleep(pause);
     if (pause < 256) pause *= 2;
   }
 }
 
-// One thread says that its block has arrived.
-__device__ __forceinline__ void rammer_signal(int* counter) {
-  __nv_atomic_add(counter, 1, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+// The block has arrived: of one of its warps the lanes from `first` on say so, each to one of `signals` counters.
+__device__ __forceinline__ void rammer_signal(int* state, int word, int first, int signals) {
+  const unsigned number = (threadIdx.x & 31) - first;
+  if (number < (unsigned)signals && word >= 0) {
+    __nv_atomic_add(state + word, 1, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+  }
 }
 
 // One thread of each block says that it is done. What the block wrote is visible to the next launch in any case.

@@ -22,14 +22,29 @@ def run_number(finished: Expr, blocks: int) -> Expr:
     return cuda_func_call("rammer_run_number", finished, blocks, source_code=source(), return_type="int32")
 
 
-def wait(counter: Expr, arrivals: Expr, run: Expr) -> Expr:
-    """One thread sleeps until the counter has reached `arrivals * run`: an acquire, for the whole GPU."""
-    return cuda_func_call("rammer_wait", counter, arrivals, run, source_code=source())
+def word(own: Expr, lane: int) -> Expr:
+    """The word that a lane of each warp has, for all threads of it."""
+    return cuda_func_call("rammer_word", own, lane, source_code=source(), return_type="int32")
 
 
-def signal(counter: Expr) -> Expr:
-    """One thread adds one to the counter: a release, for the whole GPU."""
-    return cuda_func_call("rammer_signal", counter, source_code=source())
+def arrived(ahead: Expr, zero: Expr) -> Expr:
+    """A word that was loaded in advance, when it is needed; `zero` is 0, but known at run time only."""
+    return cuda_func_call("rammer_arrived", ahead, zero, source_code=source(), return_type="int32")
+
+
+def wait(state: Expr, own: Expr, waits: int, run: Expr, ahead: Expr, *, backs: bool) -> Expr:
+    """A warp sleeps until its first `waits` counters have reached `arrivals * run`: an acquire, for the whole GPU.
+
+    Returns for each lane how far ahead of that its counter of the next row is; `ahead` is what it returned for this one.
+    """
+    return cuda_func_call(
+        "rammer_wait", state, own, waits, run, int(backs), ahead, source_code=source(), return_type="int32"
+    )  # fmt: skip
+
+
+def signal(state: Expr, own: Expr, first: int, signals: int) -> Expr:
+    """A warp adds one to each of some counters: a release, for the whole GPU."""
+    return cuda_func_call("rammer_signal", state, own, first, signals, source_code=source())
 
 
 def finish(finished: Expr) -> Expr:

@@ -1,0 +1,136 @@
+"""What a row of the plan costs in a persistent kernel's SASS, beside the rTask itself.
+
+The model is that of issue.py for a single warp: each instruction when its stall count and scoreboards allow it, and what
+comes after a load from global memory a trip to the last-level cache later. Fences wait for stores, for how long is not
+known: they count nothing. It was never compared with hardware.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ..errors import ToolError
+from .issue import BARRIER_CYCLES, GLOBAL_LATENCY, SHARED_LATENCY
+from .sass import Instruction, Kernel
+
+_ALU_LATENCY = 15
+_MAX_PATHS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class RowCosts:
+    """Cycles of a warp in the parts of a row.
+
+    Parameters
+    ----------
+    row : float
+        From the row's first instruction to the block barrier before its run, where it has nothing to wait for.
+    wait : float
+        The same where it waits, and finds all its counters done in the first look; the look's own trip is `trip`.
+    trip : float
+        Cycles of one load from the last-level cache.
+    loads : tuple of float
+        For each rTask function that loads anything: from the barrier to its first load.
+    signal : float
+        From the barrier before signals to the last of them, beside the fence.
+    """
+
+    row: float
+    wait: float
+    trip: float
+    loads: tuple[float, ...]
+    signal: float
+
+
+def row_costs(kernel: Kernel) -> RowCosts:
+    """Measure the parts of a row in the code of a persistent kernel.
+
+    Raises
+    ------
+    ToolError
+        It is no such kernel.
+    """
+    head, last, signalling = _find(kernel)
+
+    def is_barrier(i: Instruction) -> bool:
+        return i.name == "BAR" and i.text.rstrip().endswith("0x0")
+
+    def looks(path: list[int]) -> bool:
+        return any("STRONG" in kernel.code[at].text for at in path)
+
+    def sleeps(path: list[int]) -> bool:
+        return any(kernel.code[at].name == "NANOSLEEP" for at in path)
+
+    before = [(p, cycles) for p, cycles in _paths(kernel, head, last, is_barrier) if not sleeps(p)]
+    without = [(p, cycles) for p, cycles in before if not looks(p)]
+    waiting = [(p, cycles) for p, cycles in before if looks(p)]
+    barriers = {p[-1] for p, _ in before}
+    if len(barriers) != 1 or not waiting or not without:
+        raise ToolError("the code is not that of a persistent kernel with one barrier before each run")
+    first_loads: dict[int, float] = {}
+    for path, cycles in _paths(kernel, barriers.pop(), last, lambda i: i.name in ("LDG", "LD") or is_barrier(i)):
+        if not is_barrier(kernel.code[path[-1]]):
+            first_loads[path[-1]] = max(cycles - BARRIER_CYCLES, first_loads.get(path[-1], 0.0))
+    signals = [c for _, c in _paths(kernel, signalling, last, lambda i: i.name in ("RED", "ATOM", "ATOMG"))]
+    return RowCosts(
+        row=max(cycles for _, cycles in without),
+        wait=max(cycles for _, cycles in waiting),
+        trip=GLOBAL_LATENCY,
+        loads=tuple(sorted(first_loads.values())),
+        signal=max(signals) - BARRIER_CYCLES,
+    )
+
+
+def _find(kernel: Kernel) -> tuple[int, int, int]:
+    """The first and last instruction of the loop over rows, and the barrier before signals."""
+    names = [i.name for i in kernel.code]
+    fences = [at for at, name in enumerate(names) if name == "MEMBAR"]
+    # What is put aside for warps whose threads are apart jumps back, too, from behind the loop.
+    for first, last in sorted(kernel.loops(), key=lambda loop: loop[1]):
+        inside = [at for at in fences if first <= at <= last]
+        if inside and "NANOSLEEP" in names[first:last]:
+            barriers = [at for at in range(first, inside[-1]) if names[at] == "BAR"]
+            return first, last, barriers[-1]
+    raise ToolError("the code has no loop that waits and signals: it is not that of a persistent kernel")
+
+
+def _paths(
+    kernel: Kernel, first: int, last: int, ends: Callable[[Instruction], bool]
+) -> Iterator[tuple[list[int], float]]:
+    """Each way from an instruction to the next one that `ends` it, within a loop, with the cycles from issue to issue."""
+    stack = [([first], 0.0, (0.0,) * 6)]
+    for _ in range(_MAX_PATHS):
+        if not stack:
+            return
+        path, now, boards = stack.pop()
+        instruction = kernel.code[path[-1]]
+        now = max([now, *(boards[b] for b in range(6) if instruction.waits >> b & 1)])
+        if len(path) > 1 and ends(instruction):
+            yield path, now
+            continue
+        boards = tuple(
+            max(board, now + _latency(instruction)) if b in (instruction.writes, instruction.reads) else board
+            for b, board in enumerate(boards)
+        )
+        after = now + (BARRIER_CYCLES if instruction.name == "BAR" else instruction.stall)
+        for following in _following(kernel, path[-1]):
+            if following not in path and first <= following <= last:
+                stack.append(([*path, following], after, boards))
+    raise ToolError(f"the code has more than {_MAX_PATHS} ways through a row")
+
+
+def _following(kernel: Kernel, at: int) -> list[int]:
+    instruction = kernel.code[at]
+    if instruction.text.startswith("BRA.DIV"):  # taken by warps whose threads are apart
+        return [at + 1]
+    if instruction.name == "EXIT" and not instruction.predicated:
+        return []
+    jumps = instruction.name == "BRA" and instruction.target in kernel.labels
+    falls = not jumps or instruction.predicated
+    found = [at + 1] if falls and at + 1 < len(kernel.code) else []
+    return [*found, kernel.labels[instruction.target]] if jumps else found
+
+
+def _latency(instruction: Instruction) -> int:
+    if instruction.name in ("LDG", "LD", "MEMBAR"):
+        return 0
+    return SHARED_LATENCY if instruction.name in ("LDS", "SHFL", "LDC") else _ALU_LATENCY
