@@ -10,7 +10,7 @@ from tvm_rammer.nvcc.rows import row_costs
 from tvm_rammer.nvcc.sass import disassemble
 from tvm_rammer.zoo.models import MODELS, model_names
 
-HEAD = """| model | rows that wait for nothing | a wait adds, beside a trip of {trip} | run to its first load: median, most | signal, beside its fence | registers | spills |
+HEAD = """| model | no wait | a wait, and a trip of {trip} | run: median, most | signal | registers | spills |
 |---|---|---|---|---|---|---|"""
 
 

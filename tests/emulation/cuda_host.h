@@ -48,11 +48,11 @@ struct Fiber {
   Block* block = nullptr;
   Dim3 thread;
   int linear = 0, round = 0;
-  uint64_t seen = 0;  // how many atomic writes there had been when it last looked at a word
   bool done = false;
 };
 
 constexpr size_t kStack = 64 * 1024, kGuard = 256;
+constexpr int kWakings = 3;
 constexpr unsigned char kPoison = 0xFF;  // as a float: not a number
 
 inline Fiber* now = nullptr;
@@ -61,7 +61,7 @@ inline Context scheduler;
 inline std::function<void()> body;
 inline Dim3 grid_size, block_size;
 inline std::vector<Fiber*> asleep;
-inline uint64_t writes = 0;  // atomic ones
+inline int wakings = 0;  // of all sleepers because nobody else could go on, since the last atomic write
 inline std::vector<Block*> active;  // the blocks in which some fiber is ready
 inline std::string failure;
 inline std::string where() {
@@ -79,7 +79,7 @@ inline void wake(std::vector<Fiber*>& fibers) {
   }
   fibers.clear();
 }
-inline void wake_sleepers() { writes++, wake(asleep); }
+inline void wake_sleepers() { wakings = 0, wake(asleep); }
 inline void arrive(Barrier& b, int expected, const char* kind) {
   if (!b.waiting.empty() && b.expected != expected)
     fail(std::string(kind) + " of " + std::to_string(expected) + " threads, but others wait there for " + std::to_string(b.expected));
@@ -135,7 +135,7 @@ struct Users { const Block* one; bool several, narrow; };
 inline std::map<const void*, Users> users;
 
 inline void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory, size_t bytes, std::function<void()> f) {
-  grid_size = grid, block_size = block, body = std::move(f), failure.clear(), active.clear(), asleep.clear();
+  grid_size = grid, block_size = block, body = std::move(f), failure.clear(), active.clear(), asleep.clear(), wakings = 0;
   random_state = seed * 2654435761u + 12345;
   device.start(memory, bytes, Weakness(seed % 3));
   users.clear();
@@ -175,6 +175,9 @@ inline void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char*
     }
     k->view.drift_out();
     if (!k->ready.empty()) active.push_back(k);
+    // Sleepers wake up by themselves, too; when all have looked again in vain, nothing will ever change.
+    running = nullptr;
+    if (active.empty() && ++wakings <= kWakings) wake(asleep);
   }
   for (Block& k : blocks) k.view.publish();  // the end of a launch is a release, and its start an acquire
   size_t unfinished = std::count_if(fibers.begin(), fibers.end(), [](const Fiber& f) { return !f.done; });
@@ -229,10 +232,8 @@ inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) { emu::warp_barrier(mask); }
 inline unsigned __activemask() { return 0xFFFFFFFFu; }
 inline void __threadfence() { emu::now->block->view.publish(), emu::now->block->view.refresh(); }
 inline void __threadfence_block() {}
-// Until the next atomic write; but one since the thread last looked has been already.
 inline void __nanosleep(unsigned) {
-  if (emu::now->seen == emu::writes) emu::asleep.push_back(emu::now);
-  else emu::now->block->ready.push_back(emu::now);
+  emu::asleep.push_back(emu::now);
   emu::pause();
 }
 inline unsigned __ballot_sync(unsigned mask, bool bit) { return emu::ballot(mask, bit); }
@@ -275,7 +276,6 @@ template <class T, class F> T atomic_operation(const T* p, int order, int scope,
   if (wide && releases(order)) view.publish();
   T* word = wide ? view.on_device(const_cast<T*>(p)) : const_cast<T*>(p);
   T old = *word;
-  now->seen = emu::writes;
   if (writes) *word = change(old), wake_sleepers();
   if (wide) view.note(const_cast<T*>(p));
   if (wide && acquires(order)) view.refresh();

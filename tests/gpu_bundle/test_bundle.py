@@ -101,7 +101,7 @@ def test_one_constant_is_one_buffer_but_each_plan_has_its_own_state(pack):
     files = [b.file for b in plan.buffers if b.kind == "constant"]
     assert len(files) == len(set(files)) == 6
     _, plan, _, _ = pack("lstm", "rammer")
-    assert len({b.file for b in plan.buffers if b.kind == "constant"}) == 5
+    assert len({b.file for b in plan.buffers if b.kind == "constant"}) == 4
 
 
 def test_a_flat_reference_is_refused():

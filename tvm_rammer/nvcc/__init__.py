@@ -5,6 +5,7 @@
     kept     the same of a whole program, from the disk where its text was compiled before
     code     how much code a cubin holds
     sass     the loops of a kernel, and how fast a unit would issue them
+    rows     what a row of the plan costs in a persistent kernel
 
 Where nvcc is missing, `nvcc_version` is None and `compile_cuda` raises a ToolError.
 """

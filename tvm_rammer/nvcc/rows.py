@@ -1,8 +1,8 @@
 """What a row of the plan costs in a persistent kernel's SASS, beside the rTask itself.
 
-The model is that of issue.py for a single warp: each instruction when its stall count and scoreboards allow it, and what
-comes after a load from global memory a trip to the last-level cache later. Fences wait for stores, for how long is not
-known: they count nothing. It was never compared with hardware.
+The model is that of issue.py for a single warp: each instruction is issued when its stall count and scoreboards allow
+it. Loads from global memory count nothing, for their trips are told apart; nor do fences, which wait for stores,
+nobody knows how long. It was never compared with hardware.
 """
 
 from collections.abc import Callable, Iterator
@@ -96,8 +96,8 @@ def _find(kernel: Kernel) -> tuple[int, int, int]:
 def _paths(
     kernel: Kernel, first: int, last: int, ends: Callable[[Instruction], bool]
 ) -> Iterator[tuple[list[int], float]]:
-    """Each way from an instruction to the next one that `ends` it, within a loop, with the cycles from issue to issue."""
-    stack = [([first], 0.0, (0.0,) * 6)]
+    """Each way from an instruction to the next one that `ends` it, within a loop, and its cycles."""
+    stack: list[tuple[list[int], float, tuple[float, ...]]] = [([first], 0.0, (0.0,) * 6)]
     for _ in range(_MAX_PATHS):
         if not stack:
             return

@@ -80,21 +80,21 @@ def relay():
 def chain(name, length):
     import tvm
 
-    builder = relax_module([(256,)], lambda x: relax.op.exp(x))
+    builder = relax_module([(512,)], lambda x: relax.op.exp(x))
     mod = prepare(tvm.target.Target(H200.target_config()))(builder)
     (func,) = [f for f in mod.functions.values() if isinstance(f, tvm.tirx.PrimFunc)]
-    kernel = next(k for k in chosen("double_exp", func, H200) if k.spec.num_rtasks == 2)
+    kernel = next(k for k in chosen("double_exp", func, H200) if (k.spec.num_rtasks, k.spec.threads) == (2, 64))
     names = ["x", *(f"h{n}" if length > 2 else "h" for n in range(1, length)), "y"]
     kinds = ["input", *["intermediate"] * (length - 1), "output"]
     graph = RGraph(
         name,
-        tuple(Buffer(n, (256,), "float32", kind) for n, kind in zip(names, kinds, strict=True)),
+        tuple(Buffer(n, (512,), "float32", kind) for n, kind in zip(names, kinds, strict=True)),
         tuple(ROperator(f"exp{n}", "double_exp", (n,), (n + 1,)) for n in range(length)),
     )
     lanes = []
     for v in range(2):
         steps = [(Signal(n), Wait(n, 2), Run(n + 1, (v + n + 1) % 2, 1)) for n in range(length - 1)]
         lanes.append((Run(0, v, 1), *(i for step in steps for i in step)))
-    offsets = {n: 1024 * (n - 1) for n in range(1, length)}
-    program = RProgram(name, graph, (kernel.spec,) * length, tuple(lanes), length - 1, offsets, 1024 * (length - 1))
+    offsets = {n: 2048 * (n - 1) for n in range(1, length)}
+    program = RProgram(name, graph, (kernel.spec,) * length, tuple(lanes), length - 1, offsets, 2048 * (length - 1))
     return build(program, [kernel] * length, {})

@@ -1,6 +1,6 @@
 """Small wrongs done to the rows of a program, and the way back from rows to a plan, for the verifier."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -15,6 +15,9 @@ BEGIN, ROWS = 1, 2
 
 _SIGNALS, _MARKS = 1, 2
 _EXTERNAL = 2
+_Changed = Callable[[int, int], list[np.ndarray]]
+"""The rows of a lane where so much is added to a word of one."""
+
 _LINE, _FIRST_EVENT = 32, 64
 """Words of the state between two counters, and before the first."""
 
@@ -111,8 +114,7 @@ def _operator(built: Built, form: RowForm, row: np.ndarray, planned: int) -> int
     fitting = [
         o
         for o in range(len(program.kernels))
-        if branches[o] == branch
-        and all(words[at] == word for at, word in _expected(built, o))
+        if branches[o] == branch and all(words[at] == word for at, word in _expected(built, o))
     ]
     if not fitting:
         raise ContradictionError(f"branch {branch} with these arguments is no operator's")
@@ -196,7 +198,8 @@ def _changed_rows(
     yield "row twice", lane(row, row)
     if what & _SIGNALS:
         yield "signals not marked", word(form.what, -_SIGNALS)
-    yield from (found for i in range(2 * form.waits) if row[i] >= 0 for found in _changed_waits(form, row, i, word))
+    looks = range(2 * form.waits if _waits(form, row, 0) else 0)  # a row that does not wait looks at nothing
+    yield from (found for i in looks if row[i] >= 0 for found in _changed_waits(form, row, i, word))
     for i in range(form.first_signal, form.what):
         if row[i] >= 0:
             yield "signal left out", word(i, -1 - int(row[i]))
@@ -212,7 +215,7 @@ def _changed_rows(
         yield from _changed_runs(built, form, row, word)
 
 
-def _changed_waits(form: RowForm, row: np.ndarray, i: int, word) -> Iterator[tuple[str, list[np.ndarray]]]:
+def _changed_waits(form: RowForm, row: np.ndarray, i: int, word: _Changed) -> Iterator[tuple[str, list[np.ndarray]]]:
     name = "wait" if i < form.waits else "look ahead"
     yield f"{name} left out", word(i, -1 - int(row[i]))
     yield f"{name}: event + 1", word(i, _LINE)
@@ -222,7 +225,9 @@ def _changed_waits(form: RowForm, row: np.ndarray, i: int, word) -> Iterator[tup
     yield f"{name}: arrivals - 1", word(form.first_arrivals + i, -1)
 
 
-def _changed_runs(built: Built, form: RowForm, row: np.ndarray, word) -> Iterator[tuple[str, list[np.ndarray]]]:
+def _changed_runs(
+    built: Built, form: RowForm, row: np.ndarray, word: _Changed
+) -> Iterator[tuple[str, list[np.ndarray]]]:
     start, count = form.what + 1, form.what + 2
     yield "run left out", word(form.what, -_MARKS * (int(row[form.what]) // _MARKS + 1))
     yield "run: start + 1", word(start, 1)

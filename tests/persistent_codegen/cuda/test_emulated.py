@@ -39,7 +39,7 @@ def test_every_tiling_computes_the_same(name, choice):
 
 def test_counters_grow_and_the_run_number_with_them():
     built = tiny()
-    x = np.linspace(-1, 0.5, 256, dtype="float32")
+    x = np.linspace(-1, 0.5, 512, dtype="float32")
     start = built.state.copy()
     for run in range(1, 4):
         got = built.run({"x": x}, seed=run)["y"]
@@ -54,7 +54,7 @@ def test_wrapped_counters_still_order():
     runs = 2**32 - 1
     state[32:34] = np.array([2 * runs], np.int64).view(np.int32)
     state[64] = np.uint32(2 * runs % 2**32).astype(np.int32)
-    x = np.linspace(-1, 0.5, 256, dtype="float32")
+    x = np.linspace(-1, 0.5, 512, dtype="float32")
     for seed in range(3):
         got = replace(built, state=state).run({"x": x}, seed)["y"]
         np.testing.assert_allclose(got, np.exp(np.exp(x)), rtol=1e-5)
@@ -77,7 +77,7 @@ def goes_wrong(built, source, rows, inputs, want):
 
 def crossing():
     built = tiny()
-    x = np.linspace(-1, 0.5, 256, dtype="float32")
+    x = np.linspace(-1, 0.5, 512, dtype="float32")
     return built, {"x": x}, {"y": np.exp(np.exp(x))}
 
 

@@ -34,7 +34,7 @@ def programs_of(case) -> list[tuple[Built, dict[str, np.ndarray]]]:
     """Each program of a case with its inputs."""
     name, veus, choice = case
     if name in ("tiny", "relay"):
-        return [(tiny() if name == "tiny" else relay(), {"x": np.linspace(-1, 0.5, 256, dtype="float32")})]
+        return [(tiny() if name == "tiny" else relay(), {"x": np.linspace(-1, 0.5, 512, dtype="float32")})]
     # Large ones: the result of a softmax does not depend on the maximum unless it overflows without.
     known = {f"x{i}": a * (20 if name == "softmax" else 1) for i, a in enumerate(inputs_of(name))}
     found = []

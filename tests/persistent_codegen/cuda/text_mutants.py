@@ -152,7 +152,7 @@ _WRONGS = (
     (r"(\(unsigned\)arrivals \* \(unsigned\)run)", "((unsigned)arrivals * (unsigned)run - 1)", "target of a wait - 1"),
     (r"(\(unsigned\)arrivals \* \(unsigned\)run)", "((unsigned)arrivals * (unsigned)run + 1)", "target of a wait + 1"),
     (r"waiting = (lane < waits) &&", "lane + 1 < waits", "a row does not wait for the last of its counters"),
-    (r" \? (word) : 0\);", "(@ + 32)", "a wait for the counter of the next event"),
+    (r"looking \? (word) : 0\);", "(@ + 32)", "a wait for the counter of the next event"),
     (r"return (__shfl_down_sync\(.*\));", "0", ASKED[0]),
     (r"__shfl_down_sync\(every, ahead, (waits)\)", "0", ASKED[1]),
     (r"\((state \+ word)\b", "(@ + 32)", "a signal to the counter of the next event"),

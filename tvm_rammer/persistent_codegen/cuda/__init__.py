@@ -1,7 +1,8 @@
 """The CUDA backend: each vEU is a block of a persistent, cooperative grid.
 
 rtask        a scheduled kernel -> the device function of its rTasks
-kernel       the persistent kernel: an interpreter of one lane of the tables
+rows         the tables -> rows of waits, a run and signals
+kernel       the persistent kernel: an interpreter of one lane's rows
 sync         calls of the fixed device functions in sync.cuh
 state        the events' counters, kept from run to run
 program      all of it for one rProgram

@@ -1,6 +1,7 @@
 """The persistent kernel as TIR: an interpreter of the plan's rows, with one branch for each call signature.
 
-    for each row of the lane:     its words were asked for while the row before it was executed, and those of the next are now
+    for each row of the lane      its words are there: they were loaded while the row before it was executed
+        all                       load the words of the next row
         the first warp            waits, unless its counters were found done when the row before it waited
         all                       block barrier
         the rTask's threads       rTask after rTask
@@ -227,7 +228,7 @@ def _walk_row(
     count: Expr,
     k: tirx.Var | None,
 ) -> None:
-    """One row of the lane; `number` is that of the next. `count` is the number of the run, or of this step over all runs."""
+    """One row of the lane, before row `number`. `count` is the number of the run, or of this step over all runs."""
     form, state = body.form, T.address_of(body.state[0])
     what, start, count_, step = (
         _bind(name, _word(row, form.what + i)) for i, name in enumerate(("what", "start", "count", "step"))
@@ -276,9 +277,7 @@ def _choose(
             _choose(body, signatures[half:], base + half, what, row, rtasks, k)
 
 
-def _run(
-    body: _Body, signature: CallSignature, row: _Row, rtasks: tuple[Expr, Expr, Expr], k: tirx.Var | None
-) -> None:
+def _run(body: _Body, signature: CallSignature, row: _Row, rtasks: tuple[Expr, Expr, Expr], k: tirx.Var | None) -> None:
     function = signature.function
     start, count, step = rtasks
 

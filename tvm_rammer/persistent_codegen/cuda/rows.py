@@ -1,7 +1,8 @@
 """The plan as a persistent kernel reads it: one row for each run, with all that comes before and after it.
 
-A row holds the waits before a run, the run with what its pointers are made of, and the signals after it. A warp reads it
-in one load, a word (or a few) for each lane, while the row before it is executed; `rammer_word` then passes a word to all.
+A row holds the waits before a run, the run with what its pointers are made of, and the signals after it. A warp reads
+it in one load, a word (or a few) for each lane, while the row before it is executed; `rammer_word` then passes a word
+to all.
 
     events      (own) counters that the run waits for, as words of `state`; -1: none
     events      (next) those of the row after it, which are asked for in the same look

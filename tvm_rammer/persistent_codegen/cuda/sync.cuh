@@ -35,11 +35,12 @@ __device__ __forceinline__ int rammer_wait(int* state, int word, int waits, int 
   const unsigned target = (unsigned)arrivals * (unsigned)run;
   const bool waiting = lane < waits && word >= 0 && ahead < 0;
   if (!__any_sync(every, waiting)) return -1;
-  int* counter = state + (lane < 2 * waits && word >= 0 ? word : 0);
+  const bool looking = lane < 2 * waits && word >= 0;
+  int* counter = state + (looking ? word : 0);
   unsigned pause = 16;
   while (true) {
     const int reached = __nv_atomic_load_n(counter, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
-    ahead = (int)((unsigned)reached - target);
+    ahead = looking ? (int)((unsigned)reached - target) : -1;
     if (!__any_sync(every, waiting && ahead < 0)) return __shfl_down_sync(every, ahead, waits);
     __nanosleep(pause);
     if (pause < 256) pause *= 2;

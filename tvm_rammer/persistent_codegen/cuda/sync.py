@@ -35,7 +35,7 @@ def arrived(ahead: Expr, zero: Expr) -> Expr:
 def wait(state: Expr, own: Expr, waits: int, run: Expr, ahead: Expr, *, backs: bool) -> Expr:
     """A warp sleeps until its first `waits` counters have reached `arrivals * run`: an acquire, for the whole GPU.
 
-    Returns for each lane how far ahead of that its counter of the next row is; `ahead` is what it returned for this one.
+    Returns for each lane how far ahead its counter of the next row is; `ahead` is what it returned for this row.
     """
     return cuda_func_call(
         "rammer_wait", state, own, waits, run, int(backs), ahead, source_code=source(), return_type="int32"
