@@ -208,7 +208,7 @@ def _stock_us(func: tirx.PrimFunc, device: DeviceSpec) -> float:
     source = str(tirx.build(mod, target=target).imports[0].inspect_source("cuda"))
     compiled = compile_cuda(source, device.arch)
     code, needs = disassemble(compiled.cubin), parse_reports(compiled.report)
-    names = re.findall(r"__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(", source)
+    names = re.findall(r"__global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)\(", source)
     total = 0.0
     for name, one in zip(dict.fromkeys(names), launches, strict=True):
         fit = device.resident_blocks(one.threads, needs[name].registers, needs[name].static_shared_bytes)

@@ -49,3 +49,6 @@ def test_resident_blocks_are_limited_by_each_resource():
     assert h200.resident_blocks(256, 255, 0) == 1
     assert h200.resident_blocks(2048, 16, 0) == 0
     assert h200.resident_blocks(32, 16, 228 * 1024) == 0
+    assert h200.resident_blocks(32, 200, 0) == 8  # two warps of 6,400 registers in each part's 16,384
+    assert h200.resident_blocks(96, 168, 0) == 4
+    assert h200.resident_blocks(64, 32, 14500) == 14  # 14,592 and 1,024 bytes each of 233,472

@@ -42,7 +42,7 @@ extern "C" const char* emu_run_{kernel}(
 }}
 """
 
-KERNEL = r"__global__ void (?:__launch_bounds__\(\d+\) )?{}\("
+KERNEL = r"__global__ void (?:__launch_bounds__\([\d, ]+\) )?{}\("
 
 
 class EmulationError(Exception):

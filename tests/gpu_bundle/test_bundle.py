@@ -87,7 +87,7 @@ def test_launches_fit_the_text(pack, model, variant):
     _, plan, source, _ = pack(model, variant)
     for launch in plan.launches:
         assert len(kernel_parameters(source, launch.kernel)) == len(launch.arguments)
-        bounds = re.search(rf"__launch_bounds__\((\d+)\) {launch.kernel}\(", source)
+        bounds = re.search(rf"__launch_bounds__\((\d+)[, \d]*\) {launch.kernel}\(", source)
         assert np.prod(launch.block) <= int(bounds[1])
         assert not launch.shared_bytes or "extern __shared__" in source
     persistent = variant.startswith("rammer")

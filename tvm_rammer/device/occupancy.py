@@ -24,6 +24,10 @@ class Limits(Protocol):
     def warp(self) -> int: ...
 
 
+_PARTS = 4
+"""Schedulers of a unit, each with registers of its own."""
+
+
 def resident_blocks(unit: Limits, threads: int, registers: int, shared_bytes: int) -> int:
     """Blocks of a kernel that one unit holds at once (0: not even one).
 
@@ -40,14 +44,18 @@ def resident_blocks(unit: Limits, threads: int, registers: int, shared_bytes: in
 
     Notes
     -----
-    Registers are given out to warps, 256 at a time; each block reserves 1 KB of shared memory.
+    As `cuda_occupancy.h` counts: a unit has four parts, each with its own registers, of which it gives a warp 256 at a
+    time; a block's shared memory is a multiple of 128 bytes, and each block reserves 1 KB of it.
     """
     if unit.kind == "cpu":
         return 1
     if threads > unit.threads_per_block or shared_bytes > unit.shared_per_block:
         return 0
     warps = -(-threads // unit.warp)
-    by_registers = unit.registers_per_unit // max(1, warps * (-(-registers * unit.warp // 256) * 256))
+    of_warp = max(1, -(-registers * unit.warp // 256) * 256)
+    if of_warp * (-(-warps // _PARTS) * _PARTS) > unit.registers_per_unit:
+        return 0
+    by_registers = unit.registers_per_unit // _PARTS // of_warp * _PARTS // warps
     by_threads = unit.threads_per_unit // (warps * unit.warp)
-    by_shared = unit.unit_bytes // (shared_bytes + 1024)
+    by_shared = unit.unit_bytes // (-(-shared_bytes // 128) * 128 + 1024)
     return min(by_registers, by_threads, by_shared, unit.blocks_per_unit)

@@ -33,7 +33,7 @@ def test_the_text_of_a_tiny_program_is_as_it_was():
 def test_one_kernel_and_one_function_for_each_rkernel(name):
     for built in planned(name, 3):
         body = built.source[built.source.index('extern "C"') :]
-        kernels = set(re.findall(r"__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(", body))
+        kernels = set(re.findall(r"__global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)\(", body))
         functions = set(re.findall(r'extern "C" __device__ void (\w+)\(', body))
         assert kernels == {f"{built.program.name}_kernel"}
         assert functions == {k.name for k in built.program.kernels}

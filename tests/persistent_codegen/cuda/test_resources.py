@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.emulation.programs import plan
+from tests.persistent_codegen.cuda.programs import module
 from tvm_rammer.device import preset
 from tvm_rammer.errors import ResidencyError, ToolError
 from tvm_rammer.nvcc import measure_resources
@@ -40,6 +42,21 @@ def test_a_grid_that_does_not_fit_is_refused_with_numbers():
     large = Resources(registers=255, static_shared_bytes=0, spill_bytes=0, stack_bytes=0, barriers=1)
     with pytest.raises(ResidencyError, match=r"133 vEUs.*132 units.*1 blocks.*256.*255 registers.*at most 132"):
         check_residency(H200, 256, large, 133)
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@pytest.mark.parametrize("target", ["cuda:h200", "cuda:a100"])
+def test_two_blocks_a_unit_are_resident_where_the_plan_has_them(target):
+    # Two units stand for all, so that plans are small: three lanes need two blocks on one of them.
+    device = replace(preset(target), units=2)
+    for veus, blocks in ((2, 1), (3, 2), (4, 2)):
+        (built,) = plan(module("two_matmuls"), veus, device)
+        threads = built.cuda.threads
+        bounds = f"__launch_bounds__({threads})" if blocks == 1 else f"__launch_bounds__({threads}, {blocks})"
+        assert built.source.count(bounds) == 2  # declared, defined
+        needs = measure_resources(built.source, device.arch)
+        assert needs.spill_bytes == 0
+        assert check_residency(device, threads, needs, veus, built.cuda.shared_bytes) >= blocks
 
 
 def test_a_missing_nvcc_is_an_error(monkeypatch):

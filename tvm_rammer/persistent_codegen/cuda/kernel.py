@@ -12,6 +12,7 @@ So the first warp looks at the next counters while the last one waits for its st
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,8 @@ from . import sync
 from .rows import MARKS, SIGNALS, WARP, RowForm
 from .rtask import RTASK_BARRIER
 from .state import FINISHED
+
+_MIN_BLOCKS = "tirx.launch_bounds_min_blocks_per_sm"
 
 CONSTANT_NAMES = ("weights", "begin", "rows", "state")
 
@@ -59,6 +62,7 @@ def build_kernel(
     callees: Mapping[str, GlobalVar],
     threads: int,
     shared_bytes: int,
+    blocks_per_unit: int,
 ) -> tirx.PrimFunc:
     """Build the persistent kernel of a program.
 
@@ -74,6 +78,8 @@ def build_kernel(
         The rTask functions by name.
     threads, shared_bytes : int
         Block size, and size of its arena.
+    blocks_per_unit : int
+        How many must be resident on each unit: a thread gets no more registers than that leaves it.
 
     Returns
     -------
@@ -93,6 +99,7 @@ def build_kernel(
         with (
             T.thread_binding(len(program.lanes), thread="blockIdx.x") as veu,
             T.thread_binding(threads, thread="threadIdx.x") as tid,
+            T.attr(tirx.IntImm("int32", 0), _MIN_BLOCKS, blocks_per_unit) if blocks_per_unit > 1 else nullcontext(),
         ):
             IRBuilder.name("veu", veu)
             IRBuilder.name("tid", tid)

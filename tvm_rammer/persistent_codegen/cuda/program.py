@@ -73,10 +73,11 @@ def assemble_cuda(
     rtasks = {s.function.name: s.function.func for s in tables.signatures}
     callees = {name: variables[name] if variables else GlobalVar(name) for name in rtasks}
     rows = build_rows(tables, program.steps)
+    blocks_per_unit = -(-len(program.lanes) // device.units)
     constants = (layout.constants, rows.begin, rows.words.reshape(-1), make_state(program))
     return AssembledProgram(
         name=program.name,
-        func=build_kernel(program, layout, tables, rows.form, constants, callees, threads, shared_bytes),
+        func=build_kernel(program, layout, tables, rows.form, constants, callees, threads, shared_bytes, blocks_per_unit),
         helpers=MappingProxyType({callees[name]: func for name, func in rtasks.items()}),
         inputs=layout.inputs,
         outputs=layout.outputs,
