@@ -77,7 +77,9 @@ def assemble_cuda(
     constants = (layout.constants, rows.begin, rows.words.reshape(-1), make_state(program))
     return AssembledProgram(
         name=program.name,
-        func=build_kernel(program, layout, tables, rows.form, constants, callees, threads, shared_bytes, blocks_per_unit),
+        func=build_kernel(
+            program, layout, tables, rows.form, constants, callees, threads, shared_bytes, blocks_per_unit
+        ),
         helpers=MappingProxyType({callees[name]: func for name, func in rtasks.items()}),
         inputs=layout.inputs,
         outputs=layout.outputs,

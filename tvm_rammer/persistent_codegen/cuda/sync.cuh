@@ -26,8 +26,9 @@ __device__ __forceinline__ int rammer_word(int word, int lane) { return __shfl_s
 
 // A warp waits: each of its first `waits` lanes for a counter, if it has one that is behind, all in one look. As many
 // lanes after them look at the counters of the next row, and what they see is returned: `ahead` of that row; where
-// it is negative the counter is, or may be, behind. Every look acquires: that costs no more than the load, a fence would.
-// The warp sleeps ever longer between two looks, so as not to take bandwidth from those who work.
+// it is negative the counter is, or may be, behind. Every look acquires, which costs little beside its trip; a fence after
+// the last one would wait for the warp's stores. The warp sleeps ever longer between two looks, so as not to take
+// bandwidth from those who work.
 __device__ __forceinline__ int rammer_wait(int* state, int word, int waits, int run, int backs, int ahead) {
   const unsigned lane = threadIdx.x & 31, every = 0xffffffffu;
   const int arrivals = __shfl_sync(every, word, (lane + 2 * waits) & 31);
