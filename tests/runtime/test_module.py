@@ -326,3 +326,14 @@ def test_the_pipeline_is_there_whatever_is_imported_first(first):
     )
     root = pathlib.Path(tvm_rammer.__file__).parents[1]
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120, env=os.environ | {"PYTHONPATH": str(root)})
+
+
+def test_sizes_that_cannot_be_are_an_error_of_ours_when_the_model_runs():
+    """No exception of TVM's comes out of a call."""
+    shape = numpy_helper.from_array(np.array([2, 8, -7]), "shape")
+    nodes = [helper.make_node("ConstantOfShape", ["shape"], ["y"])]
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "sizes", [], [result], [shape])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    with pytest.raises(tvm_rammer.RammerError):
+        tvm_rammer.compile(proto, cache=False)()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..device import why_not_here
-from ..errors import DATA_MARK, ModelError, TargetError, ToolError
+from ..errors import DATA_MARK, ModelError, TargetError, ToolError, last_line
 from ..ir import RProgram
 from ..saving.file import Facts, copy_library, copy_saved, write_saved
 from ..saving.link import link_library
@@ -177,6 +177,9 @@ class RammerModule:
             if not str(error).startswith(DATA_MARK):
                 raise
             raise ModelError(str(error).removeprefix(DATA_MARK)) from None
+        except (RuntimeError, ValueError, TypeError, MemoryError) as error:  # TVM's, or memory that there is not
+            told = f"the compiled model fails: {last_line(error)}"
+            raise ModelError(f"{told}; sizes that the model or its data ask for may be impossible") from error
         return result
 
     @property
