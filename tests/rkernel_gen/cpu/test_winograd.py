@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tvm import tirx
 from tvm.relax import op
 
 from tests.functions import UNOPTIMISED, fused, random_arrays, run
@@ -17,6 +18,7 @@ from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 from tvm_rammer.rkernel_gen.cpu.winograd.layout import WinogradLayout, WinogradTile
 from tvm_rammer.rkernel_gen.cpu.winograd.matrices import TRANSFORMATIONS
 from tvm_rammer.rkernel_gen.cpu.winograd.rule import WinogradRule
+from tvm_rammer.rkernel_gen.cpu.winograd.sums import Sums
 from tvm_rammer.rkernel_gen.footprint.footprint import covers, footprints_of
 from tvm_rammer.rkernel_gen.tiling import Function
 
@@ -106,3 +108,53 @@ def test_it_is_chosen_where_it_is_predicted_to_be_faster_unless_the_user_refuses
     assert "winograd" not in rules(64, 3)  # most of a vector would be beyond the image
     monkeypatch.setenv("RAMMER_WINOGRAD", "0")
     assert "winograd" not in rules(64, 2 * wide)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
+def test_what_is_not_finite_stays_where_it_belongs(value):
+    """And is what it is by sums, whichever results of a tile it reaches."""
+    name = next(name for name, device in DEVICES.items() if device.vector_bytes <= HOST_BYTES)
+    func = fused(*CONVOLUTIONS["asymmetric padding"])
+    arrays, function = random_arrays(func), function_of(func, name)
+    for channel, y, x in [(0, 3, 5), (4, 8, 11), (7, 0, 0)]:
+        arrays[0][0, channel, y, x] = value
+    tilings = WinogradRule().tilings(function)
+    want = run(func, arrays)
+    assert np.isfinite(want).any()
+    assert not np.isfinite(want).all() or value == 3e38
+    for tiling in (tilings[0], tilings[-1]):
+        kernel = WinogradRule().build(function, dict(tiling.choices))
+        packed = [kernel.packs[p].apply(a) if p in kernel.packs else a for p, a in enumerate(arrays)]
+        np.testing.assert_allclose(run(kernel.func, packed, UNOPTIMISED), want, rtol=1e-5, atol=1e-4)
+
+
+def reaches_past(window, tiling):
+    """Whether vectors of a row of tiles reach past the products that are computed."""
+    sizes = {k: v for k, v in tiling.choices if k not in ("simd", "size")}
+    tile = WinogradTile(tiling["simd"], tiling["size"], **sizes)
+    layout = WinogradLayout.of(window, tile)
+    end = (layout.step - 1) * layout.tile_columns + layout.row_vectors * tile.simd
+    return end > layout.tiles * tile.vectors * tile.simd
+
+
+def test_what_scratch_holds_beside_the_results_does_not_count(monkeypatch):
+    """Vectors reach past the end of a row of tiles, where there may be NaN of another run."""
+    name = next(name for name, device in DEVICES.items() if device.vector_bytes <= HOST_BYTES)
+    func = fused([(1, 32, 14, 14), (32, 32, 3, 3)], lambda x, w: conv(x, w, padding=1))
+    arrays, function = random_arrays(func), function_of(func, name)
+    want = run(func, arrays)
+    store = tirx.BufferStore
+
+    def wrong(sums, at, f, y):
+        return store(sums.window.out, tirx.FloatImm("float32", 1e9), [at.n, at.first + f, y, tirx.IntImm("int32", 0)])
+
+    monkeypatch.setattr(Sums, "row", wrong)
+    past = [t for t in WinogradRule().tilings(function) if reaches_past(find_window(func), t)]
+    assert past
+    for tiling in past[:3]:
+        kernel = WinogradRule().build(function, dict(tiling.choices))
+        packed = [kernel.packs[p].apply(a) if p in kernel.packs else a for p, a in enumerate(arrays)]
+        infected = run(kernel.func, [np.full_like(packed[0], np.nan), *packed[1:]], UNOPTIMISED)
+        assert (infected == 1e9).any()
+        got = run(kernel.func, packed, UNOPTIMISED)
+        np.testing.assert_allclose(got, want, rtol=0, atol=3e-6 * np.abs(want).max())

@@ -3,5 +3,6 @@
 matrices   the three transformations of Winograd's algorithm
 layout     the tiles, the split into rTasks, the scratch arrays
 code       the loops
+sums       what is not finite, as plain sums
 rule       which functions, which tilings, and their predicted times
 """

@@ -4,8 +4,12 @@ Of some rows of tiles the pixels of all channels are transformed. Then for each 
 products of a tile, the channels are summed up in a register tile of filters and vectors of tiles; and the products are
 transformed into results. The image is copied in phases, channel by channel, so that the same pixel of neighbouring
 tiles is contiguous.
+
+A pixel that is infinite or NaN would make all results of its tiles NaN, not only those that it belongs to. So the
+largest exponent of all results is kept, and a block in which one is not finite is computed again, as sums.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +22,7 @@ from ..window.problem import Window
 from ..window.split import rtask_loop
 from .layout import WinogradLayout, WinogradTile, pack_of
 from .matrices import Matrix
+from .sums import Block, Sums
 
 
 def winograd_code(func: tirx.PrimFunc, window: Window, tile: WinogradTile) -> tirx.PrimFunc:
@@ -32,17 +37,26 @@ def winograd_code(func: tirx.PrimFunc, window: Window, tile: WinogradTile) -> ti
 
 @dataclass(frozen=True, slots=True)
 class _Arrays:
-    """Scratch of an rTask: a channel of the image, its transformed pixels, accumulators, products, rows of results."""
+    """Scratch of an rTask.
+
+    A channel of the image, its transformed pixels, accumulators, products, rows of results; and in each element of a
+    vector the largest magnitude of results, as bits.
+    """
 
     image: tirx.Buffer
     pixels: tirx.Buffer
     acc: tirx.Buffer
     products: tirx.Buffer
     result: tirx.Buffer
+    largest: tirx.Buffer
 
     def all(self) -> list[tirx.Buffer]:
         """All of them."""
-        return [self.image, self.pixels, self.acc, self.products, self.result]
+        return [self.image, self.pixels, self.acc, self.products, self.result, self.largest]
+
+
+_INFINITE = tirx.IntImm("int32", 0x7F800000)
+"""The bits of infinity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +83,8 @@ class _Writer:
         """Declare the scratch arrays."""
         tile, layout, planes = self.tile, self.layout, self.planes()
 
-        def array(name: str, *shape: int) -> tirx.Buffer:
-            return tirx.decl_buffer(shape, "float32", name, scope="local")
+        def array(name: str, *shape: int, dtype: str = "float32") -> tirx.Buffer:
+            return tirx.decl_buffer(shape, dtype, name, scope="local")
 
         return _Arrays(
             array("image", tile.size**2 * planes.size + layout.row_vectors * tile.simd),  # vectors go past its end
@@ -78,6 +92,7 @@ class _Writer:
             array("acc", tile.filters, tile.vectors, tile.simd),
             array("products", tile.by.products, tile.filters, layout.line),
             array("result", tile.size, layout.row_vectors * tile.simd * tile.size),
+            array("largest", tile.simd, dtype="int32"),
         )
 
     def planes(self) -> Planes:
@@ -98,7 +113,13 @@ class _Writer:
             return sequence([filled, self.transform(arrays, c)])
 
         def block(b: Expr) -> tirx.Stmt:
-            return sequence([self.multiply(arrays, g * layout.blocks + b), self.store(arrays, n, g, b, row)])
+            at = Block(n, g, g * window.filters + b * self.tile.filters, g * layout.blocks + b, row)
+            return sequence([
+                loop(self.tile.simd, lambda e: tirx.BufferStore(arrays.largest, tirx.IntImm("int32", 0), [e])),
+                self.multiply(arrays, at.block),
+                self.store(arrays, at),
+                *self.again(arrays, at),
+            ])  # fmt: skip
 
         return sequence([loop(window.channels, channel), loop(blocks, lambda b: block(first_block + b))])
 
@@ -164,19 +185,38 @@ class _Writer:
 
         return loop(tile.by.products, lambda product: loop(layout.tiles, lambda i: one(product, i)))
 
-    def store(self, arrays: _Arrays, n: Expr, g: Expr, block: Expr, row: Expr) -> tirx.Stmt:
+    def store(self, arrays: _Arrays, at: Block) -> tirx.Stmt:
         """Transform the products of a block of filters, and store the results."""
-        window, tile = self.window, self.tile
-        first = g * window.filters + block * tile.filters
 
         def filt(f: Expr) -> tirx.Stmt:
-            rows = loop(self.layout.step, lambda i: sequence(
-                [self.results(arrays, f, i), *self.store_rows(arrays, n, first + f, row + i)]))  # fmt: skip
-            if window.filters % tile.filters == 0:
-                return rows
-            return tirx.IfThenElse(first + f < window.filters * window.groups, rows, None)
+            return loop(self.layout.step, lambda i: sequence(
+                [self.results(arrays, f, i), *self.store_rows(arrays, at.n, at.first + f, at.row + i)]))  # fmt: skip
 
-        return loop(tile.filters, filt)
+        return self.each_filter(at, filt)
+
+    def each_filter(self, at: Block, body: Callable[[Expr], tirx.Stmt]) -> tirx.Stmt:
+        """Do `body(number of a filter in the block)` for those that there are."""
+        window, tile = self.window, self.tile
+        if window.filters % tile.filters == 0:
+            return loop(tile.filters, body)
+        last = window.filters * window.groups
+        return loop(tile.filters, lambda f: tirx.IfThenElse(at.first + f < last, body(f), None))
+
+    def again(self, arrays: _Arrays, at: Block) -> list[tirx.Stmt]:
+        """Compute the results of a block as sums, if any of them is not finite."""
+        window, tile, largest = self.window, self.tile, arrays.largest
+
+        def both(e: Expr) -> tirx.Stmt:
+            return tirx.BufferStore(largest, tirx.Max(largest[0], largest[e]), [0])
+
+        sums = Sums(window, tile, self.weight, arrays.result)
+
+        def row(f: Expr, i: Expr) -> tirx.Stmt:
+            y = at.row * tile.size + i
+            return tirx.IfThenElse(y < window.rows, sums.row(at, f, y), None)
+
+        rows = self.each_filter(at, lambda f: loop(self.layout.step * tile.size, lambda i: row(f, i)))
+        return [loop(tile.simd, both), tirx.IfThenElse(largest[0] >= _INFINITE, rows, None)]
 
     def results(self, arrays: _Arrays, f: Expr, i: Expr) -> tirx.Stmt:
         """The results of a row of tiles, in scratch: the columns of neighbouring tiles interleaved."""
@@ -194,9 +234,18 @@ class _Writer:
                 tirx.BufferStore(arrays.result, tirx.Shuffle(list(columns), order), [y, along])
                 for y, columns in enumerate(values)
             ]
-            return sequence([*taken.statements, *stores])
+            total = functools.reduce(lambda a, b: a + b, [value for row in values for value in row])
+            return sequence([*taken.statements, *stores, self.keep_largest(arrays, j, total)])
 
         return loop(layout.row_vectors, lambda v: one(v * tile.simd))
+
+    def keep_largest(self, arrays: _Arrays, j: Expr, value: Expr) -> tirx.Stmt:
+        """Keep the larger magnitudes of a row's tiles from `j` on: as bits the larger integers, and NaN the largest."""
+        simd, every = self.tile.simd, tirx.Ramp(number(0), number(1), self.tile.simd)
+        bits = tirx.reinterpret(f"int32x{simd}", value) & tirx.Broadcast(tirx.IntImm("int32", 0x7FFFFFFF), simd)
+        within = tirx.Ramp(j, number(1), simd) < tirx.Broadcast(tirx.IntImm("int32", self.layout.tile_columns), simd)
+        magnitude = tirx.Select(within, bits, tirx.Broadcast(tirx.IntImm("int32", 0), simd))
+        return tirx.BufferStore(arrays.largest, tirx.Max(arrays.largest[every], magnitude), [every])
 
     def store_rows(self, arrays: _Arrays, n: Expr, f: Expr, row: Expr) -> list[tirx.Stmt]:
         """Store the results of a row of tiles that are within the output, after the epilogue."""

@@ -16,14 +16,16 @@ class Transformations:
     ----------
     size : int
         Results of a tile along each axis.
-    image, weight, result : Matrix
-        Of [points, points], [points, 3] and [size, points]: for the pixels of a tile, the taps, and the products.
+    image, weight, result, taps : Matrix
+        Of [points, points], [points, 3], [size, points] and [3, points]: for the pixels of a tile, the taps, the
+        products, and from transformed taps back to taps.
     """
 
     size: int
     image: Matrix
     weight: Matrix
     result: Matrix
+    taps: Matrix
 
     @property
     def points(self) -> int:
@@ -47,6 +49,7 @@ TRANSFORMATIONS: Mapping[int, Transformations] = MappingProxyType(
             _matrix([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]]),
             _matrix([[1, 0, 0], ["1/2", "1/2", "1/2"], ["1/2", "-1/2", "1/2"], [0, 0, 1]]),
             _matrix([[1, 1, 1, 0], [0, 1, -1, -1]]),
+            _matrix([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]]),
         ),
     }
 )  # fmt: skip

@@ -2,8 +2,7 @@
 
 A tile of 2x2 results takes 16 products of each channel and filter, and not 36. What is saved pays for the
 transformations where there are enough channels and filters. Weights are transformed at compile time; they are 16/9 as
-large then. Results are rounded in other places than a sum. A pixel that is infinite or NaN makes all results of its
-tiles NaN, not only those that it belongs to.
+large then. Results are rounded in other places than a sum.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
