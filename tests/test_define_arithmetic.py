@@ -236,3 +236,20 @@ def test_a_number_becomes_one_of_bfloat16_though_it_is_used_as_float32():
     proto = model(nodes, {"x": x})
     del proto.graph.output[0]
     np.testing.assert_array_equal(results(proto, {"x": x}), by_onnxruntime(proto, {"x": x}))
+
+
+def test_what_is_rounded_to_bfloat16_may_hold_functions_of_functions():
+    """What is rounded is repeated; names that are bound in it would be bound twice, which ended the process."""
+    x = np.linspace(-4, 4, 30).astype("float32")
+    nodes = [
+        ("Cast", ["x"], {"to": 16}),
+        ("HardSwish", ["y0"], {}),
+        ("Sinh", ["y1"], {}),
+        ("Tanh", ["y2"], {}),
+        ("Cast", ["y3"], {"to": 1}),
+    ]
+    proto = model(nodes, {"x": x})
+    del proto.graph.output[:4]
+    (got,) = results(proto, {"x": x})
+    swish = x * np.clip(x / 6 + 0.5, 0, 1)
+    np.testing.assert_allclose(got, np.tanh(np.sinh(swish)), rtol=0.05, atol=0.02)

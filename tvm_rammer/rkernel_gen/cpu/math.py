@@ -41,7 +41,13 @@ MAX_QUARTERS = 16
 
 
 def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Replace the calls of exp, tanh, sigmoid, erf and of powers with simple exponents on float32."""
+    """Replace the calls of exp, tanh, sigmoid, erf and of powers with simple exponents on float32.
+
+    Not where numbers are rounded to bfloat16: that repeats what is rounded (`define_arithmetic`), and a name that the
+    formulas bind must not be bound twice.
+    """
+    if _rounds_to_bfloat16(func):
+        return func
     formulas: dict[str, Callable[..., Expr | None]] = {
         "tirx.exp": exp,
         "tirx.tanh": tanh,
@@ -101,6 +107,16 @@ def _divide_by_reciprocal(dividend: Expr, divisor: Expr) -> Expr:
     size = tirx.Select(divisor < _float(0.0), _float(0.0) - divisor, divisor)
     scale = tirx.Select(size < _float(1 / TINY_SCALE), _float(TINY_SCALE), _float(1.0))
     return dividend * scale * (_float(1.0) / (divisor * scale))
+
+
+def _rounds_to_bfloat16(func: tirx.PrimFunc) -> bool:
+    found: list[bool] = []
+
+    def cast(node: tirx.Cast) -> None:
+        found.append("bfloat16" in f"{node.ty.dtype} {node.value.ty.dtype}")
+
+    tvm_ffi.structural_walk(func.body, [(tirx.Cast, cast)], order="pre")
+    return any(found)
 
 
 def _calls(value: tirx.Stmt | Expr, *names: str) -> bool:
