@@ -85,13 +85,13 @@ def verdicts_on_text(case) -> collections.Counter[tuple[str, str]]:
         verdicts = {mutant: failure(mutant) for mutant in mutants}
         barriers = [m for m in mutants if m.kind.endswith("left out") and verdicts[m] is None]
         for mutant, verdict in verdicts.items():
+            if verdict is None and mutant.after and most_rtasks_of_a_run(built.program, mutant.after) == 1:
+                verdict = BETWEEN_RTASKS
             if verdict is None and mutant in barriers:
                 if mutant.at_start:
                     verdict = AT_START
                 elif mutant.for_thread_0:
                     verdict = FOR_THREAD_0
-                elif mutant.after and most_rtasks_of_a_run(built.program, mutant.after) == 1:
-                    verdict = BETWEEN_RTASKS
                 elif any(failure(mutant, other) for other in barriers if other != mutant):
                     verdict = EITHER
             if verdict is None and mutant.kind in text_mutants.ASKED and not rows_follow_waits(built.program):

@@ -102,7 +102,8 @@ class _Mutation:
         )
         text = f"if (emu_mutant[{left_out}]) {{}} "
         for other in others:
-            text += f"else if (emu_mutant[{self._add(f'{name} of another count', line)}]) {{ {other} }} "
+            number = self._add(f"{name} of another count", line, after=self._called)
+            text += f"else if (emu_mutant[{number}]) {{ {other} }} "
         return f"{text}else {{ {call} }}"
 
 
