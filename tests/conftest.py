@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import signal
 
 # Read by TVM's thread pools when they start, here and in the processes that tests start. A worker without work
 # sleeps at once instead of polling for a tenth of a second, and is not tied to a core that another process may
@@ -13,6 +14,10 @@ os.environ["RAMMER_CACHE_BYTES"] = "0"
 
 # What is tested depends on no machine's speed; tests of the measurement ask for it.
 os.environ["RAMMER_MEASURE"] = "0"
+
+# A shell that runs the tests in the background lets them ignore Ctrl-C; some interrupt the processes that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 

@@ -102,7 +102,7 @@ def layers(count: int) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("command", slow_but(["compile long.onnx -o y.so"], INTERRUPTED))
 def test_an_interrupted_command_is_one_line_and_ends_with_all_its_processes(command, tmp_path):
-    onnx.save(layers(60), tmp_path / "long.onnx")
+    onnx.save(layers(200), tmp_path / "long.onnx")
     process = subprocess.Popen(
         [sys.executable, "-m", "tvm_rammer", *command.split()],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=tmp_path, start_new_session=True,
