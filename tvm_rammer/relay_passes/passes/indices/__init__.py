@@ -1,5 +1,6 @@
 """Indices that are computed at run time: none of them reaches another memory.
 
+uses            which operands of an operator they are, and of what
 check_indices   they are clipped, and a branch at the end reports those that were outside
 index_guard     where only run time knows the sizes: a function that copies indices, or ends the call
 """

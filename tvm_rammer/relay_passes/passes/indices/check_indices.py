@@ -9,69 +9,19 @@ Where sizes are known at run time only, the operator is no rOperator, and a func
 (`index_guard`).
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tvm
 from tvm import relax, te, tirx
-from tvm.ir import Call, GlobalVar, Op
+from tvm.ir import Call, GlobalVar
 
 from ....errors import DATA_MARK, ModelError
 from ...bindings import body_blocks, dtype_of, is_const, leaves, static_shape, typed
 from ...module_pass import module_pass
 from ..impure_calls import with_impure
 from .index_guard import GuardKind, index_guard
-
-Size: TypeAlias = Any
-"""An extent, or a bound: an int, or an expression of tirx where only run time knows it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Use:
-    """An operand of an operator that holds indices.
-
-    Parameters
-    ----------
-    operand : int
-    lowest, highest : tuple of (int or tirx.Expr)
-        The indices that are allowed: one pair, or one for each entry of the last dimension.
-    field : int, optional
-        The field of the operand, where that is a tuple.
-    fits : tuple of (extent, extent)
-        The first of each must not be larger, or the operator reads past the end of something.
-    """
-
-    operand: int
-    lowest: tuple[Size, ...]
-    highest: tuple[Size, ...]
-    field: int | None = None
-    fits: tuple[tuple[Size, Size], ...] = ()
-
-    @property
-    def is_static(self) -> bool:
-        """Whether all sizes are known, and there is an index that is allowed."""
-        sizes = (*self.lowest, *self.highest, *(size for pair in self.fits for size in pair))
-        return all(isinstance(size, int) for size in sizes) and all(map(int.__le__, self.lowest, self.highest))
-
-    def of(self, arguments: Sequence[relax.Expr]) -> relax.Expr:
-        """The indices among the arguments of a call."""
-        return arguments[self.operand] if self.field is None else arguments[self.operand].fields[self.field]
-
-    def put(self, arguments: list[relax.Expr], indices: relax.Expr) -> None:
-        """Give a call other indices."""
-        if self.field is not None:
-            fields = list(arguments[self.operand].fields)
-            fields[self.field] = indices
-            indices = relax.Tuple(fields)
-        arguments[self.operand] = indices
-
-
-_Shape: TypeAlias = tuple[Size, ...]
-_Finder = Callable[[Call, Sequence[_Shape]], list[_Use]]
-"""The uses of a call, given the shapes of the tensor, of its indices, and of what else it takes."""
+from .uses import Use, takes_indices, uses_of
 
 
 def CheckIndices() -> tvm.transform.Pass:
@@ -104,7 +54,7 @@ class _Function:
     def __init__(self, mod: tvm.IRModule, func: relax.Function) -> None:
         self._mod, self._func = mod, func
         self._flags: list[tuple[relax.Var, str]] = []
-        self._clipped: dict[tuple[relax.Expr, _Use], relax.Expr] = {}
+        self._clipped: dict[tuple[relax.Expr, Use], relax.Expr] = {}
         self._named: dict[relax.Var, relax.Var] = {}
         self._functions: dict[object, GlobalVar] = {}
 
@@ -130,11 +80,11 @@ class _Function:
     def _rewritten(self, binding: relax.Binding, dataflow: bool) -> list[relax.Binding]:
         """A binding, and before it those that its indices need."""
         value = binding.value
-        if not isinstance(binding, relax.VarBinding) or not _takes_indices(value):
+        if not isinstance(binding, relax.VarBinding) or not takes_indices(value):
             return [binding]
         new: list[relax.Binding] = []
         arguments = [self._sized(arg, dataflow, new) for arg in value.args]
-        for use in _uses(value, arguments):
+        for use in uses_of(value, arguments):
             indices = use.of(arguments)
             if is_const(indices) and use.is_static:
                 _check_constant(indices.value.numpy(), use, value, binding.var)
@@ -161,7 +111,7 @@ class _Function:
         return self._named[arg]
 
     def _guard(
-        self, indices: relax.Expr, use: _Use, call: Call, result: relax.Var, dataflow: bool, new: list[relax.Binding]
+        self, indices: relax.Expr, use: Use, call: Call, result: relax.Var, dataflow: bool, new: list[relax.Binding]
     ) -> relax.Expr:
         """Indices after a function that fails where one of them is outside."""
         message = f"{DATA_MARK}{_told(call, use)}{self._origin(indices)}"
@@ -178,7 +128,7 @@ class _Function:
         return checked
 
     def _clip(
-        self, indices: relax.Expr, use: _Use, call: Call, result: relax.Var, dataflow: bool, new: list[relax.Binding]
+        self, indices: relax.Expr, use: Use, call: Call, result: relax.Var, dataflow: bool, new: list[relax.Binding]
     ) -> relax.Expr:
         """Indices that are surely inside; what computes them is added to `new`."""
         make = relax.DataflowVar if dataflow else relax.Var
@@ -248,7 +198,7 @@ class _Function:
         return [relax.BindingBlock([*bindings, relax.VarBinding(relax.Var("indices_checked", unit), branch)])]
 
 
-def _told(call: Call, use: _Use) -> str:
+def _told(call: Call, use: Use) -> str:
     """What is wrong, the operator first: by its name in ONNX, where it has another."""
     name = call.op.name.removeprefix("relax.")
     known = all(isinstance(highest, int) for highest in use.highest)
@@ -267,23 +217,23 @@ _ONNX_NAMES = {
 
 def surely_inside(call: Call) -> bool:
     """Whether all indices of a call are constants that lie inside of what they index, or it has none."""
-    for use in _uses(call, call.args):
+    for use in uses_of(call, call.args):
         indices = use.of(call.args)
         if not is_const(indices) or not use.is_static or _is_outside(indices.value.numpy(), use):
             return False
     return True
 
 
-def _is_outside(indices: np.ndarray, use: _Use) -> bool:
+def _is_outside(indices: np.ndarray, use: Use) -> bool:
     return bool(indices.size) and bool(((indices < np.array(use.lowest)) | (indices > np.array(use.highest))).any())
 
 
-def _check_constant(indices: np.ndarray, use: _Use, call: Call, result: relax.Var) -> None:
+def _check_constant(indices: np.ndarray, use: Use, call: Call, result: relax.Var) -> None:
     if _is_outside(indices, use):
         raise ModelError(f"{result.name}: {_told(call, use)}; the index is a constant, so mend the model")
 
 
-def _any_outside(shape: tuple[int, ...], dtype: str, use: _Use) -> tirx.PrimFunc:
+def _any_outside(shape: tuple[int, ...], dtype: str, use: Use) -> tirx.PrimFunc:
     indices = te.placeholder(shape, dtype, "indices")
 
     def bound(limits: Sequence[int], last: tirx.Expr) -> tirx.Expr:
@@ -303,94 +253,3 @@ def _any_outside(shape: tuple[int, ...], dtype: str, use: _Use) -> tirx.PrimFunc
     else:
         count = te.compute((), lambda: outside(), name="count")
     return te.create_prim_func([indices, count]).without_attr("global_symbol")
-
-
-def _takes_indices(value: relax.Expr) -> bool:
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in (*_FINDERS, *_BY_TENSORS)
-
-
-def _uses(call: Call, arguments: Sequence[relax.Expr]) -> list[_Use]:
-    """The operands of an operator that hold indices, given its arguments with what is known of their sizes."""
-    if not _takes_indices(call):
-        return []
-    if call.op.name in _BY_TENSORS:
-        return _each_axis(arguments)
-    shapes = [shape for arg in arguments if (shape := _extents(arg.ty)) is not None]
-    if len(shapes) < len(arguments) or _has_none(shapes[1]):
-        return []
-    return _FINDERS[call.op.name](call, shapes)
-
-
-def _extents(ty: object) -> _Shape | None:
-    """The shape of a tensor; None where its number of axes is not known, or it is none."""
-    if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):
-        return None
-    return tuple(int(size) if isinstance(size, tirx.IntImm) else size for size in ty.shape)
-
-
-def _has_none(shape: _Shape) -> bool:
-    """Whether a tensor is known to have no elements."""
-    return any(isinstance(size, int) and size == 0 for size in shape)
-
-
-def _fits(small: Sequence[Size], large: Sequence[Size]) -> tuple[tuple[Size, Size], ...]:
-    """Pairs of sizes that only run time can compare; others were compared when types were found."""
-    pairs = zip(small, large, strict=True)
-    return tuple((a, b) for a, b in pairs if not (isinstance(a, int) and isinstance(b, int)) and a is not b)
-
-
-_BY_TENSORS = ("relax.index_tensor", "relax.index_put")
-"""Operators that take a tuple of indices, one for each of the first dimensions."""
-
-
-def _each_axis(arguments: Sequence[relax.Expr]) -> list[_Use]:
-    data, indices = _extents(arguments[0].ty), arguments[1]
-    if data is None or not isinstance(indices, relax.Tuple):
-        return []
-    known = [(i, _extents(field.ty)) for i, field in enumerate(indices.fields)]
-    return [_Use(1, (0,), (data[i] - 1,), i) for i, shape in known if shape is not None and not _has_none(shape)]
-
-
-def _take(call: Call, shapes: Sequence[_Shape]) -> list[_Use]:
-    if call.attrs.mode != "fast":
-        return []
-    size = math.prod(shapes[0]) if call.attrs.axis is None else shapes[0][int(call.attrs.axis)]
-    return [_Use(1, (0,), (size - 1,))]
-
-
-def _elements(call: Call, shapes: Sequence[_Shape]) -> list[_Use]:
-    """Each index has a place on the other axes, too, and in a scatter an update."""
-    data, indices, *updates = shapes
-    axis = int(call.attrs.axis) % len(data)
-    fits = _fits(indices[:axis] + indices[axis + 1 :], data[:axis] + data[axis + 1 :])
-    return [
-        _Use(1, (-data[axis] if updates else 0,), (data[axis] - 1,), fits=fits + _fits(indices, *updates or [indices]))
-    ]
-
-
-def _gather_nd(call: Call, shapes: Sequence[_Shape]) -> list[_Use]:
-    data, indices = shapes
-    batch = int(call.attrs.batch_dims)
-    return _coordinates(data[batch:], indices, _fits(indices[:batch], data[:batch]))
-
-
-def _scatter_nd(_call: Call, shapes: Sequence[_Shape]) -> list[_Use]:
-    data, indices, updates = shapes
-    written = (*indices[:-1], *data[indices[-1] :]) if isinstance(indices[-1], int) else updates
-    return _coordinates(data, indices, _fits(written, updates))
-
-
-def _coordinates(data: _Shape, indices: _Shape, fits: tuple[tuple[Size, Size], ...]) -> list[_Use]:
-    if not isinstance(indices[-1], int):
-        raise ModelError("a gather or scatter by coordinates does not know of how many numbers each is; give its shape")
-    extents = data[: indices[-1]]
-    return [_Use(1, (0,) * len(extents), tuple(n - 1 for n in extents), fits=fits)]
-
-
-_FINDERS: Mapping[str, _Finder] = {
-    "relax.take": _take,
-    "relax.gather_elements": _elements,
-    "relax.scatter_elements": _elements,
-    "relax.gather_nd": _gather_nd,
-    "relax.scatter_nd": _scatter_nd,
-}
