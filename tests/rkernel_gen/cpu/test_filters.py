@@ -12,7 +12,7 @@ from tests.rkernel_gen.cpu.test_window import DEVICES, HOST_BYTES, conv
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
 from tvm_rammer.rkernel_gen.cpu.filters.code import filters_code
 from tvm_rammer.rkernel_gen.cpu.filters.layout import FilterTile
-from tvm_rammer.rkernel_gen.cpu.filters.rule import FiltersRule
+from tvm_rammer.rkernel_gen.cpu.filters.rule import FILTERS_RULE
 from tvm_rammer.rkernel_gen.cpu.in_registers import transpose
 from tvm_rammer.rkernel_gen.cpu.window.code import window_code
 from tvm_rammer.rkernel_gen.cpu.window.layout import WindowTile
@@ -75,11 +75,11 @@ def test_tilings_are_right_and_write_all(name, device):
     func = fused(*CONVOLUTIONS[name])
     arrays, function = random_arrays(func), function_of(func, device)
     want = run(func, arrays, UNOPTIMISED)
-    tilings = FiltersRule().tilings(function)
+    tilings = FILTERS_RULE.tilings(function)
     forms = {(t["vectors"], t["rows"], t["columns"], t["row_parts"] > 1): t for t in tilings}
     rng = np.random.default_rng(len(name))
     sampled = [list(forms.values())[i] for i in rng.permutation(len(forms))[:SAMPLED]]
-    kernels = [FiltersRule().build(function, dict(tiling.choices)) for tiling in sampled]
+    kernels = [FILTERS_RULE.build(function, dict(tiling.choices)) for tiling in sampled]
     for kernel, got in zip(kernels, run_kernels(kernels, arrays, UNOPTIMISED), strict=True):
         np.testing.assert_allclose(got, want, 1e-4, 1e-4)
         written = footprints_of(kernel.func, kernel.spec.num_rtasks, skip=frozenset([1]))[-1]
@@ -89,12 +89,12 @@ def test_tilings_are_right_and_write_all(name, device):
 
 @pytest.mark.parametrize("name", LEFT)
 def test_other_windows_are_left_to_other_rules(name):
-    assert not FiltersRule().tilings(function_of(fused(*LEFT[name]), "avx2"))
+    assert not FILTERS_RULE.tilings(function_of(fused(*LEFT[name]), "avx2"))
 
 
 def test_weights_that_come_at_run_time_are_left_to_other_rules():
     func = fused(*CONVOLUTIONS["padded"])
-    assert not FiltersRule().tilings(Function("op", func, DEVICES["avx2"]))
+    assert not FILTERS_RULE.tilings(Function("op", func, DEVICES["avx2"]))
 
 
 @pytest.mark.parametrize(("rows", "lanes"), [(1, 4), (2, 4), (4, 4), (2, 8), (8, 8), (4, 16), (8, 16), (16, 16)])

@@ -15,7 +15,7 @@ from tests.marks import one_in, slow_but
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, WindowTile
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
-from tvm_rammer.rkernel_gen.cpu.window.rule import WindowRule
+from tvm_rammer.rkernel_gen.cpu.window.rule import WINDOW_RULE
 from tvm_rammer.rkernel_gen.footprint.footprint import footprints_of
 from tvm_rammer.rkernel_gen.tiling import Function
 
@@ -29,7 +29,7 @@ HOST_BYTES = host_cpu().vector_bytes
 
 def window_kernels(func, device, constants):
     """The kernels of a few tilings: the best of some 1, 4 and 16 rTasks a unit."""
-    rule, function = WindowRule(), Function("op", func, device, frozenset(constants))
+    rule, function = WINDOW_RULE, Function("op", func, device, frozenset(constants))
     return [rule.build(function, dict(t.choices)) for t in best_of_each_size(rule.tilings(function))]
 
 
@@ -173,7 +173,7 @@ def test_weights_may_come_at_run_time(name):
 
 def test_weights_of_a_transposed_convolution_are_padded_so_they_must_be_constant():
     func = fused(*WINDOWS["transposed 3x3, stride 1"])
-    assert not WindowRule().tilings(Function("op", func, host_cpu()))
+    assert not WINDOW_RULE.tilings(Function("op", func, host_cpu()))
 
 
 def test_the_window_of_a_grouped_convolution():

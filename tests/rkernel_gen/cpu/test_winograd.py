@@ -17,7 +17,7 @@ from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 from tvm_rammer.rkernel_gen.cpu.winograd.layout import WinogradLayout, WinogradTile
 from tvm_rammer.rkernel_gen.cpu.winograd.matrices import TRANSFORMATIONS
-from tvm_rammer.rkernel_gen.cpu.winograd.rule import WinogradRule
+from tvm_rammer.rkernel_gen.cpu.winograd.rule import WINOGRAD_RULE
 from tvm_rammer.rkernel_gen.cpu.winograd.sums import Sums
 from tvm_rammer.rkernel_gen.footprint.footprint import covers, footprints_of
 from tvm_rammer.rkernel_gen.tiling import Function
@@ -67,11 +67,11 @@ def test_tilings_are_right_and_write_all(name, device):
     func = fused(*CONVOLUTIONS[name])
     arrays, function = random_arrays(func), function_of(func, device)
     want = run(func, arrays)
-    tilings = WinogradRule().tilings(function)
+    tilings = WINOGRAD_RULE.tilings(function)
     forms = {(t["vectors"], t["filters"], t["filter_parts"] > 1, t["row_parts"]): t for t in tilings}
     rng = np.random.default_rng(len(name))
     for i in rng.permutation(len(forms))[:SAMPLED]:
-        kernel = WinogradRule().build(function, dict(list(forms.values())[i].choices))
+        kernel = WINOGRAD_RULE.build(function, dict(list(forms.values())[i].choices))
         packed = [kernel.packs[p].apply(a) if p in kernel.packs else a for p, a in enumerate(arrays)]
         got = run(kernel.func, packed, UNOPTIMISED)
         np.testing.assert_allclose(got, want, rtol=0, atol=3e-6 * np.abs(want).max())
@@ -89,11 +89,11 @@ def test_pixels_that_no_cache_keeps_are_transformed_in_steps():
 
 @pytest.mark.parametrize("name", LEFT)
 def test_other_windows_are_left_to_other_rules(name):
-    assert not WinogradRule().tilings(function_of(fused(*LEFT[name]), "avx2"))
+    assert not WINOGRAD_RULE.tilings(function_of(fused(*LEFT[name]), "avx2"))
 
 
 def test_weights_that_come_at_run_time_are_left_to_other_rules():
-    assert not WinogradRule().tilings(Function("op", fused(*CONVOLUTIONS["padded"]), DEVICES["avx2"]))
+    assert not WINOGRAD_RULE.tilings(Function("op", fused(*CONVOLUTIONS["padded"]), DEVICES["avx2"]))
 
 
 def test_it_is_chosen_where_it_is_predicted_to_be_faster_unless_the_user_refuses(monkeypatch):
@@ -118,12 +118,12 @@ def test_what_is_not_finite_stays_where_it_belongs(value):
     arrays, function = random_arrays(func), function_of(func, name)
     for channel, y, x in [(0, 3, 5), (4, 8, 11), (7, 0, 0)]:
         arrays[0][0, channel, y, x] = value
-    tilings = WinogradRule().tilings(function)
+    tilings = WINOGRAD_RULE.tilings(function)
     want = run(func, arrays)
     assert np.isfinite(want).any()
     assert not np.isfinite(want).all() or value == 3e38
     for tiling in (tilings[0], tilings[-1]):
-        kernel = WinogradRule().build(function, dict(tiling.choices))
+        kernel = WINOGRAD_RULE.build(function, dict(tiling.choices))
         packed = [kernel.packs[p].apply(a) if p in kernel.packs else a for p, a in enumerate(arrays)]
         np.testing.assert_allclose(run(kernel.func, packed, UNOPTIMISED), want, rtol=1e-5, atol=1e-4)
 
@@ -149,10 +149,10 @@ def test_what_scratch_holds_beside_the_results_does_not_count(monkeypatch):
         return store(sums.window.out, tirx.FloatImm("float32", 1e9), [at.n, at.first + f, y, tirx.IntImm("int32", 0)])
 
     monkeypatch.setattr(Sums, "row", wrong)
-    past = [t for t in WinogradRule().tilings(function) if reaches_past(find_window(func), t)]
+    past = [t for t in WINOGRAD_RULE.tilings(function) if reaches_past(find_window(func), t)]
     assert past
     for tiling in past[:3]:
-        kernel = WinogradRule().build(function, dict(tiling.choices))
+        kernel = WINOGRAD_RULE.build(function, dict(tiling.choices))
         packed = [kernel.packs[p].apply(a) if p in kernel.packs else a for p, a in enumerate(arrays)]
         infected = run(kernel.func, [np.full_like(packed[0], np.nan), *packed[1:]], UNOPTIMISED)
         assert (infected == 1e9).any()

@@ -5,20 +5,22 @@ none is computed in vain where rows are short, and fewer bytes of weights are lo
 transposes its results.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+
+from tvm import tirx
 
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
-from ....kernel import ScheduledKernel
+from ....kernel import Pack
 from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
 from ..cost import RTASK_US, fma_vectors, refill_us, traffic_us
-from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_kernel
+from ..space import MAX_RTASKS_PER_UNIT, divisors
 from ..window.problem import Window
 from ..window.read import find_window
 from ..window.rule import EFFICIENCY, ROW_CYCLES, ROW_PARTS
 from ..window.split import num_rtasks
+from ..window.tiled import TiledRule
 from .code import filters_code
 from .layout import FilterLayout, FilterTile, pack_of, weight_bytes
 
@@ -36,34 +38,6 @@ PANEL_CYCLES = 8.0
 """Cycles to copy the pixels of a channel for a register tile."""
 TILE_CYCLES = 20.0
 """Cycles to start a register tile."""
-
-
-@dataclass(frozen=True, slots=True)
-class FiltersRule:
-    """Register tiles of filters and pixels; the rTasks are groups, blocks of filters and bands of rows."""
-
-    name: str = "filters"
-
-    def tilings(self, function: Function) -> Sequence[Tiling]:
-        """All register tiles with all splits into rTasks."""
-        window = _applicable(function)
-        if window is None:
-            return ()
-        return prune([_tiling(window, tile, function.device) for tile in _tiles(window, function.device)])
-
-    def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
-        """Generate the loops of one of them."""
-        window = _applicable(function)
-        if window is None:
-            return None
-        tile = find_tile(_tiles(window, function.device), choices)
-        if tile is None:
-            return None
-        weight = window.weight_of(function.func)
-        assert weight is not None
-        packs = {weight: pack_of(window, tile, FilterLayout.of(window, tile))}
-        code = filters_code(function.func, window, tile)
-        return scheduled_kernel(function, _tiling(window, tile, function.device), code, packs)
 
 
 def _applicable(function: Function) -> Window | None:
@@ -139,3 +113,14 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     weights, image = weight_bytes(window, tile, layout), nbytes_of(window.data) + nbytes_of(window.out)
     traffic = traffic_us(weights + image, weights / parts + image / rtasks, device)
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic)
+
+
+def _code(function: Function, window: Window, tile: FilterTile) -> tuple[tirx.PrimFunc, Mapping[int, Pack]]:
+    weight = window.weight_of(function.func)
+    assert weight is not None
+    packs = {weight: pack_of(window, tile, FilterLayout.of(window, tile))}
+    return filters_code(function.func, window, tile), packs
+
+
+FILTERS_RULE = TiledRule("filters", _applicable, _tiles, _tiling, _code)
+"""Register tiles of filters and pixels; the rTasks are groups, blocks of filters and bands of rows."""

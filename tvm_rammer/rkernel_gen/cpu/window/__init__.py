@@ -5,6 +5,7 @@ read         a fused function -> a window
 index, image strides and groups; padding and upsampling
 layout       register tile, scratch image
 split        rTasks
+tiled        a rule whose tilings are tiles of a window
 rule         the tilings
 code         the code of a tiling
 """

@@ -2,21 +2,23 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+
+from tvm import tirx
 
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
-from ....kernel import ScheduledKernel
+from ....kernel import Pack
 from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
 from ..cost import RTASK_US, fma_vectors, refill_us, traffic_us
-from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_kernel
+from ..space import MAX_RTASKS_PER_UNIT, divisors
 from .code import window_code
 from .layout import Layout, WindowTile, pack_of
 from .problem import Window
 from .read import find_window
 from .split import num_rtasks
+from .tiled import TiledRule
 
 FILTERS = (1, 2, 3, 4, 5, 6, 8, 12)
 """Filters of the register tile."""
@@ -39,34 +41,6 @@ ROW_CYCLES = 2.0
 """Cycles to start a row of scratch or of the output."""
 FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 1.0, 5.0
 """Capacity for pixels in the first-level cache; and cycles to load a vector from the other levels."""
-
-
-@dataclass(frozen=True, slots=True)
-class WindowRule:
-    """Register tiles of filters and pixels; the rTasks are groups, blocks of filters and bands of rows."""
-
-    name: str = "window"
-
-    def tilings(self, function: Function) -> Sequence[Tiling]:
-        """All register tiles with all splits into rTasks."""
-        window = _applicable(function)
-        if window is None:
-            return ()
-        return prune([_tiling(window, tile, function.device) for tile in _tiles(window, function.device)])
-
-    def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
-        """Generate the loops of one of them."""
-        window = _applicable(function)
-        if window is None:
-            return None
-        tile = find_tile(_tiles(window, function.device), choices)
-        if tile is None:
-            return None
-        param = window.weight_of(function.func)
-        packed = param in function.constants
-        packs = {param: pack_of(window, tile, Layout.of(window, tile))} if param is not None and packed else {}
-        code = window_code(function.func, window, tile, packed=packed)
-        return scheduled_kernel(function, _tiling(window, tile, function.device), code, packs)
 
 
 def _applicable(function: Function) -> Window | None:
@@ -158,3 +132,14 @@ def _traffic_us(window: Window, tile: WindowTile, layout: Layout, device: Device
 def _weight_bytes(window: Window, tile: WindowTile, layout: Layout) -> int:
     """Bytes of all packed weights; 0 for a pool."""
     return 0 if window.weight is None else math.prod(pack_of(window, tile, layout).padded) * ITEM_BYTES["float32"]
+
+
+def _code(function: Function, window: Window, tile: WindowTile) -> tuple[tirx.PrimFunc, Mapping[int, Pack]]:
+    param = window.weight_of(function.func)
+    packed = param in function.constants
+    packs = {param: pack_of(window, tile, Layout.of(window, tile))} if param is not None and packed else {}
+    return window_code(function.func, window, tile, packed=packed), packs
+
+
+WINDOW_RULE = TiledRule("window", _applicable, _tiles, _tiling, _code)
+"""Register tiles of filters and pixels; the rTasks are groups, blocks of filters and bands of rows."""

@@ -5,21 +5,23 @@ transformations where there are enough channels and filters. Weights are transfo
 large then. Results are rounded in other places than a sum.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+
+from tvm import tirx
 
 from .... import debug
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
-from ....kernel import ScheduledKernel
+from ....kernel import Pack
 from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
 from ..cost import RTASK_US, fma_vectors, refill_us, traffic_us
-from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_kernel
+from ..space import MAX_RTASKS_PER_UNIT, divisors
 from ..window.problem import Window
 from ..window.read import find_window
 from ..window.rule import EFFICIENCY, MAX_ACCUMULATORS, MAX_ACCUMULATORS_OF_16, ROW_CYCLES, ROW_PARTS
 from ..window.split import num_rtasks
+from ..window.tiled import TiledRule
 from .code import winograd_code
 from .layout import WinogradLayout, WinogradTile, pack_of, weight_bytes
 from .matrices import TRANSFORMATIONS, terms
@@ -38,34 +40,6 @@ FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES = 24 << 10, 1.0
 """Capacity for a product's pixels in the first-level cache; and cycles to load a vector from the second one."""
 COPY_CYCLES = 0.5
 """Cycles to copy a pixel to its phase."""
-
-
-@dataclass(frozen=True, slots=True)
-class WinogradRule:
-    """Register tiles of filters and tiles; the rTasks are groups, blocks of filters and bands of rows of tiles."""
-
-    name: str = "winograd"
-
-    def tilings(self, function: Function) -> Sequence[Tiling]:
-        """All register tiles with all splits into rTasks."""
-        window = _applicable(function)
-        if window is None:
-            return ()
-        return prune([_tiling(window, tile, function.device) for tile in _tiles(window, function.device)])
-
-    def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
-        """Generate the loops of one of them."""
-        window = _applicable(function)
-        if window is None:
-            return None
-        tile = find_tile(_tiles(window, function.device), choices)
-        if tile is None:
-            return None
-        weight = window.weight_of(function.func)
-        assert weight is not None
-        packs = {weight: pack_of(window, tile, WinogradLayout.of(window, tile))}
-        code = winograd_code(function.func, window, tile)
-        return scheduled_kernel(function, _tiling(window, tile, function.device), code, packs)
 
 
 def _applicable(function: Function) -> Window | None:
@@ -132,3 +106,14 @@ def _rtask_us(window: Window, tile: WinogradTile, layout: WinogradLayout, device
     weights, image = weight_bytes(window, tile, layout), nbytes_of(window.data) + nbytes_of(window.out)
     each = weights / (tile.group_parts * tile.filter_parts) * layout.steps + image / num_rtasks(window, tile)
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic_us(weights + image, each, device))
+
+
+def _code(function: Function, window: Window, tile: WinogradTile) -> tuple[tirx.PrimFunc, Mapping[int, Pack]]:
+    weight = window.weight_of(function.func)
+    assert weight is not None
+    packs = {weight: pack_of(window, tile, WinogradLayout.of(window, tile))}
+    return winograd_code(function.func, window, tile), packs
+
+
+WINOGRAD_RULE = TiledRule("winograd", _applicable, _tiles, _tiling, _code)
+"""Register tiles of filters and tiles; the rTasks are groups, blocks of filters and bands of rows of tiles."""
