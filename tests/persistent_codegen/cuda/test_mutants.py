@@ -68,6 +68,7 @@ AT_START = (
 FOR_THREAD_0 = "equivalent: it orders nothing but accesses of thread 0"
 BETWEEN_RTASKS = "equivalent: the barrier between two rTasks of one run, where no run of its operator has two"
 NEVER_ASKED = "equivalent: no two rows that wait follow one another"
+FIRST_WARP = "equivalent: only the warp that waits reads what it waits for; where another waits, it is wrong"
 EITHER = "equivalent: one of two barriers, either of which is enough"
 
 
@@ -82,6 +83,11 @@ def verdicts_on_text(case) -> collections.Counter[tuple[str, str]]:
         def failure(*chosen, built=built, inputs=inputs, want=want, source=source):
             return how_it_fails(built, inputs, want, source=source, mutants=[m.number for m in chosen])
 
+        other = text_mutants.last_warp_waits(source)
+
+        def needed_by_others(mutant, failure=failure, other=other):
+            return failure(source=other) is None and failure(mutant, source=other) is not None
+
         verdicts = {mutant: failure(mutant) for mutant in mutants}
         barriers = [m for m in mutants if m.kind.endswith("left out") and verdicts[m] is None]
         for mutant, verdict in verdicts.items():
@@ -94,6 +100,8 @@ def verdicts_on_text(case) -> collections.Counter[tuple[str, str]]:
                     verdict = FOR_THREAD_0
                 elif any(failure(mutant, other) for other in barriers if other != mutant):
                     verdict = EITHER
+                elif needed_by_others(mutant):
+                    verdict = FIRST_WARP
             if verdict is None and mutant.kind in text_mutants.ASKED and not rows_follow_waits(built.program):
                 verdict = NEVER_ASKED
             assert verdict, (case, mutant)

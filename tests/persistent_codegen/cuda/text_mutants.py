@@ -107,6 +107,15 @@ class _Mutation:
         return f"{text}else {{ {call} }}"
 
 
+def last_warp_waits(source: str) -> str:
+    """The text of a kernel with the last warp of each block waiting in the place of the first."""
+    wait = source.index("= rammer_wait(")
+    threads = re.findall(r"__launch_bounds__\((\d+)", source[:wait])[-1]
+    first = "(((int)threadIdx.x) < 32)"
+    begin = source.rindex(first, 0, wait)
+    return f"{source[:begin]}({int(threads) - 32} <= ((int)threadIdx.x)){source[begin + len(first) :]}"
+
+
 def _orders_only_thread_0(lines: Sequence[str], barrier: int, parameters: Sequence[str]) -> bool:
     """Whether after a barrier, up to the next, only thread 0 touches memory, and none of what others touched before.
 
