@@ -137,10 +137,11 @@ def reaches_past(window, tiling):
     return end > layout.tiles * tile.vectors * tile.simd
 
 
-def test_what_scratch_holds_beside_the_results_does_not_count(monkeypatch):
-    """Vectors reach past the end of a row of tiles, where there may be NaN of another run."""
+@pytest.mark.parametrize(("size", "padding"), [(14, 1), (15, 0)])
+def test_what_lies_beside_the_results_does_not_count(size, padding, monkeypatch):
+    """Vectors reach past the end of a row of tiles, where there may be NaN of another run; and tiles past the image."""
     name = next(name for name, device in DEVICES.items() if device.vector_bytes <= HOST_BYTES)
-    func = fused([(1, 32, 14, 14), (32, 32, 3, 3)], lambda x, w: conv(x, w, padding=1))
+    func = fused([(1, 32, size, size), (32, 32, 3, 3)], lambda x, w: conv(x, w, padding=padding))
     arrays, function = random_arrays(func), function_of(func, name)
     want = run(func, arrays)
     store = tirx.BufferStore

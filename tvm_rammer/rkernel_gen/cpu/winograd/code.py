@@ -105,7 +105,7 @@ class _Writer:
         """Some rows of tiles of a group, for the filters of an rTask."""
         window, layout = self.window, self.layout
         blocks = layout.blocks // self.tile.filter_parts
-        one = replace(window, channels=1, stride=(self.tile.size,) * 2)
+        one = replace(window, channels=1, stride=(self.tile.size,) * 2, fill=0.0)
 
         def channel(c: Expr) -> tirx.Stmt:
             plane = g * window.channels + c

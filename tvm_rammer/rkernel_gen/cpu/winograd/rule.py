@@ -51,7 +51,12 @@ def _applicable(function: Function) -> Window | None:
         return None
     if (window.kernel, window.stride, window.dilation) != ((3, 3), (1, 1), (1, 1)):
         return None
-    if window.initial != 0 or window.channels < MIN_CHANNELS or window.filters < MIN_FILTERS:
+    if (
+        window.initial != 0
+        or (window.fill != 0 and not window.inside)
+        or window.channels < MIN_CHANNELS
+        or window.filters < MIN_FILTERS
+    ):
         return None
     return window if window.weight_of(function.func) in function.constants else None
 
