@@ -15,7 +15,7 @@ from tvm_rammer.device import DeviceSpec, preset
 from tvm_rammer.ir import Copies, RKernel, RProgram
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.persistent_codegen import AssembledProgram, cuda_source
-from tvm_rammer.persistent_codegen.cuda.kernel import CONSTANT_NAMES
+from tvm_rammer.persistent_codegen.cuda.memory import CONSTANT_NAMES
 from tvm_rammer.persistent_codegen.cuda.program import assemble_cuda
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
 from tvm_rammer.rkernel_gen import find_copies

@@ -20,7 +20,7 @@ from ..gpu_bundle.files import Files, check_replaceable, make_empty
 from ..gpu_bundle.kernels import HostFunction, lower_kernels
 from ..gpu_bundle.onsite.plan import Plan, check_plan
 from ..gpu_bundle.plans import plan_of
-from ..persistent_codegen.cuda.kernel import CONSTANT_NAMES
+from ..persistent_codegen.cuda.memory import CONSTANT_NAMES
 from ..runtime.tensors import input_values
 from .source import Project, project_files
 from .storage import Storage, place_buffers

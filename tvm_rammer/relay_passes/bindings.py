@@ -20,6 +20,14 @@ def is_call(expr: relax.Expr, names: Collection[str]) -> bool:
     return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name in names
 
 
+def name_of_packed(expr: relax.Expr, prefix: str) -> str | None:
+    """What follows a prefix in the name of the packed function that `call_dps_packed` calls; None for anything else."""
+    if not is_call(expr, ("relax.call_dps_packed",)):
+        return None
+    name = str(getattr(expr.args[0], "global_symbol", ""))
+    return name.removeprefix(prefix) if name.startswith(prefix) else None
+
+
 def static_shape(ty: object) -> tuple[int, ...] | None:
     """The shape of a tensor type, or None where it is no tensor or not static."""
     if not isinstance(ty, relax.TensorType) or not isinstance(ty.shape, relax.ShapeExpr):

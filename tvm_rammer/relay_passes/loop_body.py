@@ -13,10 +13,10 @@ from typing import Self
 import tvm
 import tvm_ffi
 from tvm import relax, te
-from tvm.ir import Call, Op
+from tvm.ir import Call
 
 from ..errors import LoopError
-from .bindings import dtype_of, static_shape, tensor_fields
+from .bindings import dtype_of, name_of_packed, static_shape, tensor_fields
 
 LOOP = "rammer.loop"
 _CALL = "rammer.loop."
@@ -143,12 +143,7 @@ def _row_before(array: te.Tensor, number: te.Tensor) -> te.Tensor:
 
 def called_loop(value: relax.Expr) -> str | None:
     """The name of the function whose steps a call stands for; None for any other expression."""
-    if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name != "relax.call_dps_packed":
-        return None
-    function = value.args[0]
-    if not isinstance(function, relax.ExternFunc) or not str(function.global_symbol).startswith(_CALL):
-        return None
-    return str(function.global_symbol).removeprefix(_CALL)
+    return name_of_packed(value, _CALL)
 
 
 def loop_bodies(mod: tvm.IRModule) -> dict[str, relax.Function]:

@@ -14,10 +14,10 @@ import onnx
 import tvm
 from onnx import helper, numpy_helper
 from tvm import relax
-from tvm.ir import Call, Op
+from tvm.ir import Call
 
 from ..errors import UnsupportedOperatorError
-from .bindings import body_blocks, dtype_of, is_const, static_shape
+from .bindings import body_blocks, dtype_of, is_const, name_of_packed, static_shape
 from .inline_calls import Replacement, inline_calls
 from .loop_body import loop_bodies, rename_loops
 from .onnx.emit import Emitter
@@ -99,10 +99,8 @@ def call_recurrent(
 
 def called_layer(value: relax.Expr) -> RecurrentLayer | None:
     """The layer that a call stands for; None for any other expression."""
-    if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name != "relax.call_dps_packed":
-        return None
-    symbol = str(getattr(value.args[0], "global_symbol", ""))
-    return RecurrentLayer(**json.loads(symbol.removeprefix(_CALL))) if symbol.startswith(_CALL) else None
+    text = name_of_packed(value, _CALL)
+    return None if text is None else RecurrentLayer(**json.loads(text))
 
 
 def expand_layers(mod: tvm.IRModule, *, loops: bool) -> tvm.IRModule:

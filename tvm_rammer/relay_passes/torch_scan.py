@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import tvm
 from tvm import relax
-from tvm.ir import Call, GlobalVar, Op, Tuple
+from tvm.ir import Call, GlobalVar, Tuple
 
 from ..errors import LongLoopError, LoopError
-from .bindings import body_blocks, result_of, tensor_fields, typed
+from .bindings import body_blocks, name_of_packed, result_of, tensor_fields, typed
 from .inline_calls import Replacement, inline_calls
 from .loop_body import LOOP, LoopBody, emit_loop, shape_within
 from .onnx.lower.recurrence.loops import FEWEST_ITERATIONS
@@ -43,7 +43,7 @@ def call_scan(name: str, step: relax.Function, states: Sequence[relax.Expr], arg
 
 def has_scans(mod: tvm.IRModule) -> bool:
     """Whether "main" has scans that are to be expanded."""
-    return any(_called_scan(binding.value) for block in body_blocks(mod["main"]) for binding in block.bindings)
+    return any(name_of_packed(binding.value, _CALL) for block in body_blocks(mod["main"]) for binding in block.bindings)
 
 
 def expand_scans(mod: tvm.IRModule, *, loops: bool) -> tvm.IRModule:
@@ -67,7 +67,7 @@ def expand_scans(mod: tvm.IRModule, *, loops: bool) -> tvm.IRModule:
         return mod
 
     def replacement(value: relax.Expr, name: str) -> Replacement | None:
-        if (called := _called_scan(value)) is None:
+        if (called := name_of_packed(value, _CALL)) is None:
             return None
         step, args = mod[called], list(value.args[1].fields)
         states, arrays = map(int, str(step.attrs[SCAN]).split())
@@ -86,14 +86,6 @@ def expand_scans(mod: tvm.IRModule, *, loops: bool) -> tvm.IRModule:
         if func.attrs and SCAN in func.attrs:
             del expanded[expanded.get_global_var(var.name_hint)]
     return expanded
-
-
-def _called_scan(value: relax.Expr) -> str | None:
-    """The name of the function whose steps a call stands for; None for any other expression."""
-    if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name != "relax.call_dps_packed":
-        return None
-    symbol = str(getattr(value.args[0], "global_symbol", ""))
-    return symbol.removeprefix(_CALL) if symbol.startswith(_CALL) else None
 
 
 def _as_loop(name: str, body: relax.Function, args: Sequence[relax.Expr], sizes: tuple[int, int, int]) -> Replacement:

@@ -22,17 +22,16 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.tirx.script import builder as T
 
 from ...ir import RProgram
-from ..arrays import array_bytes, item_bytes, scalar_of
-from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout
+from ..arrays import item_bytes, scalar_of
+from ..layout import FIRST_EXTERNAL, Layout
 from ..tables import CallSignature, Tables, pointer
 from . import sync
+from .memory import declare_arena, declare_parameters, declare_views
 from .rows import MARKS, SIGNALS, WARP, RowForm
 from .rtask import RTASK_BARRIER
 from .state import FINISHED
 
 _MIN_BLOCKS = "tirx.launch_bounds_min_blocks_per_sm"
-
-CONSTANT_NAMES = ("weights", "begin", "rows", "state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def build_kernel(
     tables : Tables
     form : RowForm
     constants : sequence of numpy.ndarray
-        The arrays named in `CONSTANT_NAMES`.
+        The arrays named in `memory.CONSTANT_NAMES`.
     callees : mapping of str to GlobalVar
         The rTask functions by name.
     threads, shared_bytes : int
@@ -95,7 +94,7 @@ def build_kernel(
                 "tirx.is_scheduled": True,
             }
         )
-        segments, plan = _parameters(program, layout, constants)
+        segments, plan = declare_parameters(program, layout, constants)
         with (
             T.thread_binding(len(program.lanes), thread="blockIdx.x") as veu,
             T.thread_binding(threads, thread="threadIdx.x") as tid,
@@ -109,8 +108,8 @@ def build_kernel(
                     form=form,
                     width=tables.width,
                     steps=program.steps,
-                    views=_views(segments, tables.signatures),
-                    arena=_arena(tables.signatures, shared_bytes),
+                    views=declare_views(segments, tables.signatures),
+                    arena=declare_arena(tables.signatures, shared_bytes),
                     callees=callees,
                     threads=threads,
                     veu=veu,
@@ -120,67 +119,6 @@ def build_kernel(
                 len(program.lanes),
             )
     return builder.get()
-
-
-def _parameters(
-    program: RProgram, layout: Layout, constants: Sequence[np.ndarray]
-) -> tuple[dict[int, tirx.Buffer], dict[str, tirx.Buffer]]:
-    """Declare the parameters; return the segments by number, and the tables by name."""
-    segments: dict[int, tirx.Buffer] = {}
-    plan: dict[str, tirx.Buffer] = {}
-    external_buffers = (*layout.inputs, *layout.outputs)
-
-    def tensor(name: str, shape: tuple[int, ...], dtype: str) -> tirx.Buffer:
-        return T.arg(name, T.buffer(shape, dtype, layout=None))
-
-    def declare_external(positions: range) -> None:
-        for i in positions:
-            buffer = program.graph.buffers[external_buffers[i]]
-            segments[FIRST_EXTERNAL + i] = tensor(f"segment{i}", buffer.shape, buffer.dtype)
-
-    declare_external(range(len(layout.inputs)))
-    for name, array in zip(CONSTANT_NAMES, constants, strict=True):
-        plan[name] = tensor(name, array.shape, str(array.dtype))
-    declare_external(range(len(layout.inputs), len(external_buffers)))
-    segments[WORKSPACE] = tensor("workspace", (layout.workspace_bytes,), "uint8")
-    segments[CONSTANTS] = plan.pop("weights")
-    return segments, plan
-
-
-def _views(
-    segments: Mapping[int, tirx.Buffer], signatures: Sequence[CallSignature]
-) -> dict[tuple[int, str], tirx.Buffer]:
-    """Declare each segment as a flat array of each element type that an rTask function reads or writes there."""
-    wanted = {
-        (segment, dtype)
-        for signature in signatures
-        for possible, dtype in zip(signature.segments, signature.function.dtypes, strict=True)
-        for segment in possible
-    }
-    views = {}
-    for number, dtype in sorted(wanted):
-        segment = segments[number]
-        size = array_bytes(segment) // item_bytes(dtype)
-        views[number, dtype] = T.decl_buffer((size,), dtype, data=segment.data, layout=None)
-    return views
-
-
-def _arena(signatures: Sequence[CallSignature], shared_bytes: int) -> dict[str, tirx.Buffer]:
-    """Allocate the block's scratch arena in dynamic shared memory, declared as each type; vectors only if all are."""
-    dtypes = sorted({dtype for s in signatures for _, dtype in s.function.scratch})
-    if len(dtypes) > 1:
-        dtypes = sorted(set(map(scalar_of, dtypes)))
-    if not dtypes:
-        return {}
-    # Where all accesses are of one type TVM retypes an allocation and keeps its extent: as bytes it would grow.
-    size = shared_bytes // item_bytes(dtypes[0])
-    arena = IRBuilder.name("arena", T.alloc_buffer((size,), dtypes[0], scope="shared.dyn", layout=None))
-    return {
-        dtype: T.decl_buffer(
-            (shared_bytes // item_bytes(dtype),), dtype, data=arena.data, scope="shared.dyn", layout=None
-        )
-        for dtype in dtypes
-    }
 
 
 def _walk(body: _Body, signatures: Sequence[CallSignature], blocks: int) -> None:
