@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import threading
 from dataclasses import asdict, replace
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from tvm_rammer import driver
 from tvm_rammer.cli.main import main
 from tvm_rammer.device import figures_file, host, host_cpu, measured_cpu, preset
+from tvm_rammer.device.exchange import signal_us
 from tvm_rammer.device.host import cache_sizes, typical_cpu
 from tvm_rammer.device.measure import measure_cpu
 from tvm_rammer.device.measured import Measured, read_measured, write_measured
@@ -26,6 +29,20 @@ def measures(monkeypatch, tmp_path):
     monkeypatch.setenv("RAMMER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(host, "_MADE", {})
     return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("refused", [0, 1])
+def test_neither_side_waits_for_one_that_cannot_start(refused, monkeypatch):
+    def bind(_thread, processors):
+        if processors == {refused}:
+            raise PermissionError("not this processor")
+
+    def begins(*_arguments):
+        pytest.fail("a side begins alone")
+
+    monkeypatch.setattr(os, "sched_setaffinity", bind)
+    with pytest.raises((PermissionError, threading.BrokenBarrierError)):
+        signal_us(begins, (0, 1))
 
 
 def test_a_measurement_is_of_the_kind_that_processors_have():

@@ -5,6 +5,7 @@ import os
 import platform
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 ROUNDS, BLOCK = 16_000, 16
 """Signals there and back, and how many lie between two notes of the time (`exchange_words`): the fastest of such
 blocks counts, since other processes only make them slower."""
+START_S = 10.0
+"""How long a side waits for the other to start."""
 WAKES = 40
 """How often a thread is woken. A tenth of the times are shorter than the one that counts: where other processes run, a
 thread waits for them, too."""
@@ -60,22 +63,35 @@ def _both(
     rounds: int,
     processors: tuple[int, int],
 ) -> np.ndarray:
-    """Run two sides on threads of their own, each on its processor; what the first one notes, in nanoseconds."""
+    """Run two sides on threads of their own, each on its processor; what the first one notes, in nanoseconds.
+
+    Raises
+    ------
+    OSError, RuntimeError
+        A thread cannot be started, or not be bound to its processor: neither side begins then, for it would wait for
+        the other.
+    """
     import tvm
 
     word = tvm.runtime.tensor(np.zeros(1, "int32"))
     notes = [tvm.runtime.tensor(np.zeros(rounds, "int64")) for _ in (one, other)]
 
+    ready = threading.Barrier(2)
+
     def run(side: int) -> None:
-        os.sched_setaffinity(0, {processors[side]})  # of this thread, which ends here
+        try:
+            os.sched_setaffinity(0, {processors[side]})  # of this thread, which ends here
+        except OSError:
+            ready.abort()
+            raise
+        ready.wait(START_S)
         function, number = (one, other)[side]
         function(word, notes[side], number, rounds)
 
-    threads = [threading.Thread(target=run, args=(side,)) for side in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as threads:
+        sides = [threads.submit(run, side) for side in (0, 1)]
+    for side in sides:
+        side.result()
     found: np.ndarray = notes[0].numpy()
     return found
 
