@@ -31,7 +31,7 @@ def program_of(script: str, what: str) -> pathlib.Path | None:
     """The Python program behind a script; None for what bash does itself."""
     programs = ROOT / "scripts" / "programs"
     name = pathlib.Path(script).name
-    choices = [what] if name == "run" else [name, f"{name}/{what or 'models'}"]
+    choices = [what] if name == "run" else [name, f"{name}/{what or 'models'}", f"{name}/kernels/{what}"]
     return next((path for path in (programs / f"{choice}.py" for choice in choices) if path.is_file()), None)
 
 

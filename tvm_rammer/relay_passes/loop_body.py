@@ -7,8 +7,9 @@ the invariants, and returns what the step writes. TVM cannot run such a call: `r
 """
 
 import json
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 import tvm
 import tvm_ffi
@@ -20,6 +21,8 @@ from .bindings import dtype_of, name_of_packed, static_shape, tensor_fields
 
 LOOP = "rammer.loop"
 _CALL = "rammer.loop."
+
+Value = TypeVar("Value", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,50 @@ class LoopBody:
         found = json.loads(str(func.attrs[LOOP]))
         lists = {key: tuple(found[key]) for key in ("carried", "reads", "writes")}
         return cls(found["steps"], found["rings"], **lists, rows=found["rows"])
+
+
+@dataclass(frozen=True, slots=True)
+class StepResults(Generic[Value]):
+    """What a step returns, each value once, although a state may be a result of each step, too.
+
+    Parameters
+    ----------
+    values : tuple
+        First the states that are no results of each step.
+    rings : int
+        How many of these there are.
+    carried : tuple of int
+        For each state which of the values it is.
+    """
+
+    values: tuple[Value, ...]
+    rings: int
+    carried: tuple[int, ...]
+
+    @classmethod
+    def of(cls, returned: Sequence[Value], states: int, given: Collection[Value]) -> Self:
+        """Sort them.
+
+        Parameters
+        ----------
+        returned : sequence
+            The next states, then what the step adds to each result.
+        states : int
+            How many states there are.
+        given : collection
+            What no step computes.
+
+        Raises
+        ------
+        LoopError
+            One of them is given, or is two results.
+        """
+        written = returned[states:]
+        own = [value for value in dict.fromkeys(returned[:states]) if value not in written]
+        values = (*own, *written)
+        if len(set(values)) < len(values) or not set(given).isdisjoint(values):
+            raise LoopError("a loop that hands on a value which no step computes, or writes one twice")
+        return cls(values, len(own), tuple(values.index(value) for value in returned[:states]))
 
 
 def call_loop(name: str, args: list[relax.Expr], types: list[relax.TensorType]) -> Call:

@@ -11,10 +11,10 @@ import tvm
 from tvm import relax
 from tvm.ir import Call, GlobalVar, Tuple
 
-from ..errors import LongLoopError, LoopError
+from ..errors import LongLoopError
 from .bindings import body_blocks, name_of_packed, result_of, tensor_fields, typed
 from .inline_calls import Replacement, inline_calls
-from .loop_body import LOOP, LoopBody, emit_loop, shape_within
+from .loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within
 from .onnx.lower.recurrence.loops import FEWEST_ITERATIONS
 from .onnx.lower.recurrence.recurrent import MOST_STEPS
 
@@ -91,14 +91,10 @@ def expand_scans(mod: tvm.IRModule, *, loops: bool) -> tvm.IRModule:
 def _as_loop(name: str, body: relax.Function, args: Sequence[relax.Expr], sizes: tuple[int, int, int]) -> Replacement:
     """The scan as a loop of the module."""
     states, arrays, count = sizes
-    returned = list(result_of(body).fields)
-    written = returned[states:]
-    own = [value for value in dict.fromkeys(returned[:states]) if value not in written]
-    fields = [*own, *written]
-    if len(set(fields)) < len(fields) or not set(body.params).isdisjoint(fields):
-        raise LoopError("a scan that hands on a value which no step computes, or writes one twice")
-    carried = tuple(fields.index(value) for value in returned[:states])
-    loop = LoopBody(count, len(own), carried, (False,) * arrays, (False,) * len(written))
+    results = StepResults.of(list(result_of(body).fields), states, list(body.params))
+    fields = results.values
+    writes = (False,) * (len(fields) - results.rings)
+    loop = LoopBody(count, results.rings, results.carried, (False,) * arrays, writes)
     result = _values(fields)
     ty = relax.TupleType([field.ty for field in fields]) if len(fields) > 1 else fields[0].ty
     step = relax.Function(body.params, typed(relax.SeqExpr(body.body.blocks, typed(result, ty)), ty), ty)

@@ -1,6 +1,6 @@
 """Subgraphs of an ONNX node: list them, rename in them, put one in the place of its node."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
@@ -24,6 +24,15 @@ def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """The nodes of a graph, and those of the subgraphs that they hold."""
     return (node for each in all_graphs(graph) for node in each.node)
+
+
+def identities(nodes: Iterable[onnx.NodeProto]) -> dict[str, str]:
+    """Of each result of an Identity the value that it is another name of."""
+    same: dict[str, str] = {}
+    for node in nodes:
+        if node.op_type == "Identity":
+            same[node.output[0]] = same.get(node.input[0], node.input[0])
+    return same
 
 
 def rename_inputs(node: onnx.NodeProto, names: Mapping[str, str]) -> None:

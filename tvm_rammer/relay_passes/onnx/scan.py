@@ -10,10 +10,9 @@ from onnx import helper
 from tvm import relax
 from tvm.ir import Constant
 
-from ...errors import LoopError
 from ..bindings import dtype_of
-from ..loop_body import LOOP, LoopBody, emit_loop, shape_within
-from .inline import copy_tensor, subgraphs
+from ..loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within
+from .inline import copy_tensor, identities, subgraphs
 
 ROWS = "rows"
 """An attribute that Scans of ONNX do not have. How many steps there are is known only at run time then: the last input
@@ -32,25 +31,6 @@ class _Slices:
 
     axis: int
     backward: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Results:
-    """The outputs of a body that a loop writes: a name once, although a state may be a result of each step, too.
-
-    Parameters
-    ----------
-    names : tuple of str
-        First the states that are no results of each step.
-    rings : int
-        How many of these there are.
-    carried : tuple of int
-        For each state which of the names it is.
-    """
-
-    names: tuple[str, ...]
-    rings: int
-    carried: tuple[int, ...]
 
 
 def _split(inputs: list[relax.Expr], count: int) -> tuple[list[relax.Expr], list[relax.Expr]]:
@@ -108,7 +88,7 @@ class ScanConverter:
         invariants = {name: outer[name] for name in _free_names(body) if name in outer}
         results = _results(body, len(states), set(invariants))
         slices = [_slice(array, rows) for array in arrays]
-        graph = _graph_of(body, [*(_type_of(state) for state in states), *slices], invariants, results.names)
+        graph = _graph_of(body, [*(_type_of(state) for state in states), *slices], invariants, results.values)
         step = self._import_body(graph)
         loop = LoopBody(
             steps,
@@ -166,23 +146,11 @@ def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
     return iter(found)
 
 
-def _results(body: onnx.GraphProto, states: int, invariants: set[str]) -> _Results:
+def _results(body: onnx.GraphProto, states: int, invariants: set[str]) -> StepResults[str]:
     """Sort the outputs of a body; names that stand for one value are one."""
-    same = {node.output[0]: node.input[0] for node in body.node if node.op_type == "Identity"}
-
-    def resolved(name: str) -> str:
-        while name in same:
-            name = same[name]
-        return name
-
-    names = [resolved(value.name) for value in body.output]
+    same = identities(body.node)
     given = {value.name for value in (*body.input, *body.initializer)} | invariants
-    written = names[states:]
-    own = [name for name in dict.fromkeys(names[:states]) if name not in written]
-    fields = (*own, *written)
-    if len(set(fields)) < len(fields) or not given.isdisjoint(fields):
-        raise LoopError("a loop that hands on a value which no step computes, or writes one twice")
-    return _Results(fields, len(own), tuple(fields.index(name) for name in names[:states]))
+    return StepResults.of([same.get(value.name, value.name) for value in body.output], states, given)
 
 
 Slice = tuple[tuple[int, ...], str]

@@ -8,7 +8,7 @@ from onnx import numpy_helper
 
 from ...emit import Constants, Emitter, Types, attribute
 from ...fold import drop_unused, static_dims, used_names
-from ...inline import rename_inputs
+from ...inline import identities, rename_inputs
 from .counted import Counted
 
 Dims = Mapping[str, list[int]]
@@ -58,7 +58,8 @@ class _Scan:
         _, going, *states = (value.name for value in self._body.input)
         self._body.initializer.append(numpy_helper.from_array(np.array(True), going))
         self._tables = {name: rows for name, rows in counted.tables.items() if name != going}
-        after = [self._resolved(value.name) for value in self._body.output[1:]]
+        same = identities(self._body.node)
+        after = [same.get(value.name, value.name) for value in self._body.output[1:]]
         stays = {at for at, name in enumerate(states) if after[at] == name and at not in counted.last}
         outer = {states[at]: node.input[2 + at] for at in stays}
         for each in self._body.node:
@@ -69,12 +70,6 @@ class _Scan:
         self._body.node.extend(kept)
         self._names: list[str] = []
         self._arrays: list[tuple[str, int, bool]] = []
-
-    def _resolved(self, name: str) -> str:
-        same = {each.output[0]: each.input[0] for each in self._body.node if each.op_type == "Identity"}
-        while name in same:
-            name = same[name]
-        return name
 
     def _read(self, name: str, array: str, axis: int = 0, *, backward: bool = False) -> None:
         self._names.append(name)

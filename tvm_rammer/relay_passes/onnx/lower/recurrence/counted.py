@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 
 from ...emit import Constants
 from ...fold import FOLDED
+from ...inline import identities
 from ...read import elements
 
 MOST_ROUNDS = 1 << 14
@@ -69,7 +70,7 @@ def count(node: onnx.NodeProto, body: onnx.GraphProto, constants: Constants, ops
     if condition in known:
         always = bool(_scalar(known, condition))
     elif condition in system.values:
-        always = system.ties(condition, body.input[1].name)
+        always = identities(system.nodes).get(condition, condition) == body.input[1].name
     else:
         return None
     if always and (limit is None or limit > MOST_ROUNDS):
@@ -95,13 +96,6 @@ class _System:
     nodes: Sequence[onnx.NodeProto]
     values: frozenset[str]
     constants: Constants
-
-    def ties(self, name: str, to: str) -> bool:
-        """Whether a value is another one, under other names."""
-        same = {node.output[0]: node.input[0] for node in self.nodes if node.op_type == "Identity"}
-        while name in same:
-            name = same[name]
-        return name == to
 
 
 def _scalar(constants: Constants, name: str) -> int | None:
