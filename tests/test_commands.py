@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import runpy
+import subprocess
 import sys
 
 import pytest
@@ -81,3 +82,25 @@ def test_a_command_that_is_not_there_is_found(given, tmp_path, monkeypatch, caps
     page.write_text(f"As in `tvm-rammer{given}` here.\n", encoding="utf-8")
     with pytest.raises(AssertionError):
         test_commands_of_a_page_have_the_options_that_it_gives_them(page, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    ("command", "there"),
+    [
+        ("run nope", "bench_neighbours conformity"),
+        ("run", "bench_neighbours conformity"),
+        ("run ../programs/no", "bench_neighbours conformity"),
+        ("bench nope", "models policies"),
+        ("bench NOPE", "kernels models"),
+        ("ablation", "interplay sync"),
+        ("ablation nope --json x", "interplay sync"),
+        ("setup nope", "torch and oldest"),
+        ("lint --nope", "takes no options"),
+    ],
+)
+def test_what_a_script_does_not_know_is_told_in_a_line_that_says_what_there_is(command, there):
+    script, *given = command.split()
+    done = subprocess.run([ROOT / "scripts" / script, *given], capture_output=True, text=True, timeout=60, check=False)
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2 and not done.stdout
+    assert there in line and f"there is no '{given[0] if given else ''}'" in line

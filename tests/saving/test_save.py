@@ -127,6 +127,27 @@ def test_a_file_that_takes_the_place_of_another_is_loaded(tmp_path):
             np.testing.assert_array_equal(loaded(np.ones(3, "float32")), np.full(3, expected, "float32"))
 
 
+@pytest.mark.usefixtures("with_cache")
+@pytest.mark.parametrize("shapes", [[(3, 0)], [(0,), (2, 0, 3), (0, 4)]])
+def test_results_without_elements_come_back(shapes, tmp_path):
+    """TVM cannot read what it writes of constants with these shapes."""
+    empty = {f"c{i}": np.zeros(shape) for i, shape in enumerate(shapes)}
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), *(helper.make_node("Neg", [n], [f"z{n}"]) for n in empty)]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy")
+    results = [helper.make_tensor_value_info(f"z{n}", TensorProto.DOUBLE, a.shape) for n, a in empty.items()]
+    constants = [numpy_helper.from_array(a, n) for n, a in empty.items()]
+    model = helper.make_model(helper.make_graph(nodes, "empty", [x], [y, *results], constants))
+    module = tvm_rammer.compile(model, cache=False)
+    library = shutil.copy(module.export_library(tmp_path / "m.so"), tmp_path / f"{len(shapes)}.so")
+    machine = relax.VirtualMachine(tvm.runtime.load_module(str(library)), tvm.cpu())
+    value = np.float32([-1, 2])
+    ways = [module, tvm_rammer.load(module.save(tmp_path / "m.rammer"))]
+    ways += [tvm_rammer.compile(model, cache=tmp_path / "cache") for _ in range(2)]
+    for got in (*(way(value) for way in ways), [t.numpy() for t in machine["main"](tvm.runtime.tensor(value))]):
+        np.testing.assert_array_equal(got[0], [0, 2])
+        assert [(a.shape, str(a.dtype)) for a in got[1:]] == [(shape, "float64") for shape in shapes]
+
+
 def test_an_index_outside_is_an_error_of_a_loaded_model_too(tmp_path):
     mod = relax_module([(4, 3)], lambda x: relax.op.take(x, relax.op.astype(relax.op.sum(x), "int64"), axis=0))
     loaded = tvm_rammer.load(tvm_rammer.compile(mod).save(tmp_path / "m.rammer"))

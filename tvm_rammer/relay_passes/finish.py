@@ -7,6 +7,7 @@ import tvm
 from tvm import relax, tirx
 
 from ..define_arithmetic import DefineArithmetic
+from .empty_constants import AllocateEmptyConstants
 from .module_pass import module_pass
 
 _BACKENDS = {"llvm": "cpu_generic", "cuda": "cuda"}
@@ -41,6 +42,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             *([_stock_schedules(target)] if target.kind.name == "cuda" else []),
             *stock.library_dispatch_passes(target),
             relax.transform.LegalizeOps(),
+            AllocateEmptyConstants(),
             # It looks for reshapes among the PrimFuncs and fails on one that is not written in blocks. Ours need
             # not be, and a reshape is an rOperator like any other.
             *(p for p in stock.dataflow_lower_passes(target) if p.info.name != "RewriteDataflowReshape"),

@@ -212,7 +212,6 @@ def _check_results(mod: tvm.IRModule, model: onnx.ModelProto, types: Types) -> N
     result = mod["main"].ret_ty
     fields = list(result.fields) if len(model.graph.output) > 1 else [result]
     makers = {name: node for node in model.graph.node for name in node.output}
-    constants = {tensor.name for tensor in model.graph.initializer}
     for value, ty in zip(model.graph.output, fields, strict=True):
         maker = f", made by {makers[value.name].op_type}," if value.name in makers else ""
         problem, shape = mismatch(ty, types.get(value.name)), static_shape(ty)
@@ -220,8 +219,6 @@ def _check_results(mod: tvm.IRModule, model: onnx.ModelProto, types: Types) -> N
             problem = f"is no tensor but {type(ty).__name__.removesuffix('Type').lower()}"
         elif not problem and shape is None and static_dims(types.get(value.name)) is not None:
             problem = "has lost its shape in TVM's ONNX frontend"
-        elif not problem and value.name in constants and shape and 0 in shape and shape[0]:
-            problem = f"is a constant of shape {list(shape)}, without elements, of which TVM makes no tensor"
         if problem:
             raise UnsupportedOperatorError(
                 f"the output {value.name!r}{maker} {problem}; fix the inputs that it depends on "
