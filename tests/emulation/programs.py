@@ -19,6 +19,7 @@ from tvm_rammer.persistent_codegen.cuda.memory import CONSTANT_NAMES
 from tvm_rammer.persistent_codegen.cuda.program import assemble_cuda
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
 from tvm_rammer.rkernel_gen import find_copies
+from tvm_rammer.rkernel_gen.make_kernels import constant_parameters
 from tvm_rammer.wavefront import schedule, schedule_loop
 
 H200 = preset("cuda:h200")
@@ -26,9 +27,11 @@ H200 = preset("cuda:h200")
 
 @dataclass
 class Built:
-    """A program with its text, and the arrays of a run."""
+    """A program with its kernels and constants, its text, and the arrays of a run."""
 
     program: RProgram
+    kernels: Sequence[ScheduledKernel]
+    values: Mapping[int, np.ndarray]
     cuda: AssembledProgram
     source: str
     state: np.ndarray
@@ -60,7 +63,7 @@ def build(
     """Generate the text of a program."""
     extracted = {k.spec.name: extract_cuda(k, device) for k in kernels}
     cuda = assemble_cuda(program, values, [k.packs for k in kernels], [extracted[k.spec.name] for k in kernels], device)
-    return Built(program, cuda, cuda_source(cuda, device), cuda.constants[-1].copy())
+    return Built(program, kernels, values, cuda, cuda_source(cuda, device), cuda.constants[-1].copy())
 
 
 def plan(
@@ -105,9 +108,12 @@ def _regions_and_kernels(
     module = relay_passes.prepare(tvm.target.Target(device.target_config()))(module)
     functions = {gv.name_hint: f for gv, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
     regions = relay_passes.partition(module).regions
-    used = {op.function for region in regions for op in region.graph.operators}
-    copies = find_copies([region.graph for region in regions], functions)
-    return regions, {name: chosen(name, functions[name], device) for name in used}, copies
+    graphs = [region.graph for region in regions]
+    made = {
+        name: chosen(name, functions[name], device, constants)
+        for name, constants in constant_parameters(graphs).items()
+    }
+    return regions, made, find_copies(graphs, functions)
 
 
 def reference(module: tvm.IRModule, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -27,6 +27,9 @@ class Limits(Protocol):
 _PARTS = 4
 """Schedulers of a unit, each with registers of its own."""
 
+_SHARED_UNIT, _RESERVED_SHARED = 128, 1024
+"""A block's shared memory is a multiple of the first; each block reserves the second of it."""
+
 
 def resident_blocks(unit: Limits, threads: int, registers: int, shared_bytes: int) -> int:
     """Blocks of a kernel that one unit holds at once (0: not even one).
@@ -57,5 +60,13 @@ def resident_blocks(unit: Limits, threads: int, registers: int, shared_bytes: in
         return 0
     by_registers = unit.registers_per_unit // _PARTS // of_warp * _PARTS // warps
     by_threads = unit.threads_per_unit // (warps * unit.warp)
-    by_shared = unit.unit_bytes // (-(-shared_bytes // 128) * 128 + 1024)
+    by_shared = unit.unit_bytes // (-(-shared_bytes // _SHARED_UNIT) * _SHARED_UNIT + _RESERVED_SHARED)
     return min(by_registers, by_threads, by_shared, unit.blocks_per_unit)
+
+
+def shared_bytes_of(unit: Limits, blocks: int) -> int:
+    """Shared memory that each of so many blocks of a unit may have, in bytes; 0 on a CPU."""
+    if unit.kind == "cpu":
+        return 0
+    each = unit.unit_bytes // blocks // _SHARED_UNIT * _SHARED_UNIT - _RESERVED_SHARED
+    return max(0, min(unit.shared_per_block, each))

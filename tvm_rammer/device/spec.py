@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .occupancy import resident_blocks
+from .occupancy import resident_blocks, shared_bytes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,10 @@ class DeviceSpec:
     def resident_blocks(self, threads: int, registers: int, shared_bytes: int) -> int:
         """Blocks of a kernel that one unit holds at once (`occupancy.resident_blocks`)."""
         return resident_blocks(self, threads, registers, shared_bytes)
+
+    def shared_bytes_of(self, blocks: int) -> int:
+        """Shared memory that each of so many blocks of a unit may have (`occupancy.shared_bytes_of`)."""
+        return shared_bytes_of(self, blocks)
 
 
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}

@@ -26,7 +26,7 @@ from .graph import (
     TripCount,
     align,
 )
-from .kernel import Footprint, RKernel
+from .kernel import SLICE_ALIGNMENT, Footprint, RKernel, Slices
 from .length import LENGTH, Length
 from .program import Instruction, Lane, RProgram, Run, Signal, Wait
 from .unroll import unroll, unrolled_positions
@@ -36,6 +36,7 @@ __all__ = [
     "ITEM_BYTES",
     "LENGTH",
     "OUTPUT_NAMES",
+    "SLICE_ALIGNMENT",
     "VIEW_ALIGNMENT",
     "Buffer",
     "BufferKind",
@@ -53,6 +54,7 @@ __all__ = [
     "RProgram",
     "Run",
     "Signal",
+    "Slices",
     "TripCount",
     "Wait",
     "align",

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 
+SLICE_ALIGNMENT = 16
+"""Slices that a vEU keeps begin at multiples of so many bytes, and are as long: the widest load of a thread."""
+
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
@@ -48,6 +51,27 @@ class Footprint:
 
 
 @dataclass(frozen=True, slots=True)
+class Slices:
+    """A constant of which each rTask reads a slice of its own: as many bytes, one after another in the rTasks' order.
+
+    A vEU with memory of its own may keep the slices of its rTasks there over all steps of a loop.
+
+    Parameters
+    ----------
+    parameter : int
+        Which of the function's parameters it is.
+    nbytes : int
+        Of a slice, as it is packed.
+    factor : float
+        By what the time of an rTask is multiplied that finds its slice in its vEU's own memory.
+    """
+
+    parameter: int
+    nbytes: int
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
 class RKernel:
     """One implementation of an operator's function: a tiling (Rammer, 3.3).
 
@@ -74,6 +98,8 @@ class RKernel:
         Empty where nothing is known.
     bytes_per_rtask : float
         Bytes that one rTask moves from or to beyond its unit; 0 where they are not known.
+    slices : Slices or None
+        Of a constant whose slices a vEU may keep; None where there is none.
     """
 
     name: str
@@ -86,6 +112,7 @@ class RKernel:
     measured: bool = False
     footprints: tuple[Footprint | None, ...] = field(default=(), compare=False, repr=False)
     bytes_per_rtask: float = 0.0
+    slices: Slices | None = None
 
     @property
     def work_us(self) -> float:

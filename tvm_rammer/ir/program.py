@@ -12,12 +12,16 @@ class Run:
     """Run rTasks `start, start + step, ...` (`count` of them) of an operator, one after another.
 
     An rTask is the smallest unit of scheduling: one tile of an operator, known by its index (Rammer, 3.1).
+
+    Where its slices of a constant (`RKernel.slices`) stay in the vEU's own memory over all steps, `kept` is the byte of
+    what the vEU keeps at which they begin, one after another; they are loaded once, before the first step.
     """
 
     operator: int
     start: int
     count: int
     step: int = 1
+    kept: int | None = None
 
     def indices(self) -> range:
         """The indices of its rTasks, in order."""
@@ -89,6 +93,12 @@ class RProgram:
     def steps(self) -> int:
         """How often each lane is executed, at most."""
         return self.graph.steps
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of constants that a vEU keeps over all steps, at most."""
+        runs = ((i, self.kernels[i.operator].slices) for _, _, i in self.instructions() if isinstance(i, Run))
+        return max((i.kept + i.count * of.nbytes for i, of in runs if i.kept is not None and of), default=0)
 
     def instructions(self) -> Iterator[tuple[int, int, Instruction]]:
         """Yield each instruction as (lane, position in it, instruction), lane after lane."""

@@ -14,7 +14,8 @@ import numpy as np
 from ..ir import ALIGNMENT, RProgram, align
 from ..kernel import Pack
 
-CONSTANTS, WORKSPACE, FIRST_EXTERNAL = 0, 1, 2
+KEPT, CONSTANTS, WORKSPACE, FIRST_EXTERNAL = -1, 0, 1, 2
+"""Segments by their numbers. `KEPT` is no parameter: it is a vEU's own memory, where slices of constants stay."""
 
 
 @dataclass(frozen=True, slots=True)

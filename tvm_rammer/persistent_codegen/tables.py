@@ -18,9 +18,13 @@ A program of several steps has a little more:
                                   the bits of the number of a slot that count; then, if the number of steps is an
                                   input, 1 where slots are counted from the last step
     arguments[operators + o]      operator o in step 0
+
+A `Run` whose slices of a constant are kept (`Run.kept`) has a row of `arguments` of its own, in the place of its
+operator's, and where there are several steps one more for step 0: they follow those of all operators. What its rTask
+function gets is where the whole constant would begin, for it adds the place of a slice in that itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +34,7 @@ from ..errors import CodegenError
 from ..ir import ITEM_BYTES, Instruction, RProgram, Run, Signal, Wait
 from ..kernel import RTaskFunction
 from .arrays import item_bytes
-from .layout import CONSTANTS, FIRST_EXTERNAL, Address, Layout
+from .layout import CONSTANTS, FIRST_EXTERNAL, KEPT, Address, Layout
 
 WAIT, SIGNAL, RUN = 0, 1, 2
 ROW = 8
@@ -54,8 +58,8 @@ class CallSignature:
     ----------
     function : RTaskFunction
     segments : tuple of tuple of int
-        For each of its pointers the segments that it may come from, in order: the constants, the workspace, or some
-        inputs and outputs of the program.
+        For each of its pointers the segments that it may come from, in order: what the vEU keeps, the constants, the
+        workspace, or some inputs and outputs of the program.
     offsets : tuple of (int or None)
         For each of its pointers to inputs and outputs, which word of the arguments is the offset in the segment; None
         where it is always 0.
@@ -80,7 +84,7 @@ class Tables:
     width: int
 
 
-def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFunction]) -> Tables:
+def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFunction], kept_at: int = 0) -> Tables:
     """Write a program as tables.
 
     Parameters
@@ -89,6 +93,8 @@ def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFun
     layout : Layout
     functions : sequence of RTaskFunction
         For each operator, the function of its kernel.
+    kept_at : int
+        Byte of a vEU's own memory at which the slices begin that it keeps.
 
     Returns
     -------
@@ -101,52 +107,86 @@ def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFun
     """
     lanes: Sequence[Sequence[Instruction]] = program.lanes
     _check_indices(program, layout, functions, sum(map(len, lanes)))
-    records = _Records(layout, functions, 0 if program.steps == 1 else 3 if program.graph.trip_count is None else 4)
-    rows = [_row(i, records.signature_of) for lane in lanes for i in lane]
+    calls = _Calls(program, layout, functions, kept_at)
+    records = _Records(calls, 0 if program.steps == 1 else 3 if program.graph.trip_count is None else 4)
+    rows = [_row(i, calls, records.signature_of) for lane in lanes for i in lane]
     if program.steps > 1:
         for row, instruction in zip(rows, (i for lane in lanes for i in lane), strict=True):
-            _add_first(row, instruction, records.signature_of, len(functions))
+            _add_first(row, instruction, calls, records.signature_of)
     begin = np.cumsum([0, *(len(lane) for lane in lanes)]).astype(np.int32)
     code = np.array(rows or [[0] * ROW], np.int32).reshape(-1, ROW)
     return Tables(begin, code, records.arguments, records.signatures(), records.width)
 
 
+class _Calls:
+    """What rTask functions are called with: for each operator, for each in step 0, for each `Run` that keeps slices.
+
+    Attributes
+    ----------
+    calls : list of (sequence of Address, RTaskFunction)
+    made : set of int
+        Those that are made: not that of an operator all of whose slices are kept.
+    """
+
+    def __init__(self, program: RProgram, layout: Layout, functions: Sequence[RTaskFunction], kept_at: int) -> None:
+        self._operators = len(functions)
+        self._phases = [layout.addresses, *([layout.first] if layout.first else [])]
+        self.calls = [call for addresses in self._phases for call in zip(addresses, functions, strict=True)]
+        self._kept: dict[Run, int] = {}
+        runs = [run for _, _, run in program.instructions() if isinstance(run, Run)]
+        for run in (run for run in runs if run.kept is not None):
+            self._kept[run] = len(self.calls)
+            o, slices = run.operator, program.kernels[run.operator].slices
+            assert slices is not None and run.kept is not None
+            place = Address(KEPT, kept_at + run.kept - run.start * slices.nbytes)
+            for addresses in self._phases:
+                self.calls.append((_replaced(addresses[o], slices.parameter, place), functions[o]))
+        self.made = {self.of(run, first=bool(phase)) for run in runs for phase in range(len(self._phases))}
+
+    def of(self, run: Run, *, first: bool = False) -> int:
+        """The number of the call of a `Run`, in step 0 or in all others."""
+        if run.kept is not None:
+            return self._kept[run] + first
+        return run.operator + first * self._operators
+
+
+def _replaced(addresses: Sequence[Address], number: int, address: Address) -> tuple[Address, ...]:
+    return (*addresses[:number], address, *addresses[number + 1 :])
+
+
 class _Records:
-    """The table `arguments`, a row for each operator, and the signatures of these rows.
+    """The table `arguments`, a row for each call, and the signatures of these rows.
 
     Parameters
     ----------
-    layout : Layout
-    functions : sequence of RTaskFunction
+    calls : _Calls
     moves : int
         How many words say how a buffer moves from step to step.
 
     Attributes
     ----------
     arguments : numpy.ndarray
-    signature_of : list of int
-        For each row.
+    signature_of : dict of int to int
+        For each row of a call that is made.
     width : int
         The number of buffers of an operator, at most.
     """
 
-    def __init__(self, layout: Layout, functions: Sequence[RTaskFunction], moves: int) -> None:
-        every = (*layout.addresses, *layout.first)
-        self.width = max((len(addresses) for addresses in layout.addresses), default=1)
-        shifted = any(map(_is_shifted, (a for addresses in every for a in addresses)))
+    def __init__(self, calls: _Calls, moves: int) -> None:
+        self.width = max((len(addresses) for addresses, _ in calls.calls), default=1)
+        shifted = any(map(_is_shifted, (a for addresses, _ in calls.calls for a in addresses)))
         # Word 0 of what follows: the offsets, if there are any; the strides, if there are steps.
         self._offsets = self.width
         self._strides = (2 if shifted else 1) * self.width
         words = self._strides + moves * self.width
-        self.arguments = np.zeros((len(every), words), np.int32)
-        self.signature_of: list[int] = []
+        self.arguments = np.zeros((len(calls.calls), words), np.int32)
+        self.signature_of: dict[int, int] = {}
         self._number: dict[tuple[str, tuple[int, ...]], int] = {}
         self._found: list[tuple[RTaskFunction, list[set[int]]]] = []
         self._shifted: set[tuple[int, int]] = set()
         self._moving: set[tuple[int, int]] = set()
-        again = len(every) // max(1, len(functions))
-        for row, (addresses, function) in enumerate(zip(every, [*functions] * again, strict=True)):
-            self._add(row, addresses, function)
+        for row in sorted(calls.made):
+            self._add(row, *calls.calls[row])
 
     def _add(self, row: int, addresses: Sequence[Address], function: RTaskFunction) -> None:
         key = (function.name, tuple(min(a.segment, FIRST_EXTERNAL) for a in addresses))
@@ -154,7 +194,7 @@ class _Records:
             self._number[key] = len(self._found)
             self._found.append((function, [set() for _ in addresses]))
         number = self._number[key]
-        self.signature_of.append(number)
+        self.signature_of[row] = number
         for i, (address, dtype) in enumerate(zip(addresses, function.dtypes, strict=True)):
             self._found[number][1][i].add(address.segment)
             external, offset = address.segment >= FIRST_EXTERNAL, address.offset // ITEM_BYTES[dtype]
@@ -188,13 +228,14 @@ def _slot_bits(phases: int) -> int:
     return phases - 1 if phases else _EVERY_BIT
 
 
-def _add_first(row: list[int], instruction: Instruction, signature_of: Sequence[int], operators: int) -> None:
+def _add_first(row: list[int], instruction: Instruction, calls: _Calls, signature_of: Mapping[int, int]) -> None:
     """Add to a row what it is in step 0."""
     row[FIRST] = row[0]
     if isinstance(instruction, Wait):
         row[3] = instruction.back
     elif isinstance(instruction, Run):
-        row[FIRST : FIRST + 2] = RUN + signature_of[operators + instruction.operator], operators + instruction.operator
+        call = calls.of(instruction, first=True)
+        row[FIRST : FIRST + 2] = RUN + signature_of[call], call
 
 
 def _is_shifted(address: Address) -> bool:
@@ -257,12 +298,13 @@ def pointer(
     return select(word < segments[middle], low, high)
 
 
-def _row(instruction: Instruction, signature_of: Sequence[int]) -> list[int]:
+def _row(instruction: Instruction, calls: _Calls, signature_of: Mapping[int, int]) -> list[int]:
     match instruction:
         case Wait(event, arrivals):
             words = [WAIT, event, arrivals]
         case Signal(event):
             words = [SIGNAL, event]
-        case Run(operator, start, count, step):
-            words = [RUN + signature_of[operator], operator, start, count, step]
+        case Run(_, start, count, step):
+            call = calls.of(instruction)
+            words = [RUN + signature_of[call], call, start, count, step]
     return words + [0] * (ROW - len(words))

@@ -11,7 +11,7 @@ from ..device import DeviceSpec
 from ..ir import RGraph
 from ..kernel import ScheduledKernel
 from .construct import choose
-from .footprint.footprint import covers, footprints_of
+from .footprint.footprint import covers, footprints_of, reads_slices
 from .measured import Measurements
 from .registered import registered_rules
 from .remembered import Made, Remembered
@@ -87,8 +87,12 @@ def _make(function: Function, log: Measurements | None = None) -> Made:
 
 
 def _with_footprints(kernel: ScheduledKernel, constants: frozenset[int]) -> ScheduledKernel:
-    footprints = footprints_of(kernel.func, kernel.spec.num_rtasks, skip=constants)
-    return replace(kernel, spec=replace(kernel.spec, footprints=footprints))
+    spec, func = kernel.spec, kernel.func
+    footprints = footprints_of(func, spec.num_rtasks, skip=constants)
+    slices = spec.slices
+    if slices is not None and not reads_slices(func, spec.num_rtasks, slices.parameter):
+        slices = None  # nobody may rely on what is not proven
+    return replace(kernel, spec=replace(spec, footprints=footprints, slices=slices))
 
 
 def _writes_all(kernel: ScheduledKernel, num_inputs: int) -> bool:

@@ -1,7 +1,7 @@
 """What a compilation did, as figures and as text."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -115,27 +115,45 @@ def _why_fewer(program: RProgram, graph: RGraph, record: Compilation) -> str:
     return f"on {len(program.lanes)} of {veus} vEUs: {why}"
 
 
-def _where_weights_are(program: RProgram, device: DeviceSpec) -> str:
-    """How many bytes of constants each vEU of a loop reads in every step, and which cache keeps them."""
-    each = []
+def _where_weights_are(program: RProgram, device: DeviceSpec) -> Iterator[str]:
+    """How many bytes of constants each vEU of a loop keeps on chip, and reads in every step, and from which cache."""
+    kept, read = [], []
     for lane in program.lanes:
-        read: dict[tuple[int, Run], float] = {}
-        for run in lane:
-            if isinstance(run, Run):
-                op, rtasks = program.graph.operators[run.operator], program.kernels[run.operator].num_rtasks
-                for b in op.inputs:
-                    buffer = program.graph.buffers[b]
-                    if buffer.kind == "constant":
-                        read[b, replace(run, operator=0)] = buffer.nbytes * run.count / rtasks
-        each.append(sum(read.values()))
-    if device.unit_gbps and max(each) <= device.unit_bytes:
-        where = "which its own cache keeps"
-    elif sum(each) <= device.cache_bytes:
-        where = "which come from the cache that all share"
-    else:
-        where = "more than all caches: they come from memory"
-    sizes = " to ".join(f"{nbytes / 1024:.0f}" for nbytes in dict.fromkeys((min(each), max(each))))
-    return f"weights that each vEU reads in every step: {sizes} KiB, {where}"
+        runs = [run for run in lane if isinstance(run, Run)]
+        kept.append(sum(_kept_bytes(program, run) for run in runs))
+        # Two operators that read the same part of a constant read it from the same cache.
+        parts = {part: nbytes for run in runs for part, nbytes in _parts_read(program, run)}
+        read.append(sum(parts.values()))
+    if any(kept):
+        room = device.shared_bytes_of(-(-len(program.lanes) // device.units)) >> 10
+        yield f"weights that each vEU keeps in shared memory over all steps: {_kib(kept)} KiB, of {room} that it has"
+    if any(read) or not any(kept):
+        if device.unit_gbps and max(read) <= device.unit_bytes:
+            where = "which its own cache keeps"
+        elif sum(read) <= device.cache_bytes:
+            where = "which come from the cache that all share"
+        else:
+            where = "more than all caches: they come from memory"
+        yield f"weights that each vEU reads in every step: {_kib(read)} KiB, {where}"
+
+
+def _kept_bytes(program: RProgram, run: Run) -> int:
+    slices = program.kernels[run.operator].slices
+    return slices.nbytes * run.count if slices and run.kept is not None else 0
+
+
+def _parts_read(program: RProgram, run: Run) -> Iterator[tuple[tuple[int, Run], float]]:
+    """Each part of a constant that the rTasks of a `Run` read from beyond their vEU, and its bytes."""
+    op, kernel = program.graph.operators[run.operator], program.kernels[run.operator]
+    kept = kernel.slices.parameter if kernel.slices and run.kept is not None else None
+    for number, b in enumerate(op.inputs):
+        buffer = program.graph.buffers[b]
+        if buffer.kind == "constant" and number != kept:
+            yield (b, replace(run, operator=0)), buffer.nbytes * run.count / kernel.num_rtasks
+
+
+def _kib(nbytes: Sequence[float]) -> str:
+    return " to ".join(f"{n / 1024:.0f}" for n in dict.fromkeys((min(nbytes), max(nbytes))))
 
 
 def _explain_program(program: RProgram, graph: RGraph, record: Compilation) -> list[str]:
@@ -151,7 +169,7 @@ def _explain_program(program: RProgram, graph: RGraph, record: Compilation) -> l
     if len(program.lanes) < record.device.units and record.device.wake_us:
         lines.append(f"  {_why_fewer(program, graph, record)}")
     if loop:
-        lines.append(f"  {_where_weights_are(program, record.device)}")
+        lines += [f"  {line}" for line in _where_weights_are(program, record.device)]
     if program.name in record.resources:
         lines.append("  " + ", ".join(f"{k} {v}" for k, v in record.resources[program.name].items()))
     width = max((len(op.name) for op in program.graph.operators), default=0)

@@ -14,7 +14,7 @@ In go an RGraph, the candidate rKernels of its functions and a device; out come 
     predict                    simulation, critical path and lower bound of a plan; measured runs in the same form
     show                       plans and runs as SVG, and as traces for Perfetto
     schedule_together          several models on one vDevice; merge_graphs unites their graphs
-    schedule_loop              a loop as one program of several steps
+    schedule_loop              a loop as one program of several steps; keep_slices: which weights stay on the vEUs
     units                      microseconds, bytes, GB/s
 """
 

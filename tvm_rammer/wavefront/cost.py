@@ -77,8 +77,9 @@ class CostModel:
         return kernel.rtask_us * self.factors.get(kernel.name, 1.0)
 
     def run_us(self, kernel: RKernel, run: Run) -> float:
-        """Time of the rTasks of a `Run`, one after another."""
-        return self.rtask_us(kernel) * run.count
+        """Time of the rTasks of a `Run`, one after another; slices that are kept are read from the vEU's own memory."""
+        factor = kernel.slices.factor if kernel.slices and run.kept is not None else 1.0
+        return self.rtask_us(kernel) * run.count * factor
 
     def work_us(self, kernel: RKernel) -> float:
         """Time of all rTasks of an operator, one after another."""

@@ -8,6 +8,7 @@ from ..errors import ScheduleError, VerificationError
 from ..ir import Copies, RGraph, RKernel, RProgram, align, unroll
 from .choose_veus import choose_veus
 from .cost import CostModel
+from .keep_slices import as_if_kept, keep_slices
 from .options import DEFAULTS, PolicyOptions
 from .plan.carry import FEW, carry
 from .policies.list_scheduling import list_scheduling
@@ -31,7 +32,7 @@ def schedule_loop(
     options: PolicyOptions | None = None,
     copies: Copies | None = None,
 ) -> tuple[RProgram, ...]:
-    """Plan a loop: one step by list scheduling, then the waits across steps.
+    """Plan a loop: one step by list scheduling, then the waits across steps, then which weights stay on the vEUs.
 
     Plans for fewer vEUs are made, too (`choose_veus`): where a step is short, its waits cost more than another vEU
     saves.
@@ -74,9 +75,11 @@ def _plan(
     veus: int,
     options: PolicyOptions,
 ) -> RProgram:
-    problem = replace(make_problem(graph, kernels, cost, veus, "auto"), options=options)
+    problem = replace(make_problem(graph, as_if_kept(kernels, device), cost, veus, "auto"), options=options)
     (builder,) = list_scheduling(problem)
     step = builder.program(f"{graph.name}_0")
+    own = {kernel.name: kernel for made in kernels.values() for kernel in made}
+    step = replace(step, kernels=tuple(own[kernel.name] for kernel in step.kernels))
     offsets, workspace_bytes = _plan_memory(step.graph)
     step = replace(step, offsets=offsets, workspace_bytes=workspace_bytes)
     try:
@@ -89,7 +92,7 @@ def _plan(
 def _with_waits(step: RProgram, few: int, device: DeviceSpec) -> RProgram:
     """The loop, verified; waits are for single lanes where they are for so few of an operator."""
     lanes, num_events = carry(step.graph, step.kernels, step.lanes, few)
-    program = replace(step, lanes=lanes, num_events=num_events)
+    program = keep_slices(replace(step, lanes=lanes, num_events=num_events), device)
     verify(program, device=device)
     return program
 

@@ -2,6 +2,7 @@
 
 rtask        a scheduled kernel -> the device function of its rTasks
 rows         the tables -> rows of waits, a run and signals
+kept         slices of constants that stay in shared memory over all steps
 memory       its parameters, views and arena
 kernel       the persistent kernel: an interpreter of one lane's rows
 sync         calls of the fixed device functions in sync.cuh

@@ -1,5 +1,6 @@
 """The persistent kernel as TIR: an interpreter of the plan's rows, with one branch for each call signature.
 
+    slices that the vEU keeps     copied to shared memory, once
     for each row of the lane      its words are there: they were loaded while the row before it was executed
         all                       load the words of the next row
         the first warp            waits, unless its counters were found done when the row before it waited
@@ -23,9 +24,10 @@ from tvm.tirx.script import builder as T
 
 from ...ir import RProgram
 from ..arrays import item_bytes, scalar_of
-from ..layout import FIRST_EXTERNAL, Layout
+from ..layout import CONSTANTS, FIRST_EXTERNAL, KEPT, Layout
 from ..tables import CallSignature, Tables, pointer
 from . import sync
+from .kept import copy_slices
 from .memory import declare_arena, declare_parameters, declare_views
 from .rows import MARKS, SIGNALS, WARP, RowForm
 from .rtask import RTASK_BARRIER
@@ -76,7 +78,7 @@ def build_kernel(
     callees : mapping of str to GlobalVar
         The rTask functions by name.
     threads, shared_bytes : int
-        Block size, and size of its arena.
+        Block size, and shared memory of a block: its arena, and what it keeps of constants.
     blocks_per_unit : int
         How many must be resident on each unit: a thread gets no more registers than that leaves it.
 
@@ -102,14 +104,19 @@ def build_kernel(
         ):
             IRBuilder.name("veu", veu)
             IRBuilder.name("tid", tid)
+            arena = declare_arena(tables.signatures, shared_bytes)
+            views = declare_views(segments, tables.signatures)
+            if program.kept_bytes:
+                constants_view = next(view for (segment, _), view in views.items() if segment == CONSTANTS)
+                copy_slices(plan["begin"], constants_view, arena, veu, len(program.lanes))
             _walk(
                 _Body(
                     **plan,
                     form=form,
                     width=tables.width,
                     steps=program.steps,
-                    views=declare_views(segments, tables.signatures),
-                    arena=declare_arena(tables.signatures, shared_bytes),
+                    views=views | {(KEPT, dtype): array for dtype, array in arena.items()},
+                    arena=arena,
                     callees=callees,
                     threads=threads,
                     veu=veu,

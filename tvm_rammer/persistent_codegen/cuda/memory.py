@@ -9,7 +9,7 @@ from tvm.tirx.script import builder as T
 
 from ...ir import RProgram
 from ..arrays import array_bytes, item_bytes, scalar_of
-from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout
+from ..layout import CONSTANTS, FIRST_EXTERNAL, KEPT, WORKSPACE, Layout
 from ..tables import CallSignature
 
 CONSTANT_NAMES = ("weights", "begin", "rows", "state")
@@ -44,9 +44,12 @@ def declare_parameters(
 def declare_views(
     segments: Mapping[int, tirx.Buffer], signatures: Sequence[CallSignature]
 ) -> dict[tuple[int, str], tirx.Buffer]:
-    """Declare each segment as a flat array of each element type that an rTask function reads or writes there."""
+    """Declare each segment as a flat array of each element type that an rTask function reads or writes there.
+
+    What a vEU keeps is copied from the constants, which are declared as its type, too.
+    """
     wanted = {
-        (segment, dtype)
+        (CONSTANTS if segment == KEPT else segment, dtype)
         for signature in signatures
         for possible, dtype in zip(signature.segments, signature.function.dtypes, strict=True)
         for segment in possible
@@ -60,8 +63,12 @@ def declare_views(
 
 
 def declare_arena(signatures: Sequence[CallSignature], shared_bytes: int) -> dict[str, tirx.Buffer]:
-    """Allocate the block's scratch arena in dynamic shared memory, declared as each type; vectors only if all are."""
-    dtypes = sorted({dtype for s in signatures for _, dtype in s.function.scratch})
+    """Allocate the block's dynamic shared memory, declared as each type; vectors only if all are.
+
+    The arena of its rTasks begins there; behind it is what the vEU keeps of constants.
+    """
+    kept = {dtype for s in signatures for at, dtype in zip(s.segments, s.function.dtypes, strict=True) if at == (KEPT,)}
+    dtypes = sorted({dtype for s in signatures for _, dtype in s.function.scratch} | kept)
     if len(dtypes) > 1:
         dtypes = sorted(set(map(scalar_of, dtypes)))
     if not dtypes:

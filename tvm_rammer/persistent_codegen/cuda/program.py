@@ -1,6 +1,7 @@
 """An rProgram becomes one persistent CUDA kernel: a grid whose blocks are vEUs, each of which interprets one lane.
 
-    block v:  for each row (rows.py) that belongs to lane v, as often as there are steps
+    block v:  copy to shared memory what lane v keeps of constants (kept.py)
+              for each row (rows.py) that belongs to lane v, as often as there are steps
                 warp 0 acquires what the row waits for
                 block barrier, then the rTask's threads run rTask after rTask
                 block barrier, then the last warp releases what the row signals
@@ -22,6 +23,7 @@ from ...kernel import Pack, RTaskFunction
 from ..assembled import AssembledProgram
 from ..layout import lay_out
 from ..tables import build_tables
+from .kept import build_copies
 from .kernel import build_kernel
 from .rows import build_rows
 from .state import make_state
@@ -62,9 +64,10 @@ def assemble_cuda(
         An rTask needs more threads or shared memory than a block of the device has.
     """
     layout = lay_out(program, values, packs)  # no arenas in the workspace: on a GPU they are shared memory
-    tables = build_tables(program, layout, functions)
+    arena_bytes = max((function.scratch_bytes for function in functions), default=0)
+    tables = build_tables(program, layout, functions, arena_bytes)
     threads = max((s.function.threads for s in tables.signatures), default=device.warp)
-    shared_bytes = max((s.function.scratch_bytes for s in tables.signatures), default=0)
+    shared_bytes = arena_bytes + program.kept_bytes
     if shared_bytes > device.shared_per_block or threads > device.threads_per_block:
         raise CodegenError(
             f"{program.name} needs {threads} threads and {shared_bytes} bytes of shared memory a block, but "
@@ -73,8 +76,9 @@ def assemble_cuda(
     rtasks = {s.function.name: s.function.func for s in tables.signatures}
     callees = {name: variables[name] if variables else GlobalVar(name) for name in rtasks}
     rows = build_rows(tables, program.steps)
+    begin = np.concatenate([rows.begin, build_copies(program, layout, packs, arena_bytes)])
     blocks_per_unit = -(-len(program.lanes) // device.units)
-    constants = (layout.constants, rows.begin, rows.words.reshape(-1), make_state(program))
+    constants = (layout.constants, begin, rows.words.reshape(-1), make_state(program))
     return AssembledProgram(
         name=program.name,
         func=build_kernel(

@@ -68,6 +68,15 @@ __device__ __forceinline__ void rammer_block_barrier() { __syncthreads(); }
 // The first `threads` threads of the block (a multiple of 32), on hardware barrier `id` (1 to 15).
 __device__ __forceinline__ void rammer_rtask_barrier(int id, int threads) { __barrier_sync_count(id, threads); }
 
+// The threads of the block copy `vectors` of 16 bytes of a constant to shared memory, each some of them side by side.
+// Before the first row; the block barrier of that row comes before anything is read.
+__device__ __forceinline__ void rammer_keep(const void* constant, void* kept, int vectors) {
+  auto from = static_cast<const int4*>(constant);
+  auto to = static_cast<int4*>(kept);
+#pragma unroll 4
+  for (int i = threadIdx.x; i < vectors; i += blockDim.x) to[i] = from[i];
+}
+
 // The first of two pointers where a condition holds.
 template <typename T>
 __device__ __forceinline__ T* rammer_select(bool condition, T* one, T* other) {

@@ -62,6 +62,11 @@ def rtask_barrier(identity: int, threads: int) -> Expr:
     return cuda_func_call("rammer_rtask_barrier", identity, threads, source_code=source())
 
 
+def keep(constant: Expr, kept: Expr, vectors: Expr) -> Expr:
+    """All threads of the block copy so many vectors of 16 bytes to shared memory."""
+    return cuda_func_call("rammer_keep", constant, kept, vectors, source_code=source())
+
+
 def select(condition: Expr, one: Expr, other: Expr) -> Expr:
     """The first of two pointers where a condition holds, else the second."""
     return cuda_func_call("rammer_select", condition, one, other, source_code=source(), return_type="handle")

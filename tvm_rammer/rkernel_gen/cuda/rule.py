@@ -5,6 +5,7 @@ performance model ranks them, and only the best are built.
 """
 
 import functools
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -15,7 +16,7 @@ from tvm import s_tir, tirx
 from tvm.s_tir.schedule import ScheduleError
 
 from ...device import DeviceSpec
-from ...ir import RKernel
+from ...ir import ITEM_BYTES, RKernel, Slices
 from ...kernel import Pack, ScheduledKernel
 from ..tiling import Function, Tile, Tiling, choices_of
 from .cost import Cost, rtask_us
@@ -27,10 +28,14 @@ TileT = TypeVar("TileT", bound=Tile)
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A kernel that no schedule made, and how it wants its constants."""
+    """A kernel that no schedule made, and how it wants its constants.
+
+    Of the packed constant `sliced` each rTask reads a part of its own: all parts are as long, in the order of rTasks.
+    """
 
     func: tirx.PrimFunc
     packs: Mapping[int, Pack] = field(default_factory=dict)
+    sliced: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class CudaRule(Generic[ProblemT, TileT]):
         Number of rTasks of a tile, and the work of one of them.
     schedule : callable
         Makes the kernel: a schedule, or code where no schedule alone makes it.
+    kept_cost : callable, optional
+        The work of an rTask that finds its slice of a constant (`Code.sliced`) in its unit's shared memory.
     """
 
     name: str
@@ -58,6 +65,7 @@ class CudaRule(Generic[ProblemT, TileT]):
     tile: type[TileT]
     cost: Callable[[ProblemT, TileT], Cost]
     schedule: Callable[[tirx.PrimFunc, ProblemT, TileT], s_tir.Schedule | tirx.PrimFunc | Code]
+    kept_cost: Callable[[ProblemT, TileT], Cost] | None = None
 
     def tilings(self, function: Function) -> Sequence[Tiling]:
         """All tilings that the rule would try; empty where it does not apply."""
@@ -90,8 +98,18 @@ class CudaRule(Generic[ProblemT, TileT]):
             rtask_us=tiling.rtask_us,
             threads=launch.threads,
             shared_bytes=launch.shared_bytes,
+            slices=self._slices(code, launch.blocks, problem, tile, function.device),
         )
         return ScheduledKernel(spec, code.func, code.packs, trace, self.name)
+
+    def _slices(self, code: Code, num_rtasks: int, problem: ProblemT, tile: TileT, device: DeviceSpec) -> Slices | None:
+        """What a vEU may keep of a constant."""
+        if code.sliced is None or self.kept_cost is None:
+            return None
+        packed = code.func.params[code.sliced]
+        nbytes = math.prod(int(n) for n in packed.shape) * ITEM_BYTES[str(packed.dtype)]
+        factor = rtask_us(device, self.kept_cost(problem, tile)) / rtask_us(device, self.cost(problem, tile))
+        return Slices(code.sliced, nbytes // num_rtasks, min(1.0, factor))
 
     def _tiling(self, device: DeviceSpec, problem: ProblemT, tile: TileT) -> Tiling:
         cost = self.cost(problem, tile)

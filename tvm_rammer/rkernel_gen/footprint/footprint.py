@@ -71,6 +71,28 @@ def covers(footprint: Footprint | None, num_rtasks: int, shape: tuple[int, ...])
     return touched >= math.prod(shape)
 
 
+def reads_slices(func: tirx.PrimFunc, num_rtasks: int, parameter: int) -> bool:
+    """Whether each rTask reads nothing of a parameter but its own slice: as long as all, in the order of rTasks."""
+    others = [i for i in range(len(func.params)) if i != parameter]
+    footprint = footprints_of(func, num_rtasks, skip=others)[parameter]
+    if footprint is None:
+        return False
+    shape = footprint.view or tuple(int(n) for n in func.params[parameter].shape)
+    size, rest = divmod(math.prod(shape), num_rtasks)
+    ends = (tuple(zip(*footprint.box(rtask), strict=True)) for rtask in range(num_rtasks))
+    return not rest and all(
+        rtask * size <= _flat(first, shape) and _flat([n - 1 for n in past], shape) < (rtask + 1) * size
+        for rtask, (first, past) in enumerate(ends)
+    )
+
+
+def _flat(index: Sequence[int], shape: Sequence[int]) -> int:
+    flat = 0
+    for n, extent in zip(index, shape, strict=True):
+        flat = flat * extent + n
+    return flat
+
+
 def _tightest(views: Sequence[Boxes], shape: tuple[int, ...]) -> Footprint:
     """The tightest of the footprints in all views of a buffer; of equal ones that with most dimensions."""
     best, best_volume = Footprint((), (), (), ()), math.inf

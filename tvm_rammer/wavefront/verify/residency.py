@@ -23,6 +23,8 @@ def check_residency(program: RProgram, device: DeviceSpec) -> None:
     """
     threads = max((kernel.threads for kernel in program.kernels), default=1)
     shared = max((kernel.shared_bytes for kernel in program.kernels), default=0)
+    if program.kept_bytes:  # behind the arena of all rTasks
+        shared = _round_up(shared, _SHARED_UNIT) + program.kept_bytes
     registers = max((kernel.registers or 0 for kernel in program.kernels), default=0)
     resident = device.units * _blocks_per_unit(device, threads, shared, registers)
     if len(program.lanes) > resident:

@@ -8,6 +8,7 @@ from ...device import DeviceSpec
 from ...errors import VerificationError
 from ...ir import ALIGNMENT, Instruction, RProgram, Run, Signal, TripCount, Wait
 from .execution import execute
+from .kept import check_kept
 from .limits import check_limits
 from .loops import verify_steps
 from .memory import check_memory
@@ -23,8 +24,9 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
     of the kernels; each byte has one writer, whatever views there are of it; buffers that share memory are never
     alive together; each wait is for all arrivals at its event,
     so that counters that are never reset mean the same in every run; of a program of several steps all that in each
-    of them, and across them, however many of them a run has (`loops`); each event is signalled and waited for; no index
-    leaves 32 bits; all lanes can be resident at once.
+    of them, and across them, however many of them a run has (`loops`); what vEUs keep over all steps are slices of
+    constants, apart from each other; each event is signalled and waited for; no index leaves 32 bits; all lanes can be
+    resident at once.
 
     Parameters
     ----------
@@ -42,11 +44,12 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
         check_memory(program)
     _check_kernels(program)
     check_limits(program)
+    _check_instructions(program)
+    check_kept(program, device)
     if device is not None:
         check_residency(program, device)
         if program.graph.trip_count is not None and device.kind != "cpu":
             raise _error(program, "counters that are never reset would mean another number after a run of other steps")
-    _check_instructions(program)
     _check_rtasks(program)
     _check_arrivals(program)
     _check_offsets(program)

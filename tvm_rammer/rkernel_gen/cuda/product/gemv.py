@@ -6,14 +6,14 @@ packed at compile time, so that those of an rTask lie side by side in the order 
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvm import tirx
 from tvm.s_tir.schedule import ScheduleError
 
 from ....device import DeviceSpec
 from ...tiling import Function
-from ..cost import PORT_BYTES_PER_CYCLE, SCHEDULERS, Cost
+from ..cost import PORT_BYTES_PER_CYCLE, SCHEDULERS, SHARED_BYTES_PER_CYCLE, Cost
 from ..lowered import MAX_THREADS
 from ..rule import Code, CudaRule
 from .gemv_code import GemvTile, gemv_code, weights_of
@@ -86,17 +86,34 @@ def gemv_cost(problem: Gemv, tile: GemvTile) -> Cost:
     """The work of an rTask: its weights are read once, in batches of as many loads as registers hold."""
     loads = -(-problem.terms // tile.teams)
     weights = 4 * tile.columns * problem.terms
-    warps = tile.threads // WARP
-    issue = loads * (INSTRUCTIONS + 5 * (problem.rows - 1)) * max(1.0, warps / SCHEDULERS)
-    port = weights / PORT_BYTES_PER_CYCLE
     return Cost(
         num_rtasks=-(-problem.columns // tile.columns),
         threads=tile.threads,
         flops=2.0 * problem.rows * tile.columns * problem.terms,
         nbytes=weights + 4 * problem.rows * (problem.terms + tile.columns),
         outputs=4 * problem.rows,
-        cycles=CYCLES_OF_LOADS * -(-loads // LOADS_IN_FLIGHT) + max(issue, port) + CYCLES_OF_SUMS,
+        cycles=_cycles(problem, tile, -(-loads // LOADS_IN_FLIGHT), weights / PORT_BYTES_PER_CYCLE),
     )
+
+
+def gemv_kept_cost(problem: Gemv, tile: GemvTile) -> Cost:
+    """The same where the weights are in shared memory: only the rows come from the cache, many elements together."""
+    cost, loads = gemv_cost(problem, tile), -(-problem.terms // tile.teams)
+    weights, batch = 4 * tile.columns * problem.terms, tile.batch(problem.terms, problem.rows)
+    return replace(
+        cost,
+        nbytes=cost.nbytes - weights,
+        shared_bytes=weights,
+        cycles=_cycles(problem, tile, -(-loads // batch), weights / SHARED_BYTES_PER_CYCLE),
+    )
+
+
+def _cycles(problem: Gemv, tile: GemvTile, trips: int, weights: float) -> float:
+    """Of so many trips to the last-level cache, and so many cycles in which the weights come to the registers."""
+    warps = tile.threads // WARP
+    loads = -(-problem.terms // tile.teams)
+    issue = loads * (INSTRUCTIONS + 5 * (problem.rows - 1)) * max(1.0, warps / SCHEDULERS)
+    return CYCLES_OF_LOADS * trips + max(issue, weights) + CYCLES_OF_SUMS
 
 
 def schedule_gemv(func: tirx.PrimFunc, problem: Gemv, tile: GemvTile) -> Code:
@@ -107,7 +124,7 @@ def schedule_gemv(func: tirx.PrimFunc, problem: Gemv, tile: GemvTile) -> Code:
     ScheduleError, AssertionError, ValueError
         What surrounds the product cannot be inlined.
     """
-    return Code(*gemv_code(func, problem.weights, tile))
+    return Code(*gemv_code(func, problem.weights, tile), sliced=problem.weights)
 
 
-GEMV_RULE = CudaRule("gemv", find_gemv, gemv_tiles, GemvTile, gemv_cost, schedule_gemv)
+GEMV_RULE = CudaRule("gemv", find_gemv, gemv_tiles, GemvTile, gemv_cost, schedule_gemv, gemv_kept_cost)

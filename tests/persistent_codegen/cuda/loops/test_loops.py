@@ -51,5 +51,6 @@ def test_a_layer_too_long_to_be_unrolled_is_a_loop(monkeypatch):
     monkeypatch.setattr(recurrent, "MOST_STEPS", 9)
     module = tvm_rammer.compile(onnx_lstm(1, 40, HIDDEN), target="cuda:h200", cache=False)
     assert [p.steps for p in module.compilation.programs if p.steps > 1] == [40]
+    assert "weights that each vEU keeps in shared memory over all steps: " in module.explain()
     with pytest.raises(tvm_rammer.ModelError, match="more than 9, which is the most that is unrolled"):
         tvm_rammer.compile(onnx_lstm(1, 40, HIDDEN), target="cuda:h200", loops=False, cache=False)
