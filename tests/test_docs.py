@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 
 import tvm_rammer
 from tests.zoo.speech import speech
+from tvm_rammer.zoo.streaming.voice_activity import voice_activity
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -56,6 +57,7 @@ def test_the_python_of_a_page_runs(page, tmp_path):
     onnx.save(pooled("batch", rate=False), tmp_path / "model.onnx")
     onnx.save(pooled(1, rate=True), tmp_path / "static.onnx")
     onnx.save(speech(frame=40, hidden=8, layers=1), tmp_path / "speech.onnx")
+    onnx.save(voice_activity(samples=64, window=32, hidden=16), tmp_path / "voice.onnx")
     (tmp_path / "tuning_logs").symlink_to(ROOT / "tuning_logs")
     script = "\n".join([PREAMBLE, *blocks(page)])
     (tmp_path / "page.py").write_text(script, encoding="utf-8")

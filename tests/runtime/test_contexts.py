@@ -149,12 +149,9 @@ def test_a_child_that_was_forked_in_the_middle_of_a_call_is_refused():
 
     def work():
         try:
-            with pool.hold():
-                return 1
+            return pool.call(lambda context: 1)
         except ToolError as error:
             return 0 if "forked while 1 calls" in str(error) else 2
 
-    with pool.hold():
-        assert in_child(work) == 0
-    with pool.hold():
-        pass
+    assert pool.call(lambda context: in_child(work)) == 0
+    assert pool.call(lambda context: True)

@@ -12,6 +12,8 @@ The terms are those of Rammer (OSDI 2020), sections 3.1 to 3.4.
 
 from .graph import (
     ALIGNMENT,
+    DESTINATIONS,
+    INTO,
     ITEM_BYTES,
     OUTPUT_NAMES,
     VIEW_ALIGNMENT,
@@ -33,6 +35,8 @@ from .unroll import unroll, unrolled_positions
 
 __all__ = [
     "ALIGNMENT",
+    "DESTINATIONS",
+    "INTO",
     "ITEM_BYTES",
     "LENGTH",
     "OUTPUT_NAMES",

@@ -18,6 +18,14 @@ than any vector or fragment that a kernel loads at once."""
 OUTPUT_NAMES = "rammer.output_names"
 """An attribute of a Relax function "main": what its results are called, where the model says that."""
 
+INTO = "main_into"
+"""The function of a compiled model that takes its inputs, and then a tensor for each result that `DESTINATIONS` says 1
+of: it writes them there. It returns what "main" does."""
+
+DESTINATIONS = "main_destinations"
+"""The function of a compiled model that returns, as a shape, 1 for each result that can be written where the caller
+wants it, and 0 for the others."""
+
 ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
               "int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..errors import ModelError, RammerError, ShapeError, first_line
+from ..runtime.binding import Binding
 from ..runtime.explore import Exploration
 from ..runtime.module import RammerModule
 from ..runtime.tensors import TensorSpec, as_array, bind, check_input
@@ -91,6 +92,30 @@ class SymbolicModule(RammerModule):
         key = tuple(tuple(map(int, value.shape)) for value in given)
         module = self._find(key) or self._of_new_shape(key, given)
         return module(*given)
+
+    def bind(
+        self,
+        inputs: Mapping[str, np.ndarray[Any, Any]] | None = None,
+        outputs: Mapping[str, np.ndarray[Any, Any]] | None = None,
+        *,
+        states: Mapping[str, str] | None = None,
+    ) -> Binding:
+        """Bind the module of some shapes, those of the arrays, which is compiled now if need be.
+
+        Parameters
+        ----------
+        inputs, outputs, states
+            As for a module of static shapes; an array for each input of which a dimension is open.
+
+        Raises
+        ------
+        ShapeError
+            The arrays leave a dimension open, or do not fit the model.
+        ModelError, RammerError
+            As for `RammerModule.bind` and `prepare`.
+        """
+        shapes = {name: np.shape(array) for name, array in (inputs or {}).items()}
+        return self.prepare(shapes).bind(inputs, outputs, states=states)
 
     def explain(self) -> str:
         """Tell what the shapes that were used last became, and for which shapes that was compiled."""

@@ -7,6 +7,7 @@ import tvm
 from tvm import relax, tirx
 
 from ..define_arithmetic import DefineArithmetic
+from .destinations import OfferDestinations
 from .empty_constants import AllocateEmptyConstants
 from .module_pass import module_pass
 
@@ -46,6 +47,8 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             # It looks for reshapes among the PrimFuncs and fails on one that is not written in blocks. Ours need
             # not be, and a reshape is an rOperator like any other.
             *(p for p in stock.dataflow_lower_passes(target) if p.info.name != "RewriteDataflowReshape"),
+            # The counters of a program on a GPU allow one run at a time, through "main".
+            *([OfferDestinations()] if target.kind.name == "llvm" else []),
             *stock.finalize_passes(target),
             # On a GPU it has to wait until reductions over threads are lowered (`rammer_cuda`).
             *([DefineArithmetic("llvm")] if target.kind.name == "llvm" else []),

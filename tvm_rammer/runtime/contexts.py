@@ -5,12 +5,11 @@ and inputs are staged in arrays that are used again; so each context has both, a
 """
 
 import os
-import queue
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from ..errors import ToolError
 from .explore import Plan
 from .tensors import TensorSpec, aligned_tensor, check_input
-from .tvm_runtime import main_of
+from .tvm_runtime import Machine
 
 Result = TypeVar("Result")
 
@@ -33,14 +32,15 @@ class Context:
 
     def __init__(self, inputs: Sequence[TensorSpec]) -> None:
         self._inputs = inputs
-        self._mains: dict[str, Any] = {}
+        self._machines: dict[str, Machine] = {}
         self._staged: list[tuple[np.ndarray[Any, Any], Any]] | None = None
 
-    def main(self, plan: Plan) -> Any:
-        """The function of a plan; its virtual machine is made at the first call."""
-        if plan.label not in self._mains:
-            self._mains[plan.label] = main_of(plan.module, plan.device.kind)
-        return self._mains[plan.label]
+    def machine(self, plan: Plan) -> Machine:
+        """The functions of a plan, in a virtual machine that is made at the first call."""
+        machine = self._machines.get(plan.label)
+        if machine is None:
+            machine = self._machines[plan.label] = Machine(plan.module, plan.device.kind)
+        return machine
 
     def stage(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
         """Copy arrays to tensors that are made once: making one takes longer than many a small model.
@@ -52,7 +52,8 @@ class Context:
         """
         places = self.places()
         for array, spec, (place, _) in zip(arrays, self._inputs, places, strict=True):
-            check_input(array, spec)
+            if array.shape != place.shape or array.dtype != place.dtype:
+                check_input(array, spec)
             np.copyto(place, array)
         return [tensor for _, tensor in places]
 
@@ -75,7 +76,7 @@ class ContextPool:
     Notes
     -----
     A forked child has only the thread that forked: the workers of TVM's thread pool are gone, and a launch would wait
-    for them for ever. TVM keeps a pool for each calling thread, so a child calls from a thread of its own (`run`). If
+    for them for ever. TVM keeps a pool for each calling thread, so a child calls from a thread of its own. If
     other threads were in the middle of calls at the fork, locks of theirs may be held for ever: calls are refused.
     """
 
@@ -85,15 +86,20 @@ class ContextPool:
         _POOLS.add(self)
 
     def _start(self) -> None:
-        self._lock = threading.Lock()
-        self._free: queue.LifoQueue[Context] = queue.LifoQueue()
+        self._freed = threading.Condition()
+        self._waiting = 0
+        self._free: deque[Context] = deque()
         self._made = 0
         self._executor: ThreadPoolExecutor | None = None
         self._refused = ""
 
-    @contextmanager
-    def hold(self) -> Iterator[Context]:
-        """Have a context for one call.
+    def call(self, work: Callable[..., Result], *args: Any) -> Result:
+        """Do some work with a context that nobody else has meanwhile; in a forked child by a thread with workers there.
+
+        Parameters
+        ----------
+        work : callable
+            Takes the context, and then `args`.
 
         Raises
         ------
@@ -104,26 +110,41 @@ class ContextPool:
             raise ToolError(self._refused)
         context = self._take()
         try:
-            yield context
+            if self._executor is not None:
+                return self._executor.submit(work, context, *args).result()
+            return work(context, *args)
         finally:
-            self._free.put(context)
+            self._give(context)
 
     def _take(self) -> Context:
+        """The context that was given back last, a new one, or the next that is given back."""
         try:
-            return self._free.get_nowait()
-        except queue.Empty:
-            with self._lock:
-                new = self._made < self._limit
-                self._made += new
-            return Context(self._inputs) if new else self._free.get()
+            return self._free.pop()  # takes no lock, as most calls find one
+        except IndexError:
+            pass
+        with self._freed:
+            if self._made < self._limit:
+                self._made += 1
+                return Context(self._inputs)
+            self._waiting += 1  # before looking again: who gives one back looks at it afterwards
+            try:
+                while True:
+                    try:
+                        return self._free.pop()
+                    except IndexError:
+                        self._freed.wait()
+            finally:
+                self._waiting -= 1
 
-    def run(self, call: Callable[[], Result]) -> Result:
-        """Make a call: in a forked child from a thread that has a pool of workers there, else directly."""
-        return self._executor.submit(call).result() if self._executor else call()
+    def _give(self, context: Context) -> None:
+        self._free.append(context)
+        if self._waiting:
+            with self._freed:
+                self._freed.notify()
 
     def _forked(self) -> None:
         """Begin anew in a forked child."""
-        running = self._made - self._free.qsize()
+        running = self._made - len(self._free)
         self._start()
         self._executor = ThreadPoolExecutor(max_workers=self._limit)
         if running:

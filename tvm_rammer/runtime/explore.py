@@ -153,6 +153,8 @@ class Exploration:
     @property
     def best(self) -> Plan:
         """The fastest so far; before all have been tried, the one that is predicted to be."""
+        if len(self.alternatives) == 1:
+            return self.alternatives[0]
         tried = all(a.times_us for a in self.alternatives)
         return min(self.alternatives, key=lambda a: a.median_us) if tried else self.alternatives[0]
 

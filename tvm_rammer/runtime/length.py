@@ -1,6 +1,6 @@
 """A module that learns the length of its sequences from each call: compiled once, it takes any up to a bound."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +9,11 @@ import tvm_ffi
 from ..errors import ShapeError
 from ..ir import Length
 from ..saving.file import Facts
+from .binding import Port
 from .contexts import Context, ContextPool
 from .explore import Exploration
 from .module import CONCURRENCY, RammerModule
-from .tensors import TensorSpec, as_array, check_input, leaves_of, rows_first
+from .tensors import TensorSpec, aligned_tensor, as_array, check_input, leaves_of, rows_first
 
 
 class LengthModule(RammerModule):
@@ -52,7 +53,20 @@ class LengthModule(RammerModule):
         """What running it from a file needs to know."""
         return Facts.of(self.exploration.best, self.inputs, self.outputs, self.length)
 
-    def _tensors(self, context: Context, given: Sequence[Any]) -> Sequence[Any]:
+    def _ports(self, inputs: Mapping[str, Any]) -> tuple[list[Port], list[Port], list[Any]]:
+        given = [array if isinstance(array := inputs.get(spec.name), np.ndarray) else None for spec in self.inputs]
+        for array, spec in zip(given, self.inputs, strict=True):
+            if array is not None:
+                check_input(array, spec)
+        number, (count, told) = self._number(given), aligned_tensor(TensorSpec(self.length.name, (1,), "int32"))
+        count[0] = number
+        read, written = (
+            [_port(spec, axis, number, self.length.room) for spec, axis in zip(specs, axes, strict=True)]
+            for specs, axes in ((self.inputs, self.length.inputs), (self.outputs, self.length.outputs))
+        )
+        return read, written, [told]
+
+    def _tensors(self, context: Context, given: Sequence[Any], by_numpy: bool) -> Sequence[Any]:
         arrays = [as_array(value, spec.name) for value, spec in zip(given, self.inputs, strict=True)]
         for array, spec in zip(arrays, self.inputs, strict=True):
             check_input(array, spec)
@@ -86,7 +100,9 @@ class LengthModule(RammerModule):
     def _number(self, given: Sequence[Any]) -> int:
         """The length of a call."""
         pairs = zip(given, self.length.inputs, strict=True)
-        found = {int(value.shape[axis]) for value, axis in pairs if axis is not None}
+        found = {int(value.shape[axis]) for value, axis in pairs if axis is not None and value is not None}
+        if not found:
+            raise ShapeError(f"the dimension {self.length.name!r} is not known; give an array to an input that has it")
         if len(found) > 1 or not 1 <= next(iter(found)) <= self.length.most:
             told = " and ".join(map(str, sorted(found)))
             raise ShapeError(
@@ -94,6 +110,18 @@ class LengthModule(RammerModule):
                 f"{self.length.most}"
             )
         return found.pop()
+
+
+def _port(spec: TensorSpec, axis: int | None, number: int, room: int) -> Port:
+    """An input or a result of so many rows, and the memory of a launch, which has room for all."""
+    if axis is None:
+        return Port(spec, spec)
+    shape = (*spec.shape[:axis], number, *spec.shape[axis + 1 :])
+    return Port(
+        TensorSpec(spec.name, shape, spec.dtype),
+        rows_first(spec, axis, room),
+        lambda memory: np.moveaxis(memory[:number], 0, axis),
+    )
 
 
 def _tensor_of(array: np.ndarray[Any, Any]) -> Any:

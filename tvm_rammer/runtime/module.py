@@ -3,7 +3,8 @@
 import os
 import pathlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from ..errors import DATA_MARK, ModelError, TargetError, ToolError, last_line
 from ..ir import RProgram
 from ..saving.file import Facts, copy_library, copy_saved, write_saved
 from ..saving.link import link_library
+from .binding import Binding, Port, arrays_of
 from .contexts import Context, ContextPool
 from .explore import Exploration, Plan
 from .streams import StreamOrder
-from .tensors import TensorSpec, bind, check_input, is_on_cpu, leaves_of, to_numpy, to_tensor
-from .tvm_runtime import tell_workers
+from .tensors import TensorSpec, are_arrays, bind, check_input, is_on_cpu, leaves_of, to_numpy, to_tensor
+from .tvm_runtime import Machine, tell_workers
 
 if TYPE_CHECKING:
     import tvm
@@ -62,6 +64,7 @@ class RammerModule:
         self._streams = StreamOrder()
         self._foreign = why_not_here(device) if on_cpu else ""
         self._workers_told = not on_cpu or exploration.best.file is None
+        self._needs_pool = any(plan.stock_calls for plan in exploration.alternatives)
         self._stageable = on_cpu and all(hasattr(np, s.dtype) and -1 not in s.shape for s in self.inputs)
 
     @property
@@ -81,9 +84,12 @@ class RammerModule:
             The module was compiled for a GPU, and this machine has none; or the process was forked in the middle of
             other threads' calls.
         """
-        given = [np.asarray(v) if isinstance(v, np.generic) else v for v in bind(self.inputs, args, kwargs)]
-        with self._contexts.hold() as context:
-            return self._contexts.run(lambda: self._call(context, given))
+        given = bind(self.inputs, args, kwargs)
+        by_numpy = are_arrays(given)
+        if not by_numpy:
+            given = [np.asarray(value) if isinstance(value, np.generic) else value for value in given]
+            by_numpy = are_arrays(given)
+        return self._contexts.call(self._call, given, by_numpy)
 
     def run(self, output_names: Sequence[str] | None, feeds: Mapping[str, Any]) -> list[Any]:
         """Run the model as `onnxruntime.InferenceSession.run` does.
@@ -129,19 +135,75 @@ class RammerModule:
         """
         return leaves_of(self(*args))
 
-    def _call(self, context: Context, given: Sequence[Any]) -> Any:
-        self._check_here()
-        if self.exploration.best.stock_calls:
+    def bind(
+        self,
+        inputs: Mapping[str, np.ndarray[Any, Any]] | None = None,
+        outputs: Mapping[str, np.ndarray[Any, Any]] | None = None,
+        *,
+        states: Mapping[str, str] | None = None,
+    ) -> Binding:
+        """Bind the module to arrays: it is called without arguments then, and makes no arrays.
+
+        Parameters
+        ----------
+        inputs, outputs : mapping of str to numpy.ndarray, optional
+            Arrays to read from and to write to, by name. For others zeros are made. An array is used where it is if it
+            is contiguous, can be written, and its address is a multiple of 64, as is that of those made here; it is
+            copied otherwise, and where an input shares memory with an output.
+        states : mapping of str to str, optional
+            Inputs of a recurrent model, and the outputs that are their next values: their arrays change places after
+            each call.
+
+        Returns
+        -------
+        Binding
+            `binding()` runs the module; `binding.inputs` and `binding.outputs` have the arrays.
+
+        Raises
+        ------
+        ModelError
+            There is no such input or output; an array has another shape or type; outputs share memory; or NumPy lacks
+            the type of an input or output, or its size is known in a run only.
+        TargetError
+            The module was compiled for a GPU.
+        """
+        if not self._on_cpu:
+            raise TargetError(
+                f"the module was compiled for {self.exploration.best.device.name}, and arrays are bound on a CPU only; "
+                "call it with tensors of that device, or compile for target='cpu'"
+            )
+        read, written, others = self._ports(inputs or {})
+        return Binding(
+            partial(self._contexts.call, self._step), arrays_of(read, inputs or {}, "input"),
+            arrays_of(written, outputs or {}, "output"), states or {}, others,
+        )  # fmt: skip
+
+    def _ports(self, inputs: Mapping[str, Any]) -> tuple[list[Port], list[Port], list[Any]]:
+        """Inputs, outputs, and what a launch takes besides, for a binding to these inputs."""
+        return [Port(spec, spec) for spec in self.inputs], [Port(spec, spec) for spec in self.outputs], []
+
+    def _step(self, context: Context, binding: Binding) -> None:
+        """Run a binding once."""
+        self._prepare()
+        self._run(context, _into, binding)
+
+    def _call(self, context: Context, given: Sequence[Any], by_numpy: bool) -> Any:
+        self._prepare()
+        result = self._run(context, _main, self._tensors(context, given, by_numpy))
+        return self._returned(result, given, by_numpy)
+
+    def _prepare(self) -> None:
+        """Before a call: find out whether it can run, and let this thread have workers for what stock TVM does."""
+        if self._foreign or not self._on_cpu:
+            self._check_here()
+        if self._needs_pool:
             from .pool import use_workers
 
             use_workers()
-        by_numpy = all(isinstance(value, np.ndarray) for value in given)
-        result = self._run(context, self._tensors(context, given))
-        return self._returned(result, given, by_numpy)
 
-    def _tensors(self, context: Context, given: Sequence[Any]) -> Sequence[Any]:
+    def _tensors(self, context: Context, given: Sequence[Any], by_numpy: bool) -> Sequence[Any]:
         """What the compiled function takes, for what a call was given."""
-        if self._stageable and all(isinstance(value, np.ndarray) for value in given):
+        if self._stageable and by_numpy:
             return context.stage(given)
         if self._on_cpu and all(map(is_on_cpu, given)):
             for value, spec in zip(given, self.inputs, strict=True):
@@ -154,22 +216,14 @@ class RammerModule:
         """What a call returns, for what the compiled function did."""
         return to_numpy(result) if by_numpy else result
 
-    def _run(self, context: Context, tensors: Sequence[Any]) -> Any:
-        """Call the compiled function of the plan whose turn it is."""
-
-        def run(plan: Plan) -> tuple[Any, float]:
-            """The result, and its time in microseconds; a GPU is waited for only while plans are compared."""
-            main = context.main(plan)
-            if not self._on_cpu:
-                self._streams.enter(self.runtime_device())
-            started = time.perf_counter()
-            result = main(*tensors)
-            if self.exploration.calls_left:
-                self.runtime_device().sync()
-            return result, (time.perf_counter() - started) * 1e6
-
+    def _run(self, context: Context, launch: Callable[[Machine, Any], Any], given: Any) -> Any:
+        """Launch the plan whose turn it is: `launch` takes its functions, and what is given."""
+        exploration = self._exploration
         try:
-            result = self.exploration.call(run)
+            if exploration.calls_left:
+                result = exploration.call(partial(self._timed, context, launch, given))
+            else:
+                result = launch(self._machine(context, exploration.best), given)
             if not self._workers_told:  # the first call of a library makes the workers
                 tell_workers()
                 self._workers_told = True
@@ -181,6 +235,22 @@ class RammerModule:
             told = f"the compiled model fails: {last_line(error)}"
             raise ModelError(f"{told}; sizes that the model or its data ask for may be impossible") from error
         return result
+
+    def _machine(self, context: Context, plan: Plan) -> Machine:
+        """The functions of a plan, which may be called now."""
+        if not self._on_cpu:
+            self._streams.enter(self.runtime_device())
+        return context.machine(plan)
+
+    def _timed(
+        self, context: Context, launch: Callable[[Machine, Any], Any], given: Any, plan: Plan
+    ) -> tuple[Any, float]:
+        """The result of a launch, and its time in microseconds; a GPU is waited for only while plans are compared."""
+        machine = self._machine(context, plan)
+        started = time.perf_counter()
+        result = launch(machine, given)
+        self.runtime_device().sync()
+        return result, (time.perf_counter() - started) * 1e6
 
     @property
     def executable(self) -> "relax.VMExecutable":
@@ -320,3 +390,11 @@ class RammerModule:
                 f"compiled for {device.name}, but there is no CUDA device here; "
                 "read cuda_source(), or export_library() and run that where the device is"
             )
+
+
+def _into(machine: Machine, binding: Binding) -> None:
+    binding.step(machine)
+
+
+def _main(machine: Machine, tensors: Sequence[Any]) -> Any:
+    return machine.main(*tensors)

@@ -1,7 +1,7 @@
 """The tensors that go into a compiled model and come out of it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -128,17 +128,25 @@ def _is_elsewhere(value: Any) -> bool:
         return False
 
 
-def check_input(value: Any, spec: TensorSpec) -> None:
-    """Raise a ModelError where a value has another shape or type than the model's input."""
+def check_input(value: Any, spec: TensorSpec, what: str = "input") -> None:
+    """Raise a ModelError where a value has another shape or type than the model's input, or its output."""
     shape = tuple(int(s) for s in value.shape)
     if (shape != spec.shape and not _fits(shape, spec.shape)) or value.dtype != spec.dtype:
-        takes = f"{spec.dtype}{list(spec.shape)}"
-        raise ModelError(f"input {spec.name!r} is {value.dtype}{list(shape)}, but the model takes {takes}")
+        verb, wants = "takes" if what == "input" else "makes", f"{spec.dtype}{list(spec.shape)}"
+        raise ModelError(f"{what} {spec.name!r} is {value.dtype}{list(shape)}, but the model {verb} {wants}")
 
 
 def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     """Whether a shape is the wanted one where that is static."""
     return len(shape) == len(wanted) and all(w in (-1, size) for size, w in zip(shape, wanted, strict=True))
+
+
+def are_arrays(values: Iterable[Any]) -> bool:
+    """Whether all values are NumPy arrays."""
+    for value in values:  # noqa: SIM110  # a generator takes longer than many a small model
+        if not isinstance(value, np.ndarray):
+            return False
+    return True
 
 
 def is_on_cpu(value: Any) -> bool:
@@ -183,6 +191,8 @@ def bind(inputs: Sequence[TensorSpec], args: Sequence[Any], kwargs: Mapping[str,
     ModelError
         One is missing or unknown, or was given twice.
     """
+    if len(args) == len(inputs) and not kwargs:
+        return list(args)
     names = [spec.name for spec in inputs]
     if len(args) > len(names):
         raise ModelError(f"{len(args)} inputs given, but the model has {len(names)}: {', '.join(names)}")

@@ -6,11 +6,13 @@ import importlib.metadata
 import importlib.util
 import pathlib
 import sys
+from functools import cached_property
 from typing import Any
 
 import tvm_ffi
 
 from ..device.cores import REGISTERED, num_workers
+from ..ir import DESTINATIONS, INTO
 
 _CPU, _CUDA = 1, 2
 """Types of devices, as DLPack numbers them."""
@@ -42,8 +44,8 @@ def tvm_version() -> str:
         return str(tvm.__version__)
 
 
-def main_of(module: Any, kind: str) -> Any:
-    """The function "main" of an executable, in a virtual machine of its own.
+class Machine:
+    """The functions of an executable, in a virtual machine of its own: for one thread at a time.
 
     Parameters
     ----------
@@ -51,11 +53,33 @@ def main_of(module: Any, kind: str) -> Any:
         What `VMExecutable.jit` returns, or a library.
     kind : {"cpu", "cuda"}
         Where it runs.
+
+    Attributes
+    ----------
+    main : tvm_ffi.Function
+        Takes the inputs, returns the results.
     """
-    machine = module["vm_load_executable"]()
-    devices = [_CPU] if kind == "cpu" else [_CUDA, _CPU]
-    machine["vm_initialization"](*(number for device in devices for number in (device, 0, _POOLED)))
-    return machine["main"]
+
+    def __init__(self, module: Any, kind: str) -> None:
+        self._machine = machine = module["vm_load_executable"]()
+        devices = [_CPU] if kind == "cpu" else [_CUDA, _CPU]
+        machine["vm_initialization"](*(number for device in devices for number in (device, 0, _POOLED)))
+        self.main = machine["main"]
+
+    @cached_property
+    def into(self) -> Any:
+        """The function `ir.INTO`."""
+        return self._machine[INTO]
+
+    @cached_property
+    def destinations(self) -> tuple[bool, ...]:
+        """For each result whether `into` takes a tensor for it."""
+        return tuple(map(bool, self._machine[DESTINATIONS]()))
+
+    @cached_property
+    def takes_all(self) -> bool:
+        """Whether `into` takes a tensor for each result."""
+        return all(self.destinations)
 
 
 def tell_workers() -> None:

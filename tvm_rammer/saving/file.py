@@ -26,7 +26,7 @@ from .link import link_library
 if TYPE_CHECKING:
     from ..runtime.explore import Plan
 
-FORMAT = 2
+FORMAT = 3
 FACTS, RECORD, SOURCE = "facts.json", "compilation.pickle", "kernels.cu"
 """In the archive: what running needs, what reports need, and the text of CUDA kernels."""
 

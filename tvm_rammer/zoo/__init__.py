@@ -2,5 +2,6 @@
 
 models        all of them by name
 light         the light models of the onnx package, with random weights
+streaming/    recurrent models that are called step by step
 onnx_tools/   building ONNX graphs, and giving them weights
 """
