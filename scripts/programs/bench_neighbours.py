@@ -11,11 +11,12 @@ from dataclasses import asdict
 import onnx
 
 from tvm_rammer.benchmark.neighbours import Latency, beside_neighbours, installed
-from tvm_rammer.zoo.models import MODELS, model_names
+from tvm_rammer.zoo.models import MODELS, model_names, names_of
 
 NAMES = (
     "SqueezeNet", "ShuffleNet", "Inception v1", "LSTM 8 x 8 x 256", "ONNX LSTM 2 x 50 x 32", "Transformer 2 x 32 x 128",
 )  # fmt: skip
+ENGINES = ("rammer", "onnxruntime", "openvino")
 
 
 def main() -> int:
@@ -24,7 +25,7 @@ def main() -> int:
     parser.add_argument(
         "--models", type=model_names, default=",".join(NAMES), metavar="A,B", help=f"some of {', '.join(MODELS)}"
     )
-    parser.add_argument("--engines", default="rammer,onnxruntime,openvino", metavar="A,B")
+    parser.add_argument("--engines", type=names_of("engines", ENGINES), default=",".join(ENGINES), metavar="A,B")
     parser.add_argument("--neighbours", default="0,1,2,4", metavar="N,M", help="numbers of busy processes")
     parser.add_argument("--threads", type=int, default=2, metavar="N")
     parser.add_argument("--clients", type=int, default=1, metavar="N", help="processes of an engine at the same time")
@@ -33,7 +34,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="measurements of each engine")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path)
     arguments = parser.parse_args()
-    engines = installed(arguments.engines.split(","))
+    engines = installed(arguments.engines)
     neighbours = [int(n) for n in arguments.neighbours.split(",")]
     print("| model | neighbours | " + " | ".join(f"{e}: p50 / mean / p99, ms" for e in engines) + " | mean | p99 |")
     print("|---" * (4 + len(engines)) + "|", flush=True)

@@ -23,6 +23,10 @@ from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.cuda.resources import resources
 from tvm_rammer.rkernel_gen.cuda.tensor_intrinsics import import_tensor_intrinsics
 from tvm_rammer.rkernel_gen.tiling import Function
+from tvm_rammer.zoo.models import names_of
+
+DEVICES = {arch: next(d for d in PRESETS.values() if d.arch == arch) for arch in ("sm_80", "sm_90")}
+"""What the variants are made for, by the name of the code."""
 
 PRODUCTS = ("Conv", "MatMul", "Gemm")
 """Operators that are listed in half precision too: those that tensor cores can compute."""
@@ -44,12 +48,12 @@ class Row:
 def main() -> None:
     """Read the command line, build, compile, print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--arch", default="sm_80,sm_90", metavar="LIST", help="of sm_80 and sm_90")
+    parser.add_argument("--arch", type=names_of("architectures", DEVICES), default="sm_80,sm_90", metavar="LIST")
     parser.add_argument("--only", default="", metavar="SUBSTRING", help="operators whose names contain this")
     parser.add_argument("-o", "--output", type=pathlib.Path, metavar="FILE", help="write the table there")
     options = parser.parse_args()
     import_tensor_intrinsics()  # once a process, some seconds: not a cost of a function
-    devices = [next(d for d in PRESETS.values() if d.arch == arch) for arch in options.arch.split(",")]
+    devices = [DEVICES[arch] for arch in options.arch]
     rows = list(_rows(options.only, devices))
     if not rows:
         parser.error(f"no operator's name contains {options.only!r}")

@@ -13,13 +13,13 @@ from onnx import numpy_helper
 
 import tvm_rammer
 from tvm_rammer.benchmark.bench import bench
-from tvm_rammer.zoo.light import expected_output_path, light, light_path
+from tvm_rammer.zoo.light import NAMES, expected_output_path, light, light_path
 
 
 def main() -> int:
     """Compile, check, measure, draw; 1 where the output is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="squeezenet", help="one of the light models of the onnx package")
+    parser.add_argument("--model", default="squeezenet", choices=NAMES, help="a light model of the onnx package")
     parser.add_argument("--out", default="out", type=pathlib.Path, help="folder for the picture")
     parser.add_argument("--repeat", default=20, type=int, help="runs of each contender")
     arguments = parser.parse_args()

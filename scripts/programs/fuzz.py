@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
 from tests.fuzz.campaign import Campaign, Plan
 from tests.fuzz.kinds import ALL, KINDS
+from tvm_rammer.zoo.models import names_of
 
 
 def main() -> int:
@@ -20,23 +21,22 @@ def main() -> int:
     parser.add_argument(
         "--seed", type=int, default=int(f"{datetime.date.today():%Y%m%d}"), metavar="S", help="today's date"
     )
-    parser.add_argument("--kinds", default=",".join(KINDS), metavar="A,B", help="of " + ", ".join(KINDS))
+    parser.add_argument(
+        "--kinds", type=names_of("kinds", ALL), default=",".join(KINDS), metavar="A,B", help="of " + ", ".join(KINDS)
+    )
     parser.add_argument(
         "--out", type=pathlib.Path, default=pathlib.Path("out/fuzz"), metavar="DIR", help="for test files"
     )
     parser.add_argument("--show", action="store_true", help="print those files, too, for a log that is all that stays")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="workers at a time")
     parser.add_argument("--cases", type=int, metavar="N", help="stop after so many, too")
-    parser.add_argument("--case", metavar="KIND:SEED", help="run this one only, and say what came of it")
+    parser.add_argument("--case", type=case, metavar="KIND:SEED", help="run this one only, and say what came of it")
     options = parser.parse_args()
     os.environ["RAMMER_CACHE_BYTES"] = "0"  # no model comes twice
     if options.case:
         return one(options.case)
-    kinds = options.kinds.split(",")
-    if unknown := set(kinds) - set(ALL):
-        parser.error(f"no kind {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
-    print(f"seed {options.seed}, {options.minutes:g} minutes, kinds {', '.join(kinds)}", flush=True)
-    plan = Plan(kinds, options.seed, options.minutes * 60, options.out, options.jobs, options.cases)
+    print(f"seed {options.seed}, {options.minutes:g} minutes, kinds {', '.join(options.kinds)}", flush=True)
+    plan = Plan(options.kinds, options.seed, options.minutes * 60, options.out, options.jobs, options.cases)
     started = time.monotonic()
     summary = Campaign(plan, lambda text: print(text, flush=True)).run()
     print(f"\n{time.monotonic() - started:.0f} s, seed {options.seed}\n\n{summary.text()}")
@@ -46,15 +46,22 @@ def main() -> int:
     return 1 if summary.failures else 0
 
 
-def one(name: str) -> int:
-    """Run one case by its name."""
+def case(text: str) -> tuple[str, int]:
+    """The `type` of an argument that is the name of a case."""
+    kind, _, seed = text.partition(":")
+    if kind not in ALL or not seed.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no KIND:SEED; the kinds are {', '.join(KINDS)}")
+    return kind, int(seed)
+
+
+def one(case: tuple[str, int]) -> int:
+    """Run one case."""
     import threading
 
     from tests.fuzz.client import Client
 
-    kind, _, seed = name.partition(":")
     with Client(threading.Event()) as client:
-        report = client.run((kind, int(seed)))
+        report = client.run(case)
     print(f"{report.outcome}: {report.detail} {report.where}")
     return 1 if report.failed else 0
 

@@ -8,13 +8,13 @@ import onnx
 
 from tvm_rammer import cli
 from tvm_rammer.benchmark.operators import OPERATORS
-from tvm_rammer.zoo.light import light
+from tvm_rammer.zoo.light import NAMES, light
 
 
 def models(name: str) -> list[onnx.ModelProto]:
     """The models that a name stands for; none for the name of a file."""
     kind, _, rest = name.partition(":")
-    if kind == "light":
+    if kind == "light" and rest in NAMES:
         return [light(rest)]
     if kind == "operators":
         return [operator.model() for name, operator in OPERATORS.items() if rest in name]

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from . import injected
 from .case import Case
 from .generate.files import damaged_case
-from .generate.graphs import graph_case
+from .generate.graphs import graph_case, ways_case
 from .generate.kernels import kernel_case
 from .generate.scripts import script_case
+from .generate.sequences import sequence_case
 from .generate.values import hostile_case
 
 KINDS: dict[str, Callable[[int], Case]] = {
@@ -16,6 +17,8 @@ KINDS: dict[str, Callable[[int], Case]] = {
     "primfuncs": script_case,
     "kernels": kernel_case,
     "values": hostile_case,
+    "ways": ways_case,
+    "sequences": sequence_case,
 }
 ALL = KINDS | {"injected": injected.injected_case}
 """With the one that tests of the fuzzer use."""

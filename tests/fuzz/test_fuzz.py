@@ -1,5 +1,6 @@
 """The fuzzer itself: cases follow from seeds, judges judge, workers may die, failures become small test files."""
 
+import itertools
 import pathlib
 import random
 import re
@@ -25,7 +26,9 @@ from .generate.graphs import OPSETS, finish, graph_case, grow
 from .generate.kernels import kernel_case
 from .generate.recipe import bounds
 from .generate.scripts import script, script_case
+from .generate.sequences import sequence_case
 from .injected import MISDEEDS
+from .judge import ways
 from .judge.compare import difference
 from .judge.onnx_judges import Judgement, judge
 from .kinds import KINDS
@@ -181,6 +184,32 @@ def test_a_written_module_of_tvm_runs(tmp_path, seed):
 
 def test_written_kernels_run(tmp_path):
     done = run_file(write_test(tmp_path, kernel_case(1), Report("wrong", "value: 1 instead of 2"), None))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("way", [*ways.EXACT, *ways.NEAR])
+def test_each_way_is_gone_and_judged(way, monkeypatch):
+    case = ModelCase("ways", 5, model_of("Exp").SerializeToString(), {"x": np.float32([0, 1, 2])})
+    verdict = judge(onnx.load_from_string(case.data), case.feeds)
+    monkeypatch.setattr(ways, "way_of", lambda rng, judged: way)
+    assert ways.judge_way(5, case.data, case.feeds, verdict) == ""
+    table = ways.EXACT if way in ways.EXACT else ways.NEAR
+    run = table[way]
+    monkeypatch.setitem(table, way, lambda task: [[a + 1 for a in got] for got in run(task)])
+    assert ways.judge_way(5, case.data, case.feeds, verdict).startswith(f"{way}: ")
+
+
+def test_each_length_is_judged(monkeypatch):
+    case = next(case for case in map(sequence_case, range(50)) if len(case.feeds) == 1)
+    assert ways.judge_lengths(case.seed, case.data, case.feeds) == ""
+    real, seen = ways.results_of, itertools.count()
+    monkeypatch.setattr(ways, "results_of", lambda *run: [a + next(seen) for a in real(*run)])
+    assert "steps" in ways.judge_lengths(case.seed, case.data, case.feeds)
+
+
+@pytest.mark.parametrize("kind", ["ways", "sequences"])
+def test_a_written_case_of_several_ways_runs(kind, tmp_path):
+    done = run_file(write_test(tmp_path, KINDS[kind](2), Report("wrong", "saved: value: 1 instead of 2"), None))
     assert done.returncode == 0, done.stderr
 
 

@@ -1,7 +1,7 @@
 """The models that benchmarks measure, by name."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -47,15 +47,23 @@ MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = MappingProxyType(
 )
 
 
-def model_names(text: str) -> list[str]:
-    """Names of models, with commas between them: the `type` of a command's argument.
+def names_of(what: str, known: Collection[str]) -> Callable[[str], list[str]]:
+    """Make the `type` of a command's argument that is names with commas between them.
 
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        One of them is unknown.
+    Parameters
+    ----------
+    what : str
+        For the message where one is unknown.
+    known : collection of str
     """
-    wanted = text.split(",")
-    if unknown := [name for name in wanted if name not in MODELS]:
-        raise argparse.ArgumentTypeError(f"unknown models {', '.join(unknown)}; choose from {', '.join(MODELS)}")
-    return wanted
+
+    def names(text: str) -> list[str]:
+        wanted = text.split(",")
+        if unknown := [name for name in wanted if name not in known]:
+            raise argparse.ArgumentTypeError(f"unknown {what} {', '.join(unknown)}; choose from {', '.join(known)}")
+        return wanted
+
+    return names
+
+
+model_names = names_of("models", MODELS)

@@ -10,8 +10,8 @@ from typing import Any
 
 import onnx
 
-from tvm_rammer.benchmark.bench import bench
-from tvm_rammer.zoo.models import MODELS, model_names
+from tvm_rammer.benchmark.bench import CONTENDERS, bench
+from tvm_rammer.zoo.models import MODELS, model_names, names_of
 
 NAMES = [name for name in MODELS if "10 x 20" not in name]
 
@@ -19,7 +19,9 @@ NAMES = [name for name in MODELS if "10 x 20" not in name]
 def main() -> int:
     """Measure each model in turn; every row is printed as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--against", default="stock-same-kernels,onnxruntime", metavar="A,B")
+    parser.add_argument(
+        "--against", type=names_of("contenders", CONTENDERS), default="stock-same-kernels,onnxruntime", metavar="A,B"
+    )
     parser.add_argument(
         "--models", type=model_names, default=",".join(NAMES), metavar="A,B", help=f"some of {', '.join(MODELS)}"
     )
@@ -28,7 +30,7 @@ def main() -> int:
     parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path)
     arguments = parser.parse_args()
-    against = arguments.against.split(",")
+    against = arguments.against
     print("| model | rOperators | launches | ours, ms | " + " | ".join(f"{a}, times ours" for a in against) + " |")
     print("|---" * (4 + len(against)) + "|", flush=True)
     found = {}

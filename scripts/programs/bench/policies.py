@@ -14,7 +14,7 @@ from tvm_rammer.compilation.regions import find_regions
 from tvm_rammer.compilation.target import resolve_device, tvm_target
 from tvm_rammer.device import DeviceSpec
 from tvm_rammer.wavefront import POLICIES, lower_bound, place_views, schedule
-from tvm_rammer.zoo.models import MODELS
+from tvm_rammer.zoo.models import MODELS, model_names, names_of
 
 
 def prepared(name: str, device: DeviceSpec) -> Compilation:
@@ -48,13 +48,15 @@ def main() -> int:
     """Print the table; every row as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", default="cuda:h200", metavar="T")
-    parser.add_argument("--models", default=",".join(MODELS), metavar="A,B", help=f"some of {', '.join(MODELS)}")
-    parser.add_argument("--policies", default=",".join(POLICIES), metavar="A,B")
+    parser.add_argument(
+        "--models", type=model_names, default=",".join(MODELS), metavar="A,B", help=f"some of {', '.join(MODELS)}"
+    )
+    parser.add_argument("--policies", type=names_of("policies", POLICIES), default=",".join(POLICIES), metavar="A,B")
     arguments = parser.parse_args()
-    policies = arguments.policies.split(",")
+    policies = arguments.policies
     print("| model | rOperators | bound, us | " + " | ".join(f"{p}, us" for p in policies) + " |")
     print("|---" * (3 + len(policies)) + "|", flush=True)
-    for name in arguments.models.split(","):
+    for name in arguments.models:
         print(row(name, resolve_device(arguments.target), policies), flush=True)
     return 0
 

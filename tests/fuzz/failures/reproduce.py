@@ -39,6 +39,9 @@ if __name__ == "__main__":
     check()
 '''
 
+WAYS = {"ways": "judge_way", "sequences": "judge_lengths"}
+"""What judges the kinds of models that are run in several ways."""
+
 _COMPARE = """got = list(got) if isinstance(got, tuple) else [got]
 assert len(got) == len(WANT)
 for a, b in zip(got, WANT, strict=True):
@@ -61,7 +64,15 @@ def write_test(folder: pathlib.Path, case: Case, report: Report, want: list[np.n
     """
     title = failure_class(case, report)
     slug = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")[:60]
-    make = _model if isinstance(case, ModelCase) else _kernels if case.kind == "kernels" else _script
+    make = (
+        _ways
+        if case.kind in WAYS
+        else _model
+        if isinstance(case, ModelCase)
+        else _kernels
+        if case.kind == "kernels"
+        else _script
+    )
     imports, body, check = make(case, report, want)
     text = _HEAD.format(
         title=_plain(title),
@@ -124,6 +135,20 @@ def _model(case: ModelCase, report: Report, want: list[np.ndarray] | None) -> tu
         body,
         check.replace("'", '"') + (_COMPARE if want is not None else ""),
     )
+
+
+def _ways(case: ModelCase, report: Report, want: list[np.ndarray] | None) -> tuple[str, str, str]:
+    """Plain results, and those of another way."""
+    _, body, _ = _model(case, report, None)
+    imports = "import pathlib\nimport subprocess\nimport sys\n\nimport numpy as np\nimport onnx\n"
+    imports += "from onnx import helper, numpy_helper\n\n"
+    imports += "sys.path.insert(0, str(pathlib.Path.cwd()))  # the root of the repository\n\n"
+    imports += f"from tests.fuzz.judge.onnx_judges import judge\nfrom tests.fuzz.judge.ways import {WAYS[case.kind]}"
+    check = f"""verdict = judge(onnx.load_from_string(MODEL), FEEDS)
+fault = {WAYS[case.kind]}({case.seed}, MODEL, FEEDS, None if isinstance(verdict, str) else verdict)
+assert not fault, fault
+"""
+    return imports, body, check
 
 
 def _kernels(case: Case, report: Report, want: list[np.ndarray] | None) -> tuple[str, str, str]:

@@ -79,9 +79,9 @@ class Builder:
     def extent(self) -> int:
         return 0 if self.chance(0.01) else self.pick(_EXTENTS)
 
-    def shape(self, low: int = 0, high: int = 5) -> tuple[int, ...]:
+    def shape(self, low: int = 0, high: int = 6) -> tuple[int, ...]:
         """Of a rank between two, and of few elements."""
-        rank = self.pick([r for r in (0, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5) if low <= r <= high] or [low])
+        rank = self.pick([r for r in (0, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 6) if low <= r <= high] or [low])
         shape = [self.extent() for _ in range(rank)]
         while np.prod(shape) > LARGEST:
             i = shape.index(max(shape))
@@ -153,7 +153,7 @@ class Builder:
         self,
         dtypes: Sequence[str],
         low: int = 0,
-        high: int = 5,
+        high: int = 6,
         shape: Sequence[int] | None = None,
         check: Callable[[tuple[int, ...]], bool] = lambda shape: True,
     ) -> str:

@@ -39,6 +39,12 @@ def graph_case(seed: int, only: Sequence[str] | None = None, most: int = 12) -> 
             return ModelCase("graphs", seed, model.SerializeToString(), feeds)
 
 
+def ways_case(seed: int) -> ModelCase:
+    """Make a random graph that is to be saved, exported, called by threads and so on (`judge.ways`)."""
+    case = graph_case(seed ^ 0x3A75, most=8)
+    return ModelCase("ways", seed, case.data, case.feeds)
+
+
 def grow(rng: random.Random, opset: int, size: int, operators: Sequence[str]) -> Builder:
     """Append nodes until there are `size`, or it seems impossible."""
     builder = Builder(rng, opset)

@@ -1,4 +1,4 @@
-"""Loops of a known length, scans, branches, sequences."""
+"""Loops of a known length and of one that data decide, scans, branches."""
 
 import numpy as np
 from onnx import helper
@@ -60,6 +60,31 @@ def scan(b: Builder):
     return b.add("Scan", [state, xs], 2, body=body, num_scan_inputs=1, **back) if b.opset >= 9 else []
 
 
+def data_loop(b: Builder):
+    """The number of rounds is an input, or a state says when to end; the condition is computed in each round."""
+    x = b.source(["float32"], high=3, check=lambda s: min(s, default=1) > 0)
+    shape, prefix = b.of(x), _prefix(b)
+    i, go, state, on, much, total = (prefix + n for n in ("i", "go", "state", "on", "much", "total"))
+    nodes, results = _body(b, prefix, "float32", shape, [state], 2)
+    limit = b.constant(np.float32(b.integer(-4, 12)))
+    if b.chance(0.5):
+        nodes += [helper.make_node("ReduceSum", [results[0]], [total], keepdims=0)]
+        nodes += [helper.make_node(b.pick(["Less", "Greater"]), [total, limit], [on])]
+    else:
+        nodes += [helper.make_node("Cast", [i], [much], to=1), helper.make_node("Less", [much, limit], [on])]
+    inputs = [helper.make_tensor_value_info(i, 7, []), helper.make_tensor_value_info(go, 9, [])]
+    scanned = results[: 1 + b.chance(0.2)]
+    outputs = [helper.make_tensor_value_info(on, 9, []), *(_tensor(r, "float32", shape) for r in scanned)]
+    body = helper.make_graph(nodes, prefix + "body", [*inputs, _tensor(state, "float32", shape)], outputs)
+    most, begin = np.array(b.integer(0, 9)), np.array(b.chance(0.8))
+    limits = [
+        b.pick([b.input, b.constant])(most) if len(scanned) < 2 else b.constant(most),
+        b.pick([b.input, b.constant])(begin) if b.chance(0.7) else "",
+    ]
+    scan = [Value("float32", None, len(shape) + 1)] * (len(scanned) - 1)
+    return b.add("Loop", [*limits, x], len(scanned), told=[b.values[x], *scan], body=body)
+
+
 def branch(b: Builder):
     x = b.source(["float32"], high=4)
     prefix, shape = _prefix(b), b.of(x)
@@ -68,7 +93,11 @@ def branch(b: Builder):
         nodes, (result,) = _body(b, prefix + side, "float32", shape, [x], 1)
         sides[side + "_branch"] = helper.make_graph(nodes, prefix + side, [], [_tensor(result, "float32", shape)])
     flag = np.array(b.chance(0.5))
-    return b.add("If", [b.constant(flag) if b.chance(0.7) else b.input(flag)], **sides)
+    chosen = b.constant(flag) if b.chance(0.4) else b.input(flag)
+    if b.chance(0.4):
+        mean = b.add("ReduceMean", [x], keepdims=0)
+        (chosen,) = b.add("Greater", [*mean, b.constant(np.float32(0.1))]) if mean else [chosen]
+    return b.add("If", [chosen], **sides)
 
 
-TABLE = {"Loop": loop, "Scan": scan, "If": branch}
+TABLE = {"Loop": loop, "Loop by data": data_loop, "Scan": scan, "If": branch}

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import pathlib
 from collections import Counter
 
 import numpy as np
@@ -30,7 +31,7 @@ REPEAT, MIN_MS = 5, 20
 def main() -> None:
     """Read the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="+", help="ONNX files; their weights are replaced by random ones")
+    parser.add_argument("models", nargs="+", type=onnx_file, metavar="FILE.onnx", help="weights become random")
     device = host_cpu()
     for path in parser.parse_args().models:
         total, windows, copies = shares(random_weights(onnx.load(path)), device)
@@ -38,6 +39,13 @@ def main() -> None:
             f"{path}: kernels {total:.2f} ms, of which windows with scratch {windows:.2f} ms, "
             f"of which copies {copies:.2f} ms: {100 * copies / total:.1f} % of all"
         )
+
+
+def onnx_file(text: str) -> str:
+    """The `type` of an argument that names a file."""
+    if not pathlib.Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    return text
 
 
 def shares(model: onnx.ModelProto, device: DeviceSpec) -> tuple[float, float, float]:
