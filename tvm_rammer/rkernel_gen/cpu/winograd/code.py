@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from tvm import tirx
 from tvm.ir import Expr
 
+from ...analysis.work import shape_of
 from ..loops import ending, loop, number, sequence, vectors
 from ..window.fill import Planes, fill_rows
 from ..window.problem import Window
@@ -74,10 +75,28 @@ class _Writer:
 
         def group(n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
             band = ending(row_part, layout.rows, layout.tile_rows)
-            return loop(layout.steps, lambda s: self.step(
+            steps = loop(layout.steps, lambda s: self.step(
                 arrays, n, g, first_block, band + ending(s, layout.step, layout.rows)))  # fmt: skip
+            return sequence([*self.clear_ends(arrays), steps])
 
         return rtask_loop(self.window, self.tile, layout.blocks, arrays.all(), group)
+
+    def clear_ends(self, arrays: _Arrays) -> list[tirx.Stmt]:
+        """Clear what lies past the last tile of scratch arrays: it goes into lanes of no result, but into `largest`."""
+        tile, layout = self.tile, self.layout
+        used = layout.step * layout.tile_columns
+
+        def clear(array: tirx.Buffer, start: int, *index: Expr) -> tirx.Stmt:
+            length, zero = shape_of(array)[-1], tirx.FloatImm("float32", 0.0)
+            stores = vectors(length - start, tile.simd, lambda w: tirx.BufferStore(array, zero, [*index, start + w]))
+            return sequence(stores)
+
+        def each_row(array: tirx.Buffer) -> tirx.Stmt:
+            products, rows, _ = shape_of(array)
+            return loop(products, lambda product: loop(rows, lambda row: clear(array, used, product, row)))
+
+        image = clear(arrays.image, tile.size**2 * self.planes().size)
+        return [image] if used == layout.line else [image, each_row(arrays.pixels), each_row(arrays.products)]
 
     def arrays(self) -> _Arrays:
         """Declare the scratch arrays."""
@@ -235,17 +254,15 @@ class _Writer:
                 for y, columns in enumerate(values)
             ]
             total = functools.reduce(lambda a, b: a + b, [value for row in values for value in row])
-            return sequence([*taken.statements, *stores, self.keep_largest(arrays, j, total)])
+            return sequence([*taken.statements, *stores, self.keep_largest(arrays, total)])
 
         return loop(layout.row_vectors, lambda v: one(v * tile.simd))
 
-    def keep_largest(self, arrays: _Arrays, j: Expr, value: Expr) -> tirx.Stmt:
-        """Keep the larger magnitudes of a row's tiles from `j` on: as bits the larger integers, and NaN the largest."""
+    def keep_largest(self, arrays: _Arrays, value: Expr) -> tirx.Stmt:
+        """Keep the larger magnitudes: as bits the larger integers, and NaN the largest."""
         simd, every = self.tile.simd, tirx.Ramp(number(0), number(1), self.tile.simd)
         bits = tirx.reinterpret(f"int32x{simd}", value) & tirx.Broadcast(tirx.IntImm("int32", 0x7FFFFFFF), simd)
-        within = tirx.Ramp(j, number(1), simd) < tirx.Broadcast(tirx.IntImm("int32", self.layout.tile_columns), simd)
-        magnitude = tirx.Select(within, bits, tirx.Broadcast(tirx.IntImm("int32", 0), simd))
-        return tirx.BufferStore(arrays.largest, tirx.Max(arrays.largest[every], magnitude), [every])
+        return tirx.BufferStore(arrays.largest, tirx.Max(arrays.largest[every], bits), [every])
 
     def store_rows(self, arrays: _Arrays, n: Expr, f: Expr, row: Expr) -> list[tirx.Stmt]:
         """Store the results of a row of tiles that are within the output, after the epilogue."""
