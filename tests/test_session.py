@@ -107,6 +107,9 @@ def test_providers_that_are_met(data, providers):
         ({"providers": ["CUDAExecutionProvider"]}, r"CUDAExecutionProvider.*target='cuda:h200'"),
         ({"providers": [("CPUExecutionProvider", {"arena": "1"})]}, "options of providers are not read"),
         ({"provider_options": [{"arena": "1"}]}, "options of providers are not read"),
+        ({"providers": "CPUExecutionProvider"}, r"give a list, as in \['CPUExecutionProvider'\]"),
+        ({"providers": [None]}, "None is no provider; give a name"),
+        ({"sess_options": {"intra_op_num_threads": 1}}, r"give an onnxruntime\.SessionOptions"),
         ({"enable_profiling": True}, "see tvm_rammer.profile"),
         ({"optimized_model_filepath": "m.onnx"}, "no ONNX model is written"),
     ],
@@ -117,7 +120,7 @@ def test_what_is_not_done_is_refused(data, arguments, message):
         if name in arguments:
             setattr(options, name, arguments.pop(name))
     with pytest.raises(ModelError, match=message):
-        InferenceSession(data, options, **arguments)
+        InferenceSession(data, **({"sess_options": options} | arguments))
 
 
 def test_what_is_no_model_is_an_error_of_ours(tmp_path):

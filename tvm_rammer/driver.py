@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import debug
+from .arguments import names_of, whole
 from .compilation.request import Request
 from .compilation.target import resolve_device, with_threads
 from .compilation.unrolling import with_loops
@@ -179,13 +180,14 @@ def compile_together(
     ModelError, TargetError, ScheduleError, CodegenError, ToolError
         See `tvm_rammer.errors`.
     """
-    if not models or len(shapes or models) != len(models) or len(shares or models) != len(models):
+    models = names_of("models", models)
+    parts = None if shares is None else tuple(names_of("shares", shares))
+    if not models or len(shapes or models) != len(models) or len(parts or models) != len(models):
         raise ModelError(
-            f"{len(models)} models, {len(shapes or ())} shapes, {len(shares or ())} shares; give at least one model, "
+            f"{len(models)} models, {len(shapes or ())} shapes, {len(parts or ())} shares; give at least one model, "
             "and for each one share and one mapping of shapes, or none at all"
         )
     device = with_threads(resolve_device(target), threads)
-    parts = None if shares is None else tuple(shares)
     request = Request(
         tuple(models), tuple(shapes or [None] * len(models)), device, True, parts, policy, sync, options, tuning_logs,
         explore,
@@ -243,8 +245,7 @@ def _compile(request: Request, concurrency: int, loaded: Callable[[Sequence[Tens
 
 def _from_cache(request: Request, concurrency: int, cache: bool | str | os.PathLike[str]) -> RammerModule | None:
     """What the cache has of a request."""
-    if not isinstance(concurrency, int) or concurrency < 1:
-        raise ModelError(f"concurrency is {concurrency!r}; give an integer, at least 1")
+    whole("concurrency", concurrency, 1)
     entry = find_entry(request, cache)
     return entry.load(concurrency) if entry is not None else None
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import debug
+from .arguments import names_of
 from .driver import Extent, compile
 from .errors import ModelError
 from .files import is_saved_model
@@ -113,8 +114,9 @@ class InferenceSession:
             There is no such input or output, an input is missing, or one has another type or shape.
         """
         feed = input_feed
-        if isinstance(feed, Mapping):  # the module refuses what is none
-            feed = {name: as_array(value, name) for name, value in feed.items()}
+        if isinstance(feed, Mapping):  # the module refuses what is none, and names that are unknown
+            specs = {spec.name: spec for spec in self._module.inputs}
+            feed = {name: as_array(value, specs[name]) if name in specs else value for name, value in feed.items()}
         results: list[np.ndarray[Any, Any]] = self._module.run(output_names, feed)
         return results
 
@@ -155,8 +157,9 @@ def _model(given: Any) -> Any:
 
 
 def _check_providers(providers: Sequence[Any] | None, options: Sequence[Mapping[str, Any]] | None) -> None:
-    names = [entry if isinstance(entry, str) else entry[0] for entry in providers or ()]
-    own = [entry[1] for entry in providers or () if not isinstance(entry, str) and entry[0] == CPU_PROVIDER]
+    pairs = [_provider(entry) for entry in names_of("providers", providers or ())]
+    names = [name for name, _ in pairs]
+    own = [given for name, given in pairs if name == CPU_PROVIDER]
     if names and CPU_PROVIDER not in names:
         raise ModelError(
             f"the providers are {', '.join(names)}, and a session runs on {CPU_PROVIDER}; add it, or compile for a GPU "
@@ -168,15 +171,25 @@ def _check_providers(providers: Sequence[Any] | None, options: Sequence[Mapping[
         debug.say(1, f"not used: {', '.join(passed)}; the model runs on {CPU_PROVIDER}")
 
 
+def _provider(entry: Any) -> tuple[str, Mapping[str, Any]]:
+    """A provider's name and options, of a name or a pair of both."""
+    name, options = (entry, {}) if isinstance(entry, str) else entry if isinstance(entry, tuple) else (None, {})
+    if not isinstance(name, str):
+        raise ModelError(f"{entry!r} is no provider; give a name such as {CPU_PROVIDER!r}")
+    return name, options
+
+
 def _threads(options: Any) -> int | None:
     """What `SessionOptions` asks for; 0 means as many as there are cores."""
     if options is None:
         return None
+    if not hasattr(options, "intra_op_num_threads"):
+        raise ModelError(f"sess_options is {options!r}; give an onnxruntime.SessionOptions, or leave it out")
     if getattr(options, "enable_profiling", False):
         raise ModelError("enable_profiling is set; leave it out, and see tvm_rammer.profile")
     if getattr(options, "optimized_model_filepath", ""):
         raise ModelError("optimized_model_filepath is set, but no ONNX model is written; see RammerModule.save")
-    return int(getattr(options, "intra_op_num_threads", 0)) or None
+    return int(options.intra_op_num_threads) or None
 
 
 def _arg(spec: TensorSpec) -> NodeArg:

@@ -18,7 +18,7 @@ from tvm import relax
 import tvm_rammer
 from tests.functions import relax_module
 from tvm_rammer.device import PRESETS, host_cpu, preset
-from tvm_rammer.errors import ModelError, ScheduleError, ShapeError, TargetError, ToolError, TuningLogError
+from tvm_rammer.errors import ModelError, RammerError, ScheduleError, ShapeError, TargetError, ToolError, TuningLogError
 from tvm_rammer.wavefront import POLICIES, PolicyOptions
 from tvm_rammer.zoo.lstm_stack import lstm_stack
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
@@ -79,6 +79,20 @@ def test_numpy_scalars_are_arrays():
     np.testing.assert_array_equal(got, np.full(3, 2.5, "float32"))
 
 
+def test_numbers_and_lists_get_the_type_of_the_input(module, arrays, want):
+    lists = [array.tolist() for array in arrays]
+    opened, session = tvm_rammer.compile(two_inputs("batch")), tvm_rammer.InferenceSession(two_inputs())
+    for got in (module(*lists), opened(*lists), session.run(None, dict(zip("xb", lists, strict=True)))):
+        assert all(isinstance(a, np.ndarray) for a in got)
+        agrees(got, want)
+    mod = relax_module([(3,), ()], lambda x, scale: relax.op.multiply(x, scale), dtype="int32")
+    scaled = tvm_rammer.compile(mod)
+    np.testing.assert_array_equal(scaled([1, 2, 3], 2), [2, 4, 6])
+    for wrong, message in ((0.5, "is float64"), (2**40, "out of bounds"), (np.int64(2), "is int64")):
+        with pytest.raises(ModelError, match=message):
+            scaled([1, 2, 3], wrong)
+
+
 def test_tvm_tensors_and_anything_that_speaks_dlpack(module, arrays, want):
     class Speaker:
         """Speaks DLPack and nothing else, as a tensor of another framework does."""
@@ -112,6 +126,10 @@ def test_arrays_that_are_not_contiguous(module, arrays, want):
         (lambda m, x, b: m(x, c=b), "no input 'c'; its inputs are x, b"),
         (lambda m, x, b: m(x[:1], b), r"'x' is float32\[1, 16\], but the model takes float32\[2, 16\]"),
         (lambda m, x, b: m(x.astype("float64"), b), r"'x' is float64\[2, 16\]"),
+        (lambda m, x, b: m(x, None), "'b' is a NoneType that holds other things than numbers"),
+        (lambda m, x, b: m.run("yz", {"x": x, "b": b}), r"output_names is 'yz'; give a list, as in \['yz'\]"),
+        (lambda m, x, b: m.run(3, {"x": x, "b": b}), "output_names is 3; give a list"),
+        (lambda m, x, b: m.run([3], {"x": x, "b": b}), "no output 3; its outputs are y, z"),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(module, arrays, call, message):
@@ -270,12 +288,51 @@ def test_policies_with_options(policy, arrays, want):
         ({"policy": "best"}, ScheduleError, "unknown policy 'best'; choose one of auto"),
         ({"sync": "never"}, ScheduleError, "unknown sync 'never'"),
         ({"shapes": {"y": (1,)}}, ShapeError, "'y'"),
+        ({"policy": ["auto"]}, ScheduleError, r"policy is \['auto'\]; give a name"),
         ({"tuning_logs": "nowhere"}, TuningLogError, "'nowhere' is no folder"),
+        ({"tuning_logs": 3}, TuningLogError, "3 is no path"),
+        ({"threads": 10**9}, TargetError, "threads is 1000000000; give an integer, from 1 to 1024"),
+        ({"threads": True}, TargetError, "threads is True; give an integer"),
+        ({"explore": 1.5}, ModelError, "explore is 1.5; give an integer, at least 0"),
+        ({"loops": "no"}, ModelError, "loops is 'no'; give True or False"),
     ],
 )
 def test_a_wrong_choice_says_what_there_is(how, error, message):
     with pytest.raises(error, match=message):
         tvm_rammer.compile(two_inputs(), **how)
+
+
+def test_numbers_of_numpy_are_numbers():
+    module = tvm_rammer.compile(two_inputs(), threads=np.int64(1), concurrency=np.int32(2), explore=np.uint8(0))
+    assert module.report()["veus"] == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: tvm_rammer.load(None), "None is no path; give a str or an os.PathLike"),
+        (lambda m: tvm_rammer.load("model.rammer", concurrency=0), "concurrency is 0"),
+        (lambda m: m.save(None), "None is no path"),
+        (lambda m: m.export_library(3), "3 is no path"),
+        (lambda m: tvm_rammer.fix_inputs(3, {"x": 1}), "3 is no path"),
+        (lambda m: tvm_rammer.fix_inputs(two_inputs(), None), "the values are None; give a mapping"),
+        (lambda m: tvm_rammer.profile(two_inputs(), runs="3"), "runs is '3'; give an integer, at least 1"),
+        (lambda m: tvm_rammer.compile_together(two_inputs()), "give a list"),
+        (lambda m: tvm_rammer.compile_together([two_inputs()] * 2, shares=3), "shares is 3; give a list"),
+        (lambda m: tvm_rammer.compile_together([two_inputs()] * 2, shares="ab"), "shares is 'ab'; give a list"),
+        (lambda m: tvm_rammer.compile_together([two_inputs()] * 2, shares=["a", 1]), "give a positive number"),
+    ],
+)
+def test_what_is_no_path_number_or_list_is_refused(module, call, message, tmp_path, monkeypatch):
+    module.save(tmp_path / "model.rammer")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RammerError, match=message):
+        call(module)
+
+
+def test_a_model_that_is_compiled_already_says_so(module, tmp_path):
+    with pytest.raises(ModelError, match=r"is compiled already; give the model itself, or tvm_rammer\.load it"):
+        tvm_rammer.compile(module.save(tmp_path / "model.rammer"))
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -43,6 +43,21 @@ def test_a_model_whose_gradients_are_recorded_runs_in_pytorch(name):
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
+@pytest.mark.parametrize("name", ["cnn", *(pytest.param(n, marks=pytest.mark.slow) for n in ("lstm", "transformer"))])
+def test_a_model_whose_shapes_are_open_from_the_start_is_compiled(name):
+    make, *shapes = MODELS[name]
+    model = make().eval()
+    function = compiled(model, dynamic=True)
+    graphs = []
+    with torch.no_grad():
+        for shape in shapes:
+            x = torch.randn(shape)
+            graphs += graphs_of(lambda x=x: function(x))
+            agree(function(x), model(x))
+    assert graphs and not any(graph.refusals for graph in graphs)
+    assert sum(len(graph.modules) for graph in graphs) == len(shapes)
+
+
 def test_weights_without_gradients_need_no_no_grad():
     model = MODELS["mlp"][0]().eval().requires_grad_(False)
     function, x = compiled(model), torch.randn(2, 8)

@@ -10,6 +10,7 @@ from torch._dynamo.exc import BackendCompilerFailed
 
 from tvm_rammer.relay_passes.aten import converters
 from tvm_rammer.torch_backend import core
+from tvm_rammer.torch_backend import graph as room
 
 from .check import agree, compiled, graphs_of
 
@@ -46,12 +47,19 @@ def test_what_cannot_be_compiled_runs_in_pytorch_with_one_warning(reason):
         agree(result, function(x))
 
 
-def test_a_number_that_varies_is_left_to_pytorch():
-    made, x = compiled(lambda x, factor: x * factor), torch.ones(3)
-    agree(made(x, 2.5), x * 2.5)
-    with pytest.warns(UserWarning, match="PyTorch cannot trace it with these inputs"):
-        agree(made(x, 3.5), x * 3.5)
-    agree(made(x, 4.5), x * 4.5)
+def test_a_number_that_varies_is_compiled_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr(room, "MOST_SHAPES", 2)
+    made, x = compiled(lambda x, factor: x * factor + factor / 2), torch.ones(3)
+    for factor in (2.5, 3.5, 4.5, 3.5):
+        agree(made(x, factor), x * factor + factor / 2)
+    with pytest.warns(UserWarning, match="compiled for 2 sets of shapes and numbers"):
+        agree(made(x, 5.5), x * 5.5 + 2.75)
+
+
+def test_data_that_decide_what_is_traced_are_left_to_pytorch():
+    made, x = compiled(lambda x: torch.ones(3)[: int(x.sum().item())] * x, dynamic=True), torch.ones(1)
+    with torch._dynamo.config.patch(capture_scalar_outputs=True), pytest.warns(UserWarning, match="leaves a graph"):
+        agree(made(x), torch.ones(1))
 
 
 def test_a_graph_that_is_too_long_is_left_to_pytorch(monkeypatch):

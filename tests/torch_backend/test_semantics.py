@@ -86,6 +86,10 @@ OPERATORS = {
         ],
         torch.randn(1, 2, 3, 4),
     ),
+    "windows that vary": (
+        lambda x: [functional.adaptive_avg_pool2d(x, n) for n in (1, 3, (2, 4))],
+        torch.randn(1, 2, 7, 8),
+    ),
     "places that count from the end": (
         lambda x, i: (x[:, -1], x[i], x[:, i], x[i, i], torch.index_put(x, (i, i), x[0, :2]), x[-3:, 1:-1]),
         torch.randn(4, 6),

@@ -115,6 +115,8 @@ def arrays_of(texts: Sequence[str]) -> dict[str, Any]:
     arrays = {}
     for text in texts:
         name, _, file = text.rpartition("=")
+        if not name:
+            raise RammerError(f"--input {text!r} names no input; give NAME=FILE.npy")
         try:
             arrays[name] = np.load(file, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:

@@ -3,10 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import path_of, whole
 from ..device import DeviceSpec
-from ..errors import ModelError, ScheduleError
+from ..errors import ModelError, ScheduleError, TuningLogError
 from ..ir import Length
 
 if TYPE_CHECKING:
@@ -70,8 +72,16 @@ class Request:
         return self.loops and not (self.joined or self.symbolic) and self.sync == "auto"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.explore, int) or self.explore < 0:
-            raise ModelError(f"explore is {self.explore!r}; give an integer, at least 0")
+        whole("explore", self.explore, 0)
+        if not isinstance(self.policy, str):
+            raise ScheduleError(f"policy is {self.policy!r}; give a name, such as 'auto'")
+        if not isinstance(self.loops, bool):
+            raise ModelError(f"loops is {self.loops!r}; give True or False")
+        if self.tuning_logs is not None:
+            path_of(self.tuning_logs, TuningLogError)
+        for share in self.shares or ():
+            if not isinstance(share, Real):
+                raise ModelError(f"shares are {self.shares!r}; give a positive number for each model")
         if self.options is not None:
             from ..wavefront.options import PolicyOptions
 

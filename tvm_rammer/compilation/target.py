@@ -3,11 +3,15 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import whole
 from ..device import DeviceSpec, from_target_config, preset
 from ..errors import TargetError
 
 if TYPE_CHECKING:
     import tvm
+
+MOST_THREADS = 1024
+"""More than machines have cores; a plan for a billion would never be ready."""
 
 
 def resolve_device(target: Any) -> DeviceSpec:
@@ -41,9 +45,7 @@ def with_threads(device: DeviceSpec, threads: int | None) -> DeviceSpec:
         return device
     if device.kind != "cpu":
         raise TargetError(f"threads is {threads!r}, but {device.name} is no CPU; leave it out")
-    if not isinstance(threads, int) or threads < 1:
-        raise TargetError(f"threads is {threads!r}; give an integer, at least 1")
-    return replace(device, units=threads)
+    return replace(device, units=whole("threads", threads, 1, MOST_THREADS, TargetError))
 
 
 def tvm_target(device: DeviceSpec) -> "tvm.target.Target":

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ..arguments import whole
 from ..errors import ModelError, RammerError, ShapeError, first_line
 from ..runtime.binding import Binding
 from ..runtime.explore import Exploration
@@ -86,7 +87,7 @@ class SymbolicModule(RammerModule):
             The model cannot be compiled for these shapes.
         """
         given = [
-            value if hasattr(value, "shape") else as_array(value, spec.name)
+            value if hasattr(value, "shape") and hasattr(value, "__dlpack__") else as_array(value, spec)
             for value, spec in zip(bind(self.inputs, args, kwargs), self.inputs, strict=True)
         ]
         key = tuple(tuple(map(int, value.shape)) for value in given)
@@ -269,8 +270,7 @@ def check_options(on_new_shape: object, most_shapes: object) -> None:
     """
     if on_new_shape not in get_args(OnNewShape):
         raise ModelError(f"on_new_shape is {on_new_shape!r}; give 'compile', 'stock' or 'error'")
-    if not isinstance(most_shapes, int) or most_shapes < 1:
-        raise ModelError(f"most_shapes is {most_shapes!r}; give an integer, at least 1")
+    whole("most_shapes", most_shapes, 1)
 
 
 def _extents(shapes: OpenShapes, declared: Declared) -> tuple[int, ...]:

@@ -32,9 +32,9 @@ def load_model(
         Whether shapes stay open: `shapes` has for each input its sizes and names of dimensions. Of a Relax module
         the symbolic dimensions stay as they are.
     loops : bool
-        if length is not None:
-            raise LengthError("it is no ONNX model")
-        return _load_relax(relax, shapes, symbolic, loops)
+        Whether recurrent layers and loops stay loops where they can; otherwise all are unrolled.
+    length : Length, optional
+        What of an ONNX model is learnt from each call.
 
     Returns
     -------

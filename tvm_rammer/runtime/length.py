@@ -67,7 +67,7 @@ class LengthModule(RammerModule):
         return read, written, [told]
 
     def _tensors(self, context: Context, given: Sequence[Any], by_numpy: bool) -> Sequence[Any]:
-        arrays = [as_array(value, spec.name) for value, spec in zip(given, self.inputs, strict=True)]
+        arrays = [as_array(value, spec) for value, spec in zip(given, self.inputs, strict=True)]
         for array, spec in zip(arrays, self.inputs, strict=True):
             check_input(array, spec)
         number = self._number(arrays)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import names_of, path_of
 from ..device import why_not_here
-from ..errors import DATA_MARK, ModelError, TargetError, ToolError, last_line
+from ..errors import DATA_MARK, ModelError, RammerError, TargetError, ToolError, last_line
 from ..ir import RProgram
 from ..saving.file import Facts, copy_library, copy_saved, write_saved
 from ..saving.link import link_library
@@ -18,7 +19,17 @@ from .binding import Binding, Port, arrays_of
 from .contexts import Context, ContextPool
 from .explore import Exploration, Plan
 from .streams import StreamOrder
-from .tensors import TensorSpec, are_arrays, bind, check_input, is_on_cpu, leaves_of, to_numpy, to_tensor
+from .tensors import (
+    TensorSpec,
+    are_arrays,
+    as_array,
+    bind,
+    check_input,
+    is_on_cpu,
+    leaves_of,
+    to_numpy,
+    to_tensor,
+)
 from .tvm_runtime import Machine, tell_workers
 
 if TYPE_CHECKING:
@@ -34,9 +45,10 @@ CONCURRENCY = 8
 class RammerModule:
     """What `tvm_rammer.compile` returns.
 
-    Call it with NumPy arrays or scalars, tvm tensors or anything that speaks DLPack, by position or by name. If all
-    arguments are NumPy arrays so are the results; otherwise they are tvm tensors. The results have the
-    model's structure: one tensor, or a tuple.
+    Call it with NumPy arrays, numbers and lists of numbers, tvm tensors or anything that speaks DLPack, by position or
+    by name. Numbers and lists have no type of their own, and get the input's. If all arguments are or become NumPy
+    arrays so are the results; otherwise they are tvm tensors. The results have the model's structure: one tensor, or a
+    tuple.
 
     Parameters
     ----------
@@ -87,7 +99,10 @@ class RammerModule:
         given = bind(self.inputs, args, kwargs)
         by_numpy = are_arrays(given)
         if not by_numpy:
-            given = [np.asarray(value) if isinstance(value, np.generic) else value for value in given]
+            given = [
+                value if hasattr(value, "__dlpack__") else as_array(value, spec)
+                for value, spec in zip(given, self.inputs, strict=True)
+            ]
             by_numpy = are_arrays(given)
         return self._contexts.call(self._call, given, by_numpy)
 
@@ -117,13 +132,14 @@ class RammerModule:
             given = type(feeds).__name__ if not isinstance(feeds, Mapping) else f"mapping of {list(feeds)}"
             raise ModelError(f"the inputs are a {given}; give a mapping of names to arrays")
         names = [spec.name for spec in self.outputs]
-        unknown = [name for name in output_names or () if name not in names]
+        wanted = [] if output_names is None else names_of("output_names", output_names)
+        unknown = [name for name in wanted if name not in names]
         if unknown:
             raise ModelError(
                 f"the model has no output {', '.join(map(repr, unknown))}; its outputs are {', '.join(names)}"
             )
         results = dict(zip(names, leaves_of(self(**feeds)), strict=True))
-        return [results[name] for name in output_names or names]
+        return [results[name] for name in wanted or names]
 
     def leaves(self, /, *args: Any) -> list[Any]:
         """Run the model as a call does, and return its tensors as a list, whatever their structure.
@@ -320,7 +336,7 @@ class RammerModule:
         ToolError
             The library could not be linked or written.
         """
-        target = pathlib.Path(path)
+        target = path_of(path, ToolError)
         if target.suffix != ".so":
             raise ToolError(
                 f"cannot write the library {str(target)!r}: its name does not end in .so; give one that does"
@@ -350,7 +366,7 @@ class RammerModule:
         RammerError
             The file cannot be written.
         """
-        target, plan = pathlib.Path(path), self.exploration.best
+        target, plan = path_of(path, RammerError), self.exploration.best
         if plan.file is not None:
             copy_saved(plan.file, target)
         else:

@@ -13,6 +13,7 @@ from tvm import relax
 
 from .. import persistent_codegen as codegen
 from .. import relay_passes
+from ..arguments import whole
 from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels
@@ -174,8 +175,7 @@ def profile_runs(
     runs: int,
 ) -> Profile:
     """Run a model whose rPrograms were generated with `stamped=True`."""
-    if runs < 1:
-        raise ModelError(f"runs is {runs}; give 1 or more")
+    whole("runs", runs, 1)
     if len(inputs) != len(specs):
         raise ModelError(f"{len(inputs)} inputs given, but the model has {len(specs)}")
     use_workers()

@@ -90,8 +90,10 @@ def input_values(specs: Sequence[TensorSpec], given: Mapping[str, np.ndarray]) -
     return values
 
 
-def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
+def as_array(value: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
     """What was given for an input as an array, without a copy where that can be.
+
+    Numbers of Python and lists of them get the input's type, unless that is of another kind: 0.5 is no integer.
 
     Raises
     ------
@@ -100,9 +102,21 @@ def as_array(value: Any, name: str) -> np.ndarray[Any, Any]:
     """
     try:
         by_dlpack = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
-        return np.from_dlpack(value) if by_dlpack else np.asarray(value)
-    except (ValueError, TypeError, BufferError, RuntimeError) as error:
-        raise ModelError(f"input {name!r} cannot be read as an array: {first_line(error)}") from error
+        array = np.from_dlpack(value) if by_dlpack else np.asarray(value)
+        if _has_no_type(value) and hasattr(np, spec.dtype) and np.can_cast(array.dtype, spec.dtype, "same_kind"):
+            array = np.asarray(value, spec.dtype)
+    except (ValueError, TypeError, BufferError, RuntimeError, OverflowError) as error:
+        raise ModelError(f"input {spec.name!r} cannot be read as an array: {first_line(error)}") from error
+    if array.dtype.hasobject:
+        raise ModelError(
+            f"input {spec.name!r} is a {type(value).__name__} that holds other things than numbers; "
+            f"give an array of {spec.dtype}"
+        )
+    return array
+
+
+def _has_no_type(value: Any) -> bool:
+    return isinstance(value, int | float | list | tuple) and not isinstance(value, np.generic)
 
 
 def to_tensor(value: Any, spec: TensorSpec, device: "tvm.runtime.Device") -> Any:
@@ -111,7 +125,7 @@ def to_tensor(value: Any, spec: TensorSpec, device: "tvm.runtime.Device") -> Any
 
     if not isinstance(value, tvm.runtime.Tensor):
         # On the CPU through NumPy: TVM takes only memory that is aligned to 64 bytes.
-        value = tvm.runtime.from_dlpack(value) if _is_elsewhere(value) else as_array(value, spec.name)
+        value = tvm.runtime.from_dlpack(value) if _is_elsewhere(value) else as_array(value, spec)
     check_input(value, spec)
     if isinstance(value, np.ndarray):
         return tvm.runtime.tensor(

@@ -7,6 +7,7 @@ import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import path_of, whole
 from ..device import DeviceSpec
 from ..errors import SavedModelError, first_line
 from ..runtime.explore import Exploration
@@ -43,7 +44,8 @@ def load(path: str | os.PathLike[str], *, concurrency: int = CONCURRENCY) -> Ram
         There is no such file; it is no saved model, or damaged; or it was saved for another processor or by another
         version of this package or of TVM.
     """
-    file = pathlib.Path(path)
+    file = path_of(path, SavedModelError)
+    whole("concurrency", concurrency, 1)
     facts = read_facts(file)
     plan = SavedPlan(file, facts)
     if facts.device.kind == "cpu":

@@ -11,10 +11,11 @@ from torch._functorch.aot_autograd import aot_module_simplified
 from torch._guards import TracingContext, tracing
 from torch._subclasses import FakeTensorMode
 
-from ..errors import last_line
+from ..errors import first_line
 from ..relay_passes.aten.decompose import decompositions, simple_tracing
 from ..runtime.module import RammerModule
 from .core import Core
+from .floats import float_inputs, with_numbers
 from .refusals import RefusedError, refuse_graph, refuse_here, warn_of
 from .settings import Settings
 
@@ -43,7 +44,8 @@ class CompiledGraph:
         self._graph_module, self._settings = graph_module, settings
         self._as_it_is: Callable[..., Any] = graph_module
         self._weights = _static_inputs(graph_module)
-        self._open = any(_is_symbolic(value) for value in example_inputs)
+        self._floats = float_inputs(graph_module)
+        self._open = bool(self._floats) or any(_is_symbolic(value) for value in example_inputs)
         self._traced: dict[tuple[object, ...], Callable[..., Any]] = {}
         self._cores: dict[tuple[object, ...], Core] = {}
         self._shared: dict[tuple[object, ...], object] = {}
@@ -57,7 +59,7 @@ class CompiledGraph:
         return tuple(core.module for core in list(self._cores.values()) if core.module is not None)
 
     def __call__(self, *args: Any) -> Any:
-        key = _key(args) if self._open else ()
+        key = (*_key(args), *(args[number].item() for number in self._floats)) if self._open else ()
         run = self._traced.get(key)
         if run is None:
             with _TRACING:
@@ -74,7 +76,7 @@ class CompiledGraph:
         """The graph without views, mutations and Python: that is done around what is compiled, by PyTorch."""
         if len(self._traced) == MOST_SHAPES:
             return self._refused(
-                RefusedError(f"it is compiled for {MOST_SHAPES} sets of shapes, and there come others")
+                RefusedError(f"it is compiled for {MOST_SHAPES} sets of shapes and numbers, and there come others")
             )
         weights = [args[number] for number in self._weights] if self._settings.freeze else []
         if self._settings.freeze:
@@ -95,16 +97,18 @@ class CompiledGraph:
         try:
             refuse_here(args)
             refuse_graph(self._graph_module)
+            numbers = [args[number].item() for number in self._floats]
             with simple_tracing(), tracing(TracingContext(FakeTensorMode())), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch's own
                 run: Callable[..., Any] = aot_module_simplified(
-                    self._graph_module, args, refuse_training, inference_compiler=compile_core,
-                    decompositions=decompositions(),
+                    with_numbers(self._graph_module, self._floats, numbers), args, refuse_training,
+                    inference_compiler=compile_core, decompositions=decompositions(),
                 )  # fmt: skip
         except RefusedError as reason:
             return self._leave(key, reason)
         except Exception as error:
-            return self._leave(key, RefusedError(f"PyTorch cannot trace it with these inputs: {last_line(error)}"))
+            told = f"{type(error).__name__}: {first_line(error)}"
+            return self._leave(key, RefusedError(f"PyTorch cannot trace it with these inputs: {told}"))
         self._traced[key] = run
         return run
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..arguments import whole
 from ..compilation.request import Request
 from ..compilation.target import resolve_device, with_threads
 from ..driver import compile
@@ -63,7 +64,5 @@ def _check(compiling: Mapping[str, Any]) -> None:
     }
     request = Request((), (), with_threads(resolve_device("cpu"), compiling.get("threads")), **how)
     request.check_policy()
-    concurrency = compiling.get("concurrency", 1)
-    if not isinstance(concurrency, int) or concurrency < 1:
-        raise ModelError(f"concurrency is {concurrency!r}; give an integer, at least 1")
+    whole("concurrency", compiling.get("concurrency", 1), 1)
     find_entry(request, compiling.get("cache", True))

@@ -83,6 +83,15 @@ def test_every_kernel_is_right_and_their_numbers_of_rtasks_differ(name):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
+def test_windows_that_vary_are_a_kernel_too():
+    func = fused([(1, 4, 9, 7)], lambda x: op.nn.adaptive_avg_pool2d(x, (4, 2)))
+    arrays = random_arrays(func)
+    kernels = chosen("op", func, CPU, frozenset())
+    assert kernels
+    for got in run_kernels(kernels, arrays):
+        np.testing.assert_allclose(got, run(func, arrays, UNOPTIMISED), rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", OPERATORS)
 def test_the_trace_of_a_schedule_repeats_it_on_the_original_function(name):
     """Also when it comes from a file; a packed weight is then laid out by a block of the function."""

@@ -39,6 +39,8 @@ def fix_inputs(model: str | os.PathLike[str] | onnx.ModelProto, values: Mapping[
     >>> vad = tvm_rammer.fix_inputs("silero_vad.onnx", {"sr": 16000})
     >>> module = tvm_rammer.compile(vad, shapes={"input": (1, 576), "state": (2, 1, 128)})
     """
+    if not isinstance(values, Mapping):
+        raise ModelError(f"the values are {values!r}; give a mapping of names of inputs to numbers or arrays")
     proto = read_onnx(model)
     constants = {tensor.name for tensor in proto.graph.initializer}
     inputs = {value.name: value for value in proto.graph.input if value.name not in constants}

@@ -7,7 +7,9 @@ import onnx
 import onnx.inliner
 from google.protobuf.message import DecodeError
 
+from ...arguments import path_of
 from ...errors import ModelError, first_line
+from ...files import is_saved_model
 from .inline import all_nodes, subgraphs
 
 MOST_ELEMENTS = 2**31
@@ -39,7 +41,7 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
         proto, what = onnx.ModelProto(), "the ONNX model"
         proto.CopyFrom(model)
     else:
-        path = os.fspath(model)
+        path = os.fspath(path_of(model, ModelError))
         proto, what = _load(path), repr(path)
     if not proto.graph.node and not proto.graph.output:
         raise ModelError(f"{what} has an empty graph: no node and no output; export the model again")
@@ -99,6 +101,8 @@ def _load(path: str) -> onnx.ModelProto:
     try:
         return onnx.load(path, format="protobuf")
     except DecodeError as error:
+        if is_saved_model(path):
+            raise ModelError(f"{path!r} is compiled already; give the model itself, or tvm_rammer.load it") from error
         raise ModelError(f"{path!r} is not an ONNX model, or it is truncated; export it again") from error
     except Exception as error:
         raise ModelError(f"{path!r} cannot be read: {first_line(error)}; is its external data beside it?") from error

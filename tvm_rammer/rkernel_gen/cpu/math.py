@@ -78,7 +78,7 @@ def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
     of_powers = _calls(func.body, "exp")
 
     def in_block(block: s_tir.SBlock) -> s_tir.SBlock:
-        axes = [axis.var for axis in block.iter_vars if int(axis.dom.extent) > 1]
+        axes = [axis.var for axis in block.iter_vars if not _is_one(axis.dom.extent)]
         if not axes or not isinstance(block.body, tirx.BufferStore):
             return block
 
@@ -92,6 +92,11 @@ def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
         return tvm_ffi.structural_map(block, (tirx.Div, divide), order="post")
 
     return func.with_body(tvm_ffi.structural_map(func.body, (s_tir.SBlock, in_block), order="post"))
+
+
+def _is_one(extent: Expr) -> bool:
+    """Whether an axis has one step; how many those of an adaptive pool's windows have depends on the window."""
+    return isinstance(extent, tirx.IntImm) and int(extent) == 1
 
 
 def _is_zero_or_large(divisor: Expr) -> bool:

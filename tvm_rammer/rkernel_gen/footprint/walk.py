@@ -120,8 +120,10 @@ class Walk:
             for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
                 self._expression(value)
                 self._name(axis.var, value)
-                low = int(axis.dom.min)
-                self._bounds.assume_within(value, low, low + int(axis.dom.extent) - 1)
+                ends = axis.dom.min, axis.dom.extent
+                if all(isinstance(end, tirx.IntImm) for end in ends):  # the windows of an adaptive pool vary
+                    low, extent = map(int, ends)
+                    self._bounds.assume_within(value, low, low + extent - 1)
             if block.init is not None:
                 self.statement(block.init)
             self.statement(block.body)
