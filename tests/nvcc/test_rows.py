@@ -7,7 +7,7 @@ import pytest
 from tests.persistent_codegen.cuda.programs import planned, tiny
 from tvm_rammer.errors import ToolError
 from tvm_rammer.nvcc import compile_cuda
-from tvm_rammer.nvcc.rows import row_costs
+from tvm_rammer.nvcc.rows import row_costs, rtask_costs
 from tvm_rammer.nvcc.sass import Instruction, Kernel, disassemble
 
 BARRIER = Instruction("BAR", text="BAR.SYNC.DEFER_BLOCKING 0x0")
@@ -54,6 +54,32 @@ def test_each_part_of_a_row_is_timed():
     assert costs.wait == 10 + 5 + 2 + 13 + 5  # but for the trip
     assert costs.loads == (5, 5 + 24)
     assert costs.signal == 6
+
+
+def code_of_a_product(rtasks):
+    """What a thread does between the barriers of a row: load, multiply, add up, store; so many rTasks."""
+    once = [
+        Instruction("LDG", stall=1, writes=0, width=1),
+        Instruction("FFMA", stall=100, waits=1),
+        Instruction("FFMA", stall=10),
+        Instruction("SHFL", stall=1, writes=1, text="SHFL.BFLY PT, R1"),
+        Instruction("FADD", stall=30, waits=1 << 1),
+        Instruction("STG", stall=1, width=1),
+    ]
+    return [branch("other"), *rtasks * once, branch("signal", predicated=False)]
+
+
+def test_the_parts_of_an_rtask_are_timed():
+    code, products = code_of_a_row(), code_of_a_product(1)
+    before, after = code[:9], code[12:]
+    shift = len(products) - 3
+    labels = {name: at + (shift if at > 9 else 0) for name, at in LABELS.items()}
+    (costs,) = rtask_costs(Kernel((*before, *products, *after), labels), warps=4)
+    assert 270 <= costs.loads <= 280 and 100 <= costs.products <= 130 and 50 <= costs.rest <= 180
+    twice = code_of_a_product(2)
+    labels = {name: at + (len(twice) - 3 if at > 9 else 0) for name, at in LABELS.items()}
+    (longer,) = rtask_costs(Kernel((*before, *twice, *after), labels), warps=4)
+    assert longer.loads > 1.9 * costs.loads and longer.rest > costs.rest + 150
 
 
 @pytest.mark.parametrize("missing", ["MEMBAR", "NANOSLEEP", "LD"])

@@ -1,15 +1,15 @@
-"""What a row of the plan costs in a persistent kernel's SASS, beside the rTask itself.
+"""What a row of the plan costs in a persistent kernel's SASS, beside the rTask itself, and what the rTask does.
 
-The model is that of issue.py for a single warp: each instruction is issued when its stall count and scoreboards allow
-it. Loads from global memory count nothing, for their trips are told apart; nor do fences, which wait for stores,
-nobody knows how long. It was never compared with hardware.
+The model is that of issue.py: for the row a single warp, of which each instruction is issued when its stall count and
+scoreboards allow it; for the rTask all of them. Loads from global memory count nothing in a row, for their trips are
+told apart; nor do fences, which wait for stores, nobody knows how long. It was never compared with hardware.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import ToolError
-from .issue import BARRIER_CYCLES, GLOBAL_LATENCY, SHARED_LATENCY
+from .issue import BARRIER_CYCLES, GLOBAL_LATENCY, SHARED_LATENCY, simulate_once
 from .sass import Instruction, Kernel
 
 _ALU_LATENCY = 15
@@ -41,6 +41,72 @@ class RowCosts:
     signal: float
 
 
+@dataclass(frozen=True, slots=True)
+class RTaskCosts:
+    """Cycles of an rTask in the parts of its code, which follow one another, by the warps of a block.
+
+    Parameters
+    ----------
+    loads : float
+        In which all warps wait for loads from beyond the unit.
+    products : float
+        Up to the last multiply-add, beside these; 0 where nothing is summed up by several threads.
+    rest : float
+        What comes then, up to the barrier: the sums of all threads, and what is computed of them.
+    """
+
+    loads: float
+    products: float
+    rest: float
+
+
+def rtask_costs(kernel: Kernel, warps: int) -> tuple[RTaskCosts, ...]:
+    """Measure the rTask functions in the code of a persistent kernel that load, store, and are followed by a signal.
+
+    Of functions that sum up, and of those that do not, only ways with the fewest stores count, since nvcc unrolls the
+    loop over the rTasks of a run: those of single rTasks, where all functions have as many stores.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    warps : int
+        Of a block.
+
+    Raises
+    ------
+    ToolError
+        It is no such kernel.
+    """
+    head, last, signalling = _find(kernel)
+    run = next(at for at in range(head, signalling) if _is_block_barrier(kernel.code[at]))
+    shortest: dict[int, _Way] = {}
+    for path, cycles in _paths(kernel, run, last, _is_block_barrier):
+        body = [kernel.code[at] for at in path[1:]]
+        loads = [at for at in path if kernel.code[at].name in ("LDG", "LD")]
+        stores = sum(i.name == "STG" for i in body)
+        if path[-1] == signalling and loads and stores:
+            found = stores, cycles, body
+            shortest[loads[0]] = min(found, shortest.get(loads[0], found), key=lambda way: way[:2])
+    ways = [[way for way in shortest.values() if bool(_first_sum(way[2])) == sums] for sums in (True, False)]
+    return tuple(_parts(way[2], warps) for some in ways for way in some if way[0] == min(way[0] for way in some))
+
+
+_Way = tuple[int, float, list[Instruction]]
+"""Stores, cycles of one warp, and the instructions of a way from the barrier before a run to the one after it."""
+
+
+def _first_sum(body: Sequence[Instruction]) -> int:
+    """Where threads begin to add up; 0 where they do not."""
+    return next((n for n, i in enumerate(body) if i.text.startswith("SHFL.BFLY")), 0)
+
+
+def _parts(body: Sequence[Instruction], warps: int) -> RTaskCosts:
+    sums = _first_sum(body)
+    whole, without = (simulate_once(body, warps, latency).cycles for latency in (GLOBAL_LATENCY, 0))
+    products = simulate_once(body[:sums], warps, 0).cycles if sums else 0.0
+    return RTaskCosts(whole - without, products, without - products)
+
+
 def row_costs(kernel: Kernel) -> RowCosts:
     """Measure the parts of a row in the code of a persistent kernel.
 
@@ -51,24 +117,21 @@ def row_costs(kernel: Kernel) -> RowCosts:
     """
     head, last, signalling = _find(kernel)
 
-    def is_barrier(i: Instruction) -> bool:
-        return i.name == "BAR" and i.text.rstrip().endswith("0x0")
-
     def looks(path: list[int]) -> bool:
         return any("STRONG" in kernel.code[at].text for at in path)
 
     def sleeps(path: list[int]) -> bool:
         return any(kernel.code[at].name == "NANOSLEEP" for at in path)
 
-    before = [(p, cycles) for p, cycles in _paths(kernel, head, last, is_barrier) if not sleeps(p)]
+    before = [(p, cycles) for p, cycles in _paths(kernel, head, last, _is_block_barrier) if not sleeps(p)]
     without = [(p, cycles) for p, cycles in before if not looks(p)]
     waiting = [(p, cycles) for p, cycles in before if looks(p)]
     barriers = {p[-1] for p, _ in before}
     if len(barriers) != 1 or not waiting or not without:
         raise ToolError("the code is not that of a persistent kernel with one barrier before each run")
     first_loads: dict[int, float] = {}
-    for path, cycles in _paths(kernel, barriers.pop(), last, lambda i: i.name in ("LDG", "LD") or is_barrier(i)):
-        if not is_barrier(kernel.code[path[-1]]):
+    for path, cycles in _paths(kernel, barriers.pop(), last, lambda i: i.name in ("LDG", "LD") or _is_block_barrier(i)):
+        if not _is_block_barrier(kernel.code[path[-1]]):
             first_loads[path[-1]] = max(cycles - BARRIER_CYCLES, first_loads.get(path[-1], 0.0))
     signals = [c for _, c in _paths(kernel, signalling, last, lambda i: i.name in ("RED", "ATOM", "ATOMG"))]
     return RowCosts(
@@ -78,6 +141,10 @@ def row_costs(kernel: Kernel) -> RowCosts:
         loads=tuple(sorted(first_loads.values())),
         signal=max(signals) - BARRIER_CYCLES,
     )
+
+
+def _is_block_barrier(i: Instruction) -> bool:
+    return i.name == "BAR" and i.text.rstrip().endswith("0x0")
 
 
 def _find(kernel: Kernel) -> tuple[int, int, int]:
