@@ -3,8 +3,8 @@
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Call
-from tvm.s_tir.schedule import SBlockRV, ScheduleError
+from tvm.ir import Call, Expr
+from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
 from .claims import REDUCTION, SPATIAL, false_claim
 
@@ -42,6 +42,27 @@ def blocks_of(sch: s_tir.Schedule) -> list[SBlockRV]:
 def is_reduction(sch: s_tir.Schedule, block: SBlockRV) -> bool:
     """Whether a block has a reduction axis."""
     return any(axis.iter_type == REDUCTION for axis in sch.get(block).iter_vars)
+
+
+def loops_by_axis(sch: s_tir.Schedule, block: SBlockRV) -> list[LoopRV]:
+    """The loop of each axis of an unscheduled block; the loops may be nested in another order.
+
+    Raises
+    ------
+    ScheduleError
+        An axis is no loop.
+    """
+    values: list[Expr] = []
+
+    def realize(node: s_tir.SBlockRealize) -> None:
+        if node.block.same_as(sch.get(block)):
+            values.extend(node.iter_values)
+
+    tvm_ffi.structural_walk(sch.mod["main"].body, [(s_tir.SBlockRealize, realize)], order="pre")
+    loops = {sch.get(loop).loop_var: loop for loop in sch.get_loops(block)}
+    if not all(value in loops for value in values):
+        raise ScheduleError("an axis of a block is no loop")
+    return [loops[value] for value in values]
 
 
 def outputs_of(sch: s_tir.Schedule) -> list[SBlockRV]:

@@ -13,7 +13,7 @@ from tvm import s_tir, tirx
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 
 from ...device import DeviceSpec
-from ..analysis.blocks import REDUCTION, blocks_of, is_reduction, new_schedule, one_result
+from ..analysis.blocks import REDUCTION, blocks_of, is_reduction, loops_by_axis, new_schedule, one_result
 from ..analysis.work import Work, shape_of
 from ..tiling import Function
 from .cost import Cost
@@ -145,7 +145,7 @@ def schedule_reduction(func: tirx.PrimFunc, problem: Reduction, tile: ReductionT
     if problem.results % tile.results and not problem.result_fast and not sch.get_consumers(block):
         # From the store that follows a shuffle TVM drops the last rTask's guard. A copy to the output has its own.
         sch.cache_write(block, 0, "local")
-    loops = list(zip(sch.get_loops(block), sch.get(block).iter_vars, strict=True))
+    loops = list(zip(loops_by_axis(sch, block), sch.get(block).iter_vars, strict=True))
     kept = [loop for loop, axis in loops if axis.iter_type != REDUCTION] or [sch.add_unit_loop(block)]
     reduced = [loop for loop, axis in loops if axis.iter_type == REDUCTION]
     sch.reorder(*kept, *reduced)

@@ -5,7 +5,7 @@ import math
 from tvm import s_tir
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
-from ..analysis.blocks import REDUCTION, SPATIAL, blocks_of, is_reduction
+from ..analysis.blocks import REDUCTION, SPATIAL, blocks_of, is_reduction, loops_by_axis
 
 
 def inline_spatial(sch: s_tir.Schedule) -> None:
@@ -25,9 +25,12 @@ def set_scopes(sch: s_tir.Schedule, block: SBlockRV, scope: str) -> None:
 
 
 def spatial_loops(sch: s_tir.Schedule, block: SBlockRV) -> list[LoopRV]:
-    """Loops over the spatial axes of a block that is not scheduled yet."""
-    axes = sch.get(block).iter_vars
-    return [loop for loop, axis in zip(sch.get_loops(block), axes, strict=True) if axis.iter_type == SPATIAL]
+    """Loops over the spatial axes of a block that is not scheduled yet; they are nested as the axes are afterwards."""
+    by_axis = zip(loops_by_axis(sch, block), sch.get(block).iter_vars, strict=True)
+    loops = [loop for loop, axis in by_axis if axis.iter_type == SPATIAL]
+    if len(loops) > 1:
+        sch.reorder(*loops)
+    return loops
 
 
 def count_spatial(sch: s_tir.Schedule, block: SBlockRV) -> int:

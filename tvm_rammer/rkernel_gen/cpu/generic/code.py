@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Expr, TensorLoad
+from tvm.ir import TensorLoad
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
 from ...analysis.blocks import (
@@ -15,6 +15,7 @@ from ...analysis.blocks import (
     calls,
     has_branch,
     is_reduction,
+    loops_by_axis,
     outputs_of,
     producers_of,
 )
@@ -85,13 +86,13 @@ def _name(sch: s_tir.Schedule, block: SBlockRV) -> str:
 
 def _partial_sums(sch: s_tir.Schedule, block: SBlockRV, simd: int) -> SBlockRV | None:
     """Split a reduction along its last axis into a vector of partial sums; return the block that computes these."""
-    axes, loops = list(sch.get(block).iter_vars), sch.get_loops(block)
+    axes = list(sch.get(block).iter_vars)
     last = max(i for i, axis in enumerate(axes) if axis.iter_type == REDUCTION)
     width = vector_width(int(axes[last].dom.extent), simd)
-    if width < MIN_VECTOR or len(loops) != len(axes) or not reads_along(sch.get(block), axes[last].var):
+    if width < MIN_VECTOR or not reads_along(sch.get(block), axes[last].var):
         return None
     try:
-        _, element = sch.split(loops[last], [None, width])
+        _, element = sch.split(loops_by_axis(sch, block)[last], [None, width])
         return sch.rfactor(element, factor_axis=len(sch.get(block).writes[0].region))
     except ScheduleError:
         return None
@@ -105,7 +106,7 @@ def _split_output(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> list[_Loo
         raise ScheduleError(f"an output cannot be split into {parts} rTasks")
     if all(int(axis.dom.extent) == 1 for axis in axes):
         return [_Loop(sch.add_unit_loop(sch.get_loops(block)[0]), frozenset())]
-    by_axis = _loops_by_axis(sch, block)
+    by_axis = loops_by_axis(sch, block)
     sums = [loop for loop, axis in zip(by_axis, axes, strict=True) if axis.iter_type == REDUCTION]
     results = [loop for loop, axis in zip(by_axis, axes, strict=True) if axis.iter_type == SPATIAL]
     if not results:
@@ -138,21 +139,6 @@ def _fuse_flat(sch: s_tir.Schedule, loops: list[_Loop], first: int) -> list[_Loo
         return loops
     fused = _Loop(sch.fuse(*(loop.rv for loop in last)), frozenset().union(*(loop.axes for loop in last)))
     return [*loops[: len(loops) - len(last)], fused]
-
-
-def _loops_by_axis(sch: s_tir.Schedule, block: SBlockRV) -> list[LoopRV]:
-    """The loop of each axis of an unscheduled block, which may be in another order."""
-    values: list[Expr] = []
-
-    def realize(node: s_tir.SBlockRealize) -> None:
-        if node.block.same_as(sch.get(block)):
-            values.extend(node.iter_values)
-
-    tvm_ffi.structural_walk(sch.mod["main"].body, [(s_tir.SBlockRealize, realize)], order="pre")
-    loops = {sch.get(loop).loop_var: loop for loop in sch.get_loops(block)}
-    if not all(value in loops for value in values):
-        raise ScheduleError("an axis of an output is no loop")
-    return [loops[value] for value in values]
 
 
 def _place_producers(
