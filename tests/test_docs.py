@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tvm_rammer
-from tests.zoo.speech import speech
+from tvm_rammer.zoo.open_shapes.speech import speech
 from tvm_rammer.zoo.streaming.voice_activity import voice_activity
 
 ROOT = pathlib.Path(__file__).parents[1]

@@ -12,7 +12,6 @@ import tvm_rammer
 from tests.marks import one_in
 from tests.persistent_codegen.regions import planned_loop
 from tests.relay_passes.models import by_onnxruntime, model, node, random, tensor, value
-from tests.zoo.speech import speech
 from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.errors import ModelError, ShapeError
 from tvm_rammer.ir import Length
@@ -20,6 +19,7 @@ from tvm_rammer.persistent_codegen.reference import interpret
 from tvm_rammer.persistent_codegen.reference_rtasks import compile_rtasks
 from tvm_rammer.runtime.length import LengthModule
 from tvm_rammer.runtime.tensors import TensorSpec
+from tvm_rammer.zoo.open_shapes.speech import speech
 
 from .test_loops import B, I, layer, scan_model, step
 

@@ -15,8 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tvm_rammer
 from tests.runtime.test_contexts import in_child
-from tests.zoo.speech import speech
 from tvm_rammer.errors import ModelError, ShapeError, TargetError
+from tvm_rammer.zoo.open_shapes.speech import speech
 from tvm_rammer.zoo.streaming.voice_activity import voice_activity
 
 STATES = {"h": "h_next", "c": "c_next"}
