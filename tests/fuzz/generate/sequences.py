@@ -1,7 +1,7 @@
 """Models of recurrent layers whose number of steps is open."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx
@@ -54,12 +54,17 @@ def _layer(b: Builder, x: str) -> str:
     inputs = [x, b.parameter("float32", [ways, gates, width]), b.parameter("float32", [ways, gates, hidden])]
     inputs.append(b.parameter("float32", [ways, 2 * gates]) if b.chance(0.6) else "")
     if b.chance(0.3):
-        inputs += ["", b.parameter("float32", [ways, batch, hidden])]
+        inputs += ["", _state(b, [ways, batch, hidden])]
     y, *_ = b.add(op, inputs, b.integer(1, 2), hidden_size=hidden, direction=direction)
     if ways == 1:
         return b.add("Squeeze", [y, b.integers([1])])[0]
     (turned,) = b.add("Transpose", [y], perm=[0, 2, 1, 3])
     return b.add("Reshape", [turned, b.integers([0, 0, -1])])[0]
+
+
+def _state(b: Builder, shape: Sequence[int]) -> str:
+    """Of a constant one the products are computed at compile time, and may be rounded otherwise."""
+    return b.input(b.numbers("float32", shape, -1, 1))
 
 
 def _scan(b: Builder, x: str) -> str:
@@ -70,7 +75,7 @@ def _scan(b: Builder, x: str) -> str:
     ends = [helper.make_tensor_value_info(n, 1, shape) for n in (before, row, after, made)]
     body = helper.make_graph(nodes, prefix + "body", ends[:2], ends[2:])
     back = {k: [1] for k in ("scan_input_directions", "scan_output_directions") if b.chance(0.3)}
-    return b.add("Scan", [b.parameter("float32", shape), x], 2, body=body, num_scan_inputs=1, **back)[1]
+    return b.add("Scan", [_state(b, shape), x], 2, body=body, num_scan_inputs=1, **back)[1]
 
 
 def _weight(b: Builder, x: str, *columns: int) -> str:

@@ -10,8 +10,10 @@ import tvm_ffi
 from tvm.ir import Call
 from tvm.relax import op
 
+import tvm_rammer
 from tests.functions import TARGET, UNOPTIMISED, best_of_each_size, fused, random_arrays, run, run_kernels
 from tests.marks import one_in, slow_but
+from tests.relay_passes.models import by_onnxruntime, model, node, random, tensor, value
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu.window.layout import Layout, WindowTile
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
@@ -237,3 +239,15 @@ def test_what_the_epilogue_reads_of_another_image_is_asked_for_ahead(name, count
 
     tvm_ffi.structural_walk(kernel.func.body, [(Call, visit)], order="pre")
     assert asked == set(func.params[3 : 3 + count])
+
+
+@pytest.mark.parametrize(("stride", "kernel"), [(2, 1), (2, 3), (3, 2), (3, 4)])
+def test_phases_of_transposed_convolutions_have_no_taps_of_zero(stride, kernel):
+    x, weight = random(1, 16, 5, 5), random(16, 16, kernel, kernel)
+    x[0, 3, 2, 2], x[0, 5, 1, 4] = np.inf, np.nan
+    proto = model(
+        [node("ConvTranspose", ["x", "w"], ["y"], strides=[stride] * 2)], [value("x", x.shape)], ["y"],
+        [tensor("w", weight)],
+    )  # fmt: skip
+    (want,) = by_onnxruntime(proto, x=x)
+    np.testing.assert_allclose(tvm_rammer.compile(proto, cache=False)(x), want, rtol=1e-4, atol=1e-4)

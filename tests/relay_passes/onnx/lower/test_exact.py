@@ -10,6 +10,7 @@ from tvm_rammer.relay_passes import load_model
 from tvm_rammer.relay_passes.onnx.emit import attribute
 
 from ...models import model, node, random, tensor, value
+from ..test_load_onnx import agree
 from .judge import by_reference, check
 
 INF = np.array([1, np.inf, -np.inf, np.nan, 0], "float32")
@@ -130,6 +131,26 @@ def test_transposed_convolution_of_an_output_shape(auto_pad, shape, run):
     weights = random(2, 3, 3, 3)
     given = {} if auto_pad == "NOTSET" else {"auto_pad": auto_pad}
     check(run, "ConvTranspose", [random(1, 2, 3, 3)], [weights], output_shape=shape, strides=[3, 2], **given)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "given"),
+    [
+        ([2], {"dilations": [2]}),
+        ([3], {"dilations": [3], "strides": [2], "pads": [2, 5], "output_padding": [1]}),
+        ([2, 3], {"dilations": [1, 2], "strides": [2, 1], "group": 2, "pads": [1, 3, 0, 4]}),
+        ([2, 2], {"dilations": [2, 2], "strides": [2, 3], "auto_pad": "SAME_LOWER"}),
+        ([3, 2], {"dilations": [2, 1], "output_shape": [6, 4]}),
+    ],
+)
+def test_dilated_transposed_convolutions_spread_nothing(kernel, given, run):
+    """An infinity meets the taps, and no zeros between them."""
+    x = random(1, 4, *[4] * len(kernel))
+    x[0, 1, ..., 2], x[0, 2, ..., 1] = np.inf, np.nan
+    fixed = [tensor("w", random(4, 3, *kernel)), tensor("b", random(3 * given.get("group", 1)))]
+    agree(
+        run, model([node("ConvTranspose", ["x", "w", "b"], ["y"], **given)], [value("x", x.shape)], ["y"], fixed), x=x
+    )
 
 
 def test_the_positions_of_maxima(run):

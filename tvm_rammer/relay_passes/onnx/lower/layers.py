@@ -5,11 +5,11 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import helper
 
 from ..emit import Emitter, NodeView
 from .elementwise import element, numpy_type
 from .indexing import windows
+from .transposed import conv_transpose
 
 _MOST_DET = 6
 """Of larger matrices the determinant would be thousands of products."""
@@ -123,39 +123,6 @@ def _dropout(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _conv_transpose(node: NodeView, emit: Emitter) -> Emitter | None:
-    """An output shape as pads, and as padding of the output where it is larger."""
-    dims, weights, wanted = node.dims(0), node.dims(1), node.attribute("output_shape", None)
-    if dims is None or weights is None or not wanted:
-        return None
-    spatial = len(dims) - 2
-    wanted = list(wanted)[-spatial:]
-    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
-    strides = attributes.get("strides", [1] * spatial)
-    dilations = attributes.get("dilations", [1] * spatial)
-    more = list(attributes.get("output_padding", [0] * spatial))
-    begins, ends = [0] * spatial, [0] * spatial
-    auto = attributes.get("auto_pad", b"NOTSET")
-    for a in range(spatial):
-        reach = (weights[2 + a] - 1) * dilations[a] + 1
-        total = strides[a] * (dims[2 + a] - 1) + more[a] + reach - wanted[a]
-        if total < 0 and auto != b"NOTSET":
-            node.refuse(
-                "has an output_shape larger than all that it makes, and auto_pad", "give pads and output_padding"
-            )
-        if total < 0:
-            more[a] -= total
-            total = 0
-        small, large = total // 2, total - total // 2
-        begins[a], ends[a] = (small, large) if auto == b"SAME_UPPER" else (large, small)
-    kept = {n: v for n, v in attributes.items() if n not in ("output_shape", "auto_pad", "pads", "output_padding")}
-    emit.last(
-        "ConvTranspose", *node.node.input, outputs=node.node.output,
-        pads=begins + ends, output_padding=more, **kept,
-    )  # fmt: skip
-    return emit
-
-
 def _max_pool(node: NodeView, emit: Emitter) -> Emitter | None:
     """With the positions of the maxima: elements are gathered by constant indices."""
     dims = node.dims(0)
@@ -252,7 +219,7 @@ def _expansion(
 
 LAYERS = {
     ("", "BatchNormalization"): _batch_norm,
-    ("", "ConvTranspose"): _conv_transpose,
+    ("", "ConvTranspose"): conv_transpose,
     ("", "Det"): _det,
     ("", "Dropout"): _dropout,
     ("", "GroupNormalization"): _group_norm,

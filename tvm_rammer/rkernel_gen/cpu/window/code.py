@@ -118,7 +118,7 @@ class _Writer:
             def step(i: Expr) -> tirx.Stmt:
                 pixels = self.reduce(
                     acc, lambda c, ry, rx, p: image[self.offset_of(c, ry, rx, py, px) + i * tile.pixels + p],
-                    g * layout.blocks + b, first, self.taps_of(py, px),
+                    g * layout.blocks + b, first, (py, px),
                 )  # fmt: skip
                 keep = self.tiles(
                     lambda f, p, v, e: tirx.BufferStore(result, acc[f, v, e], [px, f, i * tile.pixels + p])
@@ -190,10 +190,15 @@ class _Writer:
         pixel: Callable[[Expr, Expr, Expr, Expr], Expr],
         block: Expr,
         first: Expr,
-        phase: Sequence[Expr] = (),
+        phase: tuple[int, int] = (0, 0),
     ) -> list[tirx.Stmt]:
-        """Initialise the register tile, and accumulate all channels and taps."""
+        """Initialise the register tile, and accumulate all channels, and the taps that the phase has.
+
+        Others would be weights of zero, which make NaN of an infinity.
+        """
         window, layout = self.window, self.layout
+        phases, place = window.phases, self.taps_of(*phase)
+        kernel = (phases.count(0, phase[0]), phases.count(1, phase[1])) if phases else window.kernel
         initial = tirx.FloatImm("float32", window.initial)
 
         def term(outer: Expr, ry: Expr, rx: Expr, c: Expr) -> tirx.Stmt:
@@ -201,19 +206,22 @@ class _Writer:
                 value = pixel(outer * layout.inner + c, ry, rx, p)
                 if self.weight is not None:
                     taps = (ry, rx)[-window.rank :]
-                    value = value * self.weight_of(phase, block, first, outer, taps, c, f)
+                    value = value * self.weight_of(place, block, first, outer, taps, c, f)
                 old = acc[f, v, e]
                 return tirx.BufferStore(acc, tirx.max(old, value) if window.maximum else old + value, [f, v, e])
 
             return self.tiles(update)
 
-        code = window.kernel[1] * self.tile.filters * self.tile.vectors
+        code = kernel[1] * self.tile.filters * self.tile.vectors
         columns = "UNROLLED" if layout.inner == 1 and code <= MAX_UNROLLED else "SERIAL"
-        rows = "UNROLLED" if layout.inner == 1 and code * window.kernel[0] <= MAX_UNROLLED else "SERIAL"
+        rows = "UNROLLED" if layout.inner == 1 and code * kernel[0] <= MAX_UNROLLED else "SERIAL"
+        begin = self.tiles(lambda f, p, v, e: tirx.BufferStore(acc, initial, [f, v, e]))
+        if 0 in kernel:
+            return [begin]
         return [
-            self.tiles(lambda f, p, v, e: tirx.BufferStore(acc, initial, [f, v, e])),
-            loop(window.channels // layout.inner, lambda outer: loop(window.kernel[0], lambda ry: loop(
-                window.kernel[1], lambda rx: loop(layout.inner, lambda c: term(outer, ry, rx, c)), columns,
+            begin,
+            loop(window.channels // layout.inner, lambda outer: loop(kernel[0], lambda ry: loop(
+                kernel[1], lambda rx: loop(layout.inner, lambda c: term(outer, ry, rx, c)), columns,
             ), rows)),
         ]  # fmt: skip
 

@@ -52,12 +52,15 @@ class Phases:
     Parameters
     ----------
     stride, shift : pair of int
+    taps : pair of int
+        Of all phases together: a phase has its share of them, and where that leaves a rest some have one more.
     rows, columns : int
         Extents of the complete output.
     """
 
     stride: tuple[int, int]
     shift: tuple[int, int]
+    taps: tuple[int, int]
     rows: int
     columns: int
 
@@ -75,6 +78,10 @@ class Phases:
     def first_tap(self, axis: int, phase: int) -> int:
         """The first tap of a phase."""
         return (phase + self.shift[axis]) % self.stride[axis]
+
+    def count(self, axis: int, phase: int) -> int:
+        """How many taps a phase has."""
+        return -(-(self.taps[axis] - self.first_tap(axis, phase)) // self.stride[axis])
 
 
 @dataclass(frozen=True)

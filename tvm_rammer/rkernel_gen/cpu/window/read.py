@@ -137,7 +137,7 @@ def _transposed(window: Window, stride: tuple[int, int]) -> Window | None:
     if window.stride != (1, 1) or window.dilation != (1, 1):
         return None
     shift = tuple(k - 1 - p for k, p in zip(window.kernel, window.padding, strict=True))
-    phases = Phases(stride, (shift[0], shift[1]), window.rows, window.columns)
+    phases = Phases(stride, (shift[0], shift[1]), window.kernel, window.rows, window.columns)
     taps = [-(-k // s) for k, s in zip(window.kernel, stride, strict=True)]
     padding = [t - 1 - a // s for t, a, s in zip(taps, shift, stride, strict=True)]
     return replace(

@@ -5,6 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
+import tvm_rammer
 from tests.marks import one_in, slow_but
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
@@ -50,6 +51,20 @@ def test_states_at_the_beginning(kind, run):
     names = ["h0", "c0"][: 1 + (kind == "LSTM")]
     proto = layer(kind, "bidirectional", ["x", "w", "r", "b", "", *names], [value(n, [2, B, H]) for n in names])
     agree(run, proto, x=random(T, B, I), **{n: random(2, B, H, seed=i) for i, n in enumerate(names, 7)})
+
+
+@pytest.mark.parametrize(("kind", "given"), [("LSTM", {}), ("GRU", {}), ("GRU", {"linear_before_reset": 1})])
+def test_a_gate_that_is_nan_in_the_first_step_stays_so(kind, given):
+    """It is multiplied by a state of zero; no other gate is NaN."""
+    w = np.ones((1, GATES[kind] * H, I), "float32")
+    w[0, {"LSTM": 2, "GRU": 1}[kind] * H, 0] = -1
+    only = node(kind, ["x", "w", "r"], ["", "y_h"], hidden_size=H, **given)
+    fixed = [tensor("w", w), tensor("r", random(1, GATES[kind] * H, H))]
+    x = np.full((1, B, I), np.inf, "float32")
+    proto = model([only], [value("x", x.shape)], ["y_h"], fixed)
+    (want,) = by_onnxruntime(proto, x=x)
+    assert np.isnan(want).any()
+    np.testing.assert_allclose(tvm_rammer.compile(proto, cache=False)(x), want, rtol=1e-5)
 
 
 def test_states_that_are_zero_cost_no_product(run):

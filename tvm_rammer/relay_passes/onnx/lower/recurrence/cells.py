@@ -1,7 +1,7 @@
 """One step of the recurrent layers of ONNX (operators LSTM, GRU and RNN), in operators that TVM's frontend has.
 
 The equations are those of ONNX's specification (opset 22, the same since opset 7). A state that is None is zero,
-which saves the products with it.
+which saves its products with weights. What a gate makes of it is computed: a gate that is NaN stays so.
 """
 
 from abc import ABC, abstractmethod
@@ -128,12 +128,11 @@ class Lstm(Cell):
             total = emit("Add", total, emit("MatMul", before.h, self.weights.r))
         i = self.activate(0, self._peep(self.gate(total, 0), 0, before.c))
         new = emit("Mul", i, self.activate(1, self.gate(total, 3)))
-        if before.c is not None:
-            if self.coupled:
-                f = emit("Sub", emit.number(1.0), i)
-            else:
-                f = self.activate(0, self._peep(self.gate(total, 2), 2, before.c))
-            new = emit("Add", emit("Mul", f, before.c), new)
+        if self.coupled:
+            f = emit("Sub", emit.number(1.0), i)
+        else:
+            f = self.activate(0, self._peep(self.gate(total, 2), 2, before.c))
+        new = emit("Add", emit("Mul", f, before.c or emit.number(0.0)), new)
         o = self.activate(0, self._peep(self.gate(total, 1), 1, new))
         return State(emit("Mul", o, self._activations[2](new)), new)
 
@@ -156,19 +155,19 @@ class Gru(Cell):
             gates = emit("Add", gates, self.gate(product, 0, 2) if self.coupled else product)
         z, reset = (self.activate(0, self.gate(gates, n, of=2)) for n in (0, 1))
         recurrent = self._coupled(reset, product) if self.coupled else self._uncoupled(reset, h)
-        if recurrent:
-            new = emit("Add", new, recurrent)
-        made = emit("Mul", emit("Sub", emit.number(1.0), z), self.activate(1, new))
+        made = emit("Mul", emit("Sub", emit.number(1.0), z), self.activate(1, emit("Add", new, recurrent)))
         return State(emit("Add", made, emit("Mul", z, h)) if h else made)
 
-    def _uncoupled(self, reset: str, h: str | None) -> str | None:
+    def _uncoupled(self, reset: str, h: str | None) -> str:
         """What the new values get of the state that is reset."""
-        return h and self.emit("MatMul", self.emit("Mul", reset, h), self.gate(self.weights.r, 2))
+        emit = self.emit
+        return emit("MatMul", emit("Mul", reset, h or emit.number(0.0)), self.gate(self.weights.r, 2))
 
-    def _coupled(self, reset: str, product: str | None) -> str | None:
+    def _coupled(self, reset: str, product: str | None) -> str:
         """What they get of the product with the whole state, and its bias, once that is reset."""
+        emit = self.emit
         terms = [term for term in (product and self.gate(product, 2), self.weights.new_bias) if term]
-        return self.emit("Mul", reset, terms[0] if len(terms) == 1 else self.emit("Add", *terms)) if terms else None
+        return emit("Mul", reset, emit("Add", *terms) if len(terms) == 2 else (*terms, emit.number(0.0))[0])
 
 
 CELLS: dict[str, type[Cell]] = {"LSTM": Lstm, "GRU": Gru, "RNN": Rnn}
