@@ -40,17 +40,18 @@ _LISTS = {
     onnx.AttributeProto.FLOATS: "floats",
     onnx.AttributeProto.STRINGS: "strings",
 }
-_OF_MICROSOFT = frozenset(
-    [
-        "Attention",
-        "BiasGelu",
-        "EmbedLayerNormalization",
-        "FastGelu",
-        "Gelu",
-        "MatMulInteger16",
-        "SkipLayerNormalization",
-    ]
+_REMEDY = (
+    "export the model without them: recurrent layers and loops of a length that is known, quantised layers as "
+    "QuantizeLinear and DequantizeLinear"
 )
+_REMEDIES = {
+    "ai.onnx.ml": "compute what is no tensor arithmetic (trees, scalers, encoders, text) outside of the model",
+    "com.microsoft.nchwc": "take the model as it was before ONNX Runtime optimised it for one processor "
+    "(ORT_ENABLE_ALL), or let it write the extended level at most",
+}
+"""What to do about the operators of a domain; otherwise `_REMEDY`."""
+
+_OF_MICROSOFT = frozenset(["Attention", "EmbedLayerNormalization", "MatMulInteger16"])
 
 
 def import_onnx(
@@ -281,10 +282,9 @@ def check_supported(nodes: Iterable[onnx.NodeProto], *, loops: bool = False) -> 
             example.setdefault(kind, node.name or next((o for o in node.output if o), "?"))
     if counts:
         listed = ", ".join(f"{kind} ({n} x, e.g. {example[kind]!r})" for kind, n in sorted(counts.items()))
-        raise UnsupportedOperatorError(
-            f"TVM's ONNX frontend lacks {listed}; export the model without them: recurrent layers "
-            f"and loops of a length that is known, quantised layers as QuantizeLinear and DequantizeLinear"
-        )
+        found = {kind.rpartition(".")[0] for kind in counts} & _REMEDIES.keys()
+        remedies = [_REMEDIES[domain] for domain in sorted(found)] or [_REMEDY]
+        raise UnsupportedOperatorError(f"TVM's ONNX frontend lacks {listed}; {'; '.join(remedies)}")
 
 
 def has_converter(node: onnx.NodeProto) -> bool:

@@ -15,6 +15,9 @@ from .inline import all_nodes, subgraphs
 MOST_ELEMENTS = 2**31
 """Of one tensor: indices are int32."""
 
+_OF_ONNXRUNTIME = frozenset(["SimplifiedLayerNormalization"])
+"""Operators that ONNX Runtime's optimisers write without a domain."""
+
 SMALL_ELEMENTS = 1024
 """Constants of at most so many elements may be a shape: onnx's tools see their values. Weights they do not see."""
 
@@ -52,6 +55,7 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
     if proto.graph.sparse_initializer:
         name = proto.graph.sparse_initializer[0].values.name
         raise ModelError(f"{what} stores {name!r} as a sparse initializer; export it with dense weights")
+    _name_domains(proto)
     try:
         bare = skeleton(proto)
         _complete(bare.graph)
@@ -63,6 +67,15 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
     except Exception as error:
         raise ModelError(f"{what} is not a valid ONNX model: {first_line(error)}; export it again") from error
     return proto
+
+
+def _name_domains(model: onnx.ModelProto) -> None:
+    """Put operators of ONNX Runtime, which it has in ONNX's own domain, where ONNX knows that it does not know them."""
+    found = [node for node in all_nodes(model.graph) if node.domain == "" and node.op_type in _OF_ONNXRUNTIME]
+    for node in found:
+        node.domain = "com.microsoft"
+    if found and not any(o.domain == "com.microsoft" for o in model.opset_import):
+        model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
 
 
 def _check_inputs(model: onnx.ModelProto) -> None:

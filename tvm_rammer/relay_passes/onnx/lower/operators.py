@@ -10,6 +10,7 @@ from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
 from ..read import default_opset
 from .boxes import BOXES
 from .elementwise import ELEMENTWISE, element, numpy_type
+from .fused import FUSED
 from .indexing import INDEXING, windows
 from .layers import LAYERS
 from .quantised import QUANTISED
@@ -164,6 +165,7 @@ _LOWERED = {
     ("", "Col2Im"): _col2im,
     **BOXES,
     **ELEMENTWISE,
+    **FUSED,
     **INDEXING,
     **LAYERS,
     **REDUCTIONS,

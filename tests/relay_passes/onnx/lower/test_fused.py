@@ -1,0 +1,161 @@
+"""What ONNX Runtime's optimisers fuse, and products with weights of few bits, against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from tvm_rammer.errors import ModelError, UnsupportedOperatorError
+from tvm_rammer.relay_passes import load_model
+
+from ...models import model, node, random, rng, tensor, value
+from .test_operators import close
+from .test_quantised import with_contrib
+
+
+def contrib(nodes, inputs, outputs, constants=()):
+    return with_contrib(model(nodes, inputs, outputs, constants))
+
+
+def microsoft(kind, inputs, outputs, **attributes):
+    return node(kind, inputs, outputs, domain="com.microsoft", **attributes)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "left", "right"),
+    [
+        ({"alpha": 0.25, "transB": 1}, (2, 3, 4), (2, 5, 4)),
+        ({"transA": 1}, (4, 3), (4, 5)),
+        ({"transA": 1, "transB": 1}, (3, 4, 6), (5, 4)),
+    ],
+)
+def test_a_product_of_turned_factors(attributes, left, right, run):
+    nodes = [microsoft("FusedMatMul", ["a", "b"], ["y"], **attributes)]
+    close(run, contrib(nodes, [value("a", left), value("b", right)], ["y"]), a=random(*left), b=random(*right, seed=1))
+
+
+def test_batches_that_are_turned_are_refused():
+    nodes = [microsoft("FusedMatMul", ["a", "b"], ["y"], transBatchA=1)]
+    proto = contrib(nodes, [value("a", [3, 2, 4]), value("b", [2, 4, 5])], ["y"])
+    with pytest.raises(UnsupportedOperatorError, match="FusedMatMul"):
+        load_model(proto)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"activation": "Relu"},
+        {"activation": "LeakyRelu", "activation_params": [0.1]},
+        {"activation": "Clip", "activation_params": [-0.5, 0.75]},
+        {"activation": "HardSigmoid", "activation_params": [0.3, 0.4]},
+    ],
+)
+def test_a_convolution_with_an_activation(attributes, run):
+    nodes = [microsoft("FusedConv", ["x", "w", "b"], ["y"], pads=[1, 1, 1, 1], **attributes)]
+    constants = [tensor("w", random(5, 3, 3, 3, seed=1)), tensor("b", random(5, seed=2))]
+    close(run, contrib(nodes, [value("x", [2, 3, 6, 7])], ["y"], constants), x=random(2, 3, 6, 7))
+
+
+def test_a_convolution_to_which_something_is_added(run):
+    nodes = [microsoft("FusedConv", ["x", "w", "b", "z"], ["y"], activation="Relu")]
+    constants = [tensor("w", random(5, 3, 1, 1, seed=1)), tensor("b", random(5, seed=2))]
+    proto = contrib(nodes, [value("x", [1, 3, 6, 7]), value("z", [1, 5, 6, 7])], ["y"], constants)
+    close(run, proto, x=random(1, 3, 6, 7), z=random(1, 5, 6, 7, seed=3))
+
+
+def test_a_dense_layer_with_an_activation(run):
+    nodes = [
+        microsoft(
+            "FusedGemm", ["x", "w", "b"], ["y"], transB=1, alpha=0.5, activation="LeakyRelu", activation_alpha=0.2
+        )
+    ]
+    constants = [tensor("w", random(5, 4, seed=1)), tensor("b", random(5, seed=2))]
+    close(run, contrib(nodes, [value("x", [3, 4])], ["y"], constants), x=random(3, 4))
+
+
+@pytest.mark.parametrize("attributes", [{}, {"alpha": 1.0}])
+def test_a_gelu_by_a_sigmoid(attributes, run):
+    close(
+        run, contrib([microsoft("QuickGelu", ["x"], ["y"], **attributes)], [value("x", [3, 7])], ["y"]), x=random(3, 7)
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "bias"), [("Gelu", False), ("BiasGelu", True), ("FastGelu", False), ("FastGelu", True)]
+)
+def test_a_gelu_before_an_operator_that_needs_its_shape(kind, bias, run):
+    """onnx's shape inference knows nothing of Microsoft's operators."""
+    nodes = [
+        microsoft(kind, ["x", "b"] if bias else ["x"], ["g"]),
+        microsoft("FusedMatMul", ["g", "w"], ["y"], transA=1),
+    ]
+    constants = [tensor("w", random(3, 5)), *([tensor("b", random(7, seed=2))] if bias else [])]
+    close(run, contrib(nodes, [value("x", [3, 7])], ["y"], constants), x=random(3, 7, seed=1))
+
+
+NORMS = {
+    "SkipLayerNormalization": ["x", "s", "gamma", "beta", "bias"],
+    "SkipLayerNormalization without beta": ["x", "s", "gamma"],
+    "SkipLayerNormalization without bias": ["x", "s", "gamma", "beta"],
+    "SkipSimplifiedLayerNormalization": ["x", "s", "gamma", "bias"],
+    "SkipSimplifiedLayerNormalization without bias": ["x", "s", "gamma"],
+}
+
+
+@pytest.mark.parametrize("total", [False, True])
+@pytest.mark.parametrize("name", NORMS)
+def test_a_normalised_sum(name, total, run):
+    outputs = ["y", "", "", "t"] if total else ["y"]
+    nodes = [microsoft(name.partition(" ")[0], NORMS[name], outputs, epsilon=1e-5)]
+    constants = [tensor(n, random(8, seed=i)) for i, n in enumerate(["gamma", "beta", "bias"]) if n in NORMS[name]]
+    proto = contrib(nodes, [value("x", [2, 3, 8]), value("s", [2, 3, 8])], [n for n in outputs if n], constants)
+    close(run, proto, x=random(2, 3, 8), s=random(2, 3, 8, seed=9))
+
+
+def test_a_norm_of_onnx_runtime_in_onnxs_own_domain(run):
+    nodes = [node("SimplifiedLayerNormalization", ["x", "gamma"], ["y"], axis=-1, epsilon=1e-5)]
+    proto = model(nodes, [value("x", [2, 3, 8])], ["y"], [tensor("gamma", random(8))])
+    close(run, proto, x=random(2, 3, 8, seed=1))
+
+
+@pytest.mark.parametrize("depth", [64, 40])
+@pytest.mark.parametrize(("bits", "zeros"), [(4, "none"), (4, "packed"), (4, "floating"), (8, "none"), (8, "packed")])
+def test_weights_in_blocks_of_few_bits(bits, depth, zeros, run):
+    size, columns = 16, 6
+    blocks = -(-depth // size)
+    packed = rng(1).integers(0, 256, (columns, blocks, size * bits // 8)).astype("uint8")
+    constants = [tensor("w", packed), tensor("s", rng(2).random((columns, blocks)).astype("float32"))]
+    inputs = ["x", "w", "s"]
+    if zeros == "packed":
+        constants.append(tensor("z", rng(3).integers(0, 256, (columns, -(-blocks * bits // 8))).astype("uint8")))
+        inputs.append("z")
+    elif zeros == "floating":
+        constants.append(tensor("z", rng(3).random((columns, blocks)).astype("float32")))
+        inputs.append("z")
+    nodes = [microsoft("MatMulNBits", inputs, ["y"], K=depth, N=columns, bits=bits, block_size=size)]
+    close(run, contrib(nodes, [value("x", [2, 3, depth])], ["y"], constants), x=random(2, 3, depth))
+
+
+def test_weights_that_do_not_fit_their_sizes_are_refused():
+    constants = [tensor("w", np.zeros((6, 2, 8), "uint8")), tensor("s", np.zeros((6, 2), "float32"))]
+    nodes = [microsoft("MatMulNBits", ["x", "w", "s"], ["y"], K=64, N=6, bits=4, block_size=16)]
+    with pytest.raises(ModelError, match="do not fit K 64"):
+        load_model(contrib(nodes, [value("x", [2, 64])], ["y"], constants))
+
+
+def test_zero_points_that_do_not_fit_are_refused():
+    constants = [tensor("w", np.zeros((6, 4, 8), "uint8")), tensor("s", np.zeros((6, 4), "float32"))]
+    constants.append(tensor("z", np.zeros((6, 3), "uint8")))
+    nodes = [microsoft("MatMulNBits", ["x", "w", "s", "z"], ["y"], K=64, N=6, bits=4, block_size=16)]
+    with pytest.raises(ModelError, match="18 zero points, which are 12"):
+        load_model(contrib(nodes, [value("x", [2, 64])], ["y"], constants))
+
+
+@pytest.mark.parametrize(
+    ("kind", "domain", "remedy"),
+    [("Scaler", "ai.onnx.ml", "outside of the model"), ("Conv", "com.microsoft.nchwc", "extended level at most")],
+)
+def test_what_is_lacking_is_refused_with_a_remedy(kind, domain, remedy):
+    proto = model([node(kind, ["x"], ["y"], domain=domain)], [value("x", [1, 4])], ["y"])
+    proto.opset_import.append(helper.make_opsetid(domain, 1))
+    with pytest.raises(UnsupportedOperatorError, match=f"{kind}.*{remedy}"):
+        load_model(proto)

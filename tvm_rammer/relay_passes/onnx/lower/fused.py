@@ -1,0 +1,203 @@
+"""Operators into which ONNX Runtime's optimisers fuse others, and products with weights of few bits, as others again.
+
+The models that those optimisers write, and language models whose weights are in blocks of few bits, are exchanged as
+files. What is fused here is decided later, for the kernels at hand; weights become single precision when the model is
+compiled.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..emit import Emitter, NodeView
+
+_CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+_GEMM = ("alpha", "beta", "transA", "transB")
+_ACTIVATIONS: Mapping[str, tuple[str, ...]] = {
+    "": (), "Relu": (), "Sigmoid": (), "Tanh": (), "LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"),
+    "Clip": ("min", "max"),
+}  # fmt: skip
+"""What may follow a product, and which parameters each has, in order."""
+_LAYER_NORM_EPSILON = 1e-12
+_SIMPLIFIED_EPSILON = 1e-5
+
+
+def _fused_matmul(node: NodeView, emit: Emitter) -> Emitter | None:
+    dims = [node.dims(0), node.dims(1)]
+    if any(d is None for d in dims) or any(node.attribute(f"transBatch{side}", 0) for side in "AB"):
+        return None
+    factors = []
+    for index, side in enumerate("AB"):
+        rank = len(dims[index] or ())
+        turned = node.attribute(f"trans{side}", 0) and rank > 1
+        order = [*range(rank - 2), rank - 1, rank - 2]
+        factors.append(emit("Transpose", node.input(index), perm=order) if turned else node.input(index))
+    value, alpha = emit("MatMul", *factors), node.attribute("alpha", 1.0)
+    emit.name(value if alpha == 1.0 else emit("Mul", value, emit.number(alpha)), node.output)
+    return emit
+
+
+def _fused_conv(node: NodeView, emit: Emitter) -> Emitter | None:
+    inputs = [name for name in (node.input(i) for i in range(3)) if name]
+    value = emit("Conv", *inputs, **_given(node, _CONV))
+    if node.input(3):
+        value = emit("Add", value, node.input(3))
+    return _activated(node, emit, value, node.attribute("activation_params", []))
+
+
+def _fused_gemm(node: NodeView, emit: Emitter) -> Emitter | None:
+    inputs = [name for name in (node.input(i) for i in range(3)) if name]
+    given = _given(node, ("activation_alpha", "activation_beta"))
+    return _activated(node, emit, emit("Gemm", *inputs, **_given(node, _GEMM)), list(given.values()))
+
+
+def _given(node: NodeView, names: tuple[str, ...]) -> dict[str, Any]:
+    found = {name: node.attribute(name, None) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _activated(node: NodeView, emit: Emitter, value: str, parameters: list[float]) -> Emitter | None:
+    kind = node.attribute("activation", b"").decode()
+    names = _ACTIVATIONS.get(kind)
+    if names is None or len(parameters) < len(names):
+        return None
+    if kind == "Clip":
+        value = emit("Clip", value, *map(emit.number, parameters[:2]))
+    elif kind:
+        value = emit(kind, value, **dict(zip(names, parameters, strict=False)))
+    emit.name(value, node.output)
+    return emit
+
+
+def _quick_gelu(node: NodeView, emit: Emitter) -> Emitter:
+    x = node.input(0)
+    gate = emit("Sigmoid", emit("Mul", x, emit.number(node.attribute("alpha", 1.702))))
+    emit.name(emit("Mul", x, gate), node.output)
+    return emit
+
+
+def _gelu(node: NodeView, emit: Emitter) -> Emitter:
+    x = _biased(node, emit)
+    half = emit("Mul", x, emit.number(0.5))
+    curve = emit("Erf", emit("Mul", x, emit.number(math.sqrt(0.5))))
+    emit.name(emit("Mul", half, emit("Add", curve, emit.number(1.0))), node.output)
+    return emit
+
+
+def _fast_gelu(node: NodeView, emit: Emitter) -> Emitter:
+    """By a hyperbolic tangent of a cubic polynomial (Hendrycks and Gimpel, Gaussian Error Linear Units, 2)."""
+    x = _biased(node, emit)
+    cubic = emit("Mul", emit("Mul", emit("Mul", x, x), x), emit.number(0.044715))
+    curve = emit("Tanh", emit("Mul", emit("Add", x, cubic), emit.number(math.sqrt(2 / math.pi))))
+    emit.name(emit("Mul", emit("Mul", x, emit.number(0.5)), emit("Add", curve, emit.number(1.0))), node.output)
+    return emit
+
+
+def _biased(node: NodeView, emit: Emitter) -> str:
+    return emit("Add", node.input(0), node.input(1)) if node.input(1) else node.input(0)
+
+
+def _skip_layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
+    total = _summed(node, emit, [0, 1, 4])
+    if total is None or emit.opset < 17:
+        return None
+    parameters = [name for name in (node.input(2), node.input(3)) if name]
+    epsilon = node.attribute("epsilon", _LAYER_NORM_EPSILON)
+    emit.name(emit("LayerNormalization", total, *parameters, axis=-1, epsilon=epsilon), node.output)
+    return emit
+
+
+def _skip_simplified_layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
+    total = _summed(node, emit, [0, 1, 3])
+    return None if total is None else _scaled(node, emit, total, node.input(2))
+
+
+def _simplified_layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
+    dims, axis = node.dims(0), node.attribute("axis", -1)
+    if dims is None or axis not in (-1, len(dims) - 1) or any(node.node.output[1:]):
+        return None
+    return _scaled(node, emit, node.input(0), node.input(1))
+
+
+def _summed(node: NodeView, emit: Emitter, terms: list[int]) -> str | None:
+    """The sum that is normalised, which is the fourth result, too; None where mean or deviation are results."""
+    if any(node.node.output[1:3]):
+        return None
+    first, *others = (node.input(i) for i in terms if node.input(i))
+    for other in others:
+        first = emit("Add", first, other)
+    if any(node.node.output[3:4]):
+        emit.name(first, node.node.output[3])
+    return first
+
+
+def _scaled(node: NodeView, emit: Emitter, value: str, scale: str) -> Emitter:
+    """By the root of the mean square of the last axis."""
+    if emit.opset < 18:
+        mean = emit("ReduceMean", emit("Mul", value, value), axes=[-1])
+    else:
+        mean = emit("ReduceMean", emit("Mul", value, value), emit.constant(np.array([-1], np.int64)))
+    mean = emit("Add", mean, emit.number(node.attribute("epsilon", _SIMPLIFIED_EPSILON)))
+    emit.name(emit("Mul", emit("Div", value, emit("Sqrt", mean)), scale), node.output)
+    return emit
+
+
+def _matmul_nbits(node: NodeView, emit: Emitter) -> Emitter | None:
+    """A product with weights that are stored in blocks, each with a scale and a zero point of its own."""
+    packed, scales, zeros = node.array(1), node.array(2), node.array(3)
+    depth, columns, bits, size = (node.attribute(name, 0) for name in ("K", "N", "bits", "block_size"))
+    bits = bits or 4
+    if packed is None or scales is None or (node.input(3) and zeros is None) or node.input(4) or bits not in (4, 8):
+        return None
+    blocks = math.ceil(depth / max(1, size))
+    node.require(
+        size > 0 and packed.size == columns * blocks * size * bits // 8 and scales.size == columns * blocks,
+        f"weights of {packed.size} bytes and {scales.size} scales, which do not fit K {depth}, N {columns}, "
+        f"bits {bits} and block_size {size}",
+    )
+    if zeros is not None:
+        count = columns * (math.ceil(blocks * bits / 8) if zeros.dtype == np.uint8 else blocks)
+        node.require(
+            zeros.size == count, f"{zeros.size} zero points, which are {count} for {columns} x {blocks} blocks"
+        )
+    weights = _numbers(packed.reshape(columns, -1), bits).reshape(columns, blocks, size).astype(np.float32)
+    weights = weights - _offsets(zeros, bits, columns, blocks)
+    weights = weights * scales.reshape(columns, blocks, 1).astype(np.float32)
+    table = weights.reshape(columns, -1)[:, :depth].T.astype(emit.dtype)
+    value = emit("MatMul", node.input(0), emit.constant(np.ascontiguousarray(table)))
+    emit.name(emit("Add", value, node.input(5)) if node.input(5) else value, node.output)
+    return emit
+
+
+def _offsets(zeros: np.ndarray | None, bits: int, columns: int, blocks: int) -> np.ndarray:
+    """The zero point of each block, of the shape [columns, blocks, 1]; half of the range where there are none."""
+    if zeros is None:
+        return np.full((columns, blocks, 1), 1 << (bits - 1), np.float32)
+    if zeros.dtype == np.uint8:
+        zeros = _numbers(zeros.reshape(columns, -1), bits)[:, :blocks]
+    return zeros.reshape(columns, blocks, 1).astype(np.float32)
+
+
+def _numbers(packed: np.ndarray, bits: int) -> np.ndarray:
+    """Rows of bytes as rows of numbers; of two in a byte the first is in the lower half."""
+    if bits == 8:
+        return packed
+    return np.stack([packed & 15, packed >> 4], axis=-1).reshape(len(packed), -1)
+
+
+FUSED = {
+    ("com.microsoft", "BiasGelu"): _gelu,
+    ("com.microsoft", "FastGelu"): _fast_gelu,
+    ("com.microsoft", "FusedConv"): _fused_conv,
+    ("com.microsoft", "FusedGemm"): _fused_gemm,
+    ("com.microsoft", "FusedMatMul"): _fused_matmul,
+    ("com.microsoft", "Gelu"): _gelu,
+    ("com.microsoft", "MatMulNBits"): _matmul_nbits,
+    ("com.microsoft", "QuickGelu"): _quick_gelu,
+    ("com.microsoft", "SimplifiedLayerNormalization"): _simplified_layer_norm,
+    ("com.microsoft", "SkipLayerNormalization"): _skip_layer_norm,
+    ("com.microsoft", "SkipSimplifiedLayerNormalization"): _skip_simplified_layer_norm,
+}
+"""By domain and name."""
