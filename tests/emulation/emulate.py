@@ -166,8 +166,10 @@ def as_host_text(source: str) -> str:
 
 
 def _as_call(found: re.Match[str]) -> str:
-    """A PTX instruction as the call of a function of its name, with the operands in its order."""
+    """A PTX instruction as the call of a function of its name, with the operands in its order; none does nothing."""
     instruction = "".join(re.findall(r'"([^"]*)"', found[1]))
+    if not instruction:
+        return ";"
     starts = [m.start() for m in re.finditer(r'"[=+]?[frl]"\(', found[2])]
     texts = [found[2][first:last] for first, last in itertools.pairwise([*starts, len(found[2])])]
     values = [text[text.index("(") + 1 : text.rindex(")")] for text in texts]

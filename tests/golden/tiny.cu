@@ -1,5 +1,5 @@
 extern "C" __device__ void double_exp_elementwise_vectors_per_thread1_threads64_vector_width4(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid);
-extern "C" __global__ void __launch_bounds__(64) tiny_kernel(int* begin_ptr, int* rows_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr);
+extern "C" __global__ void __launch_bounds__(64, 1) tiny_kernel(int* begin_ptr, int* rows_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr);
 extern "C" __device__ void double_exp_elementwise_vectors_per_thread1_threads64_vector_width4(float* __restrict__ p0_x0_ptr, float* __restrict__ p1_compute_ptr, int rtask, int tid) {
   int cse_v1 = ((rtask * 256) + (tid * 4));
   int cse_v1_1 = ((rtask * 256) + (tid * 4));
@@ -12,7 +12,7 @@ extern "C" __device__ void double_exp_elementwise_vectors_per_thread1_threads64_
   *(float4*)(p1_compute_ptr + ((rtask * 256) + (tid * 4))) = __1;
 }
 
-extern "C" __global__ void __launch_bounds__(64) tiny_kernel(int* begin_ptr, int* rows_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr) {
+extern "C" __global__ void __launch_bounds__(64, 1) tiny_kernel(int* begin_ptr, int* rows_ptr, float* segment0_ptr, float* segment1_ptr, int* state_ptr, uchar* workspace_ptr) {
   alignas(64) int here_ptr[1];
   alignas(64) int ahead_ptr[1];
   alignas(64) int following_ptr[1];
@@ -38,13 +38,15 @@ extern "C" __global__ void __launch_bounds__(64) tiny_kernel(int* begin_ptr, int
     if (0 <= what) {
       if (what < 2) {
         int argument1 = rammer_word(here_ptr[0], 10);
+        int thread = rammer_thread(((int)threadIdx.x), 64);
         for (int v_1 = 0; v_1 < count; ++v_1) {
-          double_exp_elementwise_vectors_per_thread1_threads64_vector_width4((&(segment0_ptr[0])), (&(((float*)workspace_ptr)[argument1])), (start + (v_1 * step)), ((int)threadIdx.x));
+          double_exp_elementwise_vectors_per_thread1_threads64_vector_width4((&(segment0_ptr[0])), (&(((float*)workspace_ptr)[argument1])), (start + (v_1 * step)), thread);
         }
       } else {
         int argument0 = rammer_word(here_ptr[0], 9);
+        int thread_1 = rammer_thread(((int)threadIdx.x), 64);
         for (int v_2 = 0; v_2 < count; ++v_2) {
-          double_exp_elementwise_vectors_per_thread1_threads64_vector_width4((&(((float*)workspace_ptr)[argument0])), (&(segment1_ptr[0])), (start + (v_2 * step)), ((int)threadIdx.x));
+          double_exp_elementwise_vectors_per_thread1_threads64_vector_width4((&(((float*)workspace_ptr)[argument0])), (&(segment1_ptr[0])), (start + (v_2 * step)), thread_1);
         }
       }
     }

@@ -1,7 +1,5 @@
 """The structure of the generated CUDA text, and what nvcc says of it."""
 
-import os
-import pathlib
 import re
 import shutil
 
@@ -9,6 +7,7 @@ import pytest
 
 from tests.emulation.programs import H200
 from tests.functions import chosen
+from tests.golden import check_golden
 from tests.persistent_codegen.cuda.programs import GRAPHS, module, planned, tiny
 from tvm_rammer import relay_passes
 from tvm_rammer.errors import CodegenError
@@ -17,16 +16,11 @@ from tvm_rammer.persistent_codegen.cuda.pipeline import PIPELINE
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
 from tvm_rammer.persistent_codegen.cuda.sync import source as sync_text
 
-GOLDEN = pathlib.Path(__file__).parents[2] / "golden" / "tiny.cu"
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
 
 
 def test_the_text_of_a_tiny_program_is_as_it_was():
-    text = tiny().source
-    text = text[text.index('extern "C"') :]  # TVM's header and sync.cuh are not ours to repeat
-    if os.environ.get("RAMMER_UPDATE_GOLDEN") == "1":
-        GOLDEN.write_text(text, encoding="utf-8")
-    assert text == GOLDEN.read_text(encoding="utf-8"), "set RAMMER_UPDATE_GOLDEN=1 if the change is meant"
+    check_golden("tiny.cu", tiny().source)  # TVM's header and sync.cuh are not ours to repeat
 
 
 @pytest.mark.parametrize("name", GRAPHS)

@@ -52,8 +52,7 @@ def test_two_blocks_a_unit_are_resident_where_the_plan_has_them(target):
     for veus, blocks in ((2, 1), (3, 2), (4, 2)):
         (built,) = plan(module("two_matmuls"), veus, device)
         threads = built.cuda.threads
-        bounds = f"__launch_bounds__({threads})" if blocks == 1 else f"__launch_bounds__({threads}, {blocks})"
-        assert built.source.count(bounds) == 2  # declared, defined
+        assert built.source.count(f"__launch_bounds__({threads}, {blocks})") == 2  # declared, defined
         needs = measure_resources(built.source, device.arch)
         assert needs.spill_bytes == 0
         assert check_residency(device, threads, needs, veus, built.cuda.shared_bytes) >= blocks

@@ -8,6 +8,7 @@ import pytest
 import tvm
 
 from tests.emulation.programs import H200
+from tests.golden import check_golden
 from tests.rkernel_gen.cuda.operators import function_of
 from tvm_rammer.kernel import Pack
 from tvm_rammer.nvcc.compile import FLAGS
@@ -35,12 +36,21 @@ TILINGS = {
 }
 
 
+def text_of(name):
+    """The CUDA text of a kernel of an operator."""
+    rule, choices = TILINGS[name]
+    return source_of([rule.build(Function(name, function_of(name), H200, frozenset({1})), choices)], H200)
+
+
+@pytest.mark.parametrize("name", TILINGS)
+def test_the_text_of_a_kernel_is_as_it_was(name):
+    check_golden(f"{name}.cu", text_of(name))
+
+
 def ptx_of(name, folder):
     """The instructions of a kernel of an operator."""
-    rule, choices = TILINGS[name]
-    kernel = rule.build(Function(name, function_of(name), H200, frozenset({1})), choices)
     source = folder / "kernel.cu"
-    source.write_text(source_of([kernel], H200), encoding="utf-8")
+    source.write_text(text_of(name), encoding="utf-8")
     flags = [f for f in FLAGS if f != "-cubin" and not f.startswith("--ptxas-options")]
     command = ["nvcc", "-ptx", *flags, "-arch=sm_90", str(source), "-o", str(folder / "kernel.ptx")]
     subprocess.run(command, check=True, timeout=300)

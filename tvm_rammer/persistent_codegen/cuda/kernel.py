@@ -13,7 +13,6 @@ So the first warp looks at the next counters while the last one waits for its st
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +79,8 @@ def build_kernel(
     threads, shared_bytes : int
         Block size, and shared memory of a block: its arena, and what it keeps of constants.
     blocks_per_unit : int
-        How many must be resident on each unit: a thread gets no more registers than that leaves it.
+        How many must be resident on each unit: a thread gets no more registers than that leaves it. Where nothing is said,
+        ptxas may spill some for the sake of one block more.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def build_kernel(
         with (
             T.thread_binding(len(program.lanes), thread="blockIdx.x") as veu,
             T.thread_binding(threads, thread="threadIdx.x") as tid,
-            T.attr(tirx.IntImm("int32", 0), _MIN_BLOCKS, blocks_per_unit) if blocks_per_unit > 1 else nullcontext(),
+            T.attr(tirx.IntImm("int32", 0), _MIN_BLOCKS, blocks_per_unit),
         ):
             IRBuilder.name("veu", veu)
             IRBuilder.name("tid", tid)
@@ -243,8 +243,9 @@ def _run(body: _Body, signature: CallSignature, row: _Row, rtasks: tuple[Expr, E
     ]
 
     def loop() -> None:
+        thread = _bind("thread", sync.thread(body.tid, function.threads))
         with T.serial(0, count) as i:
-            T.evaluate(body.callees[function.name](*pointers, *scratch, start + i * step, body.tid))
+            T.evaluate(body.callees[function.name](*pointers, *scratch, start + i * step, thread))
             if scratch:  # the next rTask uses the same arena
                 with T.If(i + 1 < count), T.Then():
                     T.evaluate(sync.rtask_barrier(RTASK_BARRIER, function.threads))

@@ -21,6 +21,14 @@ __device__ __forceinline__ int rammer_run_number(int* finished, int blocks) {
 // move to the word's origin, and the warp would wait there.
 __device__ __forceinline__ int rammer_arrived(int word, int zero) { return word + zero; }
 
+// The index of a thread of an rTask, one of `threads`. nvcc shall not see that it is the same in all rows: it would compute
+// what the functions of all rTasks make of it ahead of the rows, and keep that in registers.
+__device__ __forceinline__ int rammer_thread(int tid, int threads) {
+  asm volatile("" : "+r"(tid));
+  if (tid < 0 || tid >= threads) __builtin_unreachable();
+  return tid;
+}
+
 // A word of a row, which lane `lane` of each warp has. All threads of a warp.
 __device__ __forceinline__ int rammer_word(int word, int lane) { return __shfl_sync(0xffffffffu, word, lane); }
 

@@ -32,6 +32,11 @@ def arrived(ahead: Expr, zero: Expr) -> Expr:
     return cuda_func_call("rammer_arrived", ahead, zero, source_code=source(), return_type="int32")
 
 
+def thread(tid: Expr, threads: int) -> Expr:
+    """The index of a thread of an rTask, as if it were another in each row."""
+    return cuda_func_call("rammer_thread", tid, threads, source_code=source(), return_type="int32")
+
+
 def wait(state: Expr, own: Expr, waits: int, run: Expr, ahead: Expr, *, backs: bool) -> Expr:
     """A warp sleeps until its first `waits` counters have reached `arrivals * run`: an acquire, for the whole GPU.
 
