@@ -15,6 +15,14 @@ from tvm_rammer.rkernel_gen.analysis.blocks import outputs_of
 CPU = tvm.target.Target({"kind": "llvm", "opt-level": 0})
 op, nn = relax.op, relax.op.nn
 
+def shifted_windows(x: relax.Expr) -> relax.Expr:
+    """Rows and columns come two later, and are sorted into windows of 4 x 4, as in Swin."""
+    for axis in (0, 1):
+        parts = op.split(x, [2], axis=axis)
+        x = op.concat([parts[1], parts[0]], axis=axis)
+    return op.permute_dims(op.reshape(x, (4, 4, 2, 4, 4)), [0, 2, 1, 3, 4])
+
+
 OPERATORS = {
     "conv": (lambda x, w: nn.relu(nn.conv2d(x, w, padding=1)), [(1, 8, 13, 13), (20, 8, 3, 3)]),
     "conv_padded_after": (
@@ -69,6 +77,7 @@ OPERATORS = {
     "vectors": (lambda x, y: op.add(op.tanh(op.multiply(x, y)), op.exp(op.maximum(x, y))), [(9, 52), (9, 52)]),
     "vectors_of_choices": (lambda a, b: nn.relu(op.concat([a, b], axis=2)), [(3, 5, 6), (3, 5, 10)]),
     "vectors_compared": (lambda x, y: op.where(op.greater(x, y), op.erf(x), op.sqrt(op.abs(y))), [(5, 64), (5, 64)]),
+    "shifted_windows": (lambda x: shifted_windows(x), [(16, 8, 4)]),
     "one_element": (lambda x: op.exp(x), [(1,)]),
 }  # fmt: skip
 
