@@ -23,6 +23,8 @@ from .read import exact_axes, flat_axes, inlined_schedule, reads_along, spatial_
 
 MIN_VECTOR = 4
 """Elements of a vector, at least; shorter loops stay scalar."""
+FOLDED = 4
+"""Partial sums that are added up one after another. A longer vector is added up in vectors of as many first."""
 MAX_COPIES = 4
 """Copies of one input element in an output's row that are unrolled, at most."""
 
@@ -55,7 +57,7 @@ def generic_schedule(func: tirx.PrimFunc, parts: int, simd: int) -> s_tir.Schedu
         if not sch.get_loops(block):
             sch.add_unit_loop(block)  # what is computed of a single number; TVM cannot split a sum beside it otherwise
     reductions = [b for b in blocks_of(sch) if is_reduction(sch, b)]
-    partials = [b for b in (_partial_sums(sch, r, simd) for r in reductions) if b is not None]
+    partials = [block for reduction in reductions for block in _partial_sums(sch, reduction, simd)]
     depths: dict[str, int] = {}
     for output in outputs_of(sch):
         exact = exact_axes(sch, output)
@@ -84,18 +86,27 @@ def _name(sch: s_tir.Schedule, block: SBlockRV) -> str:
     return str(sch.get(block).name_hint)
 
 
-def _partial_sums(sch: s_tir.Schedule, block: SBlockRV, simd: int) -> SBlockRV | None:
-    """Split a reduction along its last axis into a vector of partial sums; return the block that computes these."""
-    axes = list(sch.get(block).iter_vars)
-    last = max(i for i, axis in enumerate(axes) if axis.iter_type == REDUCTION)
-    width = vector_width(int(axes[last].dom.extent), simd)
-    if width < MIN_VECTOR or not reads_along(sch.get(block), axes[last].var):
-        return None
-    try:
-        _, element = sch.split(loops_by_axis(sch, block)[last], [None, width])
-        return sch.rfactor(element, factor_axis=len(sch.get(block).writes[0].region))
-    except ScheduleError:
-        return None
+def _partial_sums(sch: s_tir.Schedule, block: SBlockRV, simd: int) -> list[SBlockRV]:
+    """Split a reduction along its last axis into a vector of partial sums; return the blocks that compute such."""
+    axis = _last_sum(sch, block)
+    width = vector_width(int(axis.dom.extent), simd)
+    if width < MIN_VECTOR or not reads_along(sch.get(block), axis.var):
+        return []
+    found: list[SBlockRV] = []
+    # `rfactor` would drop the predicate of a split that does not divide.
+    for lanes in (width, FOLDED) if width > FOLDED and width % FOLDED == 0 else (width,):
+        try:
+            place = list(sch.get(block).iter_vars).index(_last_sum(sch, block))
+            _, element = sch.split(loops_by_axis(sch, block)[place], [None, lanes])
+            found.append(sch.rfactor(element, factor_axis=len(sch.get(block).writes[0].region)))
+        except ScheduleError:
+            break
+    return found
+
+
+def _last_sum(sch: s_tir.Schedule, block: SBlockRV) -> tirx.IterVar:
+    """The last axis that a reduction sums over."""
+    return [axis for axis in sch.get(block).iter_vars if axis.iter_type == REDUCTION][-1]
 
 
 def _split_output(sch: s_tir.Schedule, block: SBlockRV, parts: int) -> list[_Loop]:
