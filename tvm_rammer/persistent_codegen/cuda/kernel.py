@@ -79,8 +79,8 @@ def build_kernel(
     threads, shared_bytes : int
         Block size, and shared memory of a block: its arena, and what it keeps of constants.
     blocks_per_unit : int
-        How many must be resident on each unit: a thread gets no more registers than that leaves it. Where nothing is said,
-        ptxas may spill some for the sake of one block more.
+        How many must be resident on each unit: a thread gets no more registers than that leaves it. Where nothing is
+        said, ptxas may spill some for the sake of one block more.
 
     Returns
     -------
