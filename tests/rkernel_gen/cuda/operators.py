@@ -15,6 +15,7 @@ from tvm_rammer.rkernel_gen.analysis.blocks import outputs_of
 CPU = tvm.target.Target({"kind": "llvm", "opt-level": 0})
 op, nn = relax.op, relax.op.nn
 
+
 def shifted_windows(x: relax.Expr) -> relax.Expr:
     """Rows and columns come two later, and are sorted into windows of 4 x 4, as in Swin."""
     for axis in (0, 1):
