@@ -123,7 +123,7 @@ def _model(case: ModelCase, report: Report, want: list[np.ndarray] | None) -> tu
         data = "\n".join(f'    "{line}"' for line in textwrap.wrap(base64.b64encode(case.data).decode(), 100))
         model = f"MODEL = base64.b64decode(\n{data}\n)\n"
     body = "\n".join(part for part in (model, _feeds(case.feeds), _expected(want, case.feeds)) if part)
-    given = "FEEDS[s.name] if s.name in FEEDS else np.zeros(s.shape, s.dtype)"
+    given = "FEEDS[s.name] if s.name in FEEDS else np.zeros([2 if d == -1 else d for d in s.shape], s.dtype)"
     run = f"got = module(**{{s.name: {given} for s in module.inputs}})"
     check = (
         "with tempfile.NamedTemporaryFile(suffix='.onnx') as file:\n    file.write(MODEL)\n    file.flush()\n"

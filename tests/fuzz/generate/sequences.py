@@ -63,8 +63,8 @@ def _layer(b: Builder, x: str) -> str:
 
 
 def _state(b: Builder, shape: Sequence[int]) -> str:
-    """Of a constant one the products are computed at compile time, and may be rounded otherwise."""
-    return b.input(b.numbers("float32", shape, -1, 1))
+    array = b.numbers("float32", shape, -1, 1)
+    return b.input(array) if b.chance(0.7) else b.constant(array)
 
 
 def _scan(b: Builder, x: str) -> str:

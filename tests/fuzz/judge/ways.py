@@ -12,9 +12,11 @@ import numpy as np
 import onnx
 
 import tvm_rammer
+from tvm_rammer.relay_passes.onnx.lower.recurrence.loops import FEWEST_ITERATIONS
 from tvm_rammer.wavefront import POLICIES
 
 from ..generate.sequences import TIME, shortened
+from .compare import difference, largest_of, unit_of
 from .onnx_judges import Judgement
 
 Feeds = Mapping[str, np.ndarray]
@@ -144,7 +146,7 @@ def judge_way(seed: int, data: bytes, feeds: Feeds, verdict: Judgement | None = 
 def judge_lengths(seed: int, data: bytes, feeds: Feeds, verdict: Judgement | None = None) -> str:
     """Say what is wrong with a model whose number of steps is open; parameters as `judge_way`.
 
-    Each length has the bits of the model that was compiled for it alone.
+    Each length has the bits of the model that was compiled for it alone, if it is not unrolled there.
     """
     model, rng = onnx.load_from_string(data), random.Random(f"lengths/{seed}")
     most = max(len(shortened(dict(feeds), model, 1 << 30)[i.name]) for i in model.graph.input if _is_open(i))
@@ -155,7 +157,11 @@ def judge_lengths(seed: int, data: bytes, feeds: Feeds, verdict: Judgement | Non
         if steps == most and verdict is not None and (fault := verdict.fault(got)):
             return fault
         alone = results_of(tvm_rammer.compile(model, shapes={TIME: steps}, cache=False), given)
-        if fault := unlike(got, alone):
+        if steps < FEWEST_ITERATIONS:
+            fault = difference(got, alone, unit_of(alone), largest_of(alone)) or ""
+        else:
+            fault = unlike(got, alone)
+        if fault:
             return f"of {steps} steps: {fault}"
     return ""
 
