@@ -137,3 +137,72 @@ def test_the_name_is_there_at_top_level():
     assert issubclass(tvm_rammer.SavedModelError, tvm_rammer.RammerError)
     assert "auto" in tvm_rammer.POLICIES
     assert tvm_rammer.PolicyOptions(seed=1).seed == 1
+
+
+def values(session):
+    """The results of a feed, by name."""
+    return dict(zip(("y", "z"), session.run(None, feed()), strict=True))
+
+
+def close(got, want):
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_binding_of_arrays(either, session):
+    binding = either.io_binding()
+    for name, array in feed().items():
+        binding.bind_cpu_input(name, array)
+    binding.bind_output("z")
+    binding.bind_output("y")
+    for _ in range(2):
+        either.run_with_iobinding(binding)
+        for got, name in zip(binding.copy_outputs_to_cpu(), ("z", "y"), strict=True):
+            close(got, values(session)[name])
+
+
+def test_a_binding_of_addresses(either, session):
+    """What is there at the time of a run is read, and results are written there."""
+    binding, given, z = either.io_binding(), feed(), np.zeros((2, 32), "float32")
+    for name, array in given.items():
+        binding.bind_input(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
+    binding.bind_output("z", "cpu", 0, np.float32, z.shape, z.ctypes.data)
+    either.run_with_iobinding(binding)
+    close(z, values(session)["z"])
+    given["x"] *= 2
+    either.run_with_iobinding(binding)
+    close(z, 2 * values(session)["z"])
+    other = np.ones_like(z)
+    binding.clear_binding_outputs()
+    binding.bind_output("y", "cpu", 0, np.float32, other.shape, other.ctypes.data)
+    either.run_with_iobinding(binding)
+    close(other, np.maximum(z + given["b"], 0))
+    close(binding.copy_outputs_to_cpu()[0], other)
+
+
+def test_a_binding_of_shapes_that_vary(session):
+    batches = InferenceSession(two_inputs("batch"))
+    binding = batches.io_binding()
+    for batch in (2, 3):
+        for name, array in feed(batch).items():
+            binding.bind_cpu_input(name, array)
+        binding.bind_output("z")
+        batches.run_with_iobinding(binding)
+        (z,) = binding.copy_outputs_to_cpu()
+        assert z.shape == (batch, 32)
+
+
+@pytest.mark.parametrize(
+    ("bound", "message"),
+    [
+        (lambda b: b.bind_cpu_input("q", np.zeros(2)), "no input 'q'"),
+        (lambda b: b.bind_output("q"), "no output 'q'; its outputs are y, z"),
+        (lambda b: b.bind_output("y", "cuda", 0), "'y' is bound to the device 'cuda'"),
+        (lambda b: b.bind_output("y", buffer_ptr=64), "'y' is bound to an address without its type and shape"),
+        (lambda b: b.copy_outputs_to_cpu(), "has not run"),
+    ],
+)
+def test_what_cannot_be_bound(session, bound, message):
+    binding = session.io_binding()
+    with pytest.raises(ModelError, match=message):
+        bound(binding)
+        session.run_with_iobinding(binding)

@@ -17,6 +17,7 @@ from .errors import ModelError
 from .files import is_saved_model
 from .open_shapes.module import SymbolicModule
 from .open_shapes.signature import Declared
+from .runtime.bound.io_binding import IOBinding
 from .runtime.module import RammerModule
 from .runtime.tensors import TensorSpec, as_array
 from .saving.load import load
@@ -119,6 +120,27 @@ class InferenceSession:
             feed = {name: as_array(value, specs[name]) if name in specs else value for name, value in feed.items()}
         results: list[np.ndarray[Any, Any]] = self._module.run(output_names, feed)
         return results
+
+    def io_binding(self) -> IOBinding:
+        """A binding of arrays to inputs and outputs, for `run_with_iobinding`."""
+        return IOBinding(self._module.bind)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: Any = None) -> None:
+        """Run the model from the inputs of a binding to its outputs.
+
+        Parameters
+        ----------
+        iobinding : IOBinding
+            Of this session.
+        run_options : onnxruntime.RunOptions, optional
+            Has no meaning here.
+
+        Raises
+        ------
+        ModelError
+            There is no such input or output, or one has another type or shape.
+        """
+        iobinding.run()
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs, in the model's order."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arguments import whole
 from ..errors import ModelError, RammerError, ShapeError, first_line
-from ..runtime.binding import Binding
+from ..runtime.bound.binding import Binding
 from ..runtime.explore import Exploration
 from ..runtime.module import RammerModule
 from ..runtime.tensors import TensorSpec, as_array, bind, check_input

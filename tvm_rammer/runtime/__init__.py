@@ -2,7 +2,7 @@
 
 module       RammerModule: call it, ask it, draw it, save it
 tensors      what goes in and comes out
-binding      called with arrays of the caller, again and again
+bound        called with arrays of the caller, again and again
 pool         the size of TVM's thread pool, for stock calls
 report       what the compilation did, as figures and as text
 profiler     what each kernel took in real runs

@@ -9,7 +9,7 @@ import tvm_ffi
 from ..errors import ShapeError
 from ..ir import Length
 from ..saving.file import Facts
-from .binding import Port
+from .bound.binding import Port
 from .contexts import Context, ContextPool
 from .explore import Exploration
 from .module import CONCURRENCY, RammerModule
@@ -41,6 +41,7 @@ class LengthModule(RammerModule):
     ) -> None:
         super().__init__(exploration, inputs, outputs, concurrency)
         self.length = length
+        self._open = [(n, axis) for n, axis in enumerate(length.inputs) if axis is not None]
         staged = [rows_first(spec, axis, length.room) for spec, axis in zip(self.inputs, length.inputs, strict=True)]
         self._contexts = ContextPool([*staged, TensorSpec(length.name, (1,), "int32")], concurrency)
 
@@ -76,7 +77,7 @@ class LengthModule(RammerModule):
             if axis is None:
                 np.copyto(place, array)
             else:
-                np.copyto(place[:number], np.moveaxis(array, axis, 0))
+                np.copyto(place[:number], np.moveaxis(array, axis, 0) if axis else array)
         places[-1][0][0] = number
         return [tensor for _, tensor in places]
 
@@ -92,15 +93,14 @@ class LengthModule(RammerModule):
         """A result without the rows beyond the end."""
         array = np.from_dlpack(leaf)
         if axis is not None:
-            array = np.moveaxis(array[:number], 0, axis)
+            array = np.moveaxis(array[:number], 0, axis) if axis else array[:number]
         if by_numpy:
             return array.copy()
         return leaf if axis is None else _tensor_of(array)
 
     def _number(self, given: Sequence[Any]) -> int:
         """The length of a call."""
-        pairs = zip(given, self.length.inputs, strict=True)
-        found = {int(value.shape[axis]) for value, axis in pairs if axis is not None and value is not None}
+        found = {int(given[n].shape[axis]) for n, axis in self._open if given[n] is not None}
         if not found:
             raise ShapeError(f"the dimension {self.length.name!r} is not known; give an array to an input that has it")
         if len(found) > 1 or not 1 <= next(iter(found)) <= self.length.most:

@@ -15,7 +15,7 @@ from ..errors import DATA_MARK, ModelError, RammerError, TargetError, ToolError,
 from ..ir import RProgram
 from ..saving.file import Facts, copy_library, copy_saved, write_saved
 from ..saving.link import link_library
-from .binding import Binding, Port, arrays_of
+from .bound.binding import Binding, Port, arrays_of
 from .contexts import Context, ContextPool
 from .explore import Exploration, Plan
 from .streams import StreamOrder
@@ -131,8 +131,10 @@ class RammerModule:
         if not isinstance(feeds, Mapping) or not all(isinstance(name, str) for name in feeds):
             given = type(feeds).__name__ if not isinstance(feeds, Mapping) else f"mapping of {list(feeds)}"
             raise ModelError(f"the inputs are a {given}; give a mapping of names to arrays")
+        if output_names is None:
+            return leaves_of(self(**feeds))
         names = [spec.name for spec in self.outputs]
-        wanted = [] if output_names is None else names_of("output_names", output_names)
+        wanted = names_of("output_names", output_names)
         unknown = [name for name in wanted if name not in names]
         if unknown:
             raise ModelError(

@@ -100,6 +100,8 @@ def as_array(value: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
     ModelError
         It is none, as a list of rows of different lengths, or NumPy cannot read it, as a tensor that has a gradient.
     """
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return value
     try:
         by_dlpack = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
         array = np.from_dlpack(value) if by_dlpack else np.asarray(value)
@@ -208,6 +210,8 @@ def bind(inputs: Sequence[TensorSpec], args: Sequence[Any], kwargs: Mapping[str,
     if len(args) == len(inputs) and not kwargs:
         return list(args)
     names = [spec.name for spec in inputs]
+    if not args and len(kwargs) == len(names) and all(map(kwargs.__contains__, names)):
+        return [kwargs[name] for name in names]
     if len(args) > len(names):
         raise ModelError(f"{len(args)} inputs given, but the model has {len(names)}: {', '.join(names)}")
     given = dict(zip(names, args, strict=False))

@@ -15,6 +15,8 @@ import numpy as np
 import onnx
 
 import tvm_rammer
+from tvm_rammer.zoo.onnx_lstm import onnx_lstm
+from tvm_rammer.zoo.open_shapes.speech import speech
 from tvm_rammer.zoo.streaming.voice_activity import voice_activity
 
 Step = Callable[[], object]
@@ -87,12 +89,47 @@ def microseconds(steps: Mapping[str, Step], seconds: float, rounds: int) -> dict
     return {name: statistics.median(sorted(found)[: -(-rounds // 2)]) for name, found in times.items()}
 
 
+def ways_to_call() -> Mapping[str, Step]:
+    """A step of a small LSTM, which takes less than a microsecond, called in all ways."""
+    model, x, frame = onnx_lstm(1, 1, 32), np.zeros((1, 1, 32), "float32"), np.zeros((1, 1, 4), "float32")
+    module, session = tvm_rammer.compile(model, threads=1), tvm_rammer.InferenceSession(model)
+    opened = onnx_lstm(1, 1, 32)
+    opened.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "batch"
+    symbolic = tvm_rammer.compile(opened, threads=1)
+    lengths = tvm_rammer.compile(speech(4, 4, 4, 1), threads=1, shapes={"time": (1, 16)})
+    return {
+        "module(x)": lambda: module(x),
+        "module(x=x)": lambda: module(x=x),
+        "InferenceSession.run": lambda: session.run(None, {"x": x}),
+        "an open batch": lambda: symbolic(x),
+        "any length": lambda: lengths(frame),
+        "bind": module.bind(),
+    }
+
+
+def processor_us(step: Step, calls: int = 2000, rounds: int = 15) -> float:
+    """Processor time of a step in its thread, the least of some rounds."""
+    times = []
+    for _ in range(rounds):
+        begin = time.thread_time()
+        for _ in range(calls):
+            step()
+        times.append((time.thread_time() - begin) / calls * 1e6)
+    return min(times)
+
+
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=0.1, help="of each measurement (default: 0.1)")
     parser.add_argument("--rounds", type=int, default=12, help="measurements of each (default: 12)")
+    parser.add_argument("--calls", action="store_true", help="processor time of all ways to call a small model instead")
     args = parser.parse_args()
+    if args.calls:
+        print("| call | processor us |\n|---|---|")
+        for name, step in ways_to_call().items():
+            print(f"| {name} | {processor_us(step):.1f} |", flush=True)
+        return 0
     for number, (name, sizes) in enumerate(SIZES.items()):
         model = voice_activity(**sizes)
         x = np.random.default_rng(0).standard_normal((1, sizes.get("samples", 512))).astype("float32")

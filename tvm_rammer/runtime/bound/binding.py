@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from ..errors import ModelError
-from .tensors import TensorSpec, aligned_tensor, check_input, leaves_of
-from .tvm_runtime import Machine
+from ...errors import ModelError
+from ..tensors import TensorSpec, aligned_tensor, check_input, leaves_of
+from ..tvm_runtime import Machine
 
 Array = np.ndarray[Any, Any]
 
