@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from tvm_rammer import debug
+from tvm_rammer.device import preset
 
 
 @pytest.mark.parametrize(("text", "level"), [("", 1), ("0", 0), ("3", 3), ("9", 1), ("much", 1)])
@@ -37,6 +38,18 @@ def test_messages_are_logged(monkeypatch, capsys, caplog):
 def test_the_size_of_the_cache(monkeypatch, text, count):
     monkeypatch.setenv("RAMMER_CACHE_BYTES", text)
     assert debug.cache_bytes() == count
+
+
+def test_a_user_without_a_home_keeps_nothing_and_gets_all_else(monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME", "RAMMER_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+
+    def unknown(user):
+        raise KeyError(f"there is no user {user}")
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    assert not debug.model_cache_folder().exists()
+    assert preset("cpu").kind == "cpu"
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])

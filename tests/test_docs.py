@@ -19,6 +19,10 @@ ROOT = pathlib.Path(__file__).parents[1]
 TEXTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "tuning_logs" / "README.md")
 TUTORIAL = ROOT / "docs" / "guides" / "tutorial.md"
 TORCH = ROOT / "docs" / "guides" / "torch.md"  # tests/torch_backend runs it
+EXPORT = ROOT / "docs" / "guides" / "export.md"  # tests/export runs its C
+KINDS = {"python", "sh", "text"}
+"""Kinds of blocks: Python, which is run; commands, of which `test_commands.py` knows ours; what a program prints."""
+MORE_KINDS = {TUTORIAL: {"console"}, EXPORT: {"c"}}
 PAGES = [path for path in TEXTS if path not in (TUTORIAL, TORCH) and "```python" in path.read_text(encoding="utf-8")]
 
 PREAMBLE = """
@@ -66,6 +70,18 @@ def test_the_python_of_a_page_runs(page, tmp_path):
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_no_block_of_a_page_is_passed_over(page):
+    """Each is of a kind that some test runs, and written as that test looks for it."""
+    fences = re.findall(r"^([ >]*)(?:```|~~~)(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    opened, closed = fences[::2], fences[1::2]
+    assert len(opened) == len(closed) and set(closed) <= {("", "")}
+    assert {kind for _, kind in opened} <= KINDS | MORE_KINDS.get(page, set())
+    assert not any(indent for indent, _ in opened)
+    assert len(blocks(page)) == sum(kind == "python" for _, kind in opened)
+    assert page in (*PAGES, TUTORIAL, TORCH) or not blocks(page)
 
 
 def test_all_pages_with_python_are_there():

@@ -93,8 +93,14 @@ def model_cache_folder() -> pathlib.Path:
 
 
 def cache_folder() -> pathlib.Path:
-    """Where results that take long are kept: `RAMMER_CACHE`, or `tvm_rammer` in the user's cache folder."""
+    """Where results that take long are kept: `RAMMER_CACHE`, or `tvm_rammer` in the user's cache folder.
+
+    A user who has no home, as in containers with numbers for users, has a folder that is not there: nothing is kept.
+    """
     own = os.environ.get("RAMMER_CACHE")
     if own:
         return pathlib.Path(own)
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "tvm_rammer")
+    try:
+        return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "tvm_rammer")
+    except RuntimeError:
+        return pathlib.Path("/nonexistent/.cache/tvm_rammer")

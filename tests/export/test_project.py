@@ -11,6 +11,7 @@ from onnx import TensorProto
 
 from tests.emulation.projects import build_project, run_project
 from tests.relay_passes.models import model, node, random, tensor, value
+from tests.test_docs import EXPORT
 from tvm_rammer import rkernel_gen
 from tvm_rammer.compilation.compiler import load_request, lower_loaded
 from tvm_rammer.compilation.request import Request
@@ -189,6 +190,26 @@ def test_the_c_interface_refuses_what_is_no_run_and_instances_do_not_share_count
     copy = shutil.copytree(lstm[0], tmp_path / "lstm")
     done = run_project(build_project(copy, MISUSE))
     assert done.returncode == 0, done.stderr
+
+
+AS_ON_THE_PAGE = """
+#include <unistd.h>
+int main(int, char** arguments) {
+  if (chdir(arguments[1])) return 2;
+  void *x0, *x1, *h, *stream = nullptr;
+  for (void** p : {&x0, &x1, &h}) cudaMalloc(p, 256), cudaMemset(*p, 0, 256);
+  %s
+  return cudaDeviceSynchronize() || lstm_last_error()[0];
+}
+"""
+
+
+@pytest.mark.slow
+def test_the_c_of_the_page_runs(lstm, tmp_path):
+    (text,) = re.findall(r"^```c\n(.*?)^```$", EXPORT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    copy = shutil.copytree(lstm[0], tmp_path / "lstm")
+    done = run_project(build_project(copy, AS_ON_THE_PAGE % text))
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_header_is_c(lstm):

@@ -12,7 +12,7 @@ from .generate.scripts import script
 from .judge.kernels import UnjudgedError, Verdict, judge_kernels
 from .judge.tvm_judge import parse
 
-CASES, MORE_CASES, CUDA_CASES = 60, 600, 40
+CASES, MORE_CASES, CUDA_CASES = 60, 200, 40
 
 
 def verdict_on(seed: int, device=None) -> Verdict:
@@ -39,7 +39,7 @@ def test_kernels_of_random_functions() -> None:
 
 @pytest.mark.slow
 def test_kernels_of_more_random_functions() -> None:
-    assert check(range(CASES, MORE_CASES))["window"] >= 20
+    assert check(range(CASES, MORE_CASES))["window"] >= 5
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def find_entry(request: Request, cache: bool | str | os.PathLike[str]) -> Entry 
         return Entry(folder.absolute() / f"{request_key(request)}{SUFFIX}", limit)
     except NoKeyError as reason:
         debug.say(1, f"not looked for in the cache: {reason}")
-    except (OSError, RuntimeError) as error:  # no home, no such file
+    except OSError as error:  # no such file
         debug.say(1, f"not looked for in the cache: {first_line(error)}")
     return None
 
