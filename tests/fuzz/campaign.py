@@ -14,7 +14,7 @@ import onnx
 from .case import Case, ModelCase, Report
 from .client import Client, Stopped
 from .failures.classes import failure_class, signature
-from .failures.reproduce import write_test
+from .failures.reproduce import WAYS, write_test
 from .failures.shrink import shrink
 from .failures.summary import Found, Summary
 from .kinds import ALL
@@ -125,7 +125,7 @@ class Campaign:
 
 def wanted(case: Case) -> list[np.ndarray] | None:
     """What the judges say of a model that was judged already, so that they are known to survive it."""
-    if not isinstance(case, ModelCase):
+    if not isinstance(case, ModelCase) or case.kind in WAYS:
         return None
     from .judge.onnx_judges import by_onnxruntime
 
