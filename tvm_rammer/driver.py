@@ -80,7 +80,7 @@ def compile(
         that the process may use (`TVM_NUM_THREADS`, affinity, quota).
     loops : bool
         Whether recurrent layers, and loops of an ONNX model, may stay loops: the time of compiling does not depend on
-        their length then. On a GPU only those do that are too long to be unrolled.
+        their length then. On a GPU only one that is alone does, and those that are too long to be unrolled.
     cache : bool or path
         Whether to keep the module on disk and to take it from there when the same is compiled again, or the folder in
         which to do so; True means `models` in the folder `RAMMER_CACHE`. Modules for a GPU and those that
@@ -223,8 +223,8 @@ def compile_request(
         module = _compile(request, concurrency, loaded)
     else:
         module = with_loops(
-            lambda loops: _compile(replace(request, loops=loops), concurrency, loaded), request.device,
-            request.keeps_loops,
+            lambda loops, most: _compile(replace(request, loops=loops, most_loops=most), concurrency, loaded),
+            request.device, request.keeps_loops,
         )  # fmt: skip
     entry = find_entry(request, cache)
     if entry is not None and (kept := entry.store(module, concurrency)):

@@ -7,8 +7,10 @@ from functools import partial
 import tvm
 
 from .. import relay_passes
+from ..errors import LoopError
 from ..ir import LENGTH, Length
 from ..relay_passes.bindings import body_blocks
+from ..relay_passes.loop_body import loop_bodies
 from ..runtime.alternatives import plan_alternatives
 from ..runtime.explore import Alternative, Exploration
 from ..runtime.explore_log import model_key, recall, remember
@@ -50,7 +52,7 @@ def load_request(request: Request) -> Loaded:
     ModelError
         One of them cannot be read or imported.
     LoopError
-        It has a loop that cannot stay one.
+        It has a loop that cannot stay one, or more loops than there may be.
     """
     mods = [
         relay_passes.load_model(
@@ -58,6 +60,9 @@ def load_request(request: Request) -> Loaded:
         )
         for model, shapes in zip(request.models, request.shapes, strict=True)
     ]
+    loops = sum(len(loop_bodies(mod)) for mod in mods)
+    if request.most_loops is not None and loops > request.most_loops:
+        raise LoopError(f"there are {loops} loops, which would run one after another")
     if request.length is not None:
         return _of_any_length(mods[0])
     if not request.joined:

@@ -38,6 +38,8 @@ class Request:
     explore : int
     loops : bool
         Whether recurrent layers and loops stay loops where they can; otherwise all are unrolled.
+    most_loops : int or None
+        How many loops there may be; None for any number.
     symbolic : bool
         Whether dimensions that `shapes` leaves open stay symbolic: stock TVM then compiles what depends on them.
     length : Length or None
@@ -62,6 +64,7 @@ class Request:
     tuning_logs: str | os.PathLike[str] | None = None
     explore: int = 0
     loops: bool = True
+    most_loops: int | None = None
     symbolic: bool = False
     length: Length | None = None
     digests: tuple[bytes, ...] | None = None

@@ -10,16 +10,16 @@ from ..errors import LongLoopError, LoopError
 T = TypeVar("T")
 
 
-def with_loops(compile_model: Callable[[bool], T], device: DeviceSpec, possible: bool = True) -> T:
+def with_loops(compile_model: Callable[[bool, int | None], T], device: DeviceSpec, possible: bool = True) -> T:
     """Compile a model whose loops stay loops, or are unrolled.
 
-    On a CPU they stay loops where they can. On a GPU, where layers run side by side if they are unrolled, only those
-    stay that are too long for it.
+    On a CPU they stay loops where they can. On a GPU one that is alone does; several would run one after another, where
+    layers run side by side if they are unrolled, so of these only such stay as are too long for it.
 
     Parameters
     ----------
     compile_model : callable
-        Gets whether loops are to stay loops.
+        Gets whether loops are to stay loops, and how many there may be then: with more it raises a `LoopError`.
     device : DeviceSpec
     possible : bool
         Whether they may.
@@ -30,17 +30,17 @@ def with_loops(compile_model: Callable[[bool], T], device: DeviceSpec, possible:
         They are too long to be unrolled, and cannot stay loops.
     """
     if not possible:
-        return compile_model(False)
-    if device.kind == "cpu":
-        try:
-            return compile_model(True)
-        except LoopError as error:
-            debug.say(1, f"all loops are unrolled: {error}")
-            return compile_model(False)
+        return compile_model(False, None)
     try:
-        return compile_model(False)
+        return compile_model(True, None if device.kind == "cpu" else 1)
+    except LoopError as error:
+        debug.say(1, f"all loops are unrolled: {error}")
+    try:
+        return compile_model(False, None)
     except LongLoopError as long:
+        if device.kind == "cpu":
+            raise
         try:
-            return compile_model(True)
+            return compile_model(True, None)
         except LoopError as error:
             raise LongLoopError(f"{long}; and it cannot stay a loop: {error}") from error

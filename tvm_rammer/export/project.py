@@ -81,8 +81,9 @@ def export_project(
     _check(request.device, target, name)
     made: Project
     made, arrays = with_loops(
-        lambda loops: _make(replace(request, loops=loops), name), request.device, request.keeps_loops
-    )
+        lambda loops, most: _make(replace(request, loops=loops, most_loops=most), name),
+        request.device, request.keeps_loops,
+    )  # fmt: skip
     given = list(input_values(made.inputs, inputs or {}).values())
     expected = _on_this_cpu(request, given)
     make_empty(target, KIND)

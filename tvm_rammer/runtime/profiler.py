@@ -147,7 +147,7 @@ def profile(
     device = with_threads(resolve_device(target), threads)
     _check_device(device)
 
-    def compiled(loops: bool) -> tuple[Compilation, tuple[TensorSpec, ...], relax.VMExecutable]:
+    def compiled(loops: bool, _most: int | None) -> tuple[Compilation, tuple[TensorSpec, ...], relax.VMExecutable]:
         record = Compilation(device, policy, sync, options)
         loaded = relay_passes.load_model(model, shapes, loops=loops)
         module = plan_regions(find_kernels(loaded, record, tuning_logs), record)

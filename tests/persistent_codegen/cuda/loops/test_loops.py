@@ -47,10 +47,18 @@ def test_loops_compute_what_the_reference_does(kind, veus, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_layer_too_long_to_be_unrolled_is_a_loop(monkeypatch):
-    monkeypatch.setattr(recurrent, "MOST_STEPS", 9)
+def test_a_layer_that_is_alone_is_a_loop():
     module = tvm_rammer.compile(onnx_lstm(1, 40, HIDDEN), target="cuda:h200", cache=False)
     assert [p.steps for p in module.compilation.programs if p.steps > 1] == [40]
     assert "weights that each vEU keeps in shared memory over all steps: " in module.explain()
+
+
+@pytest.mark.slow
+def test_layers_are_loops_where_they_are_too_long_to_be_unrolled(monkeypatch):
+    module = tvm_rammer.compile(onnx_lstm(2, 10, 32), target="cuda:h200", cache=False)
+    assert not [p for p in module.compilation.programs if p.steps > 1]
+    monkeypatch.setattr(recurrent, "MOST_STEPS", 9)
+    module = tvm_rammer.compile(onnx_lstm(2, 10, 32), target="cuda:h200", cache=False)
+    assert [p.steps for p in module.compilation.programs if p.steps > 1] == [10, 10]
     with pytest.raises(tvm_rammer.ModelError, match="more than 9, which is the most that is unrolled"):
-        tvm_rammer.compile(onnx_lstm(1, 40, HIDDEN), target="cuda:h200", loops=False, cache=False)
+        tvm_rammer.compile(onnx_lstm(2, 10, 32), target="cuda:h200", loops=False, cache=False)
