@@ -93,10 +93,15 @@ def run_kernels(
 
 
 def chosen(
-    name: str, func: tirx.PrimFunc, device: DeviceSpec, constants: frozenset[int] = frozenset()
+    name: str,
+    func: tirx.PrimFunc,
+    device: DeviceSpec,
+    constants: frozenset[int] = frozenset(),
+    *,
+    repeated: bool = False,
 ) -> tuple[ScheduledKernel, ...]:
     """The kernels that a compilation would build of a function."""
-    return choose(Function(name, func, device, constants))
+    return choose(Function(name, func, device, constants, repeated))
 
 
 def best_of_each_size(tilings: Sequence[Tiling]) -> list[Tiling]:

@@ -19,7 +19,7 @@ from tvm_rammer.persistent_codegen.cuda.memory import CONSTANT_NAMES
 from tvm_rammer.persistent_codegen.cuda.program import assemble_cuda
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
 from tvm_rammer.rkernel_gen import find_copies
-from tvm_rammer.rkernel_gen.make_kernels import constant_parameters
+from tvm_rammer.rkernel_gen.make_kernels import constant_parameters, repeated_functions
 from tvm_rammer.wavefront import schedule, schedule_loop
 
 H200 = preset("cuda:h200")
@@ -109,8 +109,9 @@ def _regions_and_kernels(
     functions = {gv.name_hint: f for gv, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
     regions = relay_passes.partition(module).regions
     graphs = [region.graph for region in regions]
+    repeated = repeated_functions(graphs)
     made = {
-        name: chosen(name, functions[name], device, constants)
+        name: chosen(name, functions[name], device, constants, repeated=name in repeated)
         for name, constants in constant_parameters(graphs).items()
     }
     return regions, made, find_copies(graphs, functions)

@@ -60,8 +60,9 @@ def make_kernels(
     """
     found = Kernels()
     remember = log is None and not registered_rules(device.kind)
+    repeated = repeated_functions(graphs)
     for name, constants in constant_parameters(graphs).items():
-        function = Function(name, functions[name], device, constants)
+        function = Function(name, functions[name], device, constants, name in repeated)
         made = _REMEMBERED.get(function, partial(_make, function)) if remember else _make(function, log)
         found.kernels[name] = made.kernels
         found.dropped += made.dropped
@@ -108,3 +109,8 @@ def constant_parameters(graphs: Sequence[RGraph]) -> dict[str, frozenset[int]]:
             constant = frozenset(i for i, b in enumerate(op.inputs) if graph.buffers[b].kind == "constant")
             found[op.function] = found.get(op.function, constant) & constant
     return found
+
+
+def repeated_functions(graphs: Sequence[RGraph]) -> set[str]:
+    """The functions that are called in the steps of loops."""
+    return {op.function for graph in graphs if graph.steps > 1 for op in graph.operators}

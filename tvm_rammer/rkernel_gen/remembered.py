@@ -46,7 +46,7 @@ class Remembered:
         """
         code = hashlib.sha256(tvm.ir.save_json(function.func).encode()).digest()
         settings = pass_settings(tvm.transform.PassContext.current())
-        key = (function.name, code, function.device, function.constants, settings)
+        key = (function.name, code, function.device, function.constants, function.repeated, settings)
         with self._lock:
             found = self._made.get(key)
             if found is not None:

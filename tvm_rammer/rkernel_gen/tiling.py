@@ -30,12 +30,15 @@ class Function:
     device : DeviceSpec
     constants : frozenset of int
         Parameters that are constants in every call of the function: these may be packed.
+    repeated : bool
+        Whether it is called in every step of a loop: then a GPU's vEUs may keep slices of its constants.
     """
 
     name: str
     func: tirx.PrimFunc
     device: DeviceSpec
     constants: frozenset[int] = frozenset()
+    repeated: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -59,8 +62,8 @@ class Tiling:
         Predicted time of one rTask alone on a vEU, in microseconds.
     refill_us : float
         Extra time, in microseconds, to refill a unit's own cache from the last-level cache. Within a model most inputs
-        are there: other operators evicted the weights, and other units wrote the data. It is used to rank tilings, and
-        is no part of `rtask_us`.
+        are there: other operators evicted the weights, and other units wrote the data. Less than 0 where constants
+        are kept from step to step of a loop. It is used to rank tilings, and is no part of `rtask_us`.
     """
 
     rule: str

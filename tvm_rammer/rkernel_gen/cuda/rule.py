@@ -72,7 +72,7 @@ class CudaRule(Generic[ProblemT, TileT]):
         problem = _found(self.find, function)
         if problem is None:
             return ()
-        return tuple(self._tiling(function.device, problem, tile) for tile in self.tiles(problem, function.device))
+        return tuple(self._tiling(function, problem, tile) for tile in self.tiles(problem, function.device))
 
     def build(self, function: Function, choices: Mapping[str, int]) -> ScheduledKernel | None:
         """The code of a tiling; None where it does not fit the function, or breaks a limit of an rTask."""
@@ -80,7 +80,7 @@ class CudaRule(Generic[ProblemT, TileT]):
         if problem is None or set(choices) != {field.name for field in fields(self.tile)}:
             return None
         tile = self.tile(**choices)
-        tiling = self._tiling(function.device, problem, tile)
+        tiling = self._tiling(function, problem, tile)
         try:
             scheduled = self.schedule(name_for_c(function.func), problem, tile)
         # What surrounds the problem cannot be inlined; dlight's helper reports that by an assertion.
@@ -104,16 +104,23 @@ class CudaRule(Generic[ProblemT, TileT]):
 
     def _slices(self, code: Code, num_rtasks: int, problem: ProblemT, tile: TileT, device: DeviceSpec) -> Slices | None:
         """What a vEU may keep of a constant."""
-        if code.sliced is None or self.kept_cost is None:
+        if code.sliced is None:
             return None
         packed = code.func.params[code.sliced]
         nbytes = math.prod(int(n) for n in packed.shape) * ITEM_BYTES[str(packed.dtype)]
-        factor = rtask_us(device, self.kept_cost(problem, tile)) / rtask_us(device, self.cost(problem, tile))
-        return Slices(code.sliced, nbytes // num_rtasks, min(1.0, factor))
+        factor = self._kept_us(problem, tile, device) / rtask_us(device, self.cost(problem, tile))
+        return Slices(code.sliced, nbytes // num_rtasks, factor)
 
-    def _tiling(self, device: DeviceSpec, problem: ProblemT, tile: TileT) -> Tiling:
-        cost = self.cost(problem, tile)
-        return Tiling(self.name, choices_of(tile), cost.num_rtasks, rtask_us(device, cost))
+    def _kept_us(self, problem: ProblemT, tile: TileT, device: DeviceSpec) -> float:
+        """Time of an rTask whose slice of a constant is kept."""
+        alone_us = rtask_us(device, self.cost(problem, tile))
+        return alone_us if self.kept_cost is None else min(alone_us, rtask_us(device, self.kept_cost(problem, tile)))
+
+    def _tiling(self, function: Function, problem: ProblemT, tile: TileT) -> Tiling:
+        cost, device = self.cost(problem, tile), function.device
+        alone_us = rtask_us(device, cost)
+        kept_us = self._kept_us(problem, tile, device) if function.repeated else alone_us
+        return Tiling(self.name, choices_of(tile), cost.num_rtasks, alone_us, kept_us - alone_us)
 
 
 def _code_of(scheduled: s_tir.Schedule | tirx.PrimFunc | Code) -> Code:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.emulation.emulate import EmulationError
 from tests.emulation.programs import H200, Built, build, plan
+from tests.marks import slow_but
 from tests.persistent_codegen.cuda.table_mutants import BEGIN, ROWS
 from tests.relay_passes.models import random
 from tvm_rammer.errors import CodegenError, ResidencyError
@@ -18,7 +19,7 @@ from tvm_rammer.nvcc import measure_resources
 from tvm_rammer.persistent_codegen.cuda.resources import check_residency
 from tvm_rammer.relay_passes import load_model
 from tvm_rammer.wavefront.keep_slices import keep_slices
-from tvm_rammer.zoo.onnx_lstm import onnx_lstm
+from tvm_rammer.zoo.onnx_lstm import GATES, onnx_lstm
 
 STEPS, HIDDEN, VEUS = 8, 64, 3
 RECURRENT_BYTES = 4 * HIDDEN * HIDDEN * 4
@@ -170,10 +171,11 @@ def test_what_is_kept_counts_for_residency_and_nothing_spills():
         )
 
 
-@pytest.mark.slow
-def test_every_recurrent_weight_of_a_large_layer_is_on_chip():
-    programs = plan(load_model(onnx_lstm(1, STEPS, 256), loops=True), 132)
+@pytest.mark.parametrize("layer", slow_but(["LSTM 128"], ["LSTM 128", "GRU 256", "LSTM 256"]))
+def test_every_recurrent_weight_of_a_layer_is_on_chip(layer):
+    kind, hidden = layer.split()[0], int(layer.split()[1])
+    programs = plan(load_model(onnx_lstm(1, STEPS, hidden, kind=kind), loops=True), 132)
     (program,) = [b.program for b in programs if b.program.steps > 1]
-    (slices,) = {k.slices for k in program.kernels if k.slices}
-    kept = [slices.nbytes * run.count for lane in range(len(program.lanes)) for _, run in kept_runs(program, lane)]
-    assert sum(kept) == 4 * 256 * 256 * 4 and program.kept_bytes == max(kept) == 8192
+    runs = [run for lane in range(len(program.lanes)) for _, run in kept_runs(program, lane)]
+    kept = sum(program.kernels[run.operator].slices.nbytes * run.count for run in runs)
+    assert kept == GATES[kind] * hidden * hidden * 4 and program.kept_bytes <= 16 * 1024

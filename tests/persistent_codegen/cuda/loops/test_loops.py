@@ -48,7 +48,7 @@ def test_loops_compute_what_the_reference_does(kind, veus, monkeypatch):
 
 @pytest.mark.slow
 def test_a_layer_that_is_alone_is_a_loop():
-    module = tvm_rammer.compile(onnx_lstm(1, 40, HIDDEN), target="cuda:h200", cache=False)
+    module = tvm_rammer.compile(onnx_lstm(1, 40, 128), target="cuda:h200", cache=False)
     assert [p.steps for p in module.compilation.programs if p.steps > 1] == [40]
     assert "weights that each vEU keeps in shared memory over all steps: " in module.explain()
 

@@ -13,7 +13,7 @@ from tvm.s_tir.schedule import ScheduleError
 
 from ....device import DeviceSpec
 from ...tiling import Function
-from ..cost import PORT_BYTES_PER_CYCLE, SCHEDULERS, SHARED_BYTES_PER_CYCLE, Cost
+from ..cost import LATENCY_CYCLES, PORT_BYTES_PER_CYCLE, SCHEDULERS, SHARED_BYTES_PER_CYCLE, Cost
 from ..lowered import MAX_THREADS
 from ..rule import Code, CudaRule
 from .gemv_code import GemvTile, gemv_code, weights_of
@@ -92,7 +92,7 @@ def gemv_cost(problem: Gemv, tile: GemvTile) -> Cost:
         flops=2.0 * problem.rows * tile.columns * problem.terms,
         nbytes=weights + 4 * problem.rows * (problem.terms + tile.columns),
         outputs=4 * problem.rows,
-        cycles=_cycles(problem, tile, -(-loads // LOADS_IN_FLIGHT), weights / PORT_BYTES_PER_CYCLE),
+        cycles=_cycles(problem, tile, CYCLES_OF_LOADS * -(-loads // LOADS_IN_FLIGHT), weights / PORT_BYTES_PER_CYCLE),
     )
 
 
@@ -104,16 +104,16 @@ def gemv_kept_cost(problem: Gemv, tile: GemvTile) -> Cost:
         cost,
         nbytes=cost.nbytes - weights,
         shared_bytes=weights,
-        cycles=_cycles(problem, tile, -(-loads // batch), weights / SHARED_BYTES_PER_CYCLE),
+        cycles=_cycles(problem, tile, LATENCY_CYCLES * -(-loads // batch), weights / SHARED_BYTES_PER_CYCLE),
     )
 
 
-def _cycles(problem: Gemv, tile: GemvTile, trips: int, weights: float) -> float:
-    """Of so many trips to the last-level cache, and so many cycles in which the weights come to the registers."""
+def _cycles(problem: Gemv, tile: GemvTile, trips: float, weights: float) -> float:
+    """With so many cycles of trips to the last-level cache, and so many in which the weights come to the registers."""
     warps = tile.threads // WARP
     loads = -(-problem.terms // tile.teams)
     issue = loads * (INSTRUCTIONS + 5 * (problem.rows - 1)) * max(1.0, warps / SCHEDULERS)
-    return CYCLES_OF_LOADS * trips + max(issue, weights) + CYCLES_OF_SUMS
+    return trips + max(issue, weights) + CYCLES_OF_SUMS
 
 
 def schedule_gemv(func: tirx.PrimFunc, problem: Gemv, tile: GemvTile) -> Code:
