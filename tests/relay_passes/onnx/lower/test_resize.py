@@ -41,6 +41,16 @@ def test_fractional_scales(attributes, scales, run):
     by_reference(run, resize(scales=scales, **attributes), x=random(1, 2, 5, 6))
 
 
+@pytest.mark.parametrize(("mode", "reach"), [("linear", 1), ("cubic", 2)])
+def test_infinity_stays_among_the_results_that_read_it(mode, reach, run):
+    image = random(1, 1, 9, 8)
+    image[0, 0, 4, 3] = np.inf
+    got = run(load_model(resize(scales=(1, 1, 2, 2), mode=mode, shape=image.shape)), image)
+    want = np.zeros((18, 16), bool)  # of two results for each element, which lie around it
+    want[2 * (4 - reach) + 1 : 2 * (4 + reach) + 1, 2 * (3 - reach) + 1 : 2 * (3 + reach) + 1] = True
+    np.testing.assert_array_equal(~np.isfinite(got[0, 0]), want)
+
+
 def test_channels_are_resized_too(run):
     by_reference(run, resize(sizes=(2, 3, 7, 4), mode="linear"), x=random(1, 2, 5, 6))
 

@@ -1,8 +1,10 @@
-"""Resize as ONNX defines it: on each axis a product with a constant matrix, or a choice of elements.
+"""Resize as ONNX defines it: on each axis a choice of elements, a weighted sum of a few, or a product with a matrix.
 
-The forms that TVM's own resizing reads right stay: they cost less than a product.
+Columns grow before rows, so that few elements are chosen one by one, and rows shrink before columns. What only repeats
+elements is left to TVM.
 """
 
+import functools
 import math
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +15,8 @@ from onnx import helper, numpy_helper
 
 from ..emit import Emitter, NodeView
 
-_NATIVE_LINEAR = ("align_corners", "asymmetric", "half_pixel")
+_MAX_TAPS = 4
+"""More elements for each result are summed up by a product. It multiplies all others by 0, so that infinity spreads."""
 _ROUNDED: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
@@ -77,7 +80,9 @@ def _resized(node: NodeView, emit: Emitter, axes: Sequence[_Axis], dims: Sequenc
     node.require(mode in ("nearest", "linear", "cubic"), f"the mode {mode!r}")
     value = node.input(0)
     outside: list[tuple[_Axis, np.ndarray]] = []
-    for axis in axes:
+    shrinking = [a for a in axes if a.out < a.size]
+    growing = [a for a in axes if a.out >= a.size]
+    for axis in (*shrinking, *reversed(growing)):
         x = _read_at(axis, coordinates)
         if x is None:
             node.deny(f"the coordinate_transformation_mode {coordinates!r}")
@@ -86,7 +91,7 @@ def _resized(node: NodeView, emit: Emitter, axes: Sequence[_Axis], dims: Sequenc
         if mode == "nearest":
             value = _nearest(node, emit, value, axis, x)
         else:
-            value = _product(emit, value, axis, _weights(node, axis, mode, x), len(dims))
+            value = _weighted(emit, value, axis, *_taps(node, axis, mode, x), len(dims))
     for axis, mask in outside:
         if mask.any():
             shape = [-1] + [1] * (len(dims) - 1 - axis.axis)
@@ -141,10 +146,8 @@ def _native(node: NodeView, axes: Sequence[_Axis], rank: int) -> bool:
     plain = plain and _text(node, "keep_aspect_ratio_policy", "stretch") == "stretch" and rank == 4
     if not plain or any(a.axis < 2 or a.out != a.size * a.scale or a.out < 2 for a in axes):
         return False
-    if mode == "nearest":
-        floors = _text(node, "nearest_mode", "round_prefer_floor") == "floor"
-        return coordinates == "asymmetric" and floors and all(a.scale == int(a.scale) for a in axes)
-    return mode == "linear" and coordinates in _NATIVE_LINEAR and node.float_dtype().itemsize == 4
+    floors = mode == "nearest" and _text(node, "nearest_mode", "round_prefer_floor") == "floor"
+    return coordinates == "asymmetric" and floors and all(a.scale == int(a.scale) for a in axes)
 
 
 def _read_at(axis: _Axis, coordinates: str) -> np.ndarray | None:
@@ -177,8 +180,8 @@ def _nearest(node: NodeView, emit: Emitter, value: str, axis: _Axis, x: np.ndarr
     return emit("Gather", value, emit.constant(index), axis=axis.axis)
 
 
-def _weights(node: NodeView, axis: _Axis, mode: str, x: np.ndarray) -> np.ndarray:
-    """What each element of the axis adds to each result: [out, size]."""
+def _taps(node: NodeView, axis: _Axis, mode: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The elements of the axis that each result is a sum of, and their weights: both [out, elements]."""
     stretch = min(axis.scale, 1.0) if node.attribute("antialias", 0) else 1.0
     reach = 2 if mode == "cubic" else 1
     first = math.floor(-reach / stretch) + 1
@@ -190,10 +193,7 @@ def _weights(node: NodeView, axis: _Axis, mode: str, x: np.ndarray) -> np.ndarra
     if node.attribute("exclude_outside", 0):
         coefficients = coefficients * ((where >= 0) & (where < axis.size))
     coefficients = coefficients / coefficients.sum(axis=1, keepdims=True)
-    matrix = np.zeros((axis.out, axis.size))
-    rows = np.broadcast_to(np.arange(axis.out)[:, None], where.shape)
-    np.add.at(matrix, (rows, np.clip(where, 0, axis.size - 1).astype(np.int64)), coefficients)
-    return matrix
+    return np.clip(where, 0, axis.size - 1).astype(np.int64), coefficients
 
 
 def _cubic(away: np.ndarray, a: float) -> np.ndarray:
@@ -201,6 +201,24 @@ def _cubic(away: np.ndarray, a: float) -> np.ndarray:
     near = ((a + 2) * away - (a + 3)) * away**2 + 1
     far = ((a * away - 5 * a) * away + 8 * a) * away - 4 * a
     return np.where(away <= 1, near, np.where(away < 2, far, 0))
+
+
+def _weighted(emit: Emitter, value: str, axis: _Axis, elements: np.ndarray, weights: np.ndarray, rank: int) -> str:
+    """Weighted sums of elements along an axis."""
+    if elements.shape[1] > _MAX_TAPS:
+        matrix = np.zeros((axis.out, axis.size))
+        np.add.at(matrix, (np.broadcast_to(np.arange(axis.out)[:, None], elements.shape), elements), weights)
+        return _product(emit, value, axis, matrix, rank)
+    shape = [-1] + [1] * (rank - 1 - axis.axis)
+    terms = [
+        emit(
+            "Mul",
+            emit("Gather", value, emit.constant(np.ascontiguousarray(which)), axis=axis.axis),
+            emit.constant(weight.reshape(shape).astype(emit.dtype)),
+        )
+        for which, weight in zip(elements.T, weights.T, strict=True)
+    ]
+    return functools.reduce(lambda a, b: emit("Add", a, b), terms)
 
 
 def _product(emit: Emitter, value: str, axis: _Axis, weights: np.ndarray, rank: int) -> str:
