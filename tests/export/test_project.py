@@ -75,6 +75,14 @@ def lstm(tmp_path_factory):
     return folder, build_project(folder)
 
 
+@pytest.mark.slow
+def test_a_loop_whose_weights_stay_on_chip_checks_itself(tmp_path):
+    folder = export_project(request(onnx_lstm(1, 8, 128)), tmp_path / "loop", "loop")
+    assert any("rammer_keep((&" in path.read_text(encoding="utf-8") for path in folder.rglob("*.cu"))
+    done = run_project(build_project(folder), seed=1)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_project_checks_itself(lstm, seed):
     done = run_project(lstm[1], seed=seed)
