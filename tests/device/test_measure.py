@@ -86,6 +86,18 @@ def test_a_processor_that_cannot_be_measured_is_a_typical_one(measures, monkeypa
     assert measured_cpu() == typical_cpu()
 
 
+@pytest.mark.parametrize(("name", "value"), [("wake_us", 8190.0), ("signal_us", 4000.0), ("memory_gbps", 0.01)])
+def test_what_is_measured_while_others_have_the_cores_is_not_believed(name, value, measures, monkeypatch):
+    monkeypatch.setattr(host, "TYPICAL_WAKE_US", 20.0)
+    disturbed = replace(FIGURES, **{name: value})
+    monkeypatch.setattr("tvm_rammer.device.measure.measure_cpu", lambda device: disturbed)
+    assert getattr(measured_cpu(), name) == getattr(typical_cpu(), name)
+    assert measured_cpu().clock_ghz == FIGURES.clock_ghz
+    assert read_measured(figures_file()) == replace(FIGURES, **{name: getattr(typical_cpu(), name)})
+    write_measured(figures_file(), disturbed)  # as a file of before
+    assert read_measured(figures_file()) is None
+
+
 def test_the_user_forbids_it(measures, monkeypatch):
     write_measured(figures_file(), FIGURES)
     assert host_cpu().clock_ghz == 2.5

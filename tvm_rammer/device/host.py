@@ -9,7 +9,7 @@ from dataclasses import replace
 from .. import debug
 from ..errors import first_line
 from .cores import chosen_workers, usable_cores
-from .measured import Measured, measured_path, read_measured, write_measured
+from .measured import Measured, doubtful, measured_path, read_measured, write_measured
 from .spec import DeviceSpec
 
 CACHES = pathlib.Path("/sys/devices/system/cpu/cpu0/cache")
@@ -39,12 +39,25 @@ def measured_cpu() -> DeviceSpec:
         try:
             from .measure import measure_cpu
 
-            _MADE[path] = found = measure_cpu(typical)
+            _MADE[path] = found = _believed(measure_cpu(typical), typical)
         except Exception as error:  # whatever TVM does not like here: figures that are typical will do
             debug.say(1, f"this processor cannot be measured: {first_line(error)}")
         else:
             write_measured(path, found)
     return _as_measured(typical)
+
+
+def _believed(found: Measured, typical: DeviceSpec) -> Measured:
+    """What was measured, with typical figures in the place of those that cannot be."""
+    usual = Measured(
+        clock_ghz=typical.clock_ghz, flops_per_cycle=typical.flops_per_cycle, unit_gbps=typical.unit_gbps,
+        core_cache_gbps=typical.cache_gbps / typical.units, memory_gbps=typical.memory_gbps,
+        signal_us=typical.signal_us, wake_us=typical.wake_us,
+    )  # fmt: skip
+    names = doubtful(found)
+    for name in names:
+        debug.say(1, f"{name} was measured as {getattr(found, name)}, which is not believed: {getattr(usual, name)}")
+    return replace(found, **{name: getattr(usual, name) for name in names})
 
 
 _MADE: dict[pathlib.Path, Measured | None] = {}

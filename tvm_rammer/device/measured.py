@@ -43,6 +43,21 @@ class Measured:
     wake_us: float
 
 
+LIMITS = {
+    "clock_ghz": (0.25, 10.0), "flops_per_cycle": (2, 1024), "unit_gbps": (1.0, 10_000.0),
+    "core_cache_gbps": (1.0, 10_000.0), "memory_gbps": (0.5, 10_000.0), "signal_us": (0.005, 10.0),
+    "wake_us": (0.5, 500.0),
+}  # fmt: skip
+"""The least and the most that is believed of each figure. Beyond that others had the cores while it was measured: a
+thread that waits for one takes longer by a time slice, thousands of microseconds."""
+
+
+def doubtful(figures: Measured) -> list[str]:
+    """The names of figures that are beyond what is believed."""
+    found = asdict(figures)
+    return [name for name, (least, most) in LIMITS.items() if not least <= found[name] <= most]
+
+
 def measured_path(processor: str, arch: str) -> pathlib.Path:
     """Where the figures of a processor are kept: another one, other vectors, other figures have a file of their own."""
     key = hashlib.sha256(repr((processor, arch, [field.name for field in fields(Measured)])).encode()).hexdigest()[:16]
@@ -63,8 +78,9 @@ def _checked(found: Any) -> Measured | None:
     if not isinstance(found, Mapping) or set(found) != set(names):
         return None
     numbers = [found[name] for name in names]
-    good = all(isinstance(n, int | float) and not isinstance(n, bool) and 0 < n < 1e6 for n in numbers)
-    return Measured(**found) if good and isinstance(found["flops_per_cycle"], int) else None
+    good = all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
+    figures = Measured(**found) if good and isinstance(found["flops_per_cycle"], int) else None
+    return figures if figures and not doubtful(figures) else None
 
 
 def write_measured(path: pathlib.Path, figures: Measured) -> None:
