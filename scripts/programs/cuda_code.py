@@ -3,7 +3,6 @@
 import argparse
 import resource
 from dataclasses import replace
-from functools import partial
 
 from tvm_rammer.compilation.compiler import load_request, lower_loaded
 from tvm_rammer.compilation.request import Request
@@ -27,13 +26,18 @@ def main() -> None:
     print(HEAD)
     for model in options.models:
         request = Request((MODELS[model](),), (None,), preset(options.target))
-        compile_model = partial(_line, model, request)
-        print(with_loops(compile_model, request.device), flush=True)
+        print(_row(model, request), flush=True)
 
 
-def _line(model: str, request: Request, loops: bool) -> str:
-    """A row: the model is lowered, its text compiled by itself, and the model lowered again."""
-    request = replace(request, loops=loops)
+def _row(model: str, request: Request) -> str:
+    return with_loops(
+        lambda loops, most: _cells(model, replace(request, loops=loops, most_loops=most)),
+        request.device, request.keeps_loops,
+    )  # fmt: skip
+
+
+def _cells(model: str, request: Request) -> str:
+    """The model is lowered, its text compiled by itself, and the model lowered again."""
     mod, record = lower_loaded(request, load_request(request))
     text, functions = lower_kernels(mod, tvm_target(request.device))
     began = _children_s()
