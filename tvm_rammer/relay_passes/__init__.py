@@ -16,7 +16,7 @@ from .load_model import as_relax, load_model
 from .onnx.fix_inputs import fix_inputs
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
-from .passes.pad_columns import PadColumns
+from .passes.products.pad_columns import PadColumns
 from .passes.simplify_ops import SimplifyOps
 from .prepare import prepare
 from .regions.eligible import LEAVE

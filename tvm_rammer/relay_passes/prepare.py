@@ -1,5 +1,7 @@
 """Clean a Relax module up and fuse its operators: afterwards one call_tir is one rOperator."""
 
+from collections.abc import Sequence
+
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
@@ -19,7 +21,8 @@ from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
 from .passes.indices import CheckIndices
-from .passes.pad_columns import PadColumns
+from .passes.products.pad_columns import PadColumns
+from .passes.products.widen_halves import HALVES, WidenHalves
 from .passes.refuse_calls import RefuseCalls
 from .passes.simplify_ops import SimplifyOps
 
@@ -47,15 +50,17 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
 
     @module_pass("RammerPrepare")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        cpu = target.kind.name == "llvm"
         stages = [
             FoldConstants(),
             SimplifyOps(),
             FoldBatchNorm(),
             _decompose(),
             relax.transform.CanonicalizeBindings(),
+            *([WidenHalves()] if cpu else ()),
             # Before LegalizeOps: a bias that is still reshaped at run time would not fuse into its convolution.
             FoldConstants(),
-            *([PadColumns(_simd(target))] if target.kind.name == "llvm" else ()),
+            *([PadColumns(_simd(target))] if cpu else ()),
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),
             CheckIndices(),
@@ -63,7 +68,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             *pipeline_of(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
             relax.transform.LegalizeOps(exact_legalization(target)),
             relax.transform.AnnotateTIROpPattern(),
-            _mark_patterns(),
+            _mark_patterns(cpu),
             BoundChains(),
             Fuse(),
             relax.transform.FuseTIR(),
@@ -82,27 +87,28 @@ def _simd(target: tvm.target.Target) -> int:
     return vector_bytes(target.export()) // ITEM_BYTES["float32"]
 
 
-def _mark_patterns() -> tvm.transform.Pass:
+def _mark_patterns(cpu: bool) -> tvm.transform.Pass:
     """Keep padding out of the function before it, and long concatenations by themselves.
 
     Padding at the end reads its input element by element, so TVM classes it as elementwise and would fuse it into a
     convolution, whose kernels do not compute the padding. And a producer that is fused into a concatenation of many
     pieces becomes one of as many branches, which LLVM takes minutes to compile. A function whose sizes are not int64
-    cannot be fused with its neighbours, whose sizes are: TVM would find other shapes than it expects.
+    cannot be fused with its neighbours, whose sizes are: TVM would find other shapes than it expects. On a CPU what
+    rounds to half precision begins a function of its own: the kernels of products are for float32.
     """
 
     @module_pass("RammerMarkPatterns")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         marked = mod.clone()
         for var, func in mod.functions_items():
-            if isinstance(func, tirx.PrimFunc) and (pattern := _pattern(func)) is not None:
+            if isinstance(func, tirx.PrimFunc) and (pattern := _pattern(func, cpu)) is not None:
                 marked.update_func(var, func.with_attr("op_pattern", pattern))
         return marked
 
     return run
 
 
-def _pattern(func: tirx.PrimFunc) -> int | None:
+def _pattern(func: tirx.PrimFunc, cpu: bool) -> int | None:
     """The pattern by which a function is fused where it is not the one that TVM sees."""
     pattern = func.attrs.get("op_pattern")
     if pattern in (*_ELEMENTWISE, _INJECTIVE) and len(func.params) > MAX_FUSED_PIECES + 1:
@@ -110,7 +116,13 @@ def _pattern(func: tirx.PrimFunc) -> int | None:
     buffers = [p for p in func.params if isinstance(p.ty, BufferType)]  # a Var may be a symbolic size
     if any(str(extent.ty.dtype) != "int64" for buffer in buffers for extent in buffer.shape):
         return _OPAQUE
-    return _INJECTIVE if pattern in _ELEMENTWISE and _has_condition(func) else None
+    apart = _has_condition(func) or (cpu and _rounds(buffers))
+    return _INJECTIVE if pattern in _ELEMENTWISE and apart else None
+
+
+def _rounds(buffers: Sequence[tirx.Var]) -> bool:
+    """Whether the last of the buffers is made of another one by rounding it to half precision."""
+    return str(buffers[-1].dtype) in HALVES and any(str(buffer.dtype) == "float32" for buffer in buffers)
 
 
 def _has_condition(func: tirx.PrimFunc) -> bool:

@@ -6,10 +6,10 @@ import tvm
 from tvm import relax
 
 from tvm_rammer.relay_passes import prepare
-from tvm_rammer.relay_passes.passes.pad_columns import PadColumns
+from tvm_rammer.relay_passes.passes.products.pad_columns import PadColumns
 
-from ..models import calls, op_names, random
-from .test_fold_batchnorm import build
+from ...models import calls, op_names, random
+from ..test_fold_batchnorm import build
 
 
 def product(columns, shape=(3, 4), dtype="float32"):

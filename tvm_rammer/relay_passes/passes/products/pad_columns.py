@@ -5,8 +5,8 @@ import tvm
 from tvm import relax
 from tvm.ir import Call
 
-from ..bindings import body_blocks, dtype_of, is_call, is_const, rebuild, rewrite_functions, static_shape
-from ..module_pass import module_pass
+from ...bindings import body_blocks, dtype_of, is_call, is_const, rebuild, rewrite_functions, static_shape
+from ...module_pass import module_pass
 
 
 def PadColumns(simd: int) -> tvm.transform.Pass:

@@ -1,0 +1,65 @@
+"""Products of half precision in single precision: a CPU has vectors of no other."""
+
+import tvm
+from tvm import relax
+from tvm.ir import Call
+
+from ...bindings import body_blocks, dtype_of, is_call, rebuild, rewrite_functions, static_shape, typed
+from ...module_pass import module_pass
+
+HALVES = ("float16", "bfloat16")
+_PRODUCTS = (
+    "relax.matmul",
+    *(f"relax.nn.conv{n}d{kind}" for n in (1, 2) for kind in ("", "_transpose")),
+    "relax.nn.conv3d",
+)
+
+
+def WidenHalves() -> tvm.transform.Pass:
+    """Make the pass that computes matrix products and convolutions of half precision in float32, for a CPU.
+
+    Their results are rounded to the type that they had, so they are those of sums in single precision. What they read
+    is cast before, of which weights are cast when constants are folded: then the kernels for float32 take them.
+
+    Returns
+    -------
+    tvm.transform.Pass
+    """
+    return _widen_halves
+
+
+@module_pass("WidenHalves")
+def _widen_halves(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    return rewrite_functions(mod, _widen)
+
+
+def _widen(func: relax.Function) -> relax.Function | None:
+    blocks, changed = [], False
+    for block in body_blocks(func):
+        dataflow = isinstance(block, relax.DataflowBlock)
+        made: list[relax.Binding] = []
+        for binding in block.bindings:
+            new = _widened(binding, relax.DataflowVar if dataflow else relax.Var)
+            made += new or [binding]
+            changed |= new is not None
+        blocks.append((dataflow, made))
+    return rebuild(func, blocks) if changed else None
+
+
+def _widened(binding: relax.Binding, make: type[relax.Var]) -> list[relax.Binding] | None:
+    """The bindings of casts, of a product in float32, and of its rounding; None for any other value."""
+    call = binding.value
+    if not isinstance(binding, relax.VarBinding) or not is_call(call, _PRODUCTS) or static_shape(call.ty) is None:
+        return None
+    if dtype_of(call.ty) not in HALVES or any(dtype_of(arg.ty) not in HALVES for arg in call.args):
+        return None
+    made: list[relax.Binding] = []
+
+    def name(value: relax.Expr, like: relax.TensorType) -> relax.Var:
+        var = make(f"{binding.var.name}_wide{len(made)}", relax.TensorType(like.shape, "float32"))
+        made.append(relax.VarBinding(var, typed(value, var.ty)))
+        return var
+
+    wide = [name(relax.op.astype(arg, "float32"), arg.ty) for arg in call.args]
+    product = name(Call(call.op, wide, call.attrs), call.ty)
+    return [*made, relax.VarBinding(binding.var, typed(relax.op.astype(product, dtype_of(call.ty)), binding.var.ty))]
