@@ -244,7 +244,7 @@ def _run(body: _Body, signature: CallSignature, row: _Row, rtasks: tuple[Expr, E
 
     def loop() -> None:
         thread = _bind("thread", sync.thread(body.tid, function.threads))
-        with T.serial(0, count) as i:
+        with T.serial(0, count, annotations={"disable_unroll": True}) as i:
             T.evaluate(body.callees[function.name](*pointers, *scratch, start + i * step, thread))
             if scratch:  # the next rTask uses the same arena
                 with T.If(i + 1 < count), T.Then():
