@@ -109,7 +109,7 @@ def test_no_field_of_a_request_is_left_out_of_the_key():
     """Whoever adds one has to say in `saving/key.py` what it does to the key."""
     fields = {field.name for field in dataclasses.fields(Request)}
     named = {"models", "shapes", "device", "joined", "shares", "policy", "sync", "options", "tuning_logs", "loops"}
-    named |= {"symbolic", "length", "digests"}
+    named |= {"most_loops", "symbolic", "length", "digests"}
     refused = {"explore"}
     assert fields == named | refused
 
@@ -262,6 +262,28 @@ def test_another_process_finds_what_one_kept_and_imports_no_compiler(tmp_path):
     )
     (first, _), (second, errors) = (started(script, tmp_path).communicate(timeout=300) for _ in range(2))
     assert (first, second, errors) == ("True\n", "False\n", "")
+
+
+@pytest.mark.parametrize("saved", [False, True], ids=["kept", "saved"])
+def test_another_process_checks_indices(saved, tmp_path):
+    """The check is a function that TVM registers in Python."""
+    ids, rows = (helper.make_tensor_value_info(*info) for info in (("i", 7, [2]), ("y", 1, [2, 3])))
+    table = numpy_helper.from_array(np.arange(12, dtype="float32").reshape(4, 3), "w")
+    graph = helper.make_graph([helper.make_node("Gather", ["w", "i"], ["y"])], "g", [ids], [rows], [table])
+    onnx.save(helper.make_model(graph), tmp_path / "m.onnx")
+    tvm_rammer.compile(tmp_path / "m.onnx", cache=tmp_path / "cache").save(tmp_path / "m.rammer")
+    made = (
+        "load(sys.argv[1] + '/m.rammer')" if saved else "compile(sys.argv[1] + '/m.onnx', cache=sys.argv[1] + '/cache')"
+    )
+    script = (
+        "import sys, numpy as np, tvm_rammer\n"
+        f"module = tvm_rammer.{made}\n"
+        "print(module(np.array([3, 0])).tolist())\n"
+        "try:\n    module(np.array([3, 4]))\nexcept tvm_rammer.ModelError as error:\n    print(error)\n"
+    )
+    out, errors = started(script, tmp_path).communicate(timeout=300)
+    refused = "Gather got an index outside of the 4 that it indexes; mend the data of 'i'"
+    assert out.splitlines() == ["[[9.0, 10.0, 11.0], [0.0, 1.0, 2.0]]", refused], errors
 
 
 def test_processes_that_compile_the_same_at_the_same_time_share_a_folder(tmp_path):

@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import pathlib
 import sys
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,12 @@ def start_runtime() -> None:
         import tvm  # noqa: F401  # it knows other places
     else:
         ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+
+
+def provide(functions: Iterable[str]) -> None:
+    """Import TVM as a whole, unless the functions that a library calls by these names are there already."""
+    if any(tvm_ffi.get_global_func(name, allow_missing=True) is None for name in functions):
+        import tvm  # noqa: F401  # it registers some in Python
 
 
 @functools.cache

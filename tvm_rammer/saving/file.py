@@ -6,6 +6,7 @@ The loader of libraries looks at the beginning of a file, a reader of zip archiv
 import json
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 import zipfile
@@ -13,6 +14,8 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+import tvm_ffi
 
 from ..device import DeviceSpec, why_not_here
 from ..errors import SavedModelError, ToolError
@@ -26,7 +29,7 @@ from .link import link_library
 if TYPE_CHECKING:
     from ..runtime.explore import Plan
 
-FORMAT = 3
+FORMAT = 4
 FACTS, RECORD, SOURCE = "facts.json", "compilation.pickle", "kernels.cu"
 """In the archive: what running needs, what reports need, and the text of CUDA kernels."""
 
@@ -43,6 +46,8 @@ class Facts:
     inputs, outputs : tuple of TensorSpec
     stock_calls : int
         How many calls were left to stock TVM.
+    functions : tuple of str
+        TVM's functions that the library calls by name.
     versions : mapping of str to str
         Of this package and of TVM.
     length : Length or None
@@ -53,6 +58,7 @@ class Facts:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     stock_calls: int
+    functions: tuple[str, ...]
     versions: Mapping[str, str]
     length: Length | None = None
 
@@ -61,7 +67,11 @@ class Facts:
         plan: "Plan", inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], length: Length | None = None
     ) -> "Facts":
         """The facts of a plan that was compiled by this version."""
-        return Facts(plan.device, tuple(inputs), tuple(outputs), plan.stock_calls, versions(), length)
+        called = re.findall(r"^@(\S+) packed_func;", plan.executable.as_text(), re.MULTILINE)
+        functions = sorted(name for name in called if tvm_ffi.get_global_func(name, allow_missing=True) is not None)
+        return Facts(
+            plan.device, tuple(inputs), tuple(outputs), plan.stock_calls, tuple(functions), versions(), length
+        )  # fmt: skip
 
 
 def versions() -> dict[str, str]:
@@ -135,6 +145,7 @@ def read_facts(path: pathlib.Path) -> Facts:
             tuple(TensorSpec(s["name"], tuple(s["shape"]), s["dtype"]) for s in told["inputs"]),
             tuple(TensorSpec(s["name"], tuple(s["shape"]), s["dtype"]) for s in told["outputs"]),
             int(told["stock_calls"]),
+            tuple(map(str, told["functions"])),
             told["versions"],
             told["length"] and Length.of(told["length"]),
         )

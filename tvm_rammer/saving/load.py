@@ -13,7 +13,7 @@ from ..errors import SavedModelError, first_line
 from ..runtime.explore import Exploration
 from ..runtime.length import LengthModule
 from ..runtime.module import CONCURRENCY, RammerModule
-from ..runtime.tvm_runtime import start_runtime
+from ..runtime.tvm_runtime import provide, start_runtime
 from .file import RECORD, SOURCE, Facts, read_facts, read_part
 
 if TYPE_CHECKING:
@@ -75,13 +75,16 @@ class SavedPlan:
         self._name = _spelled(pathlib.Path(os.path.realpath(file)))
         self.device: DeviceSpec = facts.device
         self.stock_calls = facts.stock_calls
+        self._functions = facts.functions
         if facts.stock_calls or facts.device.kind != "cpu":
             import tvm  # noqa: F401  # stock calls may need any of its libraries
 
     @cached_property
     def module(self) -> Any:
         """What a virtual machine loads. What was compiled for a GPU can be read, but not opened, without one."""
-        return _open_library(self._name)
+        library = _open_library(self._name)
+        provide(self._functions)
+        return library
 
     @property
     def file(self) -> pathlib.Path | None:
