@@ -32,8 +32,11 @@ def program_of(script: str, what: str) -> pathlib.Path | None:
     """The Python program behind a script; None for what bash does itself."""
     programs = ROOT / "scripts" / "programs"
     name = pathlib.Path(script).name
-    choices = [what] if name == "run" else [name, f"{name}/{what or 'models'}", f"{name}/kernels/{what}"]
-    return next((path for path in (programs / f"{choice}.py" for choice in choices) if path.is_file()), None)
+    if name == "run" or (programs / f"{name}.py").is_file():
+        found = [programs / f"{what if name == 'run' else name}.py"]
+    else:
+        found = sorted((programs / name).rglob(f"{what or 'models'}.py"))
+    return next((path for path in found if path.is_file()), None)
 
 
 def say_help(script: str, what: str, monkeypatch) -> None:
