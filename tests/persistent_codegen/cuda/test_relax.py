@@ -33,6 +33,6 @@ def test_a_program_is_a_call_tir_of_a_relax_module():
     nothing = tvm.transform.Sequential([])
     executable = tvm.compile(module, target=target, relax_pipeline=nothing, tir_pipeline=PIPELINE)
     text = executable.mod.imports[0].imports[0].inspect_source("cuda")
-    assert text.count(f"__launch_bounds__({cuda.threads}) {built.program.name}_kernel(") == 2  # declared, defined
+    assert text.count(f"__launch_bounds__({cuda.threads}, 1) {built.program.name}_kernel(") == 2  # declared, defined
     assert all(f'extern "C" __device__ void {k.name}(' in text for k in built.program.kernels)
     assert "rammer_wait(" in text[text.index('extern "C"') :]

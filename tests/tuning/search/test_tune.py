@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import onnx
 import pytest
@@ -58,7 +59,8 @@ def test_kernels_are_measured_and_a_second_run_has_nothing_to_do(model, tmp_path
     for task in tasks_of([model], CPU):
         measured = TuningLog(logs).measured(task.function)
         assert set(measured) <= set(task.space)
-        assert any(kernel.spec.measured for kernel in choose(task.function, measured))
+        fast = {tiling: replace(time, rtask_us=1e-3, operator_us=1e-3) for tiling, time in measured.items()}
+        assert any(kernel.spec.measured for kernel in choose(task.function, fast))  # their code is still the same
     assert main(["tune", model, "--trials", "12", "--logs", str(logs)]) == 0
     assert "0 trials of 4 functions, 0 failed; 12 were in the log before" in capfd.readouterr().out
     assert lines_of(logs) == records
