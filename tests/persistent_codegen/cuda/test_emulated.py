@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.emulation.emulate import EmulationError
-from tests.emulation.programs import reference, run_all
+from tests.emulation.programs import H200, plan, reference, run_all
 from tests.marks import slow_but
 from tests.persistent_codegen.cuda.programs import GRAPHS, inputs_of, module, planned, tiny
 from tests.persistent_codegen.cuda.table_mutants import BEGIN, ROWS, form_of
@@ -35,6 +35,13 @@ def test_programs_compute_what_stock_tvm_does(name, veus):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_every_tiling_computes_the_same(name, choice):
     check(planned(name, 3, choice), name, seed=choice)
+
+
+def test_programs_of_many_functions_compute_the_same(monkeypatch):
+    monkeypatch.setattr("tvm_rammer.persistent_codegen.cuda.kernel.MANY_FUNCTIONS", 0)
+    built = plan(module("diamond"), 3, H200)
+    assert "int thread = rammer_thread(" in built[0].source
+    check(built, "diamond", seed=0)
 
 
 def test_counters_grow_and_the_run_number_with_them():

@@ -34,6 +34,10 @@ from .state import FINISHED
 
 _MIN_BLOCKS = "tirx.launch_bounds_min_blocks_per_sm"
 
+MANY_FUNCTIONS = 32
+"""With more of them, what they make of a thread's index is computed in each row (`sync.thread`), some 20 cycles; with
+fewer it is kept in registers."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Body:
@@ -51,6 +55,7 @@ class _Body:
     threads: int
     veu: tirx.Var
     tid: tirx.Var
+    many: bool
 
 
 def build_kernel(
@@ -121,6 +126,7 @@ def build_kernel(
                     threads=threads,
                     veu=veu,
                     tid=tid,
+                    many=len(tables.signatures) > MANY_FUNCTIONS,
                 ),
                 tables.signatures,
                 len(program.lanes),
@@ -243,7 +249,7 @@ def _run(body: _Body, signature: CallSignature, row: _Row, rtasks: tuple[Expr, E
     ]
 
     def loop() -> None:
-        thread = _bind("thread", sync.thread(body.tid, function.threads))
+        thread = _bind("thread", sync.thread(body.tid, function.threads)) if body.many else body.tid
         with T.serial(0, count, annotations={"disable_unroll": True}) as i:
             T.evaluate(body.callees[function.name](*pointers, *scratch, start + i * step, thread))
             if scratch:  # the next rTask uses the same arena
