@@ -198,6 +198,10 @@ def test_a_binding_of_shapes_that_vary(session):
         (lambda b: b.bind_output("q"), "no output 'q'; its outputs are y, z"),
         (lambda b: b.bind_output("y", "cuda", 0), "'y' is bound to the device 'cuda'"),
         (lambda b: b.bind_output("y", buffer_ptr=64), "'y' is bound to an address without its type and shape"),
+        (lambda b: b.bind_output("y", "cpu", 0, np.float32, (2, -1), 64), "an extent of 'y' is -1"),
+        (lambda b: b.bind_output("y", "cpu", 0, np.float32, 4, 64), "the shape of 'y' is 4; give a list"),
+        (lambda b: b.bind_output("y", "cpu", 0, "floats", (2,), 64), "'y' is bound as 'floats'"),
+        (lambda b: b.bind_output("y", "cpu", 0, np.float32, (2,), 0), "buffer_ptr is 0"),
         (lambda b: b.copy_outputs_to_cpu(), "has not run"),
     ],
 )
@@ -206,3 +210,8 @@ def test_what_cannot_be_bound(session, bound, message):
     with pytest.raises(ModelError, match=message):
         bound(binding)
         session.run_with_iobinding(binding)
+
+
+def test_what_is_no_binding_is_refused(session):
+    with pytest.raises(ModelError, match="is no binding"):
+        session.run_with_iobinding({})

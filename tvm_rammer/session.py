@@ -138,8 +138,10 @@ class InferenceSession:
         Raises
         ------
         ModelError
-            There is no such input or output, or one has another type or shape.
+            It is no binding; there is no such input or output, or one has another type or shape.
         """
+        if not isinstance(iobinding, IOBinding):
+            raise ModelError(f"{iobinding!r} is no binding; give what io_binding() returns")
         iobinding.run()
 
     def get_inputs(self) -> list[NodeArg]:

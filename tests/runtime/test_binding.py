@@ -1,12 +1,6 @@
-"""Modules bound to arrays of the caller: right, in place, and without an allocation."""
+"""Modules bound to arrays of the caller: right, and in place."""
 
-import os
-import pathlib
-import shutil
-import subprocess
-import sys
 import threading
-import tracemalloc
 
 import numpy as np
 import onnx
@@ -14,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tvm_rammer
+from tests.runtime.arrays import aligned, equal, product
 from tests.runtime.test_contexts import in_child
 from tvm_rammer.errors import ModelError, ShapeError, TargetError
 from tvm_rammer.zoo.open_shapes.speech import speech
@@ -50,19 +45,6 @@ def streamed(binding, sound):
         results = binding()
         found.append(tuple(results[name].copy() for name in ("voice", "h_next", "c_next")))
     return found
-
-
-def equal(found, wanted):
-    return all(
-        np.array_equal(a, b) for one, other in zip(found, wanted, strict=True) for a, b in zip(one, other, strict=True)
-    )
-
-
-def aligned(shape, dtype="float32", away=0):
-    """An array whose address is so many bytes from a multiple of 64."""
-    storage = np.zeros(np.prod(shape, dtype=int) * np.dtype(dtype).itemsize + 128, np.uint8)
-    begin = -storage.ctypes.data % 64 + away
-    return storage[begin : begin + np.prod(shape, dtype=int) * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
 
 
 def test_states_change_places_and_results_are_those_of_calls(voice):
@@ -138,67 +120,6 @@ def test_an_input_may_be_a_part_of_an_output(voice):
         both[:] = rng.standard_normal(48)
         wanted = voice(x, h.copy(), c)
         assert equal([tuple(binding().values())], [wanted])
-
-
-def product(size=256):
-    """state_next = w @ state, y = x + state_next; also the input itself, and a result for a second time.
-
-    Each row of the next state needs all rows of the state: whoever writes it there before all are read is wrong.
-    """
-    weights = np.random.default_rng(0).standard_normal((64, 64)).astype("float32") / 8
-    w = numpy_helper.from_array(weights, "w")
-    nodes = [
-        helper.make_node("MatMul", ["w", "state"], ["state_next"]),
-        helper.make_node("Add", ["x", "state_next"], ["y"]),
-        helper.make_node("Identity", ["x"], ["same"]),
-        helper.make_node("Identity", ["y"], ["again"]),
-    ]
-
-    def value(name):
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [64, size])
-
-    outputs = [value(n) for n in ("same", "y", "state_next", "again")]
-    graph = helper.make_graph(nodes, "product", [value("x"), value("state")], outputs, [w])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
-@pytest.fixture(scope="module")
-def turning():
-    return tvm_rammer.compile(product())
-
-
-def test_results_that_are_inputs_or_other_results(turning):
-    binding = turning.bind(states={"state": "state_next"})
-    rng = np.random.default_rng(0)
-    binding.inputs["state"][:] = rng.standard_normal((64, 256))
-    for _ in range(4):
-        binding.inputs["x"][:] = rng.standard_normal((64, 256))
-        wanted = turning(binding.inputs["x"], binding.inputs["state"])
-        assert equal([tuple(binding().values())], [wanted])
-
-
-def test_a_result_may_go_where_it_came_from(turning):
-    x = aligned((64, 256))
-    binding = turning.bind({"x": x}, {"y": x})
-    for k in range(3):
-        x[:] = k
-        wanted = turning(x, binding.inputs["state"])
-        binding()
-        np.testing.assert_array_equal(x, wanted[1])
-        np.testing.assert_array_equal(binding.outputs["same"], np.full((64, 256), k, "float32"))
-
-
-@pytest.mark.parametrize("shift", [0, 1, 32])
-def test_a_state_may_share_memory_with_the_next_one(turning, shift):
-    """The arrays are all such as a launch could take where they are."""
-    rng, both = np.random.default_rng(0), aligned((96, 256))
-    state, state_next = both[:64], both[shift : shift + 64]
-    for states in ({}, {"state": "state_next"}):
-        binding = turning.bind({"state": state}, {"state_next": state_next}, states=states)
-        for _ in range(3):
-            both[:] = rng.standard_normal(both.shape)
-            wanted = turning(binding.inputs["x"], binding.inputs["state"].copy())
-            np.testing.assert_array_equal(binding()["state_next"], wanted[2])
 
 
 def branches():
@@ -358,90 +279,6 @@ def test_a_module_for_a_gpu_cannot_be_bound():
     module = tvm_rammer.compile(product(16), target="cuda:h200")
     with pytest.raises(TargetError, match="bound on a CPU only"):
         module.bind()
-
-
-def test_a_call_makes_no_array(turning):
-    """Arrays of this model have 64 KiB; NumPy tells tracemalloc of each that it makes."""
-    same = aligned((64, 256))
-    for binding in (
-        turning.bind(states={"state": "state_next"}),
-        turning.bind({"state": same}, {"state_next": same}),
-        turning.bind({"x": aligned((64, 256), away=4)}, {"y": np.zeros((64, 512), "float32")[:, ::2]}),
-    ):
-        binding()
-        tracemalloc.start()
-        try:
-            for _ in range(20):
-                binding()
-            _, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert peak < 8192
-
-
-COUNTER = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stddef.h>
-#include <errno.h>
-
-/* Counts the allocations of a size or more, whoever makes them. */
-static long count, least = 1L << 40;
-void watch(long size) { count = 0; least = size; }
-long counted(void) { least = 1L << 40; return count; }
-
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
-    *__libc_memalign(size_t, size_t);
-static void note(size_t size) { if ((long)size >= least) __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED); }
-void *malloc(size_t size) { note(size); return __libc_malloc(size); }
-void *calloc(size_t number, size_t size) { note(number * size); return __libc_calloc(number, size); }
-void *realloc(void *old, size_t size) { note(size); return __libc_realloc(old, size); }
-void *memalign(size_t to, size_t size) { note(size); return __libc_memalign(to, size); }
-void *aligned_alloc(size_t to, size_t size) { note(size); return __libc_memalign(to, size); }
-int posix_memalign(void **at, size_t to, size_t size) {
-  note(size);
-  *at = __libc_memalign(to, size);
-  return *at ? 0 : ENOMEM;
-}
-"""
-
-COUNTED = """
-import ctypes, sys
-import numpy as np
-import tvm_rammer
-counter = ctypes.CDLL(None)
-counter.counted.restype = ctypes.c_long
-module = tvm_rammer.load(sys.argv[1])
-binding = module.bind(states={"state": "state_next"})
-x, state = (np.zeros(spec.shape, spec.dtype) for spec in module.inputs)
-
-def count(call):
-    for _ in range(3):
-        call()
-    counter.watch(ctypes.c_long(4096))
-    for _ in range(100):
-        call()
-    return counter.counted()
-
-print(count(binding), count(lambda: module(x, state)))
-"""
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_a_call_allocates_nothing_of_size(turning, tmp_path):
-    """Not even in C: malloc and its like, of 4 KiB or more, are counted in a process that runs the model."""
-    (tmp_path / "counter.c").write_text(COUNTER, encoding="utf-8")
-    library = tmp_path / "counter.so"
-    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, tmp_path / "counter.c"], check=True)
-    saved = turning.save(tmp_path / "turning.rammer")
-    done = subprocess.run(
-        [sys.executable, "-c", COUNTED, saved], capture_output=True, text=True, check=False,
-        env=os.environ | {"LD_PRELOAD": str(library), "PYTHONPATH": str(pathlib.Path(__file__).parents[2])},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    bound, called = map(int, done.stdout.split())
-    assert bound == 0
-    assert called >= 400, "the counter sees the copies of results"
 
 
 def test_the_model_of_the_guide_is_a_model():

@@ -1,6 +1,7 @@
 """A compiled model at work.
 
-module       RammerModule: call it, ask it, draw it, save it
+module       RammerModule: call it, bind it to arrays
+compiled     what can be asked of it: report, pictures, code, files
 tensors      what goes in and comes out
 bound        called with arrays of the caller, again and again
 pool         the size of TVM's thread pool, for stock calls

@@ -1,7 +1,5 @@
-"""A compiled model: call it, ask it what it does, draw it, save it."""
+"""A compiled model that can be called; what can be asked of it is in compiled.py."""
 
-import os
-import pathlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -9,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import names_of, path_of
+from ..arguments import names_of
 from ..device import why_not_here
-from ..errors import DATA_MARK, ModelError, RammerError, TargetError, ToolError, last_line
-from ..ir import RProgram
-from ..saving.file import Facts, copy_library, copy_saved, write_saved
-from ..saving.link import link_library
+from ..errors import DATA_MARK, ModelError, TargetError, ToolError, last_line
 from .bound.binding import Binding, Port, arrays_of
+from .compiled import CompiledModel
 from .contexts import Context, ContextPool
 from .explore import Exploration, Plan
 from .streams import StreamOrder
@@ -34,15 +30,12 @@ from .tvm_runtime import Machine, tell_workers
 
 if TYPE_CHECKING:
     import tvm
-    from tvm import relax
-
-    from ..compilation.record import Compilation
 
 CONCURRENCY = 8
 """Calls of one module that run at the same time, unless the user says how many: each has a workspace of its own."""
 
 
-class RammerModule:
+class RammerModule(CompiledModel):
     """What `tvm_rammer.compile` returns.
 
     Call it with NumPy arrays, numbers and lists of numbers, tvm tensors or anything that speaks DLPack, by position or
@@ -67,8 +60,7 @@ class RammerModule:
         outputs: Sequence[TensorSpec],
         concurrency: int = CONCURRENCY,
     ) -> None:
-        self._exploration = exploration
-        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+        super().__init__(exploration, inputs, outputs)
         device = exploration.best.device
         self._on_cpu = on_cpu = device.kind == "cpu"
         # The counters of a program on a GPU live in the module: one call at a time, and one run.
@@ -78,11 +70,6 @@ class RammerModule:
         self._workers_told = not on_cpu or exploration.best.file is None
         self._needs_pool = any(plan.stock_calls for plan in exploration.alternatives)
         self._stageable = on_cpu and all(hasattr(np, s.dtype) and -1 not in s.shape for s in self.inputs)
-
-    @property
-    def exploration(self) -> Exploration:
-        """The plans that it runs by."""
-        return self._exploration
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the model; any number of threads may call at the same time.
@@ -269,115 +256,6 @@ class RammerModule:
         result = launch(machine, given)
         self.runtime_device().sync()
         return result, (time.perf_counter() - started) * 1e6
-
-    @property
-    def executable(self) -> "relax.VMExecutable":
-        """TVM's executable of the best plan so far."""
-        return self.exploration.best.executable
-
-    @property
-    def compilation(self) -> "Compilation":
-        """The record of the best plan so far."""
-        return self.exploration.best.compilation
-
-    @property
-    def rprograms(self) -> tuple[RProgram, ...]:
-        """The plans, in launch order."""
-        return tuple(self.compilation.programs)
-
-    def report(self) -> dict[str, Any]:
-        """Return the figures of the compilation: operators, rKernels, waves, launches, waits, makespan."""
-        from .report import report
-
-        return report(self.compilation)
-
-    def explain(self) -> str:
-        """Tell what each operator became and why, and what was left to stock TVM and why."""
-        from .report import explain
-
-        return explain(self.compilation)
-
-    def schedule_svg(self) -> str:
-        """Draw the plan: one lane a vEU, rTasks coloured by rOperator, waits hatched."""
-        from ..wavefront import CostModel, schedule_svg
-
-        return schedule_svg(self.rprograms, CostModel.of(self.compilation.device))
-
-    def trace(self) -> str:
-        """The simulated plan as a trace in JSON, for Perfetto (ui.perfetto.dev) or chrome://tracing."""
-        from ..wavefront import CostModel, trace_json
-
-        return trace_json(self.rprograms, CostModel.of(self.compilation.device))
-
-    def cuda_source(self) -> str:
-        """Return the generated CUDA text.
-
-        Raises
-        ------
-        TargetError
-            The module was compiled for a CPU.
-        """
-        plan = self.exploration.best
-        if plan.device.kind != "cuda":
-            raise TargetError(
-                f"the module was compiled for {plan.device.name}, which has no CUDA source; "
-                'compile with target="cuda:h200" or the like'
-            )
-        return plan.cuda_source()
-
-    def export_library(self, path: str | os.PathLike[str]) -> pathlib.Path:
-        """Save a library that plain TVM loads with `tvm.runtime.load_module`, without this package.
-
-        Parameters
-        ----------
-        path : path
-            Ends in `.so`. Linking it needs a C compiler on this machine.
-
-        Raises
-        ------
-        ToolError
-            The library could not be linked or written.
-        """
-        target = path_of(path, ToolError)
-        if target.suffix != ".so":
-            raise ToolError(
-                f"cannot write the library {str(target)!r}: its name does not end in .so; give one that does"
-            )
-        plan = self.exploration.best
-        if plan.file is not None:
-            copy_library(plan.file, target)
-        else:
-            link_library(plan.executable, target)
-        return target
-
-    def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
-        """Save the module as one file, which `tvm_rammer.load` reads without compiling.
-
-        The file is a library like that of `export_library`, followed by what this package knows of the model: plain TVM
-        loads it, too, under a name that ends in `.so`.
-
-        Parameters
-        ----------
-        path : path
-            Of any name, such as `model.rammer`. It is there as a whole or not at all.
-
-        Raises
-        ------
-        ToolError
-            There is no C compiler on this machine, with which the library is linked, or it fails.
-        RammerError
-            The file cannot be written.
-        """
-        target, plan = path_of(path, RammerError), self.exploration.best
-        if plan.file is not None:
-            copy_saved(plan.file, target)
-        else:
-            write_saved(target, plan, self.facts())
-        return target
-
-    def facts(self) -> Facts:
-        """What running it from a file needs to know."""
-        return Facts.of(self.exploration.best, self.inputs, self.outputs)
 
     def runtime_device(self) -> "tvm.runtime.Device":
         """The device that this module runs on.

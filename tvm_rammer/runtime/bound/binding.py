@@ -19,6 +19,9 @@ Array = np.ndarray[Any, Any]
 DIRECT_ALIGNMENT = 64
 """TVM takes an array whose address is a multiple of this many bytes."""
 
+_MOST_WORK = 100_000
+"""Of NumPy's search for a common element, which is exponential in the number of axes; with more there may be one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Port:
@@ -235,7 +238,7 @@ class Binding:
 
 def _check_apart(outputs: Mapping[Port, Array]) -> None:
     for (one, first), (other, second) in itertools.combinations(outputs.items(), 2):
-        if np.shares_memory(first, second):
+        if np.may_share_memory(first, second, max_work=_MOST_WORK):  # type: ignore[arg-type]  # NumPy's stubs know 0 and -1 only
             raise ModelError(
                 f"the arrays of the outputs {one.spec.name!r} and {other.spec.name!r} share memory; give each its own"
             )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import names_of, whole
 from ...errors import ModelError
 from .binding import Binding
 
@@ -114,6 +115,10 @@ def _array_at(name: str, device_type: str, element_type: Any, shape: Sequence[in
     _check_device(name, device_type)
     if element_type is None or shape is None:
         raise ModelError(f"{name!r} is bound to an address without its type and shape; give element_type and shape")
-    dtype = np.dtype(element_type)
-    memory = (ctypes.c_char * (math.prod(shape) * dtype.itemsize)).from_address(address)
-    return np.frombuffer(memory, dtype).reshape(tuple(shape))
+    try:
+        dtype = np.dtype(element_type)
+    except TypeError as error:
+        raise ModelError(f"{name!r} is bound as {element_type!r}; give a NumPy type, such as numpy.float32") from error
+    extents = tuple(whole(f"an extent of {name!r}", extent, 0) for extent in names_of(f"the shape of {name!r}", shape))
+    memory = (ctypes.c_char * (math.prod(extents) * dtype.itemsize)).from_address(whole("buffer_ptr", address, 1))
+    return np.frombuffer(memory, dtype).reshape(extents)
