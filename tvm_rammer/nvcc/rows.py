@@ -63,9 +63,6 @@ class RTaskCosts:
 def rtask_costs(kernel: Kernel, warps: int) -> tuple[RTaskCosts, ...]:
     """Measure the rTask functions in the code of a persistent kernel that load, store, and are followed by a signal.
 
-    Of functions that sum up, and of those that do not, only ways with the fewest stores count, since nvcc unrolls the
-    loop over the rTasks of a run: those of single rTasks, where all functions have as many stores.
-
     Parameters
     ----------
     kernel : Kernel
@@ -79,20 +76,14 @@ def rtask_costs(kernel: Kernel, warps: int) -> tuple[RTaskCosts, ...]:
     """
     head, last, signalling = _find(kernel)
     run = next(at for at in range(head, signalling) if _is_block_barrier(kernel.code[at]))
-    shortest: dict[int, _Way] = {}
+    shortest: dict[int, tuple[float, list[Instruction]]] = {}
     for path, cycles in _paths(kernel, run, last, _is_block_barrier):
         body = [kernel.code[at] for at in path[1:]]
         loads = [at for at in path if kernel.code[at].name in ("LDG", "LD")]
-        stores = sum(i.name == "STG" for i in body)
-        if path[-1] == signalling and loads and stores:
-            found = stores, cycles, body
-            shortest[loads[0]] = min(found, shortest.get(loads[0], found), key=lambda way: way[:2])
-    ways = [[way for way in shortest.values() if bool(_first_sum(way[2])) == sums] for sums in (True, False)]
-    return tuple(_parts(way[2], warps) for some in ways for way in some if way[0] == min(way[0] for way in some))
-
-
-_Way = tuple[int, float, list[Instruction]]
-"""Stores, cycles of one warp, and the instructions of a way from the barrier before a run to the one after it."""
+        if path[-1] == signalling and loads and any(i.name == "STG" for i in body):
+            found = cycles, body
+            shortest[loads[0]] = min(found, shortest.get(loads[0], found), key=lambda way: way[0])
+    return tuple(_parts(body, warps) for _, body in shortest.values())
 
 
 def _first_sum(body: Sequence[Instruction]) -> int:
