@@ -45,7 +45,24 @@ def _equal_results(x):
     return y, y, x + 1, x.clone(), x * 1
 
 
+class _Positions(torch.nn.Module):
+    """Numbers in a buffer, of 64 bits, of which some are taken."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("positions", torch.arange(9)[None] << 40)
+
+    def forward(self, x):
+        return x + self.positions[:, : x.shape[1]], self.positions[:, 2:4] * 3
+
+
 CASES = {
+    "numbers of 64 bits in a buffer": (_Positions(), torch.randn(1, 5)),
+    "a literal without elements before others": (
+        lambda x: torch.cat([torch.tensor([]), x + 1], -2),
+        torch.randn(2, 3, 4),
+    ),
+    "numbers of 32 bits that are added up": (lambda x: torch.cumsum((x > 0).int(), 1) * 3, torch.randn(2, 5)),
     "mutated inputs": (_mutates, torch.randn(4, 6)),
     "views of inputs and results": (_views, torch.randn(4, 6)),
     "results that are equal": (_equal_results, torch.randn(3)),

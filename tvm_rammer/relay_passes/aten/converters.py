@@ -35,6 +35,8 @@ def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Con
     found["clamp.default"] = emit.clamp
     found["any.default"] = emit.any
     found["select.int"] = emit.select
+    found["cat.default"] = emit.cat
+    found["cumsum.default"] = emit.cumsum
     for name in ("index.Tensor", "index_put.default"):
         found[name] = emit.indexed(known[name])
     for name, op in _REDUCTIONS.items():
@@ -95,6 +97,19 @@ class Emitter:
         place %= int(value.ty.shape[axis])
         part = self._emit(relax.op.strided_slice(value, [axis], [place], [place + 1], assume_inbound=True))
         return self._emit(relax.op.squeeze(part, [axis]))
+
+    def cat(self, node: Any) -> relax.Expr:
+        """Arrays put together along an axis; of one without elements PyTorch does not ask for the others' shape."""
+        axis = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        parts = [self._operand(arg, dtype) for arg in node.args[0] if tuple(_example(arg).shape) != (0,)]
+        return parts[0] if len(parts) == 1 else self._emit(relax.op.concat(parts, axis))
+
+    def cumsum(self, node: Any) -> relax.Expr:
+        """Sums along an axis, of integers in 64 bits."""
+        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        axis = node.args[1] if len(node.args) > 1 else node.kwargs["dim"]
+        return self._emit(relax.op.cumsum(self._operand(node.args[0], dtype), axis, dtype))
 
     def indexed(self, convert: Convert) -> Convert:
         """TVM's converter, told of indices that count from the start only."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import relax
+from tvm.ir import Constant
 from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
 from ...errors import ModelError, RammerError, UnsupportedOperatorError, first_line, last_line
@@ -124,7 +125,7 @@ class _Importer(ExportedProgramImporter):  # type: ignore[misc]  # TVM has no ty
             if node.op != "placeholder" or not is_read(node):
                 continue
             if node.name in constants:
-                self.env[node] = relax.const(constants[node.name])
+                self.env[node] = _constant(constants[node.name])
                 continue
             value = node.meta["val"]
             params[node.name] = relax.Var(node.name, relax.TensorType(list(value.shape), _dtype(node, value)))
@@ -148,7 +149,7 @@ class _Importer(ExportedProgramImporter):  # type: ignore[misc]  # TVM has no ty
                     self.env[node] = inputs_vars[node.name]
             elif node.op == "get_attr":
                 value = getattr(graph_module, node.target)
-                self.env[node] = relax.const(value.detach().cpu().numpy()) if hasattr(value, "detach") else value
+                self.env[node] = _constant(value.detach().cpu().numpy()) if hasattr(value, "detach") else value
             elif node.op == "call_function":
                 self.env[node] = self._converted(node)
             elif node.op == "output":
@@ -237,6 +238,10 @@ def _check_pure(program: Any) -> None:
             f"the program writes {', '.join(sorted(written))}, which a compiled module does not; export the model "
             "after eval(), with its state as inputs and results, or use torch.compile(model, backend='rammer')"
         )
+
+
+def _constant(array: np.ndarray[Any, Any]) -> Constant:
+    return relax.const(array, str(array.dtype))  # without a type, integers of 64 bits would lose half of them
 
 
 def _dtype(node: Any, value: Any) -> str:
