@@ -22,6 +22,17 @@ def one(operator, shape, *constants, **attributes):
     return model([node(operator, ["x", *names], ["y"], **attributes)], [value("x", shape)], ["y"], stored)
 
 
+def dynamically_quantised(rows, terms, columns):
+    """A product as ONNX Runtime's quantiser writes it, of bytes that have the range of the data."""
+    weights = np.random.default_rng(1).integers(-128, 128, (terms, columns), "int8")
+    nodes = [
+        node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        node("MatMulInteger", ["q", "w", "z"], ["sums"]),
+        node("Cast", ["sums"], ["y"], to=1),
+    ]
+    return model(nodes, [value("x", [rows, terms])], ["y"], [tensor("w", weights)])
+
+
 def layer(operator, gates, steps):
     """A recurrent layer with both directions."""
     weights = [0.3 * random(2, gates * 12, 12, seed=1), 0.3 * random(2, gates * 12, 12, seed=2)]
@@ -48,6 +59,7 @@ MODELS = {
     "transposed convolution": (one("ConvTranspose", [1, 6, 7, 7], random(6, 8, 3, 3, seed=1), strides=[2, 2]), 1e-5),
     "product": (one("MatMul", [17, 64], random(64, 40, seed=1)), 1e-5),
     "batched product": (one("MatMul", [3, 5, 33], random(3, 33, 7, seed=1)), 1e-5),
+    "product of bytes": (dynamically_quantised(5, 68, 48), 0),
     "softmax": (one("Softmax", [6, 50]), 1e-5),
     "mean": (one("ReduceMean", [5, 7, 9], axes=[1], keepdims=0), 1e-5),
     "layer norm": (one("LayerNormalization", [4, 6, 24], random(24), random(24, seed=2)), 1e-4),

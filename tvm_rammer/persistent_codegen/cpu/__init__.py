@@ -1,6 +1,7 @@
 """The CPU backend: each vEU is a lane that some worker walks.
 
 rtask        a scheduled kernel -> the function of one rTask
+             keep_indices and keep_remainders hide from TVM and LLVM what they would get wrong
 interpreter  the function that walks a lane of the tables as far as its waits allow; atomics in sync.ll
 program      the function that TVM calls: it resets the counters and launches all lanes
 launch       how its code and the workers come together

@@ -14,6 +14,7 @@ from ...ir import RKernel
 from ...kernel import RTaskFunction, ScheduledKernel
 from ..arrays import array_bytes, pointer_variable
 from .keep_indices import keep_indices
+from .keep_remainders import keep_remainders
 
 _PLAIN_FUNCTION = 2
 """Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. LLVM would
@@ -63,7 +64,7 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
         out = out.with_attr(key, value)
     return RTaskFunction(
         name=kernel.spec.name,
-        func=keep_indices(out),
+        func=keep_remainders(keep_indices(out)),
         dtypes=tuple(str(p.dtype) for p in func.params),
         scratch=tuple((array_bytes(b), str(b.dtype)) for b in scratch),
     )

@@ -1,0 +1,60 @@
+"""Remainders in the indices of rTask functions that LLVM may not take for a row of elements that follow each other.
+
+LLVM 22 makes vectors of a loop that loads `x[i % 4 + base]`, with 32-bit indices and a base that outer loops change, as
+if `i % 4` counted on: a loop of 16 loads 8 elements that follow each other. It assumes at first that `i % 4` does not
+wrap around as a number of two bits, and then takes that for implied by the assumption that the sum does not wrap around
+as one of 32 bits. Windows of 4 or 8 pixels (Swin Transformers) have such indices.
+"""
+
+from typing import Any
+
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import Expr, TensorLoad
+
+_IDENTITY = "llvm.umul.fix"
+"""Times 1, with no bits behind the point: LLVM computes it in vectors, makes no instruction of it, and does not look
+through it when it asks how an index changes."""
+
+
+def keep_remainders(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Hide remainders by powers of 2 from LLVM where they depend on a loop that it may make vectors of.
+
+    Parameters
+    ----------
+    func : tirx.PrimFunc
+        Lowered; loops that are to be vectors are marked so.
+    """
+    serial: set[tirx.Var] = set()
+    vectors: set[tirx.Var] = set()
+
+    def loop(node: tirx.For) -> None:
+        (vectors if node.kind == tirx.ForKind.VECTORIZED else serial).add(node.loop_var)
+
+    tvm_ffi.structural_walk(func.body, [(tirx.For, loop)], order="pre")
+
+    def hide(node: tirx.FloorMod | tirx.Mod) -> Expr:
+        used = set(tirx.analysis.undefined_vars(node))
+        if not _is_power_of_two(node.b) or not used & serial or used & vectors:
+            return node
+        dtype = str(node.ty.dtype)
+        one = tirx.const(1, dtype)
+        return tirx.call_llvm_pure_intrin(dtype, _IDENTITY, node, one, tirx.const(0, "int32"))
+
+    def indices(node: Any) -> list[Expr]:
+        rules = [(tirx.FloorMod, hide), (tirx.Mod, hide)]
+        return [tvm_ffi.structural_map(index, rules, order="post") for index in node.indices]
+
+    def load(node: TensorLoad) -> Expr:
+        return tirx.BufferLoad(node.source, indices(node))
+
+    def store(node: tirx.BufferStore) -> tirx.Stmt:
+        return tirx.BufferStore(node.buffer, node.value, indices(node))
+
+    return func.with_body(
+        tvm_ffi.structural_map(func.body, [(TensorLoad, load), (tirx.BufferStore, store)], order="post")
+    )
+
+
+def _is_power_of_two(divisor: Expr) -> bool:
+    return isinstance(divisor, tirx.IntImm) and divisor.value > 1 and divisor.value & (divisor.value - 1) == 0
