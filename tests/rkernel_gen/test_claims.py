@@ -8,9 +8,11 @@ from tvm import tirx
 from tvm.relax import op
 from tvm.script import tirx as T
 
-from tests.functions import fused, random_arrays
+from tests.functions import TARGET, fused, random_arrays
 from tests.fuzz.judge.kernels import judge_kernels
+from tvm_rammer.benchmark import operators
 from tvm_rammer.device import host_cpu, preset
+from tvm_rammer.relay_passes import load_model, prepare
 from tvm_rammer.rkernel_gen.analysis.affine import distinct, linear
 from tvm_rammer.rkernel_gen.analysis.claims import false_claim
 from tvm_rammer.rkernel_gen.construct import choose
@@ -120,3 +122,12 @@ def test_what_sums_and_indices_are() -> None:
         assert distinct(indices, extents), indices
     for indices in ([x], [4 * x + y], [x + y], [x // 2, y], [x // 2, x % 3, y], [x * y, y]):
         assert not distinct(indices, extents), indices
+
+
+@pytest.mark.parametrize("name", operators.OPERATORS)
+def test_operators_that_are_measured_are_proven(name):
+    """What is not runs as it is, number by number, in one rTask."""
+    mod = prepare(TARGET)(load_model(operators.OPERATORS[name].model()))
+    functions = [f for f in mod.functions.values() if isinstance(f, tirx.PrimFunc)]
+    assert functions
+    assert {false_claim(f) for f in functions} == {""}

@@ -351,3 +351,25 @@ def test_a_number_that_its_type_cannot_hold_is_another_one() -> None:
     everything = Footprint((4,), (0,), ((0,),), (256,))
     assert _read_of(wrapped) == _read_of(subtracted) == everything
     assert _read_of(held) == Footprint((4,), (0,), ((2,),), (1,))
+
+
+def test_the_same_index_in_another_scope_is_another_access() -> None:
+    @T.prim_func(s_tir=True)
+    def func(x: T.Buffer((40,), "float32"), y: T.Buffer((4,), "float32")) -> None:
+        for r in T.parallel(4):
+            for i in T.serial(10):
+                if i < 2:
+                    y[r] = x[r * 10 + i]
+                if i >= 4 and i < 7:
+                    y[r] = x[r * 10 + i]
+
+    assert _read_of(func) == Footprint((4,), (0,), ((10,),), (7,))
+
+
+def test_one_variable_may_be_that_of_two_loops() -> None:
+    x, y = (tirx.decl_buffer((n,), "float32", name) for n, name in ((40, "x"), (4, "y")))
+    r, i = tirx.Var("r", "int32"), tirx.Var("i", "int32")
+    read = tirx.BufferStore(y, tirx.BufferLoad(x, [r * 10 + i]), [r])
+    loops = tirx.SeqStmt([tirx.For(i, 0, n, tirx.ForKind.SERIAL, read) for n in (2, 7)])
+    body = tirx.For(r, 0, 4, tirx.ForKind.PARALLEL, loops)
+    assert _read_of(tirx.PrimFunc([x, y], body)) == Footprint((4,), (0,), ((10,),), (7,))

@@ -19,10 +19,10 @@ MULTIPLY_ADDS = 8
 AVX512 = DEVICES["avx512"]
 
 
-def convolution(channels, filters, rows, columns, kernel, **options):
-    """A convolution with a bias and a Relu."""
+def convolution(channels, filters, rows, columns, kernel, activation=op.nn.relu, **options):
+    """A convolution with a bias and an activation."""
     shapes = [(1, channels, rows, columns), (filters, channels, kernel, kernel), (1, filters, 1, 1)]
-    return fused(shapes, lambda x, w, b: op.nn.relu(op.add(conv(x, w, **options), b)))
+    return fused(shapes, lambda x, w, b: activation(op.add(conv(x, w, **options), b)))
 
 
 FUNCTIONS = {
@@ -32,6 +32,9 @@ FUNCTIONS = {
     "7 columns": convolution(128, 128, 7, 7, 3, padding=1),
     "of a pixel": convolution(256, 64, 14, 14, 1),
     "strided": convolution(32, 64, 31, 31, 3, strides=2),
+    "many constants, one tile": convolution(64, 64, 12, 40, 3, op.nn.silu, padding=1),
+    "more constants": convolution(64, 128, 6, 20, 3, op.nn.gelu, padding=1),
+    "constants, and rows of one vector": convolution(16, 16, 40, 16, 3, op.tanh, padding=1),
 }
 
 
@@ -54,8 +57,9 @@ def innermost_loops(assembly):
 
 
 def stack_stores(assembly):
-    """Vectors that are stored to the stack in loops of multiply-adds."""
+    """Vectors that are stored to the stack in loops of multiply-adds; those of an activation divide, too."""
     tiles = [b for b in innermost_loops(assembly) if sum("vfmadd" in i for i in b) >= MULTIPLY_ADDS]
+    tiles = [b for b in tiles if not any("vdiv" in i for i in b)]
     assert tiles
     return [i for body in tiles for i in body if re.match(r"vmov\w+\s+%zmm\d+, -?\d*\(%r[sb]p", i)]
 

@@ -27,8 +27,8 @@ LEFT = {
 }
 
 
-def transposed(shape, order):
-    return fused([shape], lambda x: op.permute_dims(x, order))
+def transposed(shape, order, dtype="float32"):
+    return fused([shape], lambda x: op.permute_dims(x, order), dtype=dtype)
 
 
 @pytest.mark.parametrize("device", slow_but(lambda name: DEVICES[name].vector_bytes == HOST_BYTES, DEVICES))
@@ -46,6 +46,19 @@ def test_every_number_of_rtasks_is_right_and_writes_all(name, device):
         written = footprints_of(kernel.func, kernel.spec.num_rtasks)[-1]
         assert covers(written, kernel.spec.num_rtasks, arrays[-1].shape)
         extract_cpu(kernel)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_other_elements_are_turned_in_registers_too(name, dtype):
+    shape, order = TRANSPOSED[name]
+    data = np.random.default_rng(0).integers(0, 127, shape).astype(dtype)
+    function = Function("op", transposed(shape, order, dtype), DEVICES["avx2"])
+    kernels = [TranspositionRule().build(function, dict(t.choices)) for t in TranspositionRule().tilings(function)[:2]]
+    arrays = [data, np.zeros([shape[a] for a in order], dtype)]
+    assert kernels
+    for got in run_kernels(kernels, arrays, UNOPTIMISED):
+        np.testing.assert_array_equal(got, data.transpose(order))
 
 
 @pytest.mark.parametrize("name", LEFT)

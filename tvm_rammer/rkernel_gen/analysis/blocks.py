@@ -7,6 +7,7 @@ from tvm.ir import Call, Expr
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
 from .claims import REDUCTION, SPATIAL, false_claim
+from .reducers import know_extremes
 
 __all__ = ["REDUCTION", "SPATIAL"]
 
@@ -31,6 +32,7 @@ def new_schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
     flaw = false_claim(func)
     if flaw:
         raise ScheduleError(flaw)
+    know_extremes()
     return _Schedule(tvm.IRModule({"main": func}), error_render_level="none")
 
 

@@ -40,3 +40,13 @@ def vectors(extent: int, simd: int, body: Callable[[Expr], tirx.Stmt]) -> list[t
 def ending(i: Expr, size: int, extent: int) -> Expr:
     """Where the i-th part of some size begins; the last one is moved back to end with the extent."""
     return i * size if extent % size == 0 else tirx.min(i * size, number(extent - size))
+
+
+def leave_registers() -> tirx.Stmt:
+    """Let no vector stay in a register from what is before to what is after, by a call of which LLVM knows nothing.
+
+    Between two loops of an outer one: LLVM loads the constants of the second (those of an exp or erf are some twenty)
+    ahead of the outer loop. Beside them the accumulators of the first have not enough registers, and LLVM may choose to
+    store those in each iteration. The function is one of the C library that returns an address, and does nothing else.
+    """
+    return tirx.Evaluate(tirx.call_extern("handle", "__errno_location"))

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from tvm import tirx
-from tvm.ir import Call, Expr
+from tvm.ir import Call, Expr, Type
 
+from ..analysis.variables import address
 from .interval import (
     COMBINED,
     UNKNOWN,
@@ -53,8 +54,23 @@ class Sum:
             terms[atom] = terms.get(atom, 0) + times * factor
         return Sum(frozenset((a, f) for a, f in terms.items() if f), self.constant + times * other.constant)
 
+    def recombined(self) -> "Sum":
+        """The same value, with each quotient and remainder of one division put together again."""
+        for atom, factor in self.terms:
+            if atom.kind == "remainder":
+                dividend, by = atom.args
+                quotient = Atom("quotient", atom.args)
+                if isinstance(dividend, Sum) and isinstance(by, int) and (quotient, factor * by) in self.terms:
+                    rest = Sum(self.terms - {(atom, factor), (quotient, factor * by)}, self.constant)
+                    return rest.plus(dividend, factor).recombined()
+        return self
 
-_ZERO = Sum(frozenset(), 0)
+    def is_divided(self) -> bool:
+        """Whether there are quotients, remainders or products of variables in it."""
+        return any(atom.kind in ("quotient", "remainder", "product") for atom, _ in self.terms)
+
+
+ZERO = Sum(frozenset(), 0)
 
 
 def operation(call: Call) -> str:
@@ -73,30 +89,37 @@ class Bounds:
     ----------
     reachable : numpy.ndarray
         Which rTasks can reach the scope.
+    facts : tuple of int
+        Stands for all that is assumed and defined: while it is the same, so are all intervals.
     """
 
     def __init__(self, num_rtasks: int) -> None:
         self.reachable = np.ones(num_rtasks, bool)
-        self._ranges: dict[tirx.Var, Interval] = {}
-        self._sums: dict[tirx.Var, Sum] = {}
+        self.facts = (0, 0)
+        self._ranges: dict[int, Interval] = {}  # by the addresses of variables
+        self._sums: dict[int, Sum] = {}
+        self._types: dict[int, tuple[Type, int, int]] = {}
         self._limits: dict[Terms, Interval] = {}
-        self._fresh = itertools.count()
+        self._intervals: dict[tuple[tuple[int, int], Sum], Interval] = {}
+        self._fresh = itertools.count(1)
 
     def set_range(self, var: tirx.Var, interval: Interval) -> None:
         """Set the interval of a variable."""
-        self._ranges[var] = interval
+        if address(var) in self._ranges:
+            self.facts = (self.facts[0], next(self._fresh))
+        self._ranges[address(var)] = interval
 
     def set_value(self, var: tirx.Var, value: Expr) -> None:
         """Define a variable by an expression."""
-        self._sums[var] = self._sum(value)
+        self._sums[address(var)] = self.value(value)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
         """A scope: assumptions that are made in it end with it."""
-        reachable, limits = self.reachable, self._limits
+        reachable, limits, assumed = self.reachable, self._limits, self.facts[0]
         self._limits = dict(limits)
         yield
-        self.reachable, self._limits = reachable, limits
+        self.reachable, self._limits, self.facts = reachable, limits, (assumed, self.facts[1])
 
     def assume(self, condition: Expr, holds: bool = True) -> None:
         """Assume that a condition is true, or false, until the scope ends; ignore what is no comparison of integers."""
@@ -121,55 +144,62 @@ class Bounds:
 
     def assume_within(self, value: Expr, low: int, high: int) -> None:
         """Assume that an expression is between two numbers, until the scope ends."""
-        found = self._sum(value)
+        found = self.value(value)
         self._limit(found, high)
-        self._limit(_ZERO.plus(found, -1), -low)
+        self._limit(ZERO.plus(found, -1), -low)
 
-    def interval(self, expr: Expr) -> Interval:
-        """Bounds of an expression in the current scope."""
-        return self._bounds(self._sum(expr))
+    def interval(self, value: Sum) -> Interval:
+        """Bounds of a value in the current scope."""
+        key = self.facts, value
+        if key not in self._intervals:
+            self._intervals[key] = self._bounds(value)
+        return self._intervals[key]
 
     def _at_most(self, a: Expr, b: Expr, difference: int) -> None:
         """Assume `a - b <= difference`."""
         if "int" in str(a.ty.dtype):
-            self._limit(self._sum(a).plus(self._sum(b), -1), difference)
+            self._limit(self.value(a).plus(self.value(b), -1), difference)
 
     def _limit(self, value: Sum, most: int) -> None:
         """Assume `value <= most`: an upper bound of its terms, and a lower bound of the negated ones."""
-        self.reachable = self.reachable & (np.asarray(self._bounds(value).low) <= most)
+        low = self.interval(value).low
+        self.facts = (next(self._fresh), self.facts[1])
+        self.reachable = self.reachable & (np.asarray(low) <= most)
         limit = as_float(most - value.constant)
         old = self._limits.get(value.terms, UNKNOWN)
         self._limits[value.terms] = Interval(old.low, smaller(old.high, limit))
-        negated = _ZERO.plus(value, -1).terms
+        negated = ZERO.plus(value, -1).terms
         old = self._limits.get(negated, UNKNOWN)
         self._limits[negated] = Interval(larger(old.low, -limit), old.high)
 
-    def _sum(self, expr: Expr) -> Sum:
+    def value(self, expr: Expr) -> Sum:
+        """An integer expression in its normal form, without the variables that are defined."""
         match expr:  # what is frequent comes first: to ask for a class of TVM's takes long
             case tirx.Var():
-                return self._sums[expr] if expr in self._sums else _atom_sum("variable", expr)
+                variable = address(expr)
+                return self._sums[variable] if variable in self._sums else _atom_sum("variable", variable)
             case tirx.IntImm():
                 return Sum(frozenset(), int(expr))
-            case tirx.Add() | tirx.Sub() | tirx.Mul() if _type_range(expr)[0] == 0:  # unsigned numbers wrap around
+            case tirx.Add() | tirx.Sub() | tirx.Mul() if self._type_range(expr)[0] == 0:  # unsigned numbers wrap around
                 return _atom_sum("unknown", next(self._fresh))
             case tirx.Add():
-                return self._sum(expr.a).plus(self._sum(expr.b))
+                return self.value(expr.a).plus(self.value(expr.b))
             case tirx.Sub():
-                return self._sum(expr.a).plus(self._sum(expr.b), -1)
+                return self.value(expr.a).plus(self.value(expr.b), -1)
             case tirx.Mul():
-                return _product(self._sum(expr.a), self._sum(expr.b))
+                return _product(self.value(expr.a), self.value(expr.b))
             case tirx.FloorDiv() | tirx.FloorMod():
-                return self._divided(self._sum(expr.a), self._sum(expr.b), isinstance(expr, tirx.FloorMod))
+                return self._divided(self.value(expr.a), self.value(expr.b), isinstance(expr, tirx.FloorMod))
             case tirx.Min() | tirx.Max():
                 kind = "min" if isinstance(expr, tirx.Min) else "max"
-                return _atom_sum(kind, self._sum(expr.a), self._sum(expr.b))
+                return _atom_sum(kind, self.value(expr.a), self.value(expr.b))
             case tirx.Cast() if "int" in str(expr.value.ty.dtype):
                 return self._cast(expr)
             case tirx.Broadcast():
-                return self._sum(expr.value)
+                return self.value(expr.value)
             case tirx.Ramp():
                 last = Sum(frozenset(), int(expr.lanes) - 1)
-                return self._sum(expr.base).plus(_atom_sum("ramp", _product(self._sum(expr.stride), last)))
+                return self.value(expr.base).plus(_atom_sum("ramp", _product(self.value(expr.stride), last)))
             case tirx.Select():
                 return self._select(expr.true_value, expr.false_value)
             case Call() if operation(expr) == "if_then_else":
@@ -179,16 +209,17 @@ class Bounds:
 
     def _cast(self, cast: tirx.Cast) -> Sum:
         """A number in another type, which is the same where that type has it."""
-        value, (low, high), given = self._sum(cast.value), _type_range(cast), _type_range(cast.value)
+        value = self.value(cast.value)
+        (low, high), given = self._type_range(cast), self._type_range(cast.value)
         if low <= given[0] and given[1] <= high:
             return value
-        bounds = self._bounds(value)
+        bounds = self.interval(value)
         fits = np.all(np.asarray(bounds.low) >= low) and np.all(np.asarray(bounds.high) <= high)
         return value if fits else _atom_sum("unknown", next(self._fresh))
 
     def _select(self, a: Expr, b: Expr) -> Sum:
         # Each selection is an atom of its own: two of them between the same values may differ.
-        return _atom_sum("select", self._sum(a), self._sum(b), next(self._fresh))
+        return _atom_sum("select", self.value(a), self.value(b), next(self._fresh))
 
     def _divided(self, dividend: Sum, divisor: Sum, remainder: bool) -> Sum:
         by = divisor.constant
@@ -223,23 +254,27 @@ class Bounds:
 
     def _unlimited(self, atom: Atom) -> Interval:
         match atom.kind, atom.args:
-            case "variable", (tirx.Var() as var,):
-                return self._ranges.get(var, UNKNOWN)
+            case "variable", (int(variable),):
+                return self._ranges.get(variable, UNKNOWN)
             case ("quotient" | "remainder") as kind, (Sum() as dividend, int(by)):
-                return (quotient if kind == "quotient" else remainder)(self._bounds(dividend), by)
+                return (quotient if kind == "quotient" else remainder)(self.interval(dividend), by)
             case ("min" | "max" | "select" | "product") as kind, (Sum() as a, Sum() as b, *_):
-                return COMBINED[kind](self._bounds(a), self._bounds(b))
+                return COMBINED[kind](self.interval(a), self.interval(b))
             case "ramp", (Sum() as last,):
-                return union(Interval(0, 0), self._bounds(last))
+                return union(Interval(0, 0), self.interval(last))
         return UNKNOWN
 
-
-def _type_range(expr: Expr) -> tuple[int, int]:
-    """The least and the greatest integer of an expression's type; an empty range for other types."""
-    name, _, bits = str(expr.ty.dtype).partition("x")[0].partition("int")
-    if name not in ("", "u") or not bits:
-        return 1, 0
-    return (0, (1 << int(bits)) - 1) if name else (-(1 << (int(bits) - 1)), (1 << (int(bits) - 1)) - 1)
+    def _type_range(self, expr: Expr) -> tuple[int, int]:
+        """The least and the greatest integer of an expression's type; an empty range for other types."""
+        kind = expr.ty
+        if address(kind) not in self._types:
+            name, _, bits = str(kind.dtype).partition("x")[0].partition("int")
+            least, greatest = 1, 0
+            if name in ("", "u") and bits:
+                half = 1 << (int(bits) - 1)
+                least, greatest = (0, 2 * half - 1) if name else (-half, half - 1)
+            self._types[address(kind)] = kind, least, greatest
+        return self._types[address(kind)][1:]
 
 
 def _atom_sum(kind: str, *args: object) -> Sum:
@@ -248,5 +283,5 @@ def _atom_sum(kind: str, *args: object) -> Sum:
 
 def _product(a: Sum, b: Sum) -> Sum:
     if not a.terms:
-        return _ZERO.plus(b, a.constant)
-    return _ZERO.plus(a, b.constant) if not b.terms else _atom_sum("product", a, b)
+        return ZERO.plus(b, a.constant)
+    return ZERO.plus(a, b.constant) if not b.terms else _atom_sum("product", a, b)

@@ -17,7 +17,9 @@ from ...analysis.work import shape_of
 from ..cost import RTASK_US, traffic_us
 from .read import inlined_schedule, reads_along, spatial_axes, splits_of, vector_width
 
-FUNCTION_CYCLES = {"exp": 8.0, "tanh": 7.0, "sigmoid": 11.0, "sqrt": 5.0, "rsqrt": 1.0, "pow": 12.0, "floor": 4.0}
+FUNCTION_CYCLES = {
+    "exp": 8.0, "tanh": 7.0, "sigmoid": 11.0, "sqrt": 5.0, "rsqrt": 1.0, "pow": 12.0, "floor": 4.0, "round": 4.0,
+}  # fmt: skip
 """Cycles for a vector of results; `rsqrt` is called once a row."""
 MAX_VECTOR = 64
 """Longer vectors than any device has."""

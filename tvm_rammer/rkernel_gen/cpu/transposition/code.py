@@ -93,7 +93,7 @@ def _tile(problem: Transposition, simd: int, at: Sequence[Expr]) -> tirx.Stmt:
         index[last] = tirx.Ramp(start[last], number(1), rows) if rows > 1 else start[last]
         return tirx.BufferStore(problem.out, vector, index)
 
-    return sequence(transpose([load(row) for row in range(rows)], width, store))
+    return sequence(transpose([load(row) for row in range(rows)], width, store, str(problem.data.dtype)))
 
 
 def cycles(problem: Transposition, simd: int, parts: int) -> float:

@@ -7,16 +7,17 @@ from functools import lru_cache
 from tvm import tirx
 from tvm.ir import TensorLoad
 
-from ....ir import ITEM_BYTES
 from ....kernel import ScheduledKernel
 from ...analysis.affine import are
 from ...analysis.blocks import SPATIAL, blocks_of, new_schedule
 from ...analysis.work import Work, shape_of
 from ...tiling import Function, Tiling, choices_of
 from ..cost import RTASK_US, traffic_us
+from ..in_registers import vector_of
 from ..space import MAX_RTASKS_PER_UNIT, PartsTile, find_tile, scheduled_kernel
 from .code import Transposition, cycles, transposition_code
 
+_DTYPES = {"float32", "int32", "uint8", "int8"}
 LEAST = 4
 """Elements of the two innermost axes: a tile of fewer gains nothing."""
 
@@ -45,7 +46,8 @@ def _problem(func: tirx.PrimFunc) -> Transposition | None:
     """The transposition that a function is; None where it is something else, or leaves the innermost axis in place."""
     sch = new_schedule(func)
     blocks = blocks_of(sch)
-    if len(blocks) != 1 or len(func.params) != 2 or {str(p.dtype) for p in func.params} != {"float32"}:
+    dtypes = {str(p.dtype) for p in func.params}
+    if len(blocks) != 1 or len(func.params) != 2 or len(dtypes) != 1 or not dtypes <= _DTYPES:
         return None
     block = sch.get(blocks[0])
     axes, store = [axis.var for axis in block.iter_vars], block.body
@@ -68,7 +70,7 @@ def _tiles(function: Function) -> Iterator[PartsTile]:
     problem = _problem(function.func)
     if problem is None:
         return
-    simd = function.device.vector_bytes // ITEM_BYTES["float32"]
+    simd = vector_of(str(problem.data.dtype), function.device.vector_bytes)
     for parts in range(1, MAX_RTASKS_PER_UNIT * function.device.units + 1):
         axis = problem.split_axis(simd, parts)
         if axis is not None:

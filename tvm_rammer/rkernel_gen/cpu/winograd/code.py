@@ -17,7 +17,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ...analysis.work import shape_of
-from ..loops import ending, loop, number, sequence, vectors
+from ..loops import ending, leave_registers, loop, number, sequence, vectors
 from ..window.fill import Planes, fill_rows
 from ..window.problem import Window
 from ..window.split import rtask_loop
@@ -136,6 +136,7 @@ class _Writer:
             return sequence([
                 loop(self.tile.simd, lambda e: tirx.BufferStore(arrays.largest, tirx.IntImm("int32", 0), [e])),
                 self.multiply(arrays, at.block),
+                leave_registers(),
                 self.store(arrays, at),
                 *self.again(arrays, at),
             ])  # fmt: skip
