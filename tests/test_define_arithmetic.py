@@ -253,3 +253,46 @@ def test_what_is_rounded_to_bfloat16_may_hold_functions_of_functions():
     (got,) = results(proto, {"x": x})
     swish = x * np.clip(x / 6 + 0.5, 0, 1)
     np.testing.assert_allclose(got, np.tanh(np.sinh(swish)), rtol=0.05, atol=0.02)
+
+
+SOURCE = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def f(x: T.Buffer((4, 6), "float32"), y: T.Buffer((4, 6), "{dtype}")):
+        for i, j in T.grid(4, 6):
+            with T.sblock("y"):
+                a, b = T.axis.remap("SS", [i, j])
+                y[a, b] = {value}
+
+    @R.function
+    def main(x: R.Tensor((4, 6), "float32")):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.f, (x,), out_ty=R.Tensor((4, 6), "{dtype}"))
+            R.output(y)
+        return y
+"""
+POWER, OTHER = "T.exp(T.Cast('float32', b))", "T.tanh(x[a, b])"
+WHOLE, DIVISOR = f"T.Cast('int32', {POWER})", f"T.Cast('int32', {OTHER}) + 2"
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "compute"),
+    [
+        (f"T.min({POWER}, {OTHER})", "float32", np.minimum),
+        (f"T.max({POWER}, {OTHER})", "float32", np.maximum),
+        (f"T.floordiv({WHOLE}, {DIVISOR})", "int32", lambda p, t: np.floor_divide(p.astype(int), t.astype(int) + 2)),
+        (f"T.floormod({WHOLE}, {DIVISOR})", "int32", lambda p, t: np.mod(p.astype(int), t.astype(int) + 2)),
+        (f"T.floordiv({DIVISOR}, {WHOLE})", "int32", lambda p, t: np.floor_divide(t.astype(int) + 2, p.astype(int))),
+    ],
+)
+def test_what_is_used_several_times_may_bind_names(value, dtype, compute):
+    """The formula of exp binds names. TVM's analysis refuses an expression that binds one to two values."""
+    names = {"I": tvm.script.ir, "T": tvm.script.tirx, "R": tvm.script.relax}
+    module = tvm.script.from_source(SOURCE.format(value=value, dtype=dtype), extra_vars=names)
+    x = np.random.default_rng(0).standard_normal((4, 6)).astype("float32")
+    power = np.exp(np.tile(np.arange(6, dtype="float32"), (4, 1)))
+    got = np.asarray(tvm_rammer.compile(module)(x))
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got, compute(power, np.tanh(x)), rtol=1e-5)

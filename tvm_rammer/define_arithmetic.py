@@ -81,11 +81,10 @@ def _extreme(node: tirx.Max | tirx.Min) -> Expr:
     first, second = node.a, node.b
     if _is_number(second) or (not _is_plain(first) and _is_plain(second)):
         first, second = second, first
-    chosen = type(node)(first, second)
     if _is_number(first):
-        return chosen
+        return type(node)(first, second)
     test = equals_itself if _is_plain(second) else _has_bits_of_number
-    return tirx.Select(test(first), chosen, first)
+    return _repeated(lambda one: tirx.Select(test(one), type(node)(one, second), one), first)
 
 
 LONG_CHAIN = 16
@@ -200,10 +199,15 @@ def _cast(node: tirx.Cast) -> Expr:
         return node
     dtype = str(node.ty.dtype).replace("bfloat16", "float32")
     wide = node.value if str(node.value.ty.dtype) == dtype else tirx.Cast(tvm.ir.PrimType(dtype), node.value)
+    return _repeated(lambda value: tirx.Cast(node.ty, _rounded(value)), wide)
+
+
+def _rounded(wide: Expr) -> Expr:
+    """A number of float32 with the lower half of its bits rounded away."""
     bits = tirx.reinterpret(_unsigned(wide), wide)
     half = ((bits >> _same(bits, 16)) & _same(bits, 1)) + _same(bits, 0x7FFF)
-    rounded = tirx.reinterpret(dtype, (bits + half) & _same(bits, 0xFFFF0000))
-    return tirx.Cast(node.ty, tirx.Select(_has_bits_of_number(wide), rounded, wide))
+    rounded = tirx.reinterpret(str(wide.ty.dtype), (bits + half) & _same(bits, 0xFFFF0000))
+    return tirx.Select(_has_bits_of_number(wide), rounded, wide)
 
 
 def _not_equal(node: tirx.NE) -> Expr:
@@ -219,12 +223,18 @@ def _quotient(node: tirx.Div | tirx.FloorDiv) -> Expr:
     if not _may_fail(node):
         return node
     zero = _same(node.b, 0)
-    return type(node)(tirx.Select(tirx.EQ(node.b, zero), zero, node.a), _divisor(node))
+
+    def quotient(a: Expr, b: Expr) -> Expr:
+        return type(node)(tirx.Select(tirx.EQ(b, zero), zero, a), _divisor(a, b))
+
+    return _repeated(quotient, node.a, node.b)
 
 
 def _remainder(node: tirx.Mod | tirx.FloorMod) -> Expr:
     """By 1, in the place of what it cannot be divided by: that is 0."""
-    return type(node)(node.a, _divisor(node)) if _may_fail(node) else node
+    if not _may_fail(node):
+        return node
+    return _repeated(lambda a, b: type(node)(a, _divisor(a, b)), node.a, node.b)
 
 
 def _may_fail(node: tirx.Div | tirx.FloorDiv | tirx.Mod | tirx.FloorMod) -> bool:
@@ -232,9 +242,8 @@ def _may_fail(node: tirx.Div | tirx.FloorDiv | tirx.Mod | tirx.FloorMod) -> bool
     return not _is_float(node) and not (isinstance(divisor, tirx.IntImm) and divisor.value not in (0, -1))
 
 
-def _divisor(node: tirx.Div | tirx.FloorDiv | tirx.Mod | tirx.FloorMod) -> Expr:
-    """The divisor, or 1 where the quotient by it is not defined."""
-    a, b = node.a, node.b
+def _divisor(a: Expr, b: Expr) -> Expr:
+    """The divisor `b` of `a`, or 1 where the quotient by it is not defined."""
     undefined = tirx.EQ(b, _same(b, 0))
     if _scalar(b).startswith("int"):
         # By its bits: TVM knows of no integer that is as small, and would take `a == least` for false.
@@ -246,15 +255,15 @@ def _divisor(node: tirx.Div | tirx.FloorDiv | tirx.Mod | tirx.FloorMod) -> Expr:
 def _left_shift(node: tirx.LShift) -> Expr:
     if _stays_within(node):
         return node
-    return tirx.Select(_within(node.b), node, _same(node, 0))
+    return _repeated(lambda b: tirx.Select(_within(b), node.a << b, _same(node, 0)), node.b)
 
 
 def _right_shift(node: tirx.RShift) -> Expr:
     if _stays_within(node):
         return node
     if not _scalar(node).startswith("int"):
-        return tirx.Select(_within(node.b), node, _same(node, 0))
-    return node.a >> tirx.Select(_within(node.b), node.b, _same(node.b, _bits(node) - 1))
+        return _repeated(lambda b: tirx.Select(_within(b), node.a >> b, _same(node, 0)), node.b)
+    return _repeated(lambda b: node.a >> tirx.Select(_within(b), b, _same(b, _bits(node) - 1)), node.b)
 
 
 def _stays_within(node: tirx.LShift | tirx.RShift) -> bool:
@@ -265,6 +274,25 @@ def _stays_within(node: tirx.LShift | tirx.RShift) -> bool:
 def _within(distance: Expr) -> Expr:
     inside = distance < _same(distance, _bits(distance))
     return tirx.And(distance >= _same(distance, 0), inside) if _scalar(distance).startswith("int") else inside
+
+
+def _repeated(use: Callable[..., Expr], *operands: Expr) -> Expr:
+    """`use(*operands)`, which uses them several times; those that bind names are bound to one themselves.
+
+    TVM's analysis refuses an expression that binds a name twice, if it simplifies the two values differently.
+    """
+    names = [tirx.Var("operand", value.ty) if _binds(value) else value for value in operands]
+    result = use(*names)
+    for name, value in zip(names, operands, strict=True):
+        if not name.same_as(value):
+            result = tirx.Let(name, value, result)
+    return result
+
+
+def _binds(value: Expr) -> bool:
+    found: list[tirx.Let] = []
+    tvm_ffi.structural_walk(value, [(tirx.Let, found.append)], order="pre")
+    return bool(found)
 
 
 def _same(like: Expr, number: float) -> Expr:

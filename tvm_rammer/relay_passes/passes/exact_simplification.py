@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import tvm
 import tvm_ffi
-from tvm import tirx
+from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 
 from ..module_pass import module_pass
@@ -56,9 +56,16 @@ class _Function:
             buffer: some[0].value for buffer, some in stores.items() if len(some) == 1 and buffer not in params
         }
         self._known: dict[tirx.Var, frozenset[tirx.Var]] = {}
+        self._axes = tvm.sym.Analyzer()
+
+        def bind(block: s_tir.SBlock) -> None:
+            for axis in block.iter_vars:
+                self._axes.bind(axis.var, axis.dom)
+
+        tvm_ffi.structural_walk(func.body, [(s_tir.SBlock, bind)], order="pre")
 
     def body(self) -> tirx.Stmt:
-        rules = [(tirx.Sub, self._difference), (tirx.EQ, self._equality), (tirx.Div, _quotient)]
+        rules = [(tirx.Sub, self._difference), (tirx.EQ, self._equality), (tirx.Div, self._quotient)]
         return tvm_ffi.structural_map(self._func.body, rules, order="post")
 
     def _difference(self, node: tirx.Sub) -> tirx.Expr:
@@ -88,12 +95,22 @@ class _Function:
             found |= self._known[buffer]
         return frozenset(found)
 
+    def _quotient(self, node: tirx.Div) -> tirx.Expr:
+        """The same by quotients that are rounded down, where the dividend is a position rather than data.
 
-def _quotient(node: tirx.Div) -> tirx.Expr:
-    """The same by quotients that are rounded down, where the dividend is a position rather than data."""
-    if not isinstance(node.b, tirx.IntImm) or int(node.b) < 2 or not _is_of_positions(node.a):
-        return node
-    zero = tirx.const(0, str(node.a.ty.dtype))
+        There is but one where the dividend is proven not to be below 0: what blocks claim to read cannot be proven of a
+        choice.
+        """
+        if not isinstance(node.b, tirx.IntImm) or int(node.b) < 2 or not _is_of_positions(node.a):
+            return node
+        zero = tirx.const(0, str(node.a.ty.dtype))
+        if self._axes.can_prove(node.a >= 0):
+            return tirx.FloorDiv(node.a, node.b)
+        return _rounded_to_zero(node, zero)
+
+
+def _rounded_to_zero(node: tirx.Div, zero: tirx.Expr) -> tirx.Expr:
+    """A choice of two quotients that are rounded down."""
     below = tirx.Sub(zero, tirx.FloorDiv(tirx.Sub(zero, node.a), node.b))
     return tirx.Select(tirx.GE(node.a, zero), tirx.FloorDiv(node.a, node.b), below)
 
