@@ -16,6 +16,7 @@ from .. import driver
 from ..errors import ModelError
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
+from .bytes import BYTES_OPERATORS, BytesOperator
 from .operators import OPERATORS, Operator
 from .peers import PACKAGES, onnxruntime_session, openvino_runner
 from .race import relative_error
@@ -76,7 +77,8 @@ def bench_kernels(
     if against not in PACKAGES or importlib.util.find_spec(against) is None:
         raise ModelError(f"unknown peer {against!r}, or it is not installed; choose one of {', '.join(PACKAGES)}")
     rows = []
-    for name, operator in OPERATORS.items():
+    operators: dict[str, Operator | BytesOperator] = {**OPERATORS, **BYTES_OPERATORS}
+    for name, operator in operators.items():
         if only in name:
             progress(name)
             rows.append(_row(name, operator, against, seconds, tuning_logs))
@@ -84,22 +86,38 @@ def bench_kernels(
 
 
 def _row(
-    name: str, operator: Operator, against: str, seconds: float, tuning_logs: str | os.PathLike[str] | None
+    name: str,
+    operator: Operator | BytesOperator,
+    against: str,
+    seconds: float,
+    tuning_logs: str | os.PathLike[str] | None,
 ) -> Row:
     model = operator.model()
     module = driver.compile(model, tuning_logs=tuning_logs, cache=False)
-    inputs = random_inputs(module.inputs, seed=1)
+    inputs = _inputs(module)
     ours, theirs = _ours(module, inputs), _peer(against, model, module, inputs)
     results = ours()
     results = [results] if operator.outputs == 1 else list(results)
     error = max(relative_error(a.numpy(), b) for a, b in zip(results, theirs(), strict=True))
-    if not error <= TOLERANCE:
+    if not error <= _tolerance(results[0].numpy()):
         raise ModelError(f"{name}: results differ by {error:.1e} of the largest magnitude: nothing was timed")
     ours_ms, peer_ms = _medians((ours, theirs), seconds)
     units = module.compilation.device.units
     kernels = [k for program in module.rprograms for k in program.kernels]
     predicted = sum(-(-k.num_rtasks // units) * k.rtask_us for k in kernels) / 1e3
     return Row(name, ours_ms, peer_ms, peer_ms / ours_ms, sum(k.num_rtasks for k in kernels), predicted)
+
+
+def _inputs(module: RammerModule) -> list[np.ndarray]:
+    """Seeded inputs; bytes are of their whole range."""
+    rng = np.random.default_rng(1)
+    usual = random_inputs(module.inputs, seed=1)
+    return [rng.integers(0, 256, a.shape, np.uint8) if a.dtype == np.uint8 else a for a in usual]
+
+
+def _tolerance(result: np.ndarray) -> float:
+    """How far results may be apart: bytes by one, since a number may lie between two."""
+    return 1 / float(result.max()) if result.dtype == np.uint8 else TOLERANCE
 
 
 def _ours(module: RammerModule, inputs: Sequence[np.ndarray]) -> Callable[[], Any]:

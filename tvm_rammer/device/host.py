@@ -90,11 +90,12 @@ def _with(typical: DeviceSpec, found: Measured) -> DeviceSpec:
 
 def typical_cpu() -> DeviceSpec:
     """This machine's processor as Linux describes it, with a typical clock, operations a cycle and bandwidths."""
-    flags = cpu_flags()
+    flags, dot = cpu_flags(), 2
     if platform.machine() not in ("x86_64", "AMD64"):
-        arch, vector, flops = "generic", 16, 16
+        arch, vector, flops, dot = "generic", 16, 16, 1
     elif {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"} <= flags:
         arch, vector, flops = "x86-64-v4", 64, 64
+        dot = 4 if _VNNI in flags else 2
     elif {"avx2", "fma"} <= flags:
         arch, vector, flops = "x86-64-v3", 32, 32
     else:
@@ -104,7 +105,8 @@ def typical_cpu() -> DeviceSpec:
     return DeviceSpec(
         name="cpu", kind="cpu", arch=arch, units=units, clock_ghz=4.0, flops_per_cycle=flops,
         vector_bytes=vector, memory_gbps=40, cache_gbps=100 * units, cache_bytes=shared, unit_bytes=private,
-        launch_us=2.0, signal_us=0.1, barrier_us=0.1, wake_us=TYPICAL_WAKE_US, unit_gbps=200, processor=_processor(),
+        launch_us=2.0, signal_us=0.1, barrier_us=0.1, wake_us=TYPICAL_WAKE_US, unit_gbps=200, dot=dot,
+        processor=_processor(),
     )  # fmt: skip
 
 
@@ -155,8 +157,10 @@ def why_not_here(device: DeviceSpec) -> str:
     if device.machine and device.machine != here.replace("AMD64", "x86_64"):
         return f"it is code for {device.machine}, and this processor is {here}"
     needed = _FLAGS_OF_WIDTH.get(device.vector_bytes, set()) if here in ("x86_64", "AMD64") else set()
-    missing = needed - cpu_flags()
+    missing = (needed | ({_VNNI} if device.dot == 4 else set())) - cpu_flags()
     return f"this processor has no {', '.join(sorted(missing))}" if missing else ""
 
 
+_VNNI = "avx512_vnni"
+"""Linux's name of what adds up products of four bytes."""
 _FLAGS_OF_WIDTH = {32: {"avx2", "fma"}, 64: {"avx512f", "avx512bw", "avx512dq", "avx512vl"}}

@@ -1,12 +1,13 @@
 """Devices by name, and the device of a TVM target.
 
-Figures of the GPU presets are the vendor's published ones; costs of synchronisation were measured by
+Figures of the GPU presets are the vendor's published ones; costs of launches and synchronisation were measured by
 others on an H100 (docs/architecture.md) and are to be measured again on each device.
 """
 
 import json
+import pathlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from ..errors import TargetError
@@ -21,8 +22,8 @@ def _gpu(
         name=name, kind="cuda", arch=arch, units=units, clock_ghz=clock,
         flops_per_cycle=256 if arch == "sm_90" else 128,
         vector_bytes=16, memory_gbps=memory, cache_gbps=cache, cache_bytes=cache_mb << 20, unit_bytes=kb << 10,
-        launch_us=2.1, signal_us=0.6, barrier_us=1.1, threads_per_unit=2048, threads_per_block=1024,
-        registers_per_unit=65536, blocks_per_unit=32, shared_per_block=(kb - 1) << 10, warp=32,
+        launch_us=2.1, node_us=1.3, signal_us=0.6, barrier_us=1.1, threads_per_unit=2048,
+        threads_per_block=1024, registers_per_unit=65536, blocks_per_unit=32, shared_per_block=(kb - 1) << 10, warp=32,
     )  # fmt: skip
 
 
@@ -36,18 +37,48 @@ PRESETS = {
 
 
 def preset(name: str) -> DeviceSpec:
-    """Look a device up by its name.
+    """Look a device up by its name, or read it from a JSON file, such as `device.json` of a GPU bundle's results.
 
     Raises
     ------
     TargetError
-        The name is not known.
+        The name is not known, or the file is no device.
     """
     if name == "cpu":
         return measured_cpu()
     if name in PRESETS:
         return PRESETS[name]
-    raise TargetError(f"unknown target {name!r}; give one of cpu, {', '.join(PRESETS)}, a tvm Target or a DeviceSpec")
+    if name.endswith(".json"):
+        return _read(name)
+    raise TargetError(
+        f"unknown target {name!r}; give one of cpu, {', '.join(PRESETS)}, a .json file with the figures of a device, "
+        "a tvm Target or a DeviceSpec"
+    )
+
+
+def _read(path: str) -> DeviceSpec:
+    """A device from a file with its figures, by name."""
+    try:
+        given = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TargetError(f"the device in {path!r} cannot be read: {error}") from error
+    kinds = {field.name: field.type for field in fields(DeviceSpec)}
+    wrong = [k for k, v in given.items() if k not in kinds or not _fits(v, kinds[k])] if isinstance(given, dict) else []
+    try:
+        if not isinstance(given, dict) or wrong or given.get("kind") not in ("cpu", "cuda"):
+            raise TypeError(f"wrong are {', '.join(wrong) or 'kind'}")
+        return DeviceSpec(**given)
+    except TypeError as error:
+        raise TargetError(
+            f"{path!r} is no device: {error}; it holds the figures of a tvm_rammer.DeviceSpec, as gpu_bench writes them"
+        ) from error
+
+
+def _fits(value: object, kind: object) -> bool:
+    """Whether a figure is a number that is not negative, a whole one for int; a string where it is neither."""
+    if kind not in (int, float):
+        return isinstance(value, str)
+    return isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool) and value >= 0
 
 
 def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
@@ -78,6 +109,7 @@ def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
             arch=str(plain.get("mcpu") or "generic"),
             vector_bytes=vector,
             flops_per_cycle=min(vector if vector > 16 else 8, host.flops_per_cycle),
+            dot=byte_products(config),
             units=max(1, cores),
             target=json.dumps(plain, sort_keys=True),
         )
@@ -99,12 +131,21 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def vector_bytes(config: Mapping[str, Any]) -> int:
     """Width of the vector registers that LLVM uses for a target."""
+    if _has(config, "avx512f", "avx512bw", "avx512dq", "avx512vl"):
+        return 64
+    return 32 if _has(config, "avx2", "fma") else 16
+
+
+def byte_products(config: Mapping[str, Any]) -> int:
+    """Products of bytes that one instruction of a target adds to an element of a vector (`DeviceSpec.dot`)."""
+    if vector_bytes(config) == 64 and _has(config, "avx512vnni"):
+        return 4
+    return 2 if _has(config, "sse2") else 1
+
+
+def _has(config: Mapping[str, Any], *features: str) -> bool:
+    """Whether LLVM uses all of these features for a target."""
     import tvm
 
-    def has(*features: str) -> bool:
-        return all(tvm.target.codegen.target_has_features(feature, target) for feature in features)
-
     target = tvm.target.Target(_plain(config))
-    if has("avx512f", "avx512bw", "avx512dq", "avx512vl"):
-        return 64
-    return 32 if has("avx2", "fma") else 16
+    return all(tvm.target.codegen.target_has_features(feature, target) for feature in features)

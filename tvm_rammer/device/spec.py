@@ -35,11 +35,17 @@ class DeviceSpec:
     launch_us, signal_us, barrier_us : float
         Costs in microseconds: of a launch; of a counter, from its release to the acquire that sees it; of a barrier
         over all vEUs.
+    node_us : float
+        From the end of a node of a CUDA graph to the start of one that depends on it, in microseconds; 0 where that is
+        not known: as `launch_us`.
     wake_us : float
         What it takes until the vEUs beyond the first take part in a program, at most, in microseconds: the threads
         behind those of a CPU may sleep. 0 where all vEUs are launched together.
     threads_per_unit, threads_per_block, registers_per_unit, blocks_per_unit, shared_per_block, warp : int
         Limits of a GPU; a CPU has one thread a unit.
+    dot : int
+        Products of bytes that one instruction of a CPU adds to each element of a vector of int32, at most: 4 with
+        AVX512-VNNI, 2 on any other x86, and 1 elsewhere.
     processor : str
         What a CPU is called: times that were measured on one do not hold on another. Empty where that is unknown.
     target : str
@@ -68,6 +74,8 @@ class DeviceSpec:
     warp: int = 1
     unit_gbps: float = 0.0
     wake_us: float = 0.0
+    node_us: float = 0.0
+    dot: int = 1
     processor: str = ""
     target: str = ""
 
@@ -79,7 +87,9 @@ class DeviceSpec:
         if self.kind == "cpu":
             config = {"kind": "llvm", "mcpu": self.arch, "num-cores": self.units}
             # LLVM would use half of a 64-byte register in the loops that it makes vectors of itself.
-            return config | {"mattr": ["-prefer-256-bit"]} if self.vector_bytes == 64 else config
+            features = ["-prefer-256-bit"] if self.vector_bytes == 64 else []
+            features += ["+avx512vnni"] if self.dot == 4 else []
+            return config | {"mattr": features} if features else config
         return {
             "kind": "cuda",
             "arch": self.arch,

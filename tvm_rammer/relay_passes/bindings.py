@@ -201,6 +201,29 @@ def rewrite_functions(mod: tvm.IRModule, rewrite: Callable[[relax.Function], rel
     return mod
 
 
+def rewrite_bindings(
+    func: relax.Function, rewrite: Callable[[relax.Binding, type[relax.Var]], Sequence[relax.Binding] | None]
+) -> relax.Function | None:
+    """A function with other bindings in the places of some; None where `rewrite` has none for any.
+
+    Parameters
+    ----------
+    func : relax.Function
+    rewrite : callable
+        Of a binding, and of the class of the variables of its block.
+    """
+    blocks, changed = [], False
+    for block in body_blocks(func):
+        dataflow = isinstance(block, relax.DataflowBlock)
+        made: list[relax.Binding] = []
+        for binding in block.bindings:
+            new = rewrite(binding, relax.DataflowVar if dataflow else relax.Var)
+            made += [binding] if new is None else new
+            changed |= new is not None
+        blocks.append((dataflow, made))
+    return rebuild(func, blocks) if changed else None
+
+
 def substitute(expr: relax.Expr, values: Mapping[relax.Expr, relax.Expr]) -> relax.Expr:
     """Replace Vars and GlobalVars in a call, a tuple or a tuple's item; what nothing changes in is returned itself."""
     if isinstance(expr, relax.Var | GlobalVar):

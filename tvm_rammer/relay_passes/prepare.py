@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import tvm
 import tvm_ffi
 from tvm import relax, tirx
-from tvm.ir import Call
+from tvm.ir import Call, TensorLoad
 from tvm.tirx.buffer import BufferType
 
 from ..device.presets import vector_bytes
@@ -21,6 +21,7 @@ from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
 from .passes.indices import CheckIndices
+from .passes.products.float_bytes import FloatBytes
 from .passes.products.pad_columns import PadColumns
 from .passes.products.widen_halves import HALVES, WidenHalves
 from .passes.refuse_calls import RefuseCalls
@@ -28,6 +29,8 @@ from .passes.simplify_ops import SimplifyOps
 
 _ELEMENTWISE, _INJECTIVE, _OPAQUE = (0, 1), 2, 8
 """Values of `op_pattern`: element by element, also with broadcasting; any one element to one element; never fused."""
+
+_BYTES = ("uint8", "int8")
 
 MAX_FUSED_PIECES = 16
 """A concatenation of more pieces than this is not fused."""
@@ -57,7 +60,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             FoldBatchNorm(),
             _decompose(),
             relax.transform.CanonicalizeBindings(),
-            *([WidenHalves()] if cpu else ()),
+            WidenHalves() if cpu else FloatBytes(),
             # Before LegalizeOps: a bias that is still reshaped at run time would not fuse into its convolution.
             FoldConstants(),
             *([PadColumns(_simd(target))] if cpu else ()),
@@ -94,7 +97,8 @@ def _mark_patterns(cpu: bool) -> tvm.transform.Pass:
     convolution, whose kernels do not compute the padding. And a producer that is fused into a concatenation of many
     pieces becomes one of as many branches, which LLVM takes minutes to compile. A function whose sizes are not int64
     cannot be fused with its neighbours, whose sizes are: TVM would find other shapes than it expects. On a CPU what
-    rounds to half precision begins a function of its own: the kernels of products are for float32.
+    rounds to half precision begins a function of its own: the kernels of products are for float32. And bytes are
+    transposed by themselves there, in registers: one by one they take ten times as long.
     """
 
     @module_pass("RammerMarkPatterns")
@@ -116,6 +120,8 @@ def _pattern(func: tirx.PrimFunc, cpu: bool) -> int | None:
     buffers = [p for p in func.params if isinstance(p.ty, BufferType)]  # a Var may be a symbolic size
     if any(str(extent.ty.dtype) != "int64" for buffer in buffers for extent in buffer.shape):
         return _OPAQUE
+    if cpu and pattern == _INJECTIVE and _turns_bytes(func, buffers):
+        return _OPAQUE
     apart = _has_condition(func) or (cpu and _rounds(buffers))
     return _INJECTIVE if pattern in _ELEMENTWISE and apart else None
 
@@ -123,6 +129,18 @@ def _pattern(func: tirx.PrimFunc, cpu: bool) -> int | None:
 def _rounds(buffers: Sequence[tirx.Var]) -> bool:
     """Whether the last of the buffers is made of another one by rounding it to half precision."""
     return str(buffers[-1].dtype) in HALVES and any(str(buffer.dtype) == "float32" for buffer in buffers)
+
+
+def _turns_bytes(func: tirx.PrimFunc, buffers: Sequence[tirx.Var]) -> bool:
+    """Whether a function makes another axis of bytes the innermost one, and does nothing else."""
+    stores: list[tirx.BufferStore] = []
+    tvm_ffi.structural_walk(func.body, [(tirx.BufferStore, stores.append)], order="pre")
+    if len(buffers) != 2 or len(stores) != 1 or any(str(buffer.dtype) not in _BYTES for buffer in buffers):
+        return False
+    to, value = stores[0].indices, stores[0].value
+    if not isinstance(value, TensorLoad) or len(value.indices) != len(to) or len(to) < 2:
+        return False
+    return any(value.indices[-1].same_as(axis) for axis in to[:-1])
 
 
 def _has_condition(func: tirx.PrimFunc) -> bool:

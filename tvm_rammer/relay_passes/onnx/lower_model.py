@@ -9,14 +9,16 @@ import tvm
 from .control.outline import is_control, outline
 from .fold import fold_onnx
 from .importer import check_supported, import_onnx
+from .joined.join import join_loops
 from .lower.functions import expand_functions
 from .lower.operators import lower_missing
+from .lower.quantised.pairs import join_quantised
 from .lower.recurrence.loops import unroll_loops
 from .lower.recurrence.recurrent import expand_recurrent
 from .sequences import resolve_sequences
 
 
-def lower_and_import(model: onnx.ModelProto, *, loops: bool = False) -> tvm.IRModule:
+def lower_and_import(model: onnx.ModelProto, *, loops: bool = False, join: bool = False) -> tvm.IRModule:
     """Import a model; what data decide in it becomes functions of the module, each imported in the same way.
 
     Parameters
@@ -25,6 +27,8 @@ def lower_and_import(model: onnx.ModelProto, *, loops: bool = False) -> tvm.IRMo
         Of an opset whose operators are known here (`convert_opset`), with static inputs; is changed.
     loops : bool
         Whether loops of a known length stay loops; not those within what data decide.
+    join : bool
+        Whether of these become one what can be one (`joined`).
 
     Raises
     ------
@@ -40,6 +44,8 @@ def lower_and_import(model: onnx.ModelProto, *, loops: bool = False) -> tvm.IRMo
         check_supported(takewhile(lambda node: not is_control(node), model.graph.node), loops=loops)
         outline(model, called, lower_and_import)
         lower(model, loops=loops)
+    if join:
+        join_loops(model)
     return import_onnx(model, called, loops=loops)
 
 
@@ -58,6 +64,7 @@ def lower(model: onnx.ModelProto, *, loops: bool) -> None:
     UnsupportedOperatorError, ModelError
         As `lower_and_import`.
     """
+    join_quantised(model)
     fold_onnx(model)
     steps = (
         partial(unroll_loops, keep=loops),

@@ -152,7 +152,11 @@ def test_zero_points_that_do_not_fit_are_refused():
 
 @pytest.mark.parametrize(
     ("kind", "domain", "remedy"),
-    [("Scaler", "ai.onnx.ml", "outside of the model"), ("Conv", "com.microsoft.nchwc", "extended level at most")],
+    [
+        ("Scaler", "ai.onnx.ml", "outside of the model"),
+        ("DecodeImage", "com.microsoft.extensions", "keep what is between"),
+        ("Conv", "com.microsoft.nchwc", "extended level at most"),
+    ],
 )
 def test_what_is_lacking_is_refused_with_a_remedy(kind, domain, remedy):
     proto = model([node(kind, ["x"], ["y"], domain=domain)], [value("x", [1, 4])], ["y"])

@@ -8,7 +8,7 @@
     layers            forms of layers: of training, with further results
     resize            Resize and Upsample, by constant matrices
     functions         what ONNX itself defines by others
-    quantised         integer products and quantised operators, in floating point
+    quantised         integer products and quantised operators
     spectra           Fourier transforms of a known length, as products
     recurrence/       LSTM, GRU and RNN layers, Loop and Scan, as loops or step by step
 

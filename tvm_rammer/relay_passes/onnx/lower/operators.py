@@ -13,7 +13,7 @@ from .elementwise import ELEMENTWISE, element, numpy_type
 from .fused import FUSED
 from .indexing import INDEXING, windows
 from .layers import LAYERS
-from .quantised import QUANTISED
+from .quantised.operators import QUANTISED
 from .reductions import REDUCTIONS
 from .resize import RESIZES
 from .spectra import SPECTRA

@@ -1,5 +1,6 @@
-"""Products in the form that a CPU's kernels take.
+"""Products in the form that kernels take.
 
-widen_halves  of half precision: in float32
-pad_columns   with constant matrices whose columns are no whole vectors
+widen_halves  of half precision on a CPU: in float32
+pad_columns   with constant matrices whose columns are no whole vectors, on a CPU
+float_bytes   of bytes on a GPU: in float32
 """

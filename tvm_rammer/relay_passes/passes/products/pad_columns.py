@@ -1,11 +1,13 @@
 """Pad the columns of constant matrices to full vectors: 6,625 become 6,640, and the product is sliced."""
 
+from functools import partial
+
 import numpy as np
 import tvm
 from tvm import relax
 from tvm.ir import Call
 
-from ...bindings import body_blocks, dtype_of, is_call, is_const, rebuild, rewrite_functions, static_shape
+from ...bindings import dtype_of, is_call, is_const, rewrite_bindings, rewrite_functions, static_shape
 from ...module_pass import module_pass
 
 
@@ -14,7 +16,7 @@ def PadColumns(simd: int) -> tvm.transform.Pass:
 
     A kernel's vector length divides the columns, so 6,625 columns would be computed in vectors of 5. A product is
     padded where that takes fewer vectors; a slice of the result drops the padding, and fuses into its consumers. Only
-    products of float32 with constant matrices are padded.
+    products with constant matrices are padded, of float32 or of integers that are added up as int32.
 
     Parameters
     ----------
@@ -28,39 +30,36 @@ def PadColumns(simd: int) -> tvm.transform.Pass:
 
     @module_pass("PadColumns")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-        return rewrite_functions(mod, lambda func: _Padder(func, simd).run())
+        return rewrite_functions(mod, partial(rewrite_bindings, rewrite=_Padder(simd).pad))
 
     return run
 
 
 class _Padder:
-    """Pads within one function."""
+    """Pads products; each matrix once.
 
-    def __init__(self, func: relax.Function, simd: int) -> None:
-        self._func, self._simd = func, simd
+    Parameters
+    ----------
+    simd : int
+    """
+
+    def __init__(self, simd: int) -> None:
+        self._simd = simd
         self._padded: dict[relax.Expr, relax.Expr] = {}
 
-    def run(self) -> relax.Function | None:
-        """Return the new function, or None where no product is worth padding."""
-        blocks = []
-        for block in body_blocks(self._func):
-            dataflow = isinstance(block, relax.DataflowBlock)
-            blocks.append((dataflow, [new for b in block.bindings for new in self._pad(b, dataflow)]))
-        return rebuild(self._func, blocks) if self._padded else None
-
-    def _pad(self, binding: relax.Binding, dataflow: bool) -> list[relax.Binding]:
-        """The bindings of a product and its slice, or the binding as it is."""
+    def pad(self, binding: relax.Binding, make: type[relax.Var]) -> list[relax.Binding] | None:
+        """The bindings of a product and its slice; None where the binding stays."""
         call = binding.value
         if not isinstance(binding, relax.VarBinding) or not is_call(call, ("relax.matmul",)):
-            return [binding]
+            return None
         data, matrix = call.args
         shape, matrix_shape = static_shape(call.ty), static_shape(matrix.ty)
-        if shape is None or matrix_shape is None or not is_const(matrix) or dtype_of(call.ty) != "float32":
-            return [binding]
+        dtype = dtype_of(call.ty)
+        if shape is None or matrix_shape is None or not is_const(matrix) or dtype not in ("float32", "int32"):
+            return None
         if len(matrix_shape) != 2 or not self._is_worth_padding(columns := matrix_shape[1]):
-            return [binding]
-        make = relax.DataflowVar if dataflow else relax.Var
-        wide = make(f"{binding.var.name}_wide", relax.TensorType((*shape[:-1], self._rounded_up(columns)), "float32"))
+            return None
+        wide = make(f"{binding.var.name}_wide", relax.TensorType((*shape[:-1], self._rounded_up(columns)), dtype))
         product = Call(call.op, [data, self._matrix(matrix, columns)], call.attrs, ret_ty=wide.ty)
         cut = relax.op.strided_slice(wide, axes=[len(shape) - 1], begin=[0], end=[columns], assume_inbound=True)
         result = Call(cut.op, cut.args, cut.attrs, ret_ty=call.ty)

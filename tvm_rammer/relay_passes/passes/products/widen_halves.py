@@ -1,10 +1,12 @@
 """Products of half precision in single precision: a CPU has vectors of no other."""
 
+from functools import partial
+
 import tvm
 from tvm import relax
 from tvm.ir import Call
 
-from ...bindings import body_blocks, dtype_of, is_call, rebuild, rewrite_functions, static_shape, typed
+from ...bindings import dtype_of, is_call, rewrite_bindings, rewrite_functions, static_shape, typed
 from ...module_pass import module_pass
 
 HALVES = ("float16", "bfloat16")
@@ -30,20 +32,7 @@ def WidenHalves() -> tvm.transform.Pass:
 
 @module_pass("WidenHalves")
 def _widen_halves(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    return rewrite_functions(mod, _widen)
-
-
-def _widen(func: relax.Function) -> relax.Function | None:
-    blocks, changed = [], False
-    for block in body_blocks(func):
-        dataflow = isinstance(block, relax.DataflowBlock)
-        made: list[relax.Binding] = []
-        for binding in block.bindings:
-            new = _widened(binding, relax.DataflowVar if dataflow else relax.Var)
-            made += new or [binding]
-            changed |= new is not None
-        blocks.append((dataflow, made))
-    return rebuild(func, blocks) if changed else None
+    return rewrite_functions(mod, partial(rewrite_bindings, rewrite=_widened))
 
 
 def _widened(binding: relax.Binding, make: type[relax.Var]) -> list[relax.Binding] | None:

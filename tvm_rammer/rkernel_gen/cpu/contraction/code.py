@@ -1,6 +1,7 @@
 """The schedule of a convolution or matrix product: vectors of output channels, registers of pixels."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from tvm import s_tir, tirx
 from tvm.ir import Expr
@@ -9,6 +10,7 @@ from tvm.s_tir.schedule import SBlockRV
 from ....kernel import Pack
 from ...analysis.anchor import Anchor, find_anchor
 from ...analysis.blocks import SPATIAL, blocks_of, has_branch, is_reduction, new_schedule, outputs_of
+from .dot import dot_intrinsic
 
 LAYOUT_REWRITE = "meta_schedule.layout_rewrite_preproc"
 """TVM's annotation of a block that packs a constant."""
@@ -52,15 +54,23 @@ def row_axis_of(block: s_tir.SBlock, anchor: Anchor) -> int:
     return outer[-1] if outer else -1
 
 
-def pack_of(shape: tuple[int, ...], dim: int, simd: int) -> Pack:
-    """Pack weights with the vector axis split: [.., channel, ..] becomes [channel // simd, .., channel % simd]."""
+def pack_of(shape: tuple[int, ...], dim: int, simd: int, dot: int = 1) -> Pack:
+    """Pack weights with the vector axis split: [.., channel, ..] becomes [channel // simd, .., channel % simd].
+
+    With `dot`, where the weights are a matrix, its other axis is split, too: `dot` elements of each channel come last.
+    """
+    if dot > 1:
+        steps = (simd, dot) if dim == 0 else (dot, simd)
+        split = tuple(n for extent, step in zip(shape, steps, strict=True) for n in (extent // step, step))
+        channel, term = 2 * dim, 2 * (1 - dim)
+        return Pack(shape, split, (channel, term, channel + 1, term + 1))
     split = (*shape[:dim], shape[dim] // simd, simd, *shape[dim + 1 :])
     rest = [a for a in range(len(split)) if a not in (dim, dim + 1)]
     return Pack(shape, split, (dim, *rest, dim + 1))
 
 
 def contraction_schedule(
-    func: tirx.PrimFunc, tile: ContractionTile, *, pack: bool, inside: bool = False
+    func: tirx.PrimFunc, tile: ContractionTile, *, pack: bool, inside: bool = False, dot: int = 1
 ) -> s_tir.Schedule:
     """Schedule the function of a tiling, as `main` of a module; its outermost loop is parallel.
 
@@ -71,6 +81,8 @@ def contraction_schedule(
     inside : bool
         Whether a block of the function packs it, which MetaSchedule moves out of the function later. Otherwise the
         parameter has the packed layout.
+    dot : int
+        Products of bytes that one instruction adds to each element of a vector (`dot.py`), of a packed matrix.
 
     Raises
     ------
@@ -89,7 +101,8 @@ def contraction_schedule(
             copied = sch.cache_read(block, anchor.weight, "global")
             sch.annotate(copied, LAYOUT_REWRITE, True)
         ndim = len(sch.get(block).reads[anchor.weight].region)
-        sch.transform_layout(block, ("read", anchor.weight), _split_to_ends(anchor.vector_dim, tile.simd, ndim))
+        split = _split_to_ends if dot == 1 else partial(_groups, dot)
+        sch.transform_layout(block, ("read", anchor.weight), split(anchor.vector_dim, tile.simd, ndim))
     # Without an epilogue a copy takes its place, so that the product is accumulated in registers either way.
     epilogue = _inline_epilogue(sch, block) or sch.cache_write(block, 0, "local")
     write_dim = _write_dim(sch.get(block), anchor.vector)
@@ -101,6 +114,10 @@ def contraction_schedule(
     channel_part, channel, vector, element = sch.split(
         loops[anchor.vector], [tile.channel_parts, None, tile.vectors, tile.simd]
     )
+    group = []
+    if dot > 1:
+        step, one = sch.split(reduction[-1], [None, dot])
+        reduction, group = [*reduction[:-1], step], [one]
     pixel_loops, row_loops = [], []
     if anchor.row >= 0:
         pixel_loops = sch.split(loops[anchor.row], [None, tile.pixels])
@@ -113,7 +130,7 @@ def contraction_schedule(
     sch.reorder(
         *batch, channel_part, *row_loops[:1],
         channel, *row_loops[1:], *pixel_loops[:1],
-        *reduction, *pixel_loops[1:], vector, element,
+        *reduction, *pixel_loops[1:], vector, element, *group,
     )  # fmt: skip
     rtask = sch.fuse(*batch, channel_part, *row_loops[:1])
     sch.parallel(rtask)
@@ -123,6 +140,11 @@ def contraction_schedule(
     sch.set_scope(block, 0, "local")
     for loop in (*pixel_loops[1:], vector):
         sch.unroll(loop)
+    if dot > 1:
+        init = sch.decompose_reduction(block, reduction[0])
+        sch.vectorize(sch.get_loops(init)[-1])
+        sch.tensorize(element, dot_intrinsic(dot, tile.simd))
+        return sch
     sch.vectorize(element)
     if reduction:
         sch.decompose_reduction(block, reduction[0])
@@ -173,6 +195,16 @@ def _split_to_ends(dim: int, simd: int, ndim: int) -> tirx.IndexMap:
 
     def index_map(*index: Expr) -> tuple[Expr, ...]:
         return (index[dim] // simd, *index[:dim], *index[dim + 1 :], index[dim] % simd)
+
+    return tirx.IndexMap.from_func(index_map, ndim=ndim)
+
+
+def _groups(dot: int, dim: int, simd: int, ndim: int) -> tirx.IndexMap:
+    """The index map of `pack_of` with `dot`."""
+
+    def index_map(*index: Expr) -> tuple[Expr, ...]:
+        channel, term = index[dim], index[1 - dim]
+        return (channel // simd, term // dot, channel % simd, term % dot)
 
     return tirx.IndexMap.from_func(index_map, ndim=ndim)
 

@@ -3,32 +3,36 @@
 An rTask computes a block of channels and rows. Its register tile has `pixels x vectors` accumulators: each step of the
 reduction loads `vectors` vectors of weights and broadcasts `pixels` values. Constant weights are packed so that these
 loads are contiguous. This is the outer-product micro-kernel of Goto and van de Geijn (TOMS 2008), with pixels as A and
-weights as B.
+weights as B. Where bytes are multiplied, one instruction adds up several products (`dot`).
 """
 
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tvm import tirx
+from tvm import s_tir, tirx
 from tvm.s_tir.schedule import ScheduleError
 
 from ....ir import ITEM_BYTES
 from ....kernel import ScheduledKernel
-from ...analysis.anchor import find_anchor
+from ...analysis.anchor import Anchor, factors_of, find_anchor
 from ...analysis.blocks import REDUCTION, new_schedule, one_result
 from ...analysis.work import Work, shape_of
 from ...tiling import Function, Tiling, choices_of
 from .. import cost
 from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_kernel
 from .code import ContractionTile, contraction_schedule, extent_of, outer_axes, pack_of, row_axis_of
+from .dot import has_dot
 
 MAX_ACCUMULATORS = 24
 """Vector registers of a register tile's accumulators, of 32 (AVX-512); half as many on AVX2, which has 16."""
 MAX_VECTORS = 8
 """Vectors of a register tile."""
+WIDEST = 16
+"""Elements of a vector in which pairs of products take half the time of single ones in floating point; in shorter
+ones widening the weights takes what that saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,11 @@ class Contraction:
     channels, pixels, rows, batch : int
         Extents: of the vectors' axis, of the register tile's other axis, of the axis that is split into `row_parts`
         (0 where the pixels are), and of all others together, each element of which is one rTask or several.
-    weights : int
-        Bytes of weights that are multiplied with a pixel.
+    weights, terms : int
+        Bytes of weights that are multiplied with a pixel; and how many products a result is the sum of.
+    bytes_matrix : bool
+        Whether the data are unsigned bytes, each followed by the next one that is multiplied, and the weights a matrix
+        of signed ones.
     itemsize : int
         Bytes of an element.
     results : int
@@ -61,6 +68,8 @@ class Contraction:
     rows: int
     batch: int
     weights: int
+    terms: int
+    bytes_matrix: bool
     itemsize: int
     results: int
     scattered: bool
@@ -80,7 +89,8 @@ def _find_contraction(func: tirx.PrimFunc) -> Contraction | None:
     row = row_axis_of(block, anchor)
     itemsize = ITEM_BYTES[str(block.writes[0].source.dtype)]
     channels = extent_of(block, anchor.vector)
-    reduced = (i for i, axis in enumerate(block.iter_vars) if axis.iter_type == REDUCTION)
+    reduced = [i for i, axis in enumerate(block.iter_vars) if axis.iter_type == REDUCTION]
+    terms = math.prod(extent_of(block, i) for i in reduced)
     return Contraction(
         weight=param,
         vector_dim=anchor.vector_dim,
@@ -88,11 +98,24 @@ def _find_contraction(func: tirx.PrimFunc) -> Contraction | None:
         pixels=extent_of(block, anchor.row) if anchor.row >= 0 else 1,
         rows=extent_of(block, row) if row >= 0 else 0,
         batch=math.prod(extent_of(block, i) for i in outer_axes(block, anchor) if i != row),
-        weights=channels * math.prod(extent_of(block, i) for i in reduced) * itemsize,
+        weights=channels * terms * ITEM_BYTES[str(weight.dtype)],
+        terms=terms,
+        bytes_matrix=len(reduced) == 1 and _multiplies_bytes(block, anchor, block.iter_vars[reduced[0]].var),
         itemsize=itemsize,
         results=math.prod(shape_of(block.writes[0].source)),
         scattered=not block.writes[0].region[-1].min.same_as(block.iter_vars[anchor.vector].var),
     )
+
+
+def _multiplies_bytes(block: s_tir.SBlock, anchor: Anchor, term: tirx.Var) -> bool:
+    """Whether it is `out[..] += int32(data[.., term]) * int32(matrix[..])`, of unsigned and of signed bytes."""
+    factors = factors_of(block)
+    weight = block.reads[anchor.weight].source
+    if factors is None or not factors[1].source.same_as(weight):
+        return False
+    data, matrix = factors
+    types = [str(buffer.dtype) for buffer in (data.source, matrix.source, block.writes[0].source)]
+    return types == ["uint8", "int8", "int32"] and len(matrix.indices) == 2 and data.indices[-1].same_as(term)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +139,15 @@ class ContractionRule:
         tile = find_tile(_tiles(problem, function), choices)
         if tile is None:
             return None
-        pack = problem.weight in function.constants
+        pack, dot = problem.weight in function.constants, _dot(problem, function, tile.simd)
         try:
-            sch = contraction_schedule(function.func, tile, pack=pack)
-            stock = contraction_schedule(function.func, tile, pack=True, inside=True) if pack else sch
+            sch = contraction_schedule(function.func, tile, pack=pack, dot=dot)
+            stock = contraction_schedule(function.func, tile, pack=True, inside=True) if pack and dot == 1 else sch
         except ScheduleError:
             return None
         weight = function.func.params[problem.weight]
-        packs = {problem.weight: pack_of(shape_of(weight), problem.vector_dim, tile.simd)} if pack else {}
-        trace = stock.trace.simplified(False)
+        packs = {problem.weight: pack_of(shape_of(weight), problem.vector_dim, tile.simd, dot)} if pack else {}
+        trace = stock.trace.simplified(False) if dot == 1 else None  # stock TVM has no such instruction
         return scheduled_kernel(function, _tiling(problem, function, tile), sch.mod["main"], packs, trace)
 
 
@@ -137,10 +160,21 @@ def _applicable(function: Function) -> Contraction | None:
     return problem if contiguous or problem.weight in function.constants else None
 
 
+def _dot(problem: Contraction, function: Function, simd: int) -> int:
+    """Products that one instruction adds to each element of a vector: 1, unless bytes can be packed for more."""
+    if not problem.bytes_matrix or problem.weight not in function.constants:
+        return 1
+    fitting = (n for n in (4, 2) if n <= function.device.dot and problem.terms % n == 0 and has_dot(n, simd))
+    return next(fitting, 1)
+
+
 def _tiling(problem: Contraction, function: Function, tile: ContractionTile) -> Tiling:
     rtasks = problem.batch * tile.channel_parts * tile.row_parts
     register_tile = cost.RegisterTile(tile.vectors, tile.pixels, tile.simd, problem.results, problem.scattered)
-    work = Work.of(function.func)
+    work, dot = Work.of(function.func), _dot(problem, function, tile.simd)
+    if problem.bytes_matrix:
+        faster = dot if dot == 4 or tile.simd == WIDEST else 1
+        work = replace(work, flops=2.0 * problem.results * problem.terms / faster)
     rtask_us = cost.contraction_us(work, rtasks, register_tile, function.device)
     data = (work.nbytes - problem.weights - problem.results * problem.itemsize) / (problem.batch * tile.row_parts)
     refill_us = cost.refill_us(problem.weights / tile.channel_parts, max(0.0, data), register_tile, function.device)

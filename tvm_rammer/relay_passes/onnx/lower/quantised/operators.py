@@ -1,8 +1,11 @@
-"""Integer products and quantised operators in floating point: ONNX's own, and those of ONNX Runtime's quantiser.
+"""Integer products and quantised operators by others: ONNX's own, and those of ONNX Runtime's quantiser.
 
-Sums of products of 8-bit numbers are exact in float32 up to 2**24. Where weights may lead beyond and the result is an
-integer, they are cut into two parts, whose sums stay below with any 4,096 terms; longer sums are made in float64.
-Quantised results are rounded anyway.
+The product of bytes with a constant matrix of bytes stays one: a MatMulInteger of unsigned with signed ones and without
+zero points, for which there are kernels, and what the zero points add to it.
+
+All else is in floating point. Sums of products of 8-bit numbers are exact in float32 up to 2**24. Where weights may
+lead beyond and the result is an integer, they are cut into two parts, whose sums stay below with any 4,096 terms;
+longer sums are made in float64. Quantised results are rounded anyway.
 
 Operators that would quantise what they read while they run (DynamicQuantizeLSTM) do not: here nothing becomes faster by
 it, and results only less precise.
@@ -15,105 +18,37 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from ..emit import Emitter, NodeView
+from ...emit import Emitter, NodeView
+from .values import MOST_TERMS, Quantised
 
-_EXACT = 2**24
-_HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _MOST = 255
 """The largest difference of an 8-bit number and its zero point."""
-_MOST_TERMS = 4096
-"""Of a sum whose weights are cut into parts; longer sums are made in float64."""
-_PART = 16
-"""Weights are cut into multiples of this, and the rest."""
-
 _LSTM = ("activation_alpha", "activation_beta", "activations", "clip", "direction", "hidden_size", "input_forget")
 _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 _POOL = ("auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides")
 
 
-class _Quantised:
-    """Emits the operators around those of a quantised node. Inputs are named by their positions."""
+def _worst(
+    node: NodeView, weights: int, zero: int, shape: Sequence[int], summed: Callable[[int], Sequence[int]]
+) -> float:
+    """The largest sum of products with weights; infinite if they are not known.
 
-    def __init__(self, node: NodeView, emit: Emitter) -> None:
-        self._node, self._emit = node, emit
-
-    def parameter(self, index: int, shape: Sequence[int]) -> str:
-        """A scale or zero point that broadcasts: one for each row or channel has this shape."""
-        dims = self._node.dims(index)
-        if dims is None or len(dims) != 1:
-            return self._node.input(index)
-        return self._emit.reshape(self._node.input(index), [] if dims == [1] else shape)
-
-    def number(self, index: int, zero: int, shape: Sequence[int] = (-1,)) -> str:
-        """An input less its zero point, in floating point."""
-        value = self._emit("Cast", self._node.input(index), to=TensorProto.FLOAT)
-        if not self._node.input(zero):
-            return value
-        return self._emit("Sub", value, self._emit("Cast", self.parameter(zero, shape), to=TensorProto.FLOAT))
-
-    def real(self, first: int) -> str:
-        """What a value stands for that is followed by its scale and its zero point."""
-        return self._emit("Mul", self.number(first, first + 2), self._single(self.parameter(first + 1, (-1,))))
-
-    def scaled(self, value: str, *scales: str) -> str:
-        """A product times the scales of its factors."""
-        factor = scales[0] if len(scales) == 1 else self._emit("Mul", *scales)
-        return self._emit("Mul", value, self._single(factor))
-
-    def _single(self, scale: str) -> str:
-        """A scale in float32, in which all is computed: half precision has no room for products of integers."""
-        kinds = [self._node.types.get(name) for name in self._node.node.input]
-        narrow = any(k is not None and k.elem_type in _HALVES for k in kinds)
-        return self._emit("Cast", scale, to=TensorProto.FLOAT) if narrow else scale
-
-    def quantise(self, value: str, scale: int) -> Emitter:
-        """Make a value the node's result, by a scale and the zero point after it."""
-        zero = [self.parameter(scale + 1, ())] if self._node.input(scale + 1) else []
-        return self.give(self._emit("QuantizeLinear", value, self._single(self.parameter(scale, ())), *zero))
-
-    def give(self, value: str, real: str = "") -> Emitter:
-        """Make a value the node's result; `real`: the same in floating point."""
-        self._emit.name(value, self._node.output)
-        if real:
-            self._emit.reals[self._node.output] = real
-        return self._emit
-
-    def whole(
-        self, product: Callable[[str, str], str], data: str, weights: str, worst: float, terms: int
-    ) -> tuple[str, str]:
-        """A product of integers with weights, as int32 and as float32.
-
-        Parameters
-        ----------
-        product : callable
-            Of data and weights.
-        worst : float
-            The largest sum there may be.
-        terms : int
-            How many are summed up.
-        """
-        emit = self._emit
-        if worst <= _EXACT:
-            value = product(data, weights)
-            return emit("Cast", value, to=TensorProto.INT32), value
-        if terms > _MOST_TERMS:
-            value = product(*(emit("Cast", part, to=TensorProto.DOUBLE) for part in (data, weights)))
-            return emit("Cast", value, to=TensorProto.INT32), emit("Cast", value, to=TensorProto.FLOAT)
-        high = emit("Floor", emit("Mul", weights, emit.number(1 / _PART)))
-        low = emit("Sub", weights, emit("Mul", high, emit.number(_PART)))
-        high, low = product(data, high), product(data, low)
-        value = emit("Add", emit("Mul", high, emit.number(_PART)), low)
-        high, low = (emit("Cast", part, to=TensorProto.INT32) for part in (high, low))
-        return emit("Add", emit("Mul", high, emit.constant(np.array(_PART, np.int32))), low), value
-
-
-def _worst(node: NodeView, weights: int, zero: int, summed: Callable[[int], Sequence[int]]) -> float:
-    """The largest sum of products with weights; infinite if they are not known. `summed`: axes, by their rank."""
+    Parameters
+    ----------
+    weights, zero : int
+        Positions of the inputs.
+    shape : sequence of int
+        Of zero points that are one for each channel.
+    summed : callable
+        The axes that are summed over, by the weights' rank.
+    """
     array, offset = node.array(weights), node.array(zero)
     if array is None or (node.input(zero) and offset is None):
         return float("inf")
-    most = np.abs(array.astype(np.int64)) + (0 if offset is None else np.abs(offset.astype(np.int64)).max())
-    return float(_MOST * most.sum(axis=tuple(summed(most.ndim))).max())
+    numbers = array.astype(np.int64)
+    if offset is not None:
+        numbers = numbers - (offset.reshape(shape) if offset.ndim == 1 else offset)
+    return float(_MOST * np.abs(numbers).sum(axis=tuple(summed(numbers.ndim))).max())
 
 
 def _attributes(node: NodeView, names: Sequence[str]) -> dict[str, Any]:
@@ -122,71 +57,107 @@ def _attributes(node: NodeView, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _conv_integer(node: NodeView, emit: Emitter) -> Emitter | None:
-    dims, given, q = node.dims(1), _attributes(node, _CONV), _Quantised(node, emit)
+    dims, given, q = node.dims(1), _attributes(node, _CONV), Quantised(node, emit)
+    if sums := q.windows((0, 2), (1, 3)):
+        return q.give(emit("Transpose", sums, perm=[0, 3, 1, 2]))
     if dims is None:
         return None
-    data, weights = q.number(0, 2), q.number(1, 3, [-1] + [1] * (len(dims) - 1))
-    worst = _worst(node, 1, 3, lambda rank: range(1, rank))
+    channels = [-1] + [1] * (len(dims) - 1)
+    data, weights = q.number(0, 2), q.number(1, 3, channels)
+    worst = _worst(node, 1, 3, channels, lambda rank: range(1, rank))
     terms = math.prod(dims[1:])
     return q.give(*q.whole(lambda d, w: emit("Conv", d, w, **given), data, weights, worst, terms))
 
 
 def _integer_matmul(node: NodeView, emit: Emitter, zero: int) -> tuple[str, str]:
-    """The exact product of the first two inputs; `zero`: the position of the first one's zero point."""
-    q = _Quantised(node, emit)
+    """The exact product of the first two inputs, as int32 and as float32; `zero`: where the first zero point is."""
+    q = Quantised(node, emit)
+    if product := q.product((0, zero), (1, zero + 1)):
+        return product, emit("Cast", product, to=TensorProto.FLOAT)
     data, weights = q.number(0, zero, (-1, 1)), q.number(1, zero + 1)
-    worst = _worst(node, 1, zero + 1, lambda rank: [max(0, rank - 2)])
-    terms = (node.dims(1) or [_MOST_TERMS + 1])[-2:][0]
+    worst = _worst(node, 1, zero + 1, (-1,), lambda rank: [max(0, rank - 2)])
+    terms = (node.dims(1) or [MOST_TERMS + 1])[-2:][0]
     return q.whole(lambda d, w: emit("MatMul", d, w), data, weights, worst, terms)
 
 
 def _matmul_integer(node: NodeView, emit: Emitter) -> Emitter | None:
-    if node.array(1) is None:
-        return None  # TVM's frontend has it, in integers
-    return _Quantised(node, emit).give(*_integer_matmul(node, emit, 2))
+    weights = node.array(1)
+    if weights is None or _is_plain(node, weights):
+        return None  # the converters have it, in integers
+    return Quantised(node, emit).give(*_integer_matmul(node, emit, 2))
+
+
+def _is_plain(node: NodeView, weights: np.ndarray) -> bool:
+    """Whether it is a product that `Quantised.product` makes."""
+    kind = node.types.get(node.input(0))
+    unsigned = kind is not None and kind.elem_type == TensorProto.UINT8
+    return unsigned and weights.dtype == np.int8 and weights.ndim == 2 and not node.input(2) and not node.input(3)
 
 
 def _matmul_integer_to_float(node: NodeView, emit: Emitter) -> Emitter | None:
-    q = _Quantised(node, emit)
+    q = Quantised(node, emit)
     _, product = _integer_matmul(node, emit, 4)
     value = q.scaled(product, q.parameter(2, (-1, 1)), q.parameter(3, (-1,)))
     return q.give(emit("Add", value, node.input(6)) if node.input(6) else value)
 
 
 def _qlinear_conv(node: NodeView, emit: Emitter) -> Emitter | None:
-    dims, q = node.dims(3), _Quantised(node, emit)
-    if dims is None:
+    dims, q = node.dims(3), Quantised(node, emit)
+    if dims is None or not _is_known(node):
         return None
     channels = [-1] + [1] * (len(dims) - 2)
+    if sums := q.windows((0, 2), (3, 5), node.input(8)):
+        real = q.scaled(emit("Cast", sums, to=TensorProto.FLOAT), q.parameter(1, ()), q.parameter(4, (-1,)))
+        return q.quantise(real, 6, order=(0, 3, 1, 2))
     bias = [emit("Cast", node.input(8), to=TensorProto.FLOAT)] if node.input(8) else []
     weights = q.number(3, 5, [*channels, 1])
     value = emit("Conv", q.number(0, 2), weights, *bias, **_attributes(node, _CONV))
     return q.quantise(q.scaled(value, q.parameter(1, ()), q.parameter(4, channels)), 6)
 
 
+def _is_known(node: NodeView) -> bool:
+    """Whether type and shape of the data are known: after other operators have become some that onnx knows."""
+    return node.dims(0) is not None
+
+
 def _qlinear_matmul(node: NodeView, emit: Emitter) -> Emitter | None:
-    q = _Quantised(node, emit)
-    value = emit("MatMul", q.number(0, 2, (-1, 1)), q.number(3, 5))
+    if not _is_known(node):
+        return None
+    q = Quantised(node, emit)
+    if product := q.product((0, 2), (3, 5)):
+        value = emit("Cast", product, to=TensorProto.FLOAT)
+    else:
+        value = emit("MatMul", q.number(0, 2, (-1, 1)), q.number(3, 5))
     return q.quantise(q.scaled(value, q.parameter(1, (-1, 1)), q.parameter(4, (-1,))), 6)
 
 
 def _qgemm(node: NodeView, emit: Emitter) -> Emitter | None:
-    q, turned = _Quantised(node, emit), node.attribute("transB", 0)
+    if not _is_known(node):
+        return None
+    q, turned = Quantised(node, emit), node.attribute("transB", 0)
+    if not node.attribute("transA", 0) and (product := q.product((0, 2), (3, 5), turned=bool(turned))):
+        total = emit("Add", product, node.input(6)) if node.input(6) else product
+        return _scaled_gemm(node, q, emit, emit("Cast", total, to=TensorProto.FLOAT))
     bias = [emit("Cast", node.input(6), to=TensorProto.FLOAT)] if node.input(6) else []
     weights = q.number(3, 5, (-1, 1) if turned else (-1,))
     value = emit("Gemm", q.number(0, 2), weights, *bias, transA=node.attribute("transA", 0), transB=turned)
+    return _scaled_gemm(node, q, emit, value)
+
+
+def _scaled_gemm(node: NodeView, q: Quantised, emit: Emitter, value: str) -> Emitter:
+    """The result of a QGemm from the sums of its products."""
     value = q.scaled(value, q.parameter(1, ()), q.parameter(4, (-1,)), emit.number(node.attribute("alpha", 1.0)))
     return q.quantise(value, 7) if node.input(7) else q.give(value)
 
 
 def _qlinear_concat(node: NodeView, emit: Emitter) -> Emitter | None:
-    q = _Quantised(node, emit)
+    q = Quantised(node, emit)
     values = [q.real(first) for first in range(2, len(node.node.input), 3)]
     return q.quantise(emit.join(values, node.attribute("axis", 0)), 0)
 
 
 def _dynamic_matmul(node: NodeView, emit: Emitter) -> Emitter | None:
-    q = _Quantised(node, emit)
+    q = Quantised(node, emit)
     value = emit("MatMul", node.input(0), emit("Mul", q.number(1, 3), q.parameter(2, (-1,))))
     return q.give(emit("Add", value, node.input(4)) if node.input(4) else value)
 
@@ -218,7 +189,7 @@ def _of_one(kind: str, attributes: Sequence[str] = ()) -> Callable[[NodeView, Em
     def lower(node: NodeView, emit: Emitter) -> Emitter | None:
         if node.attribute("channels_last", 0):
             return None
-        q = _Quantised(node, emit)
+        q = Quantised(node, emit)
         return q.quantise(emit(kind, q.real(0), **_attributes(node, attributes)), 3)
 
     return lower
@@ -228,7 +199,7 @@ def _of_two(kind: str) -> Callable[[NodeView, Emitter], Emitter | None]:
     """The quantised form of an operator of two inputs."""
 
     def lower(node: NodeView, emit: Emitter) -> Emitter | None:
-        q = _Quantised(node, emit)
+        q = Quantised(node, emit)
         return q.quantise(emit(kind, q.real(0), q.real(3)), 6)
 
     return lower

@@ -1,0 +1,74 @@
+"""Products of bytes: every tiling is exact, with each of the instructions that there are."""
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from tests.functions import TARGET, chosen, fused, run_kernels
+from tvm_rammer.device import host_cpu
+from tvm_rammer.device.host import cpu_flags
+from tvm_rammer.device.presets import from_target_config
+
+TARGETS = {
+    "avx512 vnni": ({"mcpu": "x86-64-v4", "mattr": ["+avx512vnni"]}, 4, {"avx512_vnni"}),
+    "avx512": ({"mcpu": "x86-64-v4"}, 2, {"avx512f", "avx512bw", "avx512dq", "avx512vl"}),
+    "avx2": ({"mcpu": "x86-64-v3"}, 2, {"avx2", "fma"}),
+    "sse2": ({"mcpu": "x86-64"}, 2, {"sse2"}),
+}
+"""TVM's target, products of one instruction, and what the processor must have."""
+ROWS, COLUMNS = 6, 96
+
+
+def function(terms):
+    """A product of bytes as it is fused with what its zero points add."""
+
+    def product(a, w, columns, zero):
+        total = relax.op.matmul(a, w, out_dtype="int32")
+        return relax.op.subtract(total, relax.op.multiply(columns, zero))
+
+    shapes = [(ROWS, terms), (terms, COLUMNS), (COLUMNS,), ()]
+    return fused(shapes, product, dtype=["uint8", "int8", "int32", "int32"])
+
+
+def arrays_of(terms):
+    rng = np.random.default_rng(0)
+    a, w = rng.integers(0, 256, (ROWS, terms), "uint8"), rng.integers(-128, 128, (terms, COLUMNS), "int8")
+    a[0], w[:, 0] = 255, -128  # the largest sums that there are
+    out = np.zeros((ROWS, COLUMNS), "int32")
+    return [a, w, rng.integers(-9, 9, COLUMNS, "int32"), np.array(121, "int32"), out]
+
+
+def exact(arrays):
+    return arrays[0].astype("int64") @ arrays[1].astype("int64") - arrays[3] * arrays[2].astype("int64")
+
+
+@pytest.mark.parametrize("terms", [64, 66, 67])
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_tiling_is_exact(name, terms):
+    config, dot, needed = TARGETS[name]
+    device = from_target_config({"kind": "llvm", "num-cores": 2, **config})
+    assert device.dot == dot
+    arrays = arrays_of(terms)
+    kernels = chosen("op", function(terms), device, frozenset([1]))
+    assert len(kernels) >= 2
+    for kernel in kernels:
+        assert ("call_llvm_pure_intrin" in kernel.func.script()) == (terms % 2 == 0)
+    if not needed <= cpu_flags():
+        pytest.skip(f"needs {', '.join(needed)}")
+    for got in run_kernels(kernels, arrays, tvm.target.Target(device.target_config())):
+        np.testing.assert_array_equal(got, exact(arrays))
+
+
+def test_four_products_take_one_instruction():
+    device = from_target_config({"kind": "llvm", **TARGETS["avx512 vnni"][0]})
+    for kernel in chosen("op", function(64), device, frozenset([1])):
+        assert "vpdpbusd" in kernel.func.script()
+
+
+def test_weights_that_are_not_constant_stay_where_they_are():
+    arrays = arrays_of(64)
+    kernels = chosen("op", function(64), host_cpu())
+    for kernel, got in zip(kernels, run_kernels(kernels, arrays, TARGET), strict=True):
+        assert not kernel.packs
+        np.testing.assert_array_equal(got, exact(arrays))

@@ -1,0 +1,204 @@
+"""What operators of quantised numbers are made of: numbers, their products, and the numbers that become of these."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from onnx import TensorProto
+
+from ...emit import Emitter, NodeView
+
+MOST_TERMS = 4096
+"""Of a sum whose weights are cut into parts; longer sums are made in float64."""
+_EXACT = 2**24
+_PART = 16
+"""Weights are cut into multiples of this, and the rest."""
+_BYTES = (TensorProto.UINT8, TensorProto.INT8)
+_HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+_BYTE, _SIGN = np.iinfo(np.int8), 128
+"""The range of a signed byte; and what makes an unsigned one of it."""
+_MOST_TAPS, _GROUP = 16, 4
+"""Of a window whose bytes are put side by side; and of how many bytes there is a whole number then."""
+
+
+class Quantised:
+    """Emits the operators around those of a quantised node. Inputs are named by their positions."""
+
+    def __init__(self, node: NodeView, emit: Emitter) -> None:
+        self._node, self._emit = node, emit
+
+    def parameter(self, index: int, shape: Sequence[int]) -> str:
+        """A scale or zero point that broadcasts: one for each row or channel has this shape."""
+        dims = self._node.dims(index)
+        if dims is None or len(dims) != 1:
+            return self._node.input(index)
+        return self._emit.reshape(self._node.input(index), [] if dims == [1] else shape)
+
+    def number(self, index: int, zero: int, shape: Sequence[int] = (-1,)) -> str:
+        """An input less its zero point, in floating point."""
+        value = self._emit("Cast", self._node.input(index), to=TensorProto.FLOAT)
+        if not self._node.input(zero):
+            return value
+        return self._emit("Sub", value, self._emit("Cast", self.parameter(zero, shape), to=TensorProto.FLOAT))
+
+    def real(self, first: int) -> str:
+        """What a value stands for that is followed by its scale and its zero point."""
+        return self._emit("Mul", self.number(first, first + 2), self._single(self.parameter(first + 1, (-1,))))
+
+    def scaled(self, value: str, *scales: str) -> str:
+        """A product times the scales of its factors."""
+        factor = scales[0] if len(scales) == 1 else self._emit("Mul", *scales)
+        return self._emit("Mul", value, self._single(factor))
+
+    def _single(self, scale: str) -> str:
+        """A scale in float32, in which all is computed: half precision has no room for products of integers."""
+        kinds = [self._node.types.get(name) for name in self._node.node.input]
+        narrow = any(k is not None and k.elem_type in _HALVES for k in kinds)
+        return self._emit("Cast", scale, to=TensorProto.FLOAT) if narrow else scale
+
+    def quantise(self, value: str, scale: int, order: Sequence[int] = ()) -> Emitter:
+        """Make a value the node's result, by a scale and the zero point after it; with its axes in another order."""
+        zero = [self.parameter(scale + 1, ())] if self._node.input(scale + 1) else []
+        made = self._emit("QuantizeLinear", value, self._single(self.parameter(scale, ())), *zero)
+        return self.give(self._emit("Transpose", made, perm=list(order)) if order else made)
+
+    def product(self, data: tuple[int, int], weights: tuple[int, int], *, turned: bool = False) -> str:
+        """The exact product of bytes with a constant matrix of bytes, as int32; empty where it is not that.
+
+        Of bytes a with the zero point x, signed bytes w with z, and n terms a sum of (a - x) * (w - z) is that of
+        a * w, less x times (the sum of w, less n * z), less z times the sum of a. Mostly w - z are signed bytes
+        themselves: then they take the place of w, and z is 0.
+
+        Parameters
+        ----------
+        data, weights : pair of int
+            Positions of an input, and of its zero point.
+        turned : bool
+            Whether the matrix is transposed before.
+        """
+        node = self._node
+        matrix, zero = node.array(weights[0]), node.array(weights[1])
+        kind = node.types.get(node.input(data[0]))
+        if kind is None or kind.elem_type not in _BYTES or matrix is None or matrix.ndim != 2:
+            return ""
+        if node.input(weights[1]) and zero is None:
+            return ""
+        signed = kind.elem_type == TensorProto.INT8
+        offset = self._offset(data[1], signed=signed)
+        return self.sums(
+            self._unsigned(node.input(data[0]), signed=signed), offset, matrix.T if turned else matrix, zero
+        )
+
+    def sums(self, data: str, offset: str, matrix: np.ndarray, zero: np.ndarray | None) -> str:
+        """The same of unsigned bytes, their zero point as int32, or none, and numbers."""
+        emit = self._emit
+        numbers, zeros = matrix.astype(np.int64), np.zeros(1, np.int64)
+        if zero is not None:
+            zeros = zero.astype(np.int64).ravel()
+        if _BYTE.min <= (numbers - zeros).min() and (numbers - zeros).max() <= _BYTE.max:
+            numbers, zeros = numbers - zeros, np.zeros(1, np.int64)
+        elif matrix.dtype == np.uint8:
+            numbers, zeros = numbers - _SIGN, zeros - _SIGN
+        columns = emit.constant((numbers.sum(0) - len(numbers) * zeros).astype(np.int32))
+        total = emit("MatMulInteger", data, emit.constant(numbers.astype(np.int8)))
+        if offset:
+            total = emit("Sub", total, emit("Mul", offset, columns))
+        if zeros.any():
+            sums = emit.sums(emit("Cast", data, to=TensorProto.INT32), -1)
+            total = emit("Sub", total, emit("Mul", sums, emit.constant(zeros.astype(np.int32))))
+        return total
+
+    def _unsigned(self, value: str, *, signed: bool) -> str:
+        """Bytes as unsigned ones, which are larger by 128."""
+        emit = self._emit
+        if not signed:
+            return value
+        shifted = emit("Add", emit("Cast", value, to=TensorProto.INT32), emit.constant(np.array(_SIGN, np.int32)))
+        return emit("Cast", shifted, to=TensorProto.UINT8)
+
+    def _offset(self, zero: int, *, signed: bool) -> str:
+        """The zero point of these bytes as int32; empty where it is 0."""
+        emit, shift = self._emit, self._emit.constant(np.array(_SIGN, np.int32)) if signed else ""
+        if not self._node.input(zero):
+            return shift
+        value = emit("Cast", self.parameter(zero, (-1, 1)), to=TensorProto.INT32)
+        return emit("Add", value, shift) if shift else value
+
+    def windows(self, data: tuple[int, int], weights: tuple[int, int], bias: str = "") -> str:
+        """The exact sums of a convolution of bytes with constant ones, as int32 [N, H, W, F]; empty for any other.
+
+        The bytes that a window reads are put side by side, channels last, so that each result is that of a row and a
+        column of matrices.
+
+        Parameters
+        ----------
+        data, weights : pair of int
+            Positions of an input, and of its zero point.
+        bias : str
+            Added, if there is one.
+        """
+        emit, node = self._emit, self._node
+        dims, kernel, zero = node.dims(data[0]), node.array(weights[0]), node.array(weights[1])
+        kind, filled = node.types.get(node.input(data[0])), node.array(data[1])
+        if kind is None or kind.elem_type not in _BYTES or dims is None or len(dims) != 4 or kernel is None:
+            return ""
+        taps, pads = math.prod(kernel.shape[2:]), node.attribute("pads", [0] * 4)
+        plain = node.attribute("group", 1) == 1 and node.attribute("auto_pad", b"NOTSET") in (b"NOTSET", b"VALID")
+        known = zero is not None or not node.input(weights[1])
+        if not plain or not known or taps > _MOST_TAPS or kernel.shape[1] * taps % _GROUP:
+            return ""
+        if any(pads) and node.input(data[1]) and (filled is None or filled.size > 1):
+            return ""  # a zero point that is not known before cannot be put around the image
+        signed = kind.elem_type == TensorProto.INT8
+        value = emit("Transpose", self._unsigned(node.input(data[0]), signed=signed), perm=[0, 2, 3, 1])
+        if any(pads):
+            fill = (0 if filled is None else int(filled.item())) + (_SIGN if signed else 0)
+            around = emit.constant(np.array([0, *pads[:2], 0, 0, *pads[2:], 0], np.int64))
+            value = emit("Pad", value, around, emit.constant(np.array(fill, np.uint8)))
+        strides, dilations = node.attribute("strides", [1, 1]), node.attribute("dilations", [1, 1])
+        size = [dims[2 + d] + pads[d] + pads[2 + d] for d in (0, 1)]
+        count = [(size[d] - (kernel.shape[2 + d] - 1) * dilations[d] - 1) // strides[d] + 1 for d in (0, 1)]
+        pieces = []
+        for tap in np.ndindex(*kernel.shape[2:]):
+            begin = [tap[d] * dilations[d] for d in (0, 1)]
+            end = [begin[d] + (count[d] - 1) * strides[d] + 1 for d in (0, 1)]
+            bounds = [emit.constant(np.array(given, np.int64)) for given in (begin, end, [1, 2], strides)]
+            pieces.append(value if taps == 1 and strides == [1, 1] else emit("Slice", value, *bounds))
+        matrix = kernel.transpose(2, 3, 1, 0).reshape(-1, kernel.shape[0])
+        total = self.sums(emit.join(pieces, 3), self._offset(data[1], signed=signed), matrix, zero)
+        return emit("Add", total, bias) if bias else total
+
+    def give(self, value: str, real: str = "") -> Emitter:
+        """Make a value the node's result; `real`: the same in floating point."""
+        self._emit.name(value, self._node.output)
+        if real:
+            self._emit.reals[self._node.output] = real
+        return self._emit
+
+    def whole(
+        self, product: Callable[[str, str], str], data: str, weights: str, worst: float, terms: int
+    ) -> tuple[str, str]:
+        """A product of integers with weights, as int32 and as float32.
+
+        Parameters
+        ----------
+        product : callable
+            Of data and weights.
+        worst : float
+            The largest sum there may be.
+        terms : int
+            How many are summed up.
+        """
+        emit = self._emit
+        if worst <= _EXACT:
+            value = product(data, weights)
+            return emit("Cast", value, to=TensorProto.INT32), value
+        if terms > MOST_TERMS:
+            value = product(*(emit("Cast", part, to=TensorProto.DOUBLE) for part in (data, weights)))
+            return emit("Cast", value, to=TensorProto.INT32), emit("Cast", value, to=TensorProto.FLOAT)
+        high = emit("Floor", emit("Mul", weights, emit.number(1 / _PART)))
+        low = emit("Sub", weights, emit("Mul", high, emit.number(_PART)))
+        high, low = product(data, high), product(data, low)
+        value = emit("Add", emit("Mul", high, emit.number(_PART)), low)
+        high, low = (emit("Cast", part, to=TensorProto.INT32) for part in (high, low))
+        return emit("Add", emit("Mul", high, emit.constant(np.array(_PART, np.int32))), low), value
