@@ -8,6 +8,7 @@ from tvm import relax, tirx
 
 from tvm_rammer.device import DeviceSpec, host_cpu
 from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.relay_passes.passes.exact_legalization import exact_legalization
 from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.tiling import Function, Tiling
 
@@ -17,10 +18,15 @@ UNOPTIMISED = tvm.target.Target(host_cpu().target_config() | {"opt-level": 0})
 
 
 def relax_module(
-    shapes: Sequence[tuple[int, ...]], build: Callable[..., relax.Expr], names: str = "x{}", dtype: str = "float32"
+    shapes: Sequence[tuple[int, ...]],
+    build: Callable[..., relax.Expr],
+    names: str = "x{}",
+    dtype: str | Sequence[str] = "float32",
 ) -> tvm.IRModule:
-    """A module whose `main` takes tensors of these shapes, named by their numbers."""
-    params = [relax.Var(names.format(i), relax.TensorType(shape, dtype)) for i, shape in enumerate(shapes)]
+    """A module whose `main` takes tensors of these shapes, named by their numbers; of one type, or each of its own."""
+    dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else dtype
+    types = [relax.TensorType(*given) for given in zip(shapes, dtypes, strict=True)]
+    params = [relax.Var(names.format(i), given) for i, given in enumerate(types)]
     builder = relax.BlockBuilder()
     with builder.function("main", params):
         with builder.dataflow():
@@ -34,11 +40,11 @@ def fused(
     build: Callable[..., relax.Expr],
     target: tvm.target.Target = TARGET,
     names: str = "x{}",
-    dtype: str = "float32",
+    dtype: str | Sequence[str] = "float32",
 ) -> tirx.PrimFunc:
     """The one function that the graph of `relax_module` fuses to."""
     passes = [
-        relax.transform.LegalizeOps(),
+        relax.transform.LegalizeOps(exact_legalization(target)),
         relax.transform.AnnotateTIROpPattern(),
         relax.transform.FuseOps(),
         relax.transform.FuseTIR(),

@@ -12,6 +12,7 @@
     ├── LengthError           a length cannot be learnt at run time; each is compiled by itself; nobody sees this error
     ├── CodegenError          a kernel cannot be turned into an rTask function
     │   └── ResidencyError    the vEUs of a plan cannot all be resident at once
+    ├── HangError             a kernel waited for what never came; its watchdog ended it
     ├── TuningLogError        a tuning log is missing or broken
     ├── SavedModelError       a saved model cannot be loaded: damaged, or made for another processor or version
     └── ToolError             a program that is needed (nvcc) is missing or failed
@@ -71,6 +72,10 @@ class CodegenError(RammerError):
 
 class ResidencyError(CodegenError):
     """The vEUs of an rProgram cannot all be resident on the device at once."""
+
+
+class HangError(RammerError):
+    """A persistent kernel waited for what never came, and its watchdog ended it."""
 
 
 class TuningLogError(RammerError):

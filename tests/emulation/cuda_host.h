@@ -40,6 +40,7 @@ struct Block {
   std::map<int, Barrier> barriers;
   std::vector<Warp> warps;
   std::vector<Fiber*> ready;
+  bool any[3] = {};
   View view;
 };
 
@@ -47,12 +48,13 @@ struct Fiber {
   Context context;
   Block* block = nullptr;
   Dim3 thread;
-  int linear = 0, round = 0;
+  int linear = 0, round = 0, round_of_or = 0;
   bool done = false;
 };
 
 constexpr size_t kStack = 64 * 1024, kGuard = 256;
-constexpr int kWakings = 3;
+constexpr int kWakings = 3, kLeaps = 4;
+constexpr long long kLeap = 1ll << 50;
 constexpr unsigned char kPoison = 0xFF;  // as a float: not a number
 
 inline Fiber* now = nullptr;
@@ -62,6 +64,8 @@ inline std::function<void()> body;
 inline Dim3 grid_size, block_size;
 inline std::vector<Fiber*> asleep;
 inline int wakings = 0;  // of all sleepers because nobody else could go on, since the last atomic write
+inline long long clock = 0;  // stands still but for leaps, when nobody can go on and somebody has looked at it
+inline bool timed = false;
 inline std::vector<Block*> active;  // the blocks in which some fiber is ready
 inline std::string failure;
 inline std::string where() {
@@ -94,6 +98,13 @@ inline void block_barrier(int id, int threads) {
 }
 inline int threads_per_block() { return block_size.x * block_size.y * block_size.z; }
 
+inline bool block_or(bool value) {
+  bool& any = now->block->any[now->round_of_or++ % 3];  // three: nobody clears one that others still read or write
+  now->block->any[now->round_of_or % 3] = false;
+  any |= value;
+  block_barrier(0, threads_per_block());
+  return any;
+}
 inline Warp& warp_of() { return now->block->warps[now->linear / 32]; }
 inline void warp_barrier(unsigned mask) {
   if (!(mask >> (now->linear % 32) & 1)) fail("warp operation by a thread outside of its mask");
@@ -136,6 +147,7 @@ inline std::map<const void*, Users> users;
 
 inline void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory, size_t bytes, std::function<void()> f) {
   grid_size = grid, block_size = block, body = std::move(f), failure.clear(), active.clear(), asleep.clear(), wakings = 0;
+  clock = 0, timed = false;
   random_state = seed * 2654435761u + 12345;
   device.start(memory, bytes, Weakness(seed % 3));
   users.clear();
@@ -177,7 +189,9 @@ inline void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char*
     if (!k->ready.empty()) active.push_back(k);
     // Sleepers wake up by themselves, too; when all have looked again in vain, nothing will ever change.
     running = nullptr;
-    if (active.empty() && ++wakings <= kWakings) wake(asleep);
+    if (active.empty() && ++wakings > kWakings && timed && clock < kLeaps * kLeap)
+      clock += kLeap, timed = false, wakings = 0;
+    if (active.empty() && wakings <= kWakings) wake(asleep);
   }
   for (Block& k : blocks) k.view.publish();  // the end of a launch is a release, and its start an acquire
   size_t unfinished = std::count_if(fibers.begin(), fibers.end(), [](const Fiber& f) { return !f.done; });
@@ -226,6 +240,9 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 inline int2 make_int2(int x, int y) { return {x, y}; }
 inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 
+inline int __syncthreads_or(int value) { return emu::block_or(value != 0); }
+inline long long clock64() { return emu::timed = true, emu::clock; }
+inline int __ffs(unsigned bits) { return __builtin_ffs(bits); }
 inline void __syncthreads() { emu::block_barrier(0, emu::threads_per_block()); }
 inline void __barrier_sync_count(int id, int threads) { emu::block_barrier(id, threads); }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) { emu::warp_barrier(mask); }

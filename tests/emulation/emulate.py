@@ -30,6 +30,7 @@ _CLEAN = np.full((GUARD + ALIGNMENT) // 4 + 1, _PATTERN).view(np.uint8)
 """The longest guard there can be, from any byte of a word on."""
 
 _ENTRY = """
+extern "C" {{ extern const int emu_parameters_{kernel} = {count}; }}
 extern "C" const char* emu_run_{kernel}(
     const int* shape, unsigned long long shared_bytes, unsigned long long seed, void** args, char* memory,
     unsigned long long bytes) {{
@@ -220,14 +221,18 @@ def _headers() -> pathlib.Path:
 
 @functools.lru_cache(maxsize=64)
 def _library(source: str) -> ctypes.CDLL:
-    """All kernels of a text, compiled at once."""
+    return ctypes.CDLL(str(emulated_library(source)))
+
+
+def emulated_library(source: str) -> pathlib.Path:
+    """All kernels of a text, compiled at once: `emu_run_NAME` for each."""
     if shutil.which("g++") is None:
         raise EmulationError("g++ is needed to run CUDA text on the CPU; install it")
     text = '#include "cuda_host.h"\nextern "C" { unsigned char emu_mutant[1024]; }\n' + as_host_text(source)
     for kernel in dict.fromkeys(re.findall(KERNEL.format(r"(\w+)"), source)):
         kinds = [kind for _, kind in kernel_parameters(source, kernel)]
         arguments = ", ".join(f"({kind})view.seen_from_here(args[{i}])" for i, kind in enumerate(kinds))
-        text += _ENTRY.format(kernel=kernel, arguments=arguments)
+        text += _ENTRY.format(kernel=kernel, arguments=arguments, count=len(kinds))
 
     def make(folder: pathlib.Path) -> None:
         path = folder / "kernel.cpp"
@@ -238,4 +243,4 @@ def _library(source: str) -> ctypes.CDLL:
             raise EmulationError(f"g++ does not accept the text:\n{done.stderr[:4000]}")
 
     digest = hashlib.sha256(f"{_headers().name}{text}".encode()).hexdigest()[:32]
-    return ctypes.CDLL(str(_made(digest, make) / "kernel.so"))
+    return _made(digest, make) / "kernel.so"

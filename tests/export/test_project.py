@@ -76,8 +76,9 @@ def lstm(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_loop_whose_weights_stay_on_chip_checks_itself(tmp_path):
-    folder = export_project(request(onnx_lstm(1, 8, 128)), tmp_path / "loop", "loop")
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_loop_whose_weights_stay_on_chip_checks_itself(layers, tmp_path):
+    folder = export_project(request(onnx_lstm(layers, 8, 128)), tmp_path / "loop", "loop")
     assert any("rammer_keep((&" in path.read_text(encoding="utf-8") for path in folder.rglob("*.cu"))
     done = run_project(build_project(folder), seed=1)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -11,7 +11,7 @@ import numpy as np
 
 from tvm_rammer.gpu_bundle import bundle
 from tvm_rammer.gpu_bundle.files import Files
-from tvm_rammer.gpu_bundle.onsite.plan import Plan, PlanBuffer, PlanLaunch, View, plan_to_json
+from tvm_rammer.gpu_bundle.onsite.plan import WATCHED_FOLDER, Plan, PlanBuffer, PlanLaunch, View, plan_to_json
 from tvm_rammer.gpu_bundle.toolchain import build_launcher
 
 HERE = pathlib.Path(__file__).parent
@@ -36,20 +36,27 @@ def plan(kernel, cooperative=False, launches=1, source="in.bin", cubin="kernels.
     return Plan(kernel, buffers, (launch,) * launches, views[1:], {"sm_90": cubin})
 
 
-def make(folder, models):
-    """Write a bundle: model -> variant -> Plan."""
+def make(folder, models, watched=None, given=None, about=None):
+    """Write a bundle: model -> variant -> Plan; some variants have a plan with a watchdog, too.
+
+    `given`: more files, by path; `about`: what else bundle.json says.
+    """
     files = Files(folder)
     x = np.random.default_rng(0).standard_normal(VALUES).astype(np.float32)
     files.write("in.bin", x.tobytes())
     files.write("out.bin", (2 * x.astype(np.float64)).tobytes())
     files.write("kernels.cubin", b"\x7fELF fake")
     build_launcher(folder / "launcher.so")
+    for path, data in (given or {}).items():
+        files.write(path, data)
     for name, variants in models.items():
+        for variant, made in (watched or {}).items():
+            files.write_json(f"models/{name}/{variant}/{WATCHED_FOLDER}/plan.json", plan_to_json(made))
         for variant, made in variants.items():
             files.write_json(f"models/{name}/{variant}/plan.json", plan_to_json(made))
         facts = {"description": "Twice.", "tolerance": 1e-5, "references": ["out.bin"], "variants": list(variants)}
         files.write_json(f"models/{name}/model.json", facts)
-    files.write_json("bundle.json", {"models": dict.fromkeys(models, "Twice.")})
+    files.write_json("bundle.json", {"models": dict.fromkeys(models, "Twice."), **(about or {})})
     bundle._add_program(files)
     files.finish()
     return folder

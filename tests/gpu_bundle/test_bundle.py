@@ -15,8 +15,9 @@ from tvm_rammer.errors import ModelError, ToolError
 from tvm_rammer.gpu_bundle import toolchain
 from tvm_rammer.gpu_bundle.bundle import make_bundle, make_plan, read_manifest
 from tvm_rammer.gpu_bundle.files import Files
-from tvm_rammer.gpu_bundle.lower import VARIANTS
+from tvm_rammer.gpu_bundle.lower import SINGLE_LAUNCHES, VARIANTS, WATCHED
 from tvm_rammer.gpu_bundle.models import BundleModel
+from tvm_rammer.gpu_bundle.onsite.edges import dependences
 from tvm_rammer.gpu_bundle.reference import model_inputs, reference_outputs
 from tvm_rammer.nvcc import compile_cuda
 from tvm_rammer.zoo.inception_module import inception_module
@@ -38,24 +39,42 @@ def pack(tmp_path_factory):
     """Of a model and a variant: the folder with its buffers, the plan, its text, and the reference."""
 
     @functools.cache
-    def packed(model, variant):
+    def packed(model, variant, apart=False):
         folder, proto = tmp_path_factory.mktemp("packed"), MODELS[model]()
         files, inputs = Files(folder), model_inputs(proto)
-        plan, source = make_plan(files, proto, variant, SMALL_GPU, {n: files.add_array(a) for n, a in inputs.items()})
+        plan, source = make_plan(
+            files, proto, variant, SMALL_GPU, {n: files.add_array(a) for n, a in inputs.items()}, apart=apart
+        )
         return folder, plan, source, reference_outputs(proto, inputs)
 
     return packed
 
 
-def emulate(plan, source, memory, seed):
+def emulate(plan, source, memory, seed, order=None):
     """Do all launches of a plan once."""
-    for launch in plan.launches:
+    for number in order or range(len(plan.launches)):
+        launch = plan.launches[number]
         parameters = kernel_parameters(source, launch.kernel)
         arguments = {}
         for (name, kind), view in zip(parameters, launch.arguments, strict=True):
             data = memory[view.buffer][view.offset : view.offset + view.nbytes]
             arguments[name.removesuffix("_ptr")] = data.view(DTYPES[kind.removesuffix("*").strip()])
         run_emulated(source, launch.kernel, launch.grid, launch.block, launch.shared_bytes, arguments, seed)
+
+
+def memory_of(folder, plan):
+    """The buffers of a plan, as they are before the first run."""
+    return [
+        np.frombuffer((folder / b.file).read_bytes(), np.uint8).copy() if b.file else np.full(b.nbytes, 0xFF, np.uint8)
+        for b in plan.buffers
+    ]
+
+
+def check_outputs(plan, memory, reference):
+    """Compare what the launches have written."""
+    for view, want in zip(plan.outputs, reference, strict=True):
+        got = memory[view.buffer][view.offset : view.offset + view.nbytes].view(np.float32).reshape(want.shape)
+        assert np.abs(got - want).max() <= 1e-5 * np.abs(want).max()
 
 
 CASES = pytest.mark.parametrize(
@@ -67,19 +86,39 @@ CASES = pytest.mark.parametrize(
 @CASES
 def test_emulated_runs_with_the_packed_buffers_are_right(pack, model, variant):
     folder, plan, source, reference = pack(model, variant)
-    memory = [
-        np.frombuffer((folder / b.file).read_bytes(), np.uint8).copy() if b.file else np.full(b.nbytes, 0xFF, np.uint8)
-        for b in plan.buffers
-    ]
+    memory = memory_of(folder, plan)
     assert [m.size for m in memory] == [b.nbytes for b in plan.buffers]
     for seed in range(3 if plan.launches[0].cooperative else 1):  # counters of a persistent kernel grow run by run
         for buffer, data in zip(plan.buffers, memory, strict=True):
             if buffer.kind == "memory":
                 data[:] = 0xFF
         emulate(plan, source, memory, seed)
-        for view, want in zip(plan.outputs, reference, strict=True):
-            got = memory[view.buffer][view.offset : view.offset + view.nbytes].view(np.float32).reshape(want.shape)
-            assert np.abs(got - want).max() <= 1e-5 * np.abs(want).max()
+        check_outputs(plan, memory, reference)
+
+
+def last_first(before):
+    """An order of launches in which of those that may come next the last one does."""
+    order, left = [], set(range(len(before)))
+    while left:
+        order.append(max(n for n in left if left.isdisjoint(before[n])))
+        left.remove(order[-1])
+    return order
+
+
+@pytest.mark.parametrize("variant", SINGLE_LAUNCHES)
+def test_edges_are_enough_and_leave_branches_side_by_side(pack, variant):
+    folder, plan, source, reference = pack("lstm", variant, apart=True)
+    before = dependences(plan)
+    order = last_first(before)
+    assert order != sorted(order)
+    assert any(len(launches) > 1 for launches in before)
+    memory = memory_of(folder, plan)
+    emulate(plan, source, memory, 0, order)
+    check_outputs(plan, memory, reference)
+    with pytest.raises(AssertionError):  # without edges
+        memory = memory_of(folder, plan)
+        emulate(plan, source, memory, 0, range(len(before) - 1, -1, -1))
+        check_outputs(plan, memory, reference)
 
 
 @CASES
@@ -142,22 +181,24 @@ def test_a_whole_bundle(tmp_path):
     said = []
     size = make_bundle(folder, SMALL_GPU, models, say=said.append)
     present = [p for p in folder.rglob("*") if p.is_file()]
-    assert size == sum(p.stat().st_size for p in present) < 2_000_000
+    assert size == sum(p.stat().st_size for p in present) < 4_000_000
     listed = read_manifest(folder)
     assert {str(p.relative_to(folder)) for p in present} == {*listed, "manifest.json"}
     for path, facts in listed.items():
         assert hashlib.sha256((folder / path).read_bytes()).hexdigest() == facts["sha256"]
     cubins = [p for p in present if p.suffix == ".cubin"]
-    assert len(cubins) == len(MODELS) * len(VARIANTS) * len(toolchain.ARCHITECTURES)
+    assert len(cubins) == (1 + len(MODELS) * (len(VARIANTS) + len(WATCHED))) * len(toolchain.ARCHITECTURES)
     assert all(p.read_bytes().startswith(b"\x7fELF") for p in cubins)
-    assert said[0] == "lstm: the reference in float64"
+    assert said[:2] == ["prices", "lstm: the reference in float64"]
 
     # The fake driver knows none of the kernels: everything loads and launches, and the results are found wrong.
     done = mini.run(folder, "--minutes", "0.5", libcuda=mini.fake_cuda())
     assert done.returncode == 1, done.stdout + done.stderr
     for found in mini.results(folder)["models"].values():
         assert found["failures"] == []
-        assert set(found["contenders"]) == {name + way for name in VARIANTS for way in ("", "+graph")}
+        assert set(found["contenders"]) == {
+            name + way for name in VARIANTS for way in ("", "+graph", *["+edges"] * (name in SINGLE_LAUNCHES))
+        }
         assert {c["status"] for c in found["contenders"].values()} == {"wrong"}
 
     make_bundle(folder, SMALL_GPU, {})  # a bundle may be made anew in its folder

@@ -11,8 +11,17 @@ import pytest
 from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.errors import ModelError
 from tvm_rammer.gpu_bundle.onsite import check
+from tvm_rammer.gpu_bundle.onsite.edges import dependences
 from tvm_rammer.gpu_bundle.onsite.measure import Samples, measure
-from tvm_rammer.gpu_bundle.onsite.plan import View, check_plan, plan_from_json, plan_to_json
+from tvm_rammer.gpu_bundle.onsite.plan import (
+    Plan,
+    PlanBuffer,
+    PlanLaunch,
+    View,
+    check_plan,
+    plan_from_json,
+    plan_to_json,
+)
 from tvm_rammer.gpu_bundle.onsite.report import Findings
 
 from . import mini
@@ -44,6 +53,39 @@ def test_a_buffer_has_a_file_or_is_memory():
     plan = mini.plan("k", source="")
     with pytest.raises(ModelError, match="input buffer 'x' has file ''"):
         check_plan(plan)
+
+
+def launches_of(*accesses):
+    """A plan of 64 bytes; each launch as (reads, writes), both as ranges of bytes."""
+    buffers = (PlanBuffer("memory", 64, "memory"), PlanBuffer("other", 64, "memory"))
+
+    def launch(reads, writes):
+        views = [View(0, first, last - first) for first, last in (*reads, *writes)]
+        flags = (False,) * len(reads) + (True,) * len(writes)
+        return PlanLaunch("k", (1, 1, 1), (32, 1, 1), 0, False, tuple(views), flags)
+
+    return Plan("p", buffers, tuple(launch(*access) for access in accesses), (), {})
+
+
+def test_launches_depend_on_what_they_share():
+    write, left, right = [(0, 32)], [(0, 16)], [(16, 32)]
+    plan = launches_of(([], write), (left, [(32, 40)]), (right, [(40, 48)]), ([(32, 48)], [(48, 52)]), ([], left))
+    # Two branches side by side, a join, and memory that is used again when its reader has ended.
+    assert dependences(plan) == [[], [0], [0], [1, 2], [1]]
+
+
+def test_what_follows_from_other_edges_is_no_edge():
+    cell = [(0, 4)]
+    assert dependences(launches_of(([], cell), (cell, cell), (cell, cell), (cell, []))) == [[], [0], [1], [2]]
+
+
+def test_where_nothing_is_known_of_a_launch_it_may_write_everything():
+    plan = launches_of(([(0, 4)], []), ([(0, 4)], []))
+    assert dependences(plan) == [[], []]
+    unknown = tuple(dataclasses.replace(launch, writes=()) for launch in plan.launches)
+    assert dependences(dataclasses.replace(plan, launches=unknown)) == [[], [0]]
+    with pytest.raises(ModelError, match="2 of 1 arguments are said to be written"):
+        check_plan(dataclasses.replace(plan, launches=(dataclasses.replace(plan.launches[0], writes=(True, True)),)))
 
 
 def test_relative_error():

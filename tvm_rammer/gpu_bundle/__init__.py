@@ -2,6 +2,7 @@
 
     lower      a model -> the module that stock TVM's virtual machine would run, in four variants
     kernels    its functions -> CUDA text, and the launches of each function
+    prices     kernels that do nothing but launch, wait and signal, and their plans
     plans      its "main" -> a plan: buffers and launches in order
     toolchain  CUDA text -> cubins; the native launcher
     bundle     all of it -> a folder

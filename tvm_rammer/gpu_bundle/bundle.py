@@ -4,21 +4,23 @@ import json
 import pathlib
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import onnx
 import tvm
 
 from ..compilation.target import tvm_target
 from ..device import DeviceSpec
-from ..errors import ToolError
+from ..errors import CodegenError, ToolError
 from ..nvcc import compile_cuda
 from .files import MANIFEST, Files, make_empty
 from .kernels import lower_kernels
-from .lower import VARIANTS
+from .lower import SINGLE_LAUNCHES, VARIANTS, WATCHED
 from .models import MODELS, BundleModel
-from .onsite.plan import Plan, check_plan, plan_to_json
+from .onsite.plan import EDGES_FOLDER, WATCHED_FOLDER, Plan, check_plan, plan_to_json
+from .onsite.prices import FOLDER, plan_path
 from .plans import plan_of
+from .prices import price_plans, prices_source
 from .reference import model_inputs, reference_outputs
 from .toolchain import ARCHITECTURES, TIME_LIMIT_S, build_launcher
 
@@ -64,11 +66,14 @@ def make_bundle(
     make_empty(folder, "bundle")
     files = Files(folder)
     build_launcher(folder / "launcher.so")
+    say("prices")
+    _add_prices(files, device, architectures)
     for name, model in models.items():
         _add_model(files, name, model, device, architectures, say)
     about = {
         "models": {name: model.description for name, model in models.items()},
         "planned_for": device.name,
+        "device": asdict(device),
         "architectures": list(architectures),
         "tvm": tvm.__version__,
         "commit": _commit(),
@@ -95,15 +100,17 @@ def _add_model(
     input_files = {given: files.add_array(array) for given, array in inputs.items()}
     references = [files.add_array(array) for array in reference_outputs(proto, inputs)]
     for variant in VARIANTS:
-        say(f"{name}: {variant}")
-        plan, source = make_plan(files, proto, variant, device, input_files)
-        prefix = f"models/{name}/{variant}"
-        files.write(f"{prefix}/kernels.cu", source)
-        cubins = {
-            a: files.write(f"{prefix}/{a}.cubin", compile_cuda(source, a, time_limit_s=TIME_LIMIT_S).cubin)
-            for a in architectures
-        }
-        files.write_json(f"{prefix}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
+        for watched in (True, False) if variant in WATCHED else (False,):
+            say(f"{name}: {variant}{' with a watchdog' if watched else ''}")
+            plan, source = make_plan(files, proto, variant, device, input_files, watched=watched)
+            prefix = f"models/{name}/{variant}" + f"/{WATCHED_FOLDER}" * watched
+            cubins = _add_cubins(files, prefix, source, architectures)
+            files.write_json(f"{prefix}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
+            if variant in SINGLE_LAUNCHES:
+                plan, again = make_plan(files, proto, variant, device, input_files, apart=True)
+                if again != source:
+                    raise CodegenError(f"{name}, {variant}: lowered twice, the kernels differ; report this")
+                files.write_json(f"{prefix}/{EDGES_FOLDER}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
     files.write_json(
         f"models/{name}/model.json",
         {
@@ -115,8 +122,30 @@ def _add_model(
     )
 
 
+def _add_prices(files: Files, device: DeviceSpec, architectures: Sequence[str]) -> None:
+    cubins = _add_cubins(files, FOLDER, prices_source(), architectures)
+    for name, plan in price_plans(files, device, cubins).items():
+        files.write_json(plan_path(pathlib.Path(), name).as_posix(), plan_to_json(plan))
+
+
+def _add_cubins(files: Files, prefix: str, source: str, architectures: Sequence[str]) -> dict[str, str]:
+    """Add a text and what nvcc makes of it; return the path of each cubin by its architecture."""
+    files.write(f"{prefix}/kernels.cu", source)
+    return {
+        a: files.write(f"{prefix}/{a}.cubin", compile_cuda(source, a, time_limit_s=TIME_LIMIT_S).cubin)
+        for a in architectures
+    }
+
+
 def make_plan(
-    files: Files, model: onnx.ModelProto, variant: str, device: DeviceSpec, inputs: Mapping[str, str]
+    files: Files,
+    model: onnx.ModelProto,
+    variant: str,
+    device: DeviceSpec,
+    inputs: Mapping[str, str],
+    *,
+    watched: bool = False,
+    apart: bool = False,
 ) -> tuple[Plan, str]:
     """Lower a variant of a model.
 
@@ -130,6 +159,10 @@ def make_plan(
     device : DeviceSpec
     inputs : mapping of str to str
         The file of each input.
+    watched : bool
+        Whether its kernels get a watchdog; only for the keys of `WATCHED`.
+    apart : bool
+        Whether each tensor has memory of its own.
 
     Returns
     -------
@@ -138,9 +171,9 @@ def make_plan(
     str
         The CUDA text of its kernels.
     """
-    mod = VARIANTS[variant](model, device)
+    mod = (WATCHED if watched else VARIANTS)[variant](model, device)
     source, functions = lower_kernels(mod, tvm_target(device))
-    plan = plan_of(variant, mod, functions, dict(inputs), files)
+    plan = plan_of(variant, mod, functions, dict(inputs), files, watched=watched, apart=apart)
     check_plan(plan)
     return plan, source
 

@@ -52,12 +52,15 @@ class HostFunction:
     memory : dict of str to int
         Bytes that it allocates on the GPU for itself, by name.
     calls : tuple of KernelCall
+    written : frozenset of str
+        The parameters that may be written.
     """
 
     parameters: tuple[str, ...]
     nbytes: tuple[int, ...]
     memory: dict[str, int]
     calls: tuple[KernelCall, ...]
+    written: frozenset[str]
 
 
 def lower_kernels(mod: tvm.IRModule, target: tvm.target.Target) -> tuple[str, dict[str, HostFunction]]:
@@ -138,7 +141,30 @@ def _host_function(
             raise CodegenError(
                 f"kernel {made.kernel} of {name} takes {unknown} beside {sorted(known)}; give it pointers"
             )
-    return HostFunction(own, sizes, memory, tuple(calls))
+    return HostFunction(own, sizes, memory, tuple(calls), _written(func))
+
+
+def _written(func: tirx.PrimFunc) -> frozenset[str]:
+    """The parameters of a function that are stored to, or whose address goes somewhere else."""
+    names = {param: param.name for param in func.params}
+    found: set[str | None] = set()
+
+    def store(node: tirx.BufferStore) -> None:
+        found.add(names.get(node.buffer))
+
+    def everything_in(node: tirx.Stmt | tvm.ir.Expr) -> None:
+        tvm_ffi.structural_walk(node, [(tirx.Var, lambda var: found.add(names.get(var)))], order="pre")
+
+    def alias(node: tirx.DeclBuffer) -> None:
+        everything_in(node.data)
+
+    def call(node: tvm.ir.Call) -> None:
+        if getattr(node.op, "name", "") in ("tirx.address_of", "tirx.tvm_access_ptr", "tirx.call_extern"):
+            everything_in(node)
+
+    walked = [(tirx.BufferStore, store), (tirx.DeclBuffer, alias), (tvm.ir.Call, call)]
+    tvm_ffi.structural_walk(func.body, walked, order="pre")
+    return frozenset(name for name in found if name)
 
 
 def nbytes_of(shape: Sequence[tvm.ir.Expr], dtype: str) -> int:

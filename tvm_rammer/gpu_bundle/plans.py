@@ -9,7 +9,8 @@ from tvm.ir import Constant, GlobalVar, Tuple, TupleGetItem
 
 from ..errors import CodegenError
 from ..relay_passes.bindings import body_blocks, result_of
-from .kernels import HostFunction, nbytes_of
+from .kernels import HostFunction, KernelCall, nbytes_of
+from .onsite.hang import report_bytes
 from .onsite.plan import Plan, PlanBuffer, PlanLaunch, View
 
 _SKIPPED = ("relax.null_value", "relax.vm.kill_object", "vm.builtin.check_tensor_info", "vm.builtin.match_shape")
@@ -26,7 +27,14 @@ class ArrayStore(Protocol):
 
 
 def plan_of(
-    name: str, mod: tvm.IRModule, functions: dict[str, HostFunction], inputs: dict[str, str], store: ArrayStore
+    name: str,
+    mod: tvm.IRModule,
+    functions: dict[str, HostFunction],
+    inputs: dict[str, str],
+    store: ArrayStore,
+    *,
+    watched: bool = False,
+    apart: bool = False,
 ) -> Plan:
     """Read the plan of a module off.
 
@@ -40,13 +48,17 @@ def plan_of(
         File of each parameter of "main".
     store : ArrayStore
         Takes the constants.
+    watched : bool
+        Whether its persistent kernels have a watchdog.
+    apart : bool
+        Whether each tensor has memory of its own; otherwise TVM's plan of the memory holds.
 
     Raises
     ------
     CodegenError
         "main" does something else than to launch kernels. Checks of indices are left out.
     """
-    reader = _Reader(name, functions, inputs, store)
+    reader = _Reader(name, functions, inputs, store, watched=watched, apart=apart)
     main = mod["main"]
     for param in main.params:
         reader.parameter(param)
@@ -65,8 +77,16 @@ class _Reader:
     """Follows "main" from binding to binding."""
 
     def __init__(
-        self, name: str, functions: dict[str, HostFunction], inputs: dict[str, str], store: ArrayStore
+        self,
+        name: str,
+        functions: dict[str, HostFunction],
+        inputs: dict[str, str],
+        store: ArrayStore,
+        *,
+        watched: bool,
+        apart: bool,
     ) -> None:
+        self.watched, self.apart = watched, apart
         self.name, self.functions, self.inputs, self.store = name, functions, inputs, store
         self.values: dict[relax.Var, _Value] = {}
         self.constants: dict[Constant, View] = {}
@@ -110,13 +130,17 @@ class _Reader:
         if operation in _SKIPPED:
             return None
         if operation == "relax.vm.alloc_storage":
+            if self.apart:
+                return None
             nbytes = nbytes_of(call.args[0].values, str(call.args[2].value))
             return self._buffer(PlanBuffer(f"storage{len(self.buffers)}", nbytes, "memory")).buffer
         if operation == "relax.vm.alloc_tensor":
+            nbytes = nbytes_of(call.args[2].values, str(call.args[3].value))
+            if self.apart:
+                return self._buffer(PlanBuffer(f"tensor{len(self.buffers)}", nbytes, "memory"))
             storage = self.evaluate(call.args[0])
             if not isinstance(storage, int):
                 raise CodegenError(f"{self.name}: a tensor is allocated in {storage}, which is no storage")
-            nbytes = nbytes_of(call.args[2].values, str(call.args[3].value))
             return View(storage, int(call.args[1]), nbytes)
         if operation == "vm.builtin.reshape":
             return self.evaluate(call.args[0])
@@ -143,8 +167,17 @@ class _Reader:
                 PlanLaunch(
                     call.kernel, call.grid, call.block, call.shared_bytes, call.cooperative,
                     tuple(views[a] for a in call.arguments),
+                    tuple(a in host.written or a in host.memory for a in call.arguments),
+                    self._report(call, views),
                 )
             )  # fmt: skip
+
+    def _report(self, call: KernelCall, views: dict[str, View]) -> View | None:
+        """Where a persistent kernel reports what it waits for: at the end of its state."""
+        if not (self.watched and call.cooperative):
+            return None
+        state, nbytes = views["state"], report_bytes(call.grid[0])
+        return View(state.buffer, state.offset + state.nbytes - nbytes, nbytes)
 
     def _constant(self, constant: Constant) -> View:
         if constant not in self.constants:

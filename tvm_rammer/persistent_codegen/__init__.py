@@ -10,6 +10,7 @@ In go a verified rProgram, the scheduled kernel of each operator and the values 
     library    rTask functions of a module, each extracted once
     cpu, cuda  the backends: one rTask as a function, the interpreter, synchronisation
     arrays     sizes of arrays in TIR, and pointers to them
+    rocm       a kernel's rTasks for an AMD GPU, as text only
     reference  an interpreter in Python that shares nothing with the generated code; its rTasks in reference_rtasks
 """
 

@@ -28,6 +28,7 @@ def assemble(
     library: RTaskLibrary,
     *,
     stamped: bool = False,
+    watchdog_s: float | None = None,
 ) -> AssembledProgram:
     """Generate the function of a verified program.
 
@@ -43,6 +44,8 @@ def assemble(
         The rTask functions of the module that the program becomes part of.
     stamped : bool
         On a CPU: whether the program reports when each of its instructions ended (`collect_stamps`).
+    watchdog_s : float, optional
+        On a GPU: seconds after which a wait that does not come true ends the kernel, and is written into its state.
 
     Returns
     -------
@@ -57,7 +60,7 @@ def assemble(
     functions = [library.function(k) for k in kernels]
     if device.kind == "cpu":
         return assemble_cpu(program, values, packs, functions, device, library.variables, stamped=stamped)
-    return assemble_cuda(program, values, packs, functions, device, library.variables)
+    return assemble_cuda(program, values, packs, functions, device, library.variables, watchdog_s=watchdog_s)
 
 
 def rtask_library(device: DeviceSpec) -> RTaskLibrary:

@@ -1,13 +1,18 @@
 """Small programs that the tests of the CUDA backend share."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 from tvm import relax
 
 from tests.emulation.programs import H200, build, plan
 from tests.functions import chosen, relax_module
+from tvm_rammer.gpu_bundle.lower import WATCHDOG_S
 from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run, Signal, Wait
+from tvm_rammer.persistent_codegen import cuda_source
+from tvm_rammer.persistent_codegen.cuda.program import assemble_cuda
+from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
 from tvm_rammer.relay_passes import prepare
 
 
@@ -98,3 +103,10 @@ def chain(name, length):
     offsets = {n: 2048 * (n - 1) for n in range(1, length)}
     program = RProgram(name, graph, (kernel.spec,) * length, tuple(lanes), length - 1, offsets, 2048 * (length - 1))
     return build(program, [kernel] * length, {})
+
+
+def watched(built):
+    """The same program with a watchdog, in its first state."""
+    packs, functions = [k.packs for k in built.kernels], [extract_cuda(k, H200) for k in built.kernels]
+    cuda = assemble_cuda(built.program, built.values, packs, functions, H200, watchdog_s=WATCHDOG_S)
+    return replace(built, cuda=cuda, source=cuda_source(cuda, H200), state=cuda.constants[-1].copy())

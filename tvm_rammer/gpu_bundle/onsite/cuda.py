@@ -1,6 +1,7 @@
 """The CUDA driver, by ctypes: the few functions that a bundle needs, and errors with their names."""
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
@@ -173,10 +174,48 @@ class Cuda:
 
     def end_capture(self, stream: c_void_p) -> c_void_p:
         """Return the executable graph of what was launched."""
-        graph, executable = c_void_p(), c_void_p()
+        graph = c_void_p()
         self.call("cuStreamEndCapture", stream, byref(graph))
+        return self.instantiate(graph)
+
+    def new_graph(self) -> c_void_p:
+        """Make a graph without nodes."""
+        graph = c_void_p()
+        self.call("cuGraphCreate", byref(graph), c_uint(0))
+        return graph
+
+    def add_kernel(
+        self,
+        graph: c_void_p,
+        before: Sequence[c_void_p],
+        function: c_void_p,
+        shape: Sequence[int],
+        parameters: c_void_p,
+    ) -> c_void_p:
+        """Add a launch to a graph, behind some of its nodes; return its node.
+
+        `shape`: extents of the grid, of a block, and bytes of dynamic shared memory.
+        """
+        node, nodes = c_void_p(), (c_void_p * max(1, len(before)))(*(n.value for n in before))
+        launch = _KernelNode(function, *shape, parameters, None, None, None)
+        self.call("cuGraphAddKernelNode_v2", byref(node), graph, nodes, c_size_t(len(before)), byref(launch))
+        return node
+
+    def instantiate(self, graph: c_void_p) -> c_void_p:
+        """Make a graph executable."""
+        executable = c_void_p()
         self.call("cuGraphInstantiateWithFlags", byref(executable), graph, ctypes.c_ulonglong(0))
         return executable
+
+
+class _KernelNode(ctypes.Structure):
+    """CUDA_KERNEL_NODE_PARAMS_v2."""
+
+    _fields_ = [
+        ("function", c_void_p),
+        *((name, c_uint) for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_bytes")),
+        *((name, c_void_p) for name in ("parameters", "extra", "kernel", "context")),
+    ]
 
 
 def _load(library: str) -> ctypes.CDLL:

@@ -61,6 +61,10 @@ class Work:
         self._kept.append(records)
         self.record = _Work(records, len(launches), graph)
 
+    def parameters(self, number: int) -> c_void_p:
+        """The array of pointers to the arguments of a launch."""
+        return ctypes.cast(self.record.launches[number].parameters, c_void_p)
+
 
 class Launcher:
     """Launches work on a stream of its own.

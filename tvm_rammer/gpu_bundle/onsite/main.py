@@ -13,8 +13,15 @@ from typing import Any
 
 from ...errors import RammerError, ToolError
 from .jobs import run_job
+from .prices import FOLDER, measured_spec
 from .report import Findings, model_table
-from .worker import work_on
+from .worker import GRAPHS, price, work_on
+
+DEVICE_FILE = "device.json"
+"""Among the results: the figures of this GPU, for `tvm_rammer.compile(..., target="device.json")`."""
+
+PRICES_S = 120.0
+"""Time for measuring prices, which takes less than a second."""
 
 LOAD_S = 45.0
 """Time for loading and checking a model, beside the time for timing it."""
@@ -44,17 +51,24 @@ def main(folder: Path, script: str, argv: Sequence[str], say: Say = print) -> in
     """
     options = _parse(argv, folder)
     try:
+        if options.prices:
+            price(options.bundle, options.libcuda, _emit)
+            return 0
         if options.worker:
             skip = [s for s in options.skip.split(",") if s]
             work_on(
-                options.bundle, options.worker, options.seconds, options.rounds, skip, options.libcuda,
-                lambda event: print(json.dumps(event), flush=True),  # noqa: T201
+                options.bundle, options.worker, options.seconds, options.rounds, skip, options.libcuda, _emit
             )  # fmt: skip
             return 0
         return _bench(options, script, argv, say)
     except RammerError as error:
         print(f"gpu_bench: {error}", file=sys.stderr)  # noqa: T201
         return 2
+
+
+def _emit(event: dict[str, Any]) -> None:
+    """Tell the process that started this one."""
+    print(json.dumps(event), flush=True)  # noqa: T201
 
 
 def _parse(argv: Sequence[str], folder: Path) -> argparse.Namespace:
@@ -67,6 +81,7 @@ def _parse(argv: Sequence[str], folder: Path) -> argparse.Namespace:
     parser.add_argument("--libcuda", default="", help="path of the CUDA driver's library (default: look for it)")
     parser.add_argument("--patience", type=float, default=60.0, help="seconds without output before a worker is killed")
     parser.add_argument("--worker", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--prices", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=30.0, help=argparse.SUPPRESS)
     parser.add_argument("--skip", default="", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
@@ -83,6 +98,8 @@ def _bench(options: argparse.Namespace, script: str, argv: Sequence[str], say: S
     findings = Findings({"command": command, "bundle": about, "python": sys.version.split()[0], "clocks": {}})
     findings.about["clocks"]["before"] = _clocks()
     say(f"bundle of {', '.join(names)}; clocks before: {findings.about['clocks']['before']}")
+    if (options.bundle / FOLDER).is_dir():
+        _prices(options, script, about["device"], findings, say)
     for at, name in enumerate(names):
         left = options.minutes * 60 - (time.monotonic() - began)
         share = left / (len(names) - at)
@@ -95,7 +112,28 @@ def _bench(options: argparse.Namespace, script: str, argv: Sequence[str], say: S
         if not findings.device:
             raise ToolError(findings.models[name]["failures"][-1])
     say(f"\nwrote {options.out / 'results.json'} and {options.out / 'results.md'}")
-    return int(not all(_succeeded(found) for found in findings.models.values()))
+    return int("failed" in findings.prices or not all(_succeeded(found) for found in findings.models.values()))
+
+
+def _prices(options: argparse.Namespace, script: str, planned: dict[str, Any], findings: Findings, say: Say) -> None:
+    """Measure the prices by which plans are made, and write the device that has them."""
+
+    def on_event(event: dict[str, Any]) -> None:
+        findings.prices |= event["prices"]
+        spec = measured_spec(planned, event["device"], event["prices"])
+        findings.write(options.out)
+        (options.out / DEVICE_FILE).write_text(json.dumps(spec, indent=1) + "\n", encoding="utf-8")
+
+    command = [
+        sys.executable, script, "--prices", "--bundle", str(options.bundle), "--libcuda", options.libcuda
+    ]  # fmt: skip
+    try:
+        problem = run_job(command, PRICES_S, options.patience, on_event)
+    except ToolError as error:
+        problem = str(error)
+    if problem:
+        findings.prices["failed"] = problem
+    say(f"prices: {json.dumps(findings.prices)}")
 
 
 def _succeeded(found: dict[str, Any]) -> bool:
@@ -137,7 +175,7 @@ def _model(options: argparse.Namespace, script: str, name: str, share: float, fi
         if not current or current in skip or end - time.monotonic() < min(20.0, share / 4):
             return
         # A graph holds the kernels of the launches: what hangs without it hangs in it.
-        skip += [current] if "+" in current else [current, f"{current}+graph"]
+        skip += [current] if "+" in current else [current, *(f"{current}{way}" for way in GRAPHS)]
         current = ""
 
 

@@ -6,6 +6,12 @@ from typing import Any, Literal
 
 from ...errors import ModelError
 
+WATCHED_FOLDER = "watched"
+"""Beside the plan of a variant that could wait for ever: the same with a watchdog."""
+
+EDGES_FOLDER = "edges"
+"""Beside the plan of a variant of several launches: the same with memory of its own for each tensor."""
+
 Kind = Literal["input", "constant", "memory"]
 
 
@@ -53,6 +59,10 @@ class PlanLaunch:
         Whether all blocks must be resident at once.
     arguments : tuple of View
         In the order of the kernel's parameters.
+    writes : tuple of bool
+        For each argument whether the kernel may write it; empty where nothing is known.
+    report : View or None
+        Where a kernel with a watchdog writes what it waited for (`hang`).
     """
 
     kernel: str
@@ -61,6 +71,8 @@ class PlanLaunch:
     shared_bytes: int
     cooperative: bool
     arguments: tuple[View, ...]
+    writes: tuple[bool, ...] = ()
+    report: View | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +121,8 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
                 shared_bytes=item["shared_bytes"],
                 cooperative=item["cooperative"],
                 arguments=_views(item["arguments"]),
+                writes=tuple(item["writes"]),
+                report=View(**item["report"]) if item["report"] else None,
             )
             for item in data["launches"]
         ),
@@ -141,7 +155,11 @@ def check_plan(plan: Plan) -> None:
         x, y, z = launch.block
         if min(*launch.grid, *launch.block) < 1 or x * y * z > 1024:
             raise ModelError(f"{where}: cannot launch a grid of {launch.grid} with blocks of {launch.block}")
-        _check_views(plan, launch.arguments, where)
+        if len(launch.writes) not in (0, len(launch.arguments)):
+            raise ModelError(
+                f"{where}: {len(launch.writes)} of {len(launch.arguments)} arguments are said to be written"
+            )
+        _check_views(plan, launch.arguments if launch.report is None else (*launch.arguments, launch.report), where)
     _check_views(plan, plan.outputs, f"plan {plan.name!r}, outputs")
     for buffer in plan.buffers:
         if (buffer.kind == "memory") == bool(buffer.file):

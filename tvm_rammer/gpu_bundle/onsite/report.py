@@ -13,6 +13,9 @@ TITLES = {
 }
 
 
+WAYS = {"graph": ", in a CUDA graph", "edges": ", in a CUDA graph with the model's edges"}
+
+
 class Findings:
     """Collects the events of all models.
 
@@ -25,11 +28,18 @@ class Findings:
     def __init__(self, about: Mapping[str, Any]) -> None:
         self.about = dict(about)
         self.device: dict[str, Any] = {}
+        self.prices: dict[str, Any] = {}
         self.models: dict[str, dict[str, Any]] = {}
 
     def start(self, model: str, description: str) -> None:
         """Begin with a model."""
-        self.models[model] = {"description": description, "variants": {}, "contenders": {}, "failures": []}
+        self.models[model] = {
+            "description": description,
+            "variants": {},
+            "watched": {},
+            "contenders": {},
+            "failures": [],
+        }
 
     def add(self, model: str, event: Mapping[str, Any]) -> None:
         """Take an event of a worker."""
@@ -40,6 +50,8 @@ class Findings:
                 self.device = rest
             case "loaded":
                 found["variants"][event["variant"]] = rest
+            case "watched":
+                found["watched"][event["contender"]] = rest
             case "checked":
                 found["contenders"].setdefault(event["contender"], {}).update(rest)
             case "checked-again":
@@ -55,7 +67,7 @@ class Findings:
 
     def as_json(self) -> dict[str, Any]:
         """Everything."""
-        return {**self.about, "device": self.device, "models": self.models}
+        return {**self.about, "device": self.device, "prices": self.prices, "models": self.models}
 
     def write(self, folder: Path) -> None:
         """Write results.json and results.md."""
@@ -69,9 +81,19 @@ class Findings:
         lines[0] += f"CUDA driver {self.device.get('cuda_driver', '?')}"
         lines += [f"Clocks and temperature {when}: {text}" for when, text in self.about.get("clocks", {}).items()]
         lines += ["", f"`{self.about.get('command', '')}`", ""]
+        if self.prices:
+            lines += [*price_lines(self.prices, self.about.get("bundle", {}).get("device", {})), ""]
         for name, found in self.models.items():
             lines += [f"### {name}", "", found["description"], "", *model_table(found), ""]
         return "\n".join(lines)
+
+
+def price_lines(prices: Mapping[str, Any], planned: Mapping[str, Any]) -> list[str]:
+    """What was measured of the prices by which plans are made, beside those that these plans were made by."""
+    if "failed" in prices:
+        return [f"Prices were not measured: {prices['failed']}"]
+    rows = [f"| {name} | {us:.2f} | {planned.get(name, '?')} |" for name, us in prices.items()]
+    return ["| price, µs | measured | planned with |", "|---|---|---|", *rows]
 
 
 def model_table(found: Mapping[str, Any]) -> list[str]:
@@ -83,7 +105,7 @@ def model_table(found: Mapping[str, Any]) -> list[str]:
     ]
     for contender, figures in found["contenders"].items():
         variant, _, graph = contender.partition("+")
-        title = TITLES.get(variant, variant) + (", in a CUDA graph" if graph else "")
+        title = TITLES.get(variant, variant) + WAYS.get(graph, "")
         launches = found["variants"].get(variant, {}).get("launches", "?")
         lines.append(f"| {title} | {launches} | {_times(figures, ours)} | {_correctness(figures)} |")
     for variant, facts in found["variants"].items():
@@ -95,6 +117,8 @@ def model_table(found: Mapping[str, Any]) -> list[str]:
             f"{uses['local_bytes']} of local memory a thread, and {uses['resident_blocks']} resident blocks a "
             "multiprocessor."
         )
+    for variant, facts in found["watched"].items():
+        lines.append(f"\n{TITLES.get(variant, variant)}: {facts['runs']} runs with a watchdog came to their end.")
     return [*lines, *(f"\nFailed: {failure}" for failure in found["failures"])]
 
 

@@ -1,10 +1,13 @@
 """A plan on the GPU: its memory, its kernels, and the work that one run is."""
 
 from array import array
+from ctypes import c_void_p
 from pathlib import Path
 
 from ...errors import ResidencyError, ToolError
 from .cuda import Cuda
+from .edges import dependences
+from .hang import check_hangs
 from .launcher import Launcher, Work
 from .plan import Plan
 
@@ -72,6 +75,32 @@ class Session:
         finally:
             executable = self._cuda.end_capture(self._launcher.stream)
         return Work(self._launches, executable)
+
+    def graph_with_edges(self) -> Work:
+        """Make a CUDA graph of one run, in which a launch waits only for those that it depends on."""
+        graph = self._cuda.new_graph()
+        nodes: list[c_void_p] = []
+        for number, before in enumerate(dependences(self.plan)):
+            launch, function, _ = self._launches[number]
+            shape = (*launch.grid, *launch.block, launch.shared_bytes)
+            parameters = self.work.parameters(number)
+            nodes.append(self._cuda.add_kernel(graph, [nodes[n] for n in before], function, shape, parameters))
+        return Work(self._launches, self._cuda.instantiate(graph))
+
+    def check_hangs(self) -> None:
+        """Make sure that no watchdog has ended a kernel.
+
+        Raises
+        ------
+        HangError
+            One has.
+        """
+        self._cuda.synchronize()
+        for launch in self.plan.launches:
+            if (view := launch.report) is not None:
+                words = array("i")
+                words.frombytes(self._cuda.download(self._addresses[view.buffer] + view.offset, view.nbytes))
+                check_hangs(launch.kernel, words)
 
     def poison(self) -> None:
         """Fill the memory that the kernels write with NaNs."""

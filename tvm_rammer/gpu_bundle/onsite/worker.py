@@ -9,16 +9,20 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ...errors import RammerError
+from ...errors import RammerError, ResidencyError, ToolError
 from .check import count_different, finite_relative_error
 from .cuda import Cuda
 from .launcher import Launcher, Work
 from .measure import Samples, measure
-from .plan import plan_from_json
+from .plan import EDGES_FOLDER, WATCHED_FOLDER, Plan, plan_from_json
+from .prices import measure_prices
 from .session import Session
 
 REPEATS = 20
 """Runs that must give the same bits."""
+
+WATCHED_RUNS = 20
+"""Runs with a watchdog, before those without."""
 
 REPORT_S = 5.0
 Emit = Callable[[dict[str, Any]], None]
@@ -46,6 +50,18 @@ class _Runner:
         self.session.poison()
         self._launcher.run(self.work)
         return self.session.outputs()
+
+
+GRAPH, EDGES = "+graph", "+edges"
+GRAPHS = (GRAPH, EDGES)
+"""The other ways to launch a variant: captured from a stream; with an edge only where there is a dependence."""
+
+
+def price(folder: Path, library: str, emit: Emit) -> None:
+    """Measure the prices of this GPU; raises as `prices.measure_prices` and `work_on`."""
+    cuda = Cuda(library)
+    prices = measure_prices(folder, cuda, Launcher(folder / "launcher.so", cuda))
+    emit({"event": "prices", "prices": prices, "device": cuda.describe()})
 
 
 def work_on(
@@ -82,19 +98,30 @@ def work_on(
     references = [_doubles(folder / file) for file in model["references"]]
     runners: dict[str, _Runner] = {}
     for variant in model["variants"]:
-        names = (variant, f"{variant}+graph")
+        names = (variant, *(f"{variant}{way}" for way in GRAPHS))
         if set(names) <= set(skip):
             continue
-        contender = variant
+        contender = f"{variant}-{WATCHED_FOLDER}"
         try:
+            if contender not in skip:
+                _watch(folder, name, variant, cuda, launcher, emit)
+            contender = variant
             session = _load(folder, name, variant, cuda, launcher, emit)
             for contender in names:
-                if contender not in skip:
-                    emit({"event": "begin", "contender": contender})
-                    work = session.work if contender == variant else session.graph()
-                    runner = _Runner(session, work, cuda, launcher)
-                    if _check(contender, runner, references, model["tolerance"], emit):
-                        runners[contender] = runner
+                if contender in skip:
+                    continue
+                emit({"event": "begin", "contender": contender})
+                if contender == variant:
+                    runner = _Runner(session, session.work, cuda, launcher)
+                elif contender == f"{variant}{GRAPH}":
+                    runner = _Runner(session, session.graph(), cuda, launcher)
+                elif (apart := _plan_of(folder, name, variant, EDGES_FOLDER)) is not None:
+                    with_edges = Session(folder, apart, cuda, launcher)
+                    runner = _Runner(with_edges, with_edges.graph_with_edges(), cuda, launcher)
+                else:
+                    continue
+                if _check(contender, runner, references, model["tolerance"], emit):
+                    runners[contender] = runner
         except RammerError as error:
             emit({"event": "failed", "contender": contender, "error": str(error)})
             cuda.synchronize()  # a context that a kernel has broken is of no use to the other variants
@@ -103,10 +130,36 @@ def work_on(
         _check(contender, runner, references, model["tolerance"], emit, "checked-again")
 
 
+def _plan_of(folder: Path, name: str, variant: str, kind: str = "") -> Plan | None:
+    """The plan of a variant, or that of a folder beside it; None where there is none."""
+    path = folder / "models" / name / variant / kind / "plan.json"
+    return plan_from_json(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+
+def _watch(folder: Path, name: str, variant: str, cuda: Cuda, launcher: Launcher, emit: Emit) -> None:
+    """Run what has a watchdog: a variant that hangs is known by who waits for what, and is not run without one."""
+    plan = _plan_of(folder, name, variant, WATCHED_FOLDER)
+    if plan is None:
+        return
+    emit({"event": "begin", "contender": f"{variant}-{WATCHED_FOLDER}"})
+    try:
+        session = Session(folder, plan, cuda, launcher)
+    except ResidencyError as error:  # a watchdog takes registers
+        emit({"event": "failed", "contender": f"{variant}-{WATCHED_FOLDER}", "error": str(error)})
+        return
+    for _ in range(WATCHED_RUNS):
+        session.poison()
+        launcher.run(session.work)
+        session.check_hangs()
+    emit({"event": "watched", "contender": variant, "runs": WATCHED_RUNS})
+
+
 def _load(folder: Path, name: str, variant: str, cuda: Cuda, launcher: Launcher, emit: Emit) -> Session:
     started = time.monotonic()
     emit({"event": "begin", "contender": variant})
-    plan = plan_from_json(json.loads((folder / "models" / name / variant / "plan.json").read_text(encoding="utf-8")))
+    plan = _plan_of(folder, name, variant)
+    if plan is None:
+        raise ToolError(f"the bundle has no plan of {variant} for {name}; build it again")
     session = Session(folder, plan, cuda, launcher)
     uses = list(session.kernels.values())
     emit(

@@ -30,11 +30,11 @@ from .kept import copy_slices
 from .memory import declare_arena, declare_parameters, declare_views
 from .rows import MARKS, SIGNALS, WARP, RowForm
 from .rtask import RTASK_BARRIER
-from .state import FINISHED
+from .state import FINISHED, first_report
 
 _MIN_BLOCKS = "tirx.launch_bounds_min_blocks_per_sm"
 
-MANY_FUNCTIONS = 32
+MANY_FUNCTIONS = 20
 """With more of them, what they make of a thread's index is computed in each row (`sync.thread`), some 20 cycles; with
 fewer it is kept in registers."""
 
@@ -56,6 +56,8 @@ class _Body:
     veu: tirx.Var
     tid: tirx.Var
     many: bool
+    watchdog: int | None
+    report: int
 
 
 def build_kernel(
@@ -68,6 +70,7 @@ def build_kernel(
     threads: int,
     shared_bytes: int,
     blocks_per_unit: int,
+    watchdog: int | None,
 ) -> tirx.PrimFunc:
     """Build the persistent kernel of a program.
 
@@ -86,6 +89,8 @@ def build_kernel(
     blocks_per_unit : int
         How many must be resident on each unit: a thread gets no more registers than that leaves it. Where nothing is
         said, ptxas may spill some for the sake of one block more.
+    watchdog : int or None
+        After how many times 2^20 cycles a wait gives up.
 
     Returns
     -------
@@ -127,6 +132,8 @@ def build_kernel(
                     veu=veu,
                     tid=tid,
                     many=len(tables.signatures) > MANY_FUNCTIONS,
+                    watchdog=watchdog,
+                    report=first_report(program),
                 ),
                 tables.signatures,
                 len(program.lanes),
@@ -145,7 +152,7 @@ def _walk(body: _Body, signatures: Sequence[CallSignature], blocks: int) -> None
     T.buffer_store(row.ahead, -1, [0])
     if body.steps == 1:
         with T.serial(0, last - first) as n:
-            _walk_row(body, signatures, row, first + n + 1, lane, run, None)
+            _walk_row(body, signatures, row, n, first + n + 1, lane, run, None)
     else:
         again = body.rows.shape[0] // body.form.words // 2  # where the rows of all steps but the first begin
         with T.serial(0, body.steps) as k:
@@ -153,7 +160,7 @@ def _walk(body: _Body, signatures: Sequence[CallSignature], blocks: int) -> None
             with T.serial(0, last - first) as n:
                 ends = _bind("ends", n + 1 == last - first)
                 at = tirx.Select(ends, again + first, tirx.Select(k == 0, 0, again) + first + n + 1)
-                _walk_row(body, signatures, row, at, lane, steps_before + 1, k)
+                _walk_row(body, signatures, row, n, at, lane, steps_before + 1, k)
     with T.If(body.tid == 0), T.Then():
         T.evaluate(sync.finish(finished))
 
@@ -181,29 +188,48 @@ def _walk_row(
     body: _Body,
     signatures: Sequence[CallSignature],
     row: _Row,
-    number: Expr,
+    n: Expr,
+    following: Expr,
     lane: Expr,
     count: Expr,
     k: tirx.Var | None,
 ) -> None:
-    """One row of the lane, before row `number`. `count` is the number of the run, or of this step over all runs."""
-    form, state = body.form, T.address_of(body.state[0])
+    """Row `n` of the lane, before row `following` of the plan; `count` is the number of the run, or of this step over
+    all runs.
+    """
+    form = body.form
     what, start, count_, step = (
         _bind(name, _word(row, form.what + i)) for i, name in enumerate(("what", "start", "count", "step"))
     )
-    _load(body, row.following, number, lane)
+    _load(body, row.following, following, lane)
     with T.If(body.tid < WARP), T.Then():
-        ahead = sync.arrived(row.ahead[0], row.zero)
-        T.buffer_store(row.ahead, sync.wait(state, row.here[0], form.waits, count, ahead, backs=form.backs), [0])
-    T.evaluate(sync.block_barrier())
+        T.buffer_store(row.ahead, _wait(body, row, n, count), [0])
+    if body.watchdog is None:
+        T.evaluate(sync.block_barrier())
+    else:
+        what = _bind("watched", sync.watched_barrier(_report(body), what))
     with T.If(what >= 0), T.Then():
         _choose(body, signatures, 0, what, row, (start, count_, step), k)
     with T.If((what & SIGNALS) != 0), T.Then():
         T.evaluate(sync.block_barrier())
         with T.If(body.tid >= body.threads - WARP), T.Then():
-            T.evaluate(sync.signal(state, row.here[0], form.first_signal, form.signals))
+            T.evaluate(sync.signal(T.address_of(body.state[0]), row.here[0], form.first_signal, form.signals))
     for i in range(form.words // WARP):
         T.buffer_store(row.here, sync.arrived(row.following[i], row.zero), [i])
+
+
+def _wait(body: _Body, row: _Row, n: Expr, count: Expr) -> Expr:
+    """The call with which the first warp waits for what row `n` needs."""
+    waits, backs = body.form.waits, body.form.backs
+    state, ahead = T.address_of(body.state[0]), sync.arrived(row.ahead[0], row.zero)
+    if body.watchdog is None:
+        return sync.wait(state, row.here[0], waits, count, ahead, backs=backs)
+    report, limit = _report(body), body.watchdog
+    return sync.watched_wait(state, row.here[0], waits, count, ahead, report, n, limit, backs=backs)
+
+
+def _report(body: _Body) -> Expr:
+    return T.address_of(body.state[body.report])
 
 
 def _word(row: _Row, number: int) -> Expr:

@@ -10,6 +10,7 @@ The first barrier covers both the rTasks before it on this vEU (what they wrote,
 the waits since. Every block barrier lies outside of any branch on the thread index.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -36,6 +37,8 @@ def assemble_cuda(
     functions: Sequence[RTaskFunction],
     device: DeviceSpec,
     variables: Mapping[str, GlobalVar] | None = None,
+    *,
+    watchdog_s: float | None = None,
 ) -> AssembledProgram:
     """Make the persistent kernel of an rProgram; its grid has a block for each lane.
 
@@ -53,6 +56,8 @@ def assemble_cuda(
         A GPU.
     variables : mapping of str to GlobalVar, optional
         Under which variable the module holds each rTask function, where several programs share them.
+    watchdog_s : float, optional
+        Seconds after which a wait gives up, ends the kernel and says what it waited for in the state (state.py).
 
     Returns
     -------
@@ -77,12 +82,13 @@ def assemble_cuda(
     callees = {name: variables[name] if variables else GlobalVar(name) for name in rtasks}
     rows = build_rows(tables, program.steps)
     begin = np.concatenate([rows.begin, build_copies(program, layout, packs, arena_bytes)])
+    limit = None if watchdog_s is None else _limit(watchdog_s, device)
     blocks_per_unit = -(-len(program.lanes) // device.units)
-    constants = (layout.constants, begin, rows.words.reshape(-1), make_state(program))
+    constants = (layout.constants, begin, rows.words.reshape(-1), make_state(program, watched=watchdog_s is not None))
     return AssembledProgram(
         name=program.name,
         func=build_kernel(
-            program, layout, tables, rows.form, constants, callees, threads, shared_bytes, blocks_per_unit
+            program, layout, tables, rows.form, constants, callees, threads, shared_bytes, blocks_per_unit, limit
         ),
         helpers=MappingProxyType({callees[name]: func for name, func in rtasks.items()}),
         inputs=layout.inputs,
@@ -92,3 +98,8 @@ def assemble_cuda(
         threads=threads,
         shared_bytes=shared_bytes,
     )
+
+
+def _limit(seconds: float, device: DeviceSpec) -> int:
+    """A time as a watchdog counts it, in 2^20 cycles."""
+    return max(1, math.ceil(seconds * device.clock_ghz * 1e9 / 2**20))

@@ -5,6 +5,11 @@
     line 0        a tag that differs from program to program: equal Relax constants might become one
     line 1        number of blocks that have finished, over all runs: 64 bits, which never wrap around
     line 2 + e    counter of event e: number of its arrivals, over all runs
+
+With a watchdog (watchdog.cuh) its report follows, zeros until a block gives up:
+
+    a line        number of blocks that have given up
+    REPORT words  of each block: why it has, row of its lane, event, count it expects, count it saw, run or step
 """
 
 import zlib
@@ -15,10 +20,17 @@ from ...ir import ITEM_BYTES, RProgram
 
 LINE = 128 // ITEM_BYTES["int32"]
 FINISHED, FIRST_EVENT = LINE, 2 * LINE
+REPORT = 8
 
 
-def make_state(program: RProgram) -> np.ndarray:
-    """Return the state before the first run."""
-    state = np.zeros(FIRST_EVENT + LINE * program.num_events, np.int32)
+def first_report(program: RProgram) -> int:
+    """The word of the state at which a watchdog's report begins."""
+    return FIRST_EVENT + LINE * program.num_events
+
+
+def make_state(program: RProgram, *, watched: bool = False) -> np.ndarray:
+    """Return the state before the first run; `watched` with room for a watchdog's report."""
+    report = LINE + REPORT * len(program.lanes) if watched else 0
+    state = np.zeros(first_report(program) + report, np.int32)
     state[:LINE] = zlib.crc32(repr((program.name, program.lanes)).encode()) & 0x7FFFFFFF
     return state

@@ -1,4 +1,4 @@
-"""Calls of the fixed device functions in sync.cuh, as TIR.
+"""Calls of the fixed device functions in sync.cuh and watchdog.cuh, as TIR.
 
 Each call carries the whole file; its include guard keeps one copy. So the text travels with the IR through
 `tvm.compile`, and nothing is added to the generated source afterwards.
@@ -12,9 +12,9 @@ from tvm.ir import Expr
 
 
 @functools.cache
-def source() -> str:
-    """Return the text of sync.cuh."""
-    return (pathlib.Path(__file__).parent / "sync.cuh").read_text(encoding="utf-8") + "\n"
+def source(file: str = "sync.cuh") -> str:
+    """Return the text of a file of device functions."""
+    return (pathlib.Path(__file__).parent / file).read_text(encoding="utf-8") + "\n"
 
 
 def run_number(finished: Expr, blocks: int) -> Expr:
@@ -45,6 +45,23 @@ def wait(state: Expr, own: Expr, waits: int, run: Expr, ahead: Expr, *, backs: b
     return cuda_func_call(
         "rammer_wait", state, own, waits, run, int(backs), ahead, source_code=source(), return_type="int32"
     )  # fmt: skip
+
+
+def watched_wait(
+    state: Expr, own: Expr, waits: int, run: Expr, ahead: Expr, report: Expr, row: Expr, limit: int, *, backs: bool
+) -> Expr:
+    """As `wait`, but the block gives up after `limit` times 2^20 cycles, and says so in `report`."""
+    return cuda_func_call(
+        "rammer_watched_wait", state, own, waits, run, int(backs), ahead, report, row, limit,
+        source_code=source("watchdog.cuh"), return_type="int32",
+    )  # fmt: skip
+
+
+def watched_barrier(report: Expr, what: Expr) -> Expr:
+    """All threads of the block; what the row is to do, or nothing where a block has given up."""
+    return cuda_func_call(
+        "rammer_watched_barrier", report, what, source_code=source("watchdog.cuh"), return_type="int32"
+    )
 
 
 def signal(state: Expr, own: Expr, first: int, signals: int) -> Expr:

@@ -36,7 +36,7 @@ def planned(room: str) -> Built:
     if room == "all":
         with pytest.MonkeyPatch.context() as patch:
             scheduling = importlib.import_module("tvm_rammer.wavefront.schedule_loop")
-            patch.setattr(scheduling, "choose_veus", lambda plan, most, cost: plan(most))
+            patch.setattr(scheduling, "choose_veus", lambda plan, most, cost, *_: plan(most))
             module = load_model(onnx_lstm(1, STEPS, HIDDEN), loops=True)
             programs = plan(module, VEUS, choose=lambda made: [max(made, key=lambda k: k.spec.num_rtasks)])
         (built,) = [b for b in programs if b.program.steps > 1]
