@@ -5,6 +5,7 @@
     record    what became of a model: kernels, plans, what was left to stock TVM and why
     target    a user's target as a device, and a device as TVM's target
     regions   kernels, plan and code of the regions of a prepared module, and back into the module
+    finished  code of a planned program; registers, spills and residency of its kernel, by ptxas
     stages    loaded module -> kernels -> lowered module -> executable
     guard     no exception of TVM's leaves a compilation
     pipeline  the same as passes of a TVM pipeline

@@ -56,7 +56,12 @@ def load_request(request: Request) -> Loaded:
     """
     mods = [
         relay_passes.load_model(
-            model, shapes, symbolic=request.symbolic, loops=request.keeps_loops, length=request.length
+            model,
+            shapes,
+            symbolic=request.symbolic,
+            loops=request.keeps_loops,
+            join=request.joins_loops,
+            length=request.length,
         )
         for model, shapes in zip(request.models, request.shapes, strict=True)
     ]

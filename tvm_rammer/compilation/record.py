@@ -7,7 +7,7 @@ from typing import Any
 
 from ..device import DeviceSpec
 from ..ir import Copies, RGraph, RKernel, RProgram
-from ..wavefront import PolicyOptions
+from ..wavefront import CostModel, PolicyOptions
 
 
 @dataclass(slots=True)
@@ -62,6 +62,16 @@ class Compilation:
     programs_per_region: list[int] = field(default_factory=list)
     stock_calls: list[tuple[str, str]] = field(default_factory=list)
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def veus(self) -> int:
+        """VEUs of the plan: one for each unit, or for a GPU several."""
+        return max((len(program.lanes) for program in self.programs), default=0)
+
+    @property
+    def cost(self) -> CostModel:
+        """What the plan was predicted with."""
+        return CostModel.of(self.device, self.veus)
 
     def for_policy(self, policy: str, kernels: Mapping[str, tuple[RKernel, ...]]) -> "Compilation":
         """The record of another plan for the same regions: nothing is planned in it yet."""

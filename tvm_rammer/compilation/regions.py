@@ -3,21 +3,19 @@
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
-import numpy as np
 import tvm
 from tvm import tirx
 
 from .. import debug, relay_passes, rkernel_gen, wavefront
 from .. import persistent_codegen as codegen
-from ..device import DeviceSpec
-from ..errors import CodegenError, LoopError, MissingToolError, ScheduleError, last_line
+from ..errors import CodegenError, LoopError, ScheduleError, last_line
 from ..ir import RProgram
 from ..kernel import ScheduledKernel
 from ..tuning.log.reader import TuningLog
+from .finished import RegionIndex, finished, resources_of
 from .record import Compilation
 
 
@@ -114,6 +112,8 @@ def plan_regions(module: KernelizedModule, record: Compilation) -> KernelizedMod
     while True:
         try:
             planned = [_plan(region, module, record) for region in module.partition.regions]
+            if len(planned) == 1:
+                planned = [_share_units(module.partition.regions[0], planned[0], module, record)]
             break
         except _NoneLowersError as error:
             debug.say(1, f"{error.function} is left to stock TVM: {error}")
@@ -163,6 +163,33 @@ def _plan(region: relay_passes.Region, module: KernelizedModule, record: Compila
             return programs
 
 
+def _share_units(
+    region: relay_passes.Region, programs: tuple[RProgram, ...], module: KernelizedModule, record: Compilation
+) -> tuple[RProgram, ...]:
+    """The same region with two vEUs on each unit of a GPU, where that is predicted to be faster and ptxas agrees."""
+    if record.device.kind != "cuda" or region.body or record.shares:
+        return programs
+    sharing = wavefront.schedule_sharing(
+        region.graph, record.kernels, record.device, programs, blocks=2, policy=record.policy, sync=record.sync,
+        options=record.options, copies=record.copies,
+    )  # fmt: skip
+    if sharing is None:
+        return programs
+    by_name = {k.spec.name: k for made in module.kernels.values() for k in made}
+    try:
+        needs = [
+            resources_of(program, finished(program, region, by_name, record.device, module.library), record.device)
+            for program in sharing
+        ]
+    except (CodegenError, RuntimeError) as error:  # ours, or TVM's InternalError
+        debug.say(1, f"each unit has one vEU: {last_line(error)}")
+        return programs
+    if any(need.get("spill_bytes") != 0 for need in needs):
+        debug.say(1, "each unit has one vEU: with two of them ptxas spills registers, or nobody can ask it")
+        return programs
+    return sharing
+
+
 def _plan_loop(region: relay_passes.Region, record: Compilation) -> tuple[RProgram, ...]:
     try:
         return wavefront.schedule_loop(
@@ -174,7 +201,12 @@ def _plan_loop(region: relay_passes.Region, record: Compilation) -> tuple[RProgr
 
 
 def launch_regions(
-    module: KernelizedModule, record: Compilation, *, single_calls: bool = False, stamped: bool = False
+    module: KernelizedModule,
+    record: Compilation,
+    *,
+    single_calls: bool = False,
+    stamped: bool = False,
+    watchdog_s: float | None = None,
 ) -> tvm.IRModule:
     """Generate the code of the planned programs, and put the launches into the module.
 
@@ -187,6 +219,8 @@ def launch_regions(
         Whether to launch each operator by itself, with the kernel that its program chose; planned without views.
     stamped : bool
         Whether programs report when their instructions ended (`persistent_codegen.collect_stamps`).
+    watchdog_s : float, optional
+        On a GPU: after how many seconds a wait that does not come true ends its kernel (`persistent_codegen.assemble`).
     """
     by_name = {k.spec.name: k for made in module.kernels.values() for k in made}
     mod, programs = module.mod, iter(record.programs)
@@ -195,7 +229,9 @@ def launch_regions(
         if single_calls:
             launches = [launch for program in planned for launch in _single_launches(program, region, by_name)]
         else:
-            launches = [_launch(program, region, by_name, record, module.library, stamped) for program in planned]
+            launches = [
+                _launch(program, region, by_name, record, module.library, stamped, watchdog_s) for program in planned
+            ]
             launches = _with_absent(launches, region)
         mod = relay_passes.replace_region(mod, region, launches)
     return codegen.with_imports(mod, record.device) if record.programs else mod
@@ -212,21 +248,6 @@ def _with_absent(launches: Sequence[relay_passes.Launch], region: relay_passes.R
     return [replace(launch, operators=(*launch.operators, *more)) for launch, more in zip(launches, added, strict=True)]
 
 
-def _resources(program: RProgram, built: codegen.AssembledProgram, device: DeviceSpec) -> dict[str, Any]:
-    """Compile the kernel of a program with nvcc, where there is one for this GPU, and make sure that all its vEUs fit.
-
-    A text that nvcc rejects, or takes too long for, is an error: nothing is known of whether its vEUs fit.
-    """
-    found: dict[str, Any] = {"threads": built.threads, "dynamic_shared_bytes": built.shared_bytes}
-    try:
-        needs = codegen.measure_resources(codegen.cuda_source(built, device), device.arch)
-    except MissingToolError as error:
-        return found | {"unknown": str(error)}
-    lanes = len(program.lanes)
-    resident = codegen.check_residency(device, built.threads, needs, lanes, built.shared_bytes)
-    return found | asdict(needs) | {"resident_blocks_per_unit": resident}
-
-
 def _launch(
     program: RProgram,
     region: relay_passes.Region,
@@ -234,17 +255,15 @@ def _launch(
     record: Compilation,
     library: codegen.RTaskLibrary,
     stamped: bool,
+    watchdog_s: float | None,
 ) -> relay_passes.Launch:
     """Generate the function of a program, and say how the Relax module calls it."""
-    index = _RegionIndex(program, region)
-    values = {i: index.value(i) for i, b in enumerate(program.graph.buffers) if b.kind == "constant"}
-    kernels = [by_name[k.name] for k in program.kernels]
-    built = codegen.assemble(program, values, kernels, record.device, library, stamped=stamped)
-    cost = wavefront.CostModel.of(record.device)
-    debug.dump(f"{program.name}.svg", lambda: wavefront.schedule_svg([program], cost))
+    index = RegionIndex(program, region)
+    built = finished(program, region, by_name, record.device, library, stamped=stamped, watchdog_s=watchdog_s)
+    debug.dump(f"{program.name}.svg", lambda: wavefront.schedule_svg([program], record.cost))
     debug.dump(f"{program.name}.py", lambda: tvm.IRModule({program.name: built.func, **built.helpers}).script())
     if record.device.kind == "cuda":
-        record.resources[program.name] = _resources(program, built, record.device)
+        record.resources[program.name] = resources_of(program, built, record.device)
     return relay_passes.Launch(
         function=built.func,
         symbol=built.name,
@@ -260,7 +279,7 @@ def _single_launches(
     program: RProgram, region: relay_passes.Region, by_name: Mapping[str, ScheduledKernel]
 ) -> list[relay_passes.Launch]:
     """Launch each operator of a program by itself, with the kernel that the program chose."""
-    index = _RegionIndex(program, region)
+    index = RegionIndex(program, region)
     launches = []
     for op, spec in zip(program.graph.operators, program.kernels, strict=True):
         kernel = by_name[spec.name]
@@ -278,18 +297,3 @@ def _single_launches(
             )
         )
     return launches
-
-
-class _RegionIndex:
-    """Positions of a program's buffers and operators in the graph of its region."""
-
-    def __init__(self, program: RProgram, region: relay_passes.Region) -> None:
-        by_name = {b.name: i for i, b in enumerate(region.graph.buffers)}
-        self.buffer = [by_name[b.name] for b in program.graph.buffers]
-        self.operator = {op.name: i for i, op in enumerate(region.graph.operators)}
-        self._exprs = region.buffer_exprs
-
-    def value(self, buffer: int) -> np.ndarray:
-        """The value of a constant buffer of the program."""
-        constant: Any = self._exprs[self.buffer[buffer]]
-        return np.asarray(constant.value.numpy())

@@ -74,6 +74,11 @@ class Request:
         """Whether loops may stay loops: of a single model of static shapes, with waits that the scheduler chooses."""
         return self.loops and not (self.joined or self.symbolic) and self.sync == "auto"
 
+    @property
+    def joins_loops(self) -> bool:
+        """Whether stacked loops become one: on a GPU, where each has its own vEUs then; on a CPU that does not pay."""
+        return self.keeps_loops and self.device.kind != "cpu"
+
     def __post_init__(self) -> None:
         whole("explore", self.explore, 0)
         if not isinstance(self.policy, str):

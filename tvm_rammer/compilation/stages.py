@@ -29,7 +29,12 @@ def find_kernels(
 
 
 def lower(
-    module: KernelizedModule, record: Compilation, *, single_calls: bool = False, stamped: bool = False
+    module: KernelizedModule,
+    record: Compilation,
+    *,
+    single_calls: bool = False,
+    stamped: bool = False,
+    watchdog_s: float | None = None,
 ) -> tvm.IRModule:
     """Generate the code of a planned module, and lower what is around it to what TVM's code generator takes.
 
@@ -38,10 +43,10 @@ def lower(
     module : KernelizedModule
     record : Compilation
         With the plans (`regions.plan_regions`).
-    single_calls, stamped : bool
+    single_calls, stamped, watchdog_s
         As in `regions.launch_regions`.
     """
-    launched = launch_regions(module, record, single_calls=single_calls, stamped=stamped)
+    launched = launch_regions(module, record, single_calls=single_calls, stamped=stamped, watchdog_s=watchdog_s)
     return relay_passes.finish(tvm_target(record.device))(launched)
 
 

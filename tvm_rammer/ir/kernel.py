@@ -100,6 +100,8 @@ class RKernel:
         Bytes that one rTask moves from or to beyond its unit; 0 where they are not known.
     slices : Slices or None
         Of a constant whose slices a vEU may keep; None where there is none.
+    busy_us : float or None
+        How much longer an rTask beside this one on a unit takes, in microseconds; None for all of its time.
     """
 
     name: str
@@ -113,6 +115,7 @@ class RKernel:
     footprints: tuple[Footprint | None, ...] = field(default=(), compare=False, repr=False)
     bytes_per_rtask: float = 0.0
     slices: Slices | None = None
+    busy_us: float | None = None
 
     @property
     def work_us(self) -> float:

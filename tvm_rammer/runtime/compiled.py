@@ -68,15 +68,15 @@ class CompiledModel:
 
     def schedule_svg(self) -> str:
         """Draw the plan: one lane a vEU, rTasks coloured by rOperator, waits hatched."""
-        from ..wavefront import CostModel, schedule_svg
+        from ..wavefront import schedule_svg
 
-        return schedule_svg(self.rprograms, CostModel.of(self.compilation.device))
+        return schedule_svg(self.rprograms, self.compilation.cost)
 
     def trace(self) -> str:
         """The simulated plan as a trace in JSON, for Perfetto (ui.perfetto.dev) or chrome://tracing."""
-        from ..wavefront import CostModel, trace_json
+        from ..wavefront import trace_json
 
-        return trace_json(self.rprograms, CostModel.of(self.compilation.device))
+        return trace_json(self.rprograms, self.compilation.cost)
 
     def cuda_source(self) -> str:
         """Return the generated CUDA text.

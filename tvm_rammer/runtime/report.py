@@ -3,12 +3,22 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from ..compilation.record import Compilation
 from ..device import DeviceSpec
 from ..ir import RGraph, RProgram, Run
-from ..wavefront import CostModel, lower_bound, place_views, schedule, schedule_loop, simulate
+from ..wavefront import (
+    RPROGRAMS,
+    Way,
+    lower_bound,
+    place_views,
+    predict_ways,
+    schedule,
+    schedule_loop,
+    simulate,
+)
 from ..wavefront.plan.dependences import count_unknown
 from ..wavefront.policies.waves import waves
 
@@ -20,8 +30,9 @@ def report(record: Compilation) -> dict[str, Any]:
     -------
     dict
         Counts; `makespan_us`: the predicted time of all rPrograms; `lower_bound_us`: what no plan of these kernels can
-        beat, both in microseconds. `views`: calls that would only copy, and that placement makes superfluous.
-        `dependences_on_all_rtasks` counts those where nothing finer could be proven.
+        beat, both in microseconds. `ways`: on a GPU, by the name of a region, what else it could run as, and predicted
+        times. `views`: calls that would only copy, and that placement makes superfluous. `dependences_on_all_rtasks`
+        counts those where nothing finer could be proven.
     """
     calls = sum(len(g.operators) for g in record.graphs)
     graphs = [place_views(g, record.copies) for g in record.graphs]
@@ -40,7 +51,7 @@ def report(record: Compilation) -> dict[str, Any]:
         "rkernels_dropped": dict(sorted(record.dropped.items())),
         "regions": len(record.graphs),
         "waves": sum(len(waves(g.predecessors())) for g in graphs),
-        "veus": max((len(p.lanes) for p in record.programs), default=0),
+        "veus": record.veus,
         "stock_launches": calls + len(record.stock_calls),
         "launches": len(record.programs) + len(record.stock_calls),
         "rprogram_launches": len(record.programs),
@@ -53,12 +64,22 @@ def report(record: Compilation) -> dict[str, Any]:
         "lower_bound_us": round(_bound_us(graphs, record), 1),
         "workspace_bytes": sum(p.workspace_bytes for p in record.programs),
         "resources": record.resources,
+        "ways": {name: {way.name: round(way.us, 1) for way in ways} for name, ways in _ways_of(record)},
     }
 
 
+def _ways_of(record: Compilation) -> Iterator[tuple[str, tuple[Way, ...]]]:
+    """The regions that could run otherwise on a GPU, by name: no loops, no models with vEUs of their own."""
+    programs = iter(record.programs)
+    for graph, count in zip(record.graphs, record.programs_per_region, strict=True):
+        planned = list(islice(programs, count))
+        if record.device.kind == "cuda" and graph.steps == 1 and record.shares is None:
+            yield graph.name, predict_ways(graph, record.kernels, record.device, planned)
+
+
 def _bound_us(graphs: Sequence[RGraph], record: Compilation) -> float:
-    device = record.device
-    return sum(lower_bound(g, record.kernels, device, veus=device.units).best_us for g in graphs)
+    device, veus = record.device, max(record.device.units, record.veus)
+    return sum(lower_bound(g, record.kernels, device, veus=veus).best_us for g in graphs)
 
 
 def explain(record: Compilation) -> str:
@@ -85,9 +106,23 @@ def explain(record: Compilation) -> str:
     )
     for program, graph in zip(record.programs, _regions_of(record), strict=True):
         lines += ["", *_explain_program(program, graph, record)]
+    lines += [line for name, ways in _ways_of(record) for line in _explain_ways(name, ways)]
     lines += ["", "Left to stock TVM:" if record.stock_calls else "Nothing was left to stock TVM."]
     lines += [f"  {name}: {reason}" for name, reason in record.stock_calls]
     return "\n".join(lines)
+
+
+def _explain_ways(name: str, ways: Sequence[Way]) -> Iterator[str]:
+    """What else a region could run as, by predicted times, and what is best."""
+    listed = ", ".join(f"{way.name} {way.us:.1f} us ({way.kernels} kernels)" for way in ways)
+    ours_us = next(way.us for way in ways if way.name == RPROGRAMS)
+    yield ""
+    yield f"Ways to run {name}, predicted: {listed}."
+    if ours_us > ways[0].us:
+        yield (
+            f"  It runs as {RPROGRAMS} all the same, which is predicted to take {ours_us - ways[0].us:.1f} us more "
+            f"than {ways[0].name}: another policy may be faster (docs/scheduling.md), and only a GPU can tell."
+        )
 
 
 def _regions_of(record: Compilation) -> list[RGraph]:
@@ -97,7 +132,7 @@ def _regions_of(record: Compilation) -> list[RGraph]:
 
 def _why_fewer(program: RProgram, graph: RGraph, record: Compilation) -> str:
     """Why a program has fewer lanes than there are vEUs: what more of them would save, and what they would risk."""
-    device, cost, veus = record.device, CostModel.of(record.device), record.device.units
+    device, cost, veus = record.device, record.cost, record.device.units
     careless, copies, options = replace(cost, wake_us=0.0), record.copies, record.options
     if graph.steps > 1:
         plans = schedule_loop(graph, record.kernels, device, veus=veus, cost=careless, options=options, copies=copies)
@@ -157,7 +192,7 @@ def _kib(nbytes: Sequence[float]) -> str:
 
 
 def _explain_program(program: RProgram, graph: RGraph, record: Compilation) -> list[str]:
-    busy = simulate(program, CostModel.of(record.device)).utilisation
+    busy = simulate(program, record.cost).utilisation
     loop, each = ("", "") if program.steps == 1 else (f" of each of {program.steps} steps", " a step")
     if program.graph.trip_count is not None:
         loop = f" of each of at most {program.steps} steps"
@@ -177,7 +212,7 @@ def _explain_program(program: RProgram, graph: RGraph, record: Compilation) -> l
         candidates = record.kernels[op.function]
         fastest = min(k.rtask_us * -(-k.num_rtasks // len(program.lanes)) for k in candidates)
         ours = kernel.rtask_us * -(-kernel.num_rtasks // len(program.lanes))
-        why = "fastest alone" if ours <= fastest * 1.001 else "least work: the wave fills the vEUs"
+        why = "fastest alone" if ours <= fastest * 1.001 else "less work: others need the vEUs"
         others = Counter(k.num_rtasks for k in candidates if k.name != kernel.name)
         seen = ", ".join(str(n) for n in sorted(others)) or "none"
         source = "measured" if kernel.measured else "predicted"

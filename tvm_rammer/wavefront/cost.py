@@ -50,14 +50,17 @@ class CostModel:
     wake_us: float = 0.0
     factors: Mapping[str, float] = field(default_factory=dict)
     caches: Caches | None = None
+    neighbours: int = 0
 
     @classmethod
-    def of(cls, device: DeviceSpec, *, share: bool = False) -> Self:
+    def of(cls, device: DeviceSpec, veus: int = 1, *, share: bool = False) -> Self:
         """Take the costs of a device.
 
         Parameters
         ----------
         device : DeviceSpec
+        veus : int
+            Of the plan: where they are more than a GPU has units, some share one.
         share : bool
             Whether running rTasks share the bandwidth of the last-level cache. Off by default: the predicted
             times of rTasks already count on a unit's even share of it, so sharing matters for measured ones.
@@ -70,11 +73,16 @@ class CostModel:
             device.cache_gbps if share else None,
             wake_us=device.wake_us,
             caches=Caches.of(device),
+            neighbours=-(-veus // device.units) - 1 if device.kind == "cuda" and veus > device.units else 0,
         )
 
     def rtask_us(self, kernel: RKernel) -> float:
         """Time of one rTask on a vEU."""
-        return kernel.rtask_us * self.factors.get(kernel.name, 1.0)
+        alone_us = kernel.rtask_us
+        if self.neighbours:
+            busy_us = alone_us if kernel.busy_us is None else min(kernel.busy_us, alone_us)
+            alone_us += self.neighbours * busy_us
+        return alone_us * self.factors.get(kernel.name, 1.0)
 
     def run_us(self, kernel: RKernel, run: Run) -> float:
         """Time of the rTasks of a `Run`, one after another; slices that are kept are read from the vEU's own memory."""

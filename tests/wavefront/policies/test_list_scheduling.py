@@ -1,11 +1,17 @@
 """List scheduling by critical path."""
 
+import sys
+
+import pytest
+
 from tvm_rammer.wavefront import CostModel
 from tvm_rammer.wavefront.plan.builder import ProgramBuilder
 from tvm_rammer.wavefront.policies.list_scheduling import append_cheapest, upward_ranks
 from tvm_rammer.wavefront.problem import Problem, make_problem
 
 from ..graphs import BRANCHES, FREE, SYNC_COSTS, make_graph, make_kernels, plan
+
+list_module = sys.modules[upward_ranks.__module__]  # the package has its function under the same name
 
 
 def problem_of(reads: dict[str, str], veus: int, cost: CostModel = FREE, **tilings: object) -> Problem:
@@ -50,3 +56,14 @@ def test_many_operators_take_efficient_kernels_and_a_lonely_one_a_fast_one() -> 
 def test_global_sync_puts_a_barrier_only_where_someone_depends_on_what_came_since_the_last() -> None:
     (program,) = plan(BRANCHES, veus=3, cost=SYNC_COSTS, sync="global", policy="list")
     assert program.barriers == program.num_events == 4
+
+
+@pytest.mark.parametrize("compared", [2, 4])
+def test_a_large_graph_is_planned_as_is_best_for_its_first_operators(compared, monkeypatch) -> None:
+    # The operators of the first wave have the longest paths. Two of them fit side by side with fast kernels, too.
+    monkeypatch.setattr(list_module, "MOST_COMPARED", compared)
+    reads = dict.fromkeys("abcd", "") | {"e": "a b c d", "f": "e"}
+    tilings = {name: [(4, 2.0), (1, 4.0)] for name in reads}
+    (program,) = plan(reads, veus=4, policy="list", **tilings)
+    assert [operator.name for operator in program.graph.operators] == list(reads)
+    assert [kernel.num_rtasks for kernel in program.kernels] == ([4] * 6 if compared == 2 else [1, 1, 1, 1, 4, 4])

@@ -139,6 +139,15 @@ def test_auto_takes_the_graphs_order_where_it_finds_weights_in_the_cache() -> No
     assert makespan("auto", cached) == makespan("sequential", cached) < makespan("wavefront", cached)
 
 
+def test_auto_does_not_wait_for_waves_where_there_are_many_veus() -> None:
+    # Half of the vEUs are taken by the chain of c from the start on; wave by wave it would wait for a and b.
+    reads = {"a": "", "b": "", "c": "", "d": "c", "e": "d"}
+    tilings = {"a": (16, 2.0), "b": (16, 2.0), "c": (16, 1.0), "d": (16, 2.0), "e": (16, 1.0)}
+    for policy, us in (("wavefront", 6), ("list", 4), ("auto", 4)):
+        (program,) = plan(reads, veus=32, policy=policy, **tilings)
+        assert program.makespan_us == us
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("sync", ["auto", "global"])
 @pytest.mark.parametrize("cost", [FREE, SYNC_COSTS, CostModel(1, 3, 0.5)])

@@ -66,8 +66,8 @@ class Cost:
         Independent results of a thread.
     tensor_cores : bool
         Whether tensor cores do the arithmetic.
-    cycles : float
-        Cycles of its loop, where the rule has counted its instructions.
+    cycles, busy_cycles : float
+        Cycles of its loop, where the rule has counted its instructions; and those of them in which the unit is at work.
     """
 
     num_rtasks: int
@@ -79,20 +79,33 @@ class Cost:
     outputs: int = 1
     tensor_cores: bool = False
     cycles: float = 0.0
+    busy_cycles: float = 0.0
 
 
 def rtask_us(device: DeviceSpec, cost: Cost) -> float:
     """Time of one rTask in microseconds, alone on a unit."""
-    cycles = device.clock_ghz * 1e3  # of a microsecond
     gain = TENSOR_CORE_GAIN if cost.tensor_cores else min(1.0, cost.threads * cost.outputs / FMAS_IN_FLIGHT)
-    compute = cost.flops / (device.flops_per_cycle * cycles * 0.8 * gain)
-    shared = cost.shared_bytes / (SHARED_BYTES_PER_CYCLE * cycles)
+    return START_US + cost.steps * STEP_US + max(_bounds_us(device, cost, gain, cost.cycles))
+
+
+def busy_us(device: DeviceSpec, cost: Cost) -> float:
+    """What of that time the unit works for it: so much longer its neighbours on the unit take."""
+    return max(_bounds_us(device, cost, TENSOR_CORE_GAIN if cost.tensor_cores else 1.0, cost.busy_cycles))
+
+
+def _bounds_us(device: DeviceSpec, cost: Cost, gain: float, loop_cycles: float) -> tuple[float, ...]:
+    """Arithmetic, shared memory, global memory and the loop, each by itself."""
+    cycles = device.clock_ghz * 1e3  # of a microsecond
     share = device.cache_gbps * 1e3 / min(device.units, cost.num_rtasks)
-    traffic = cost.nbytes / min(PORT_BYTES_PER_CYCLE * cycles, share)
-    return START_US + cost.steps * STEP_US + max(compute, shared, traffic, cost.cycles / cycles)
+    return (
+        cost.flops / (device.flops_per_cycle * cycles * 0.8 * gain),
+        cost.shared_bytes / (SHARED_BYTES_PER_CYCLE * cycles),
+        cost.nbytes / min(PORT_BYTES_PER_CYCLE * cycles, share),
+        loop_cycles / cycles,
+    )
 
 
-def loop_cycles(steps: int, warps: int, instructions: float, shared: float, nbytes: float) -> float:
+def loop_cycles(steps: int, warps: int, instructions: float, shared: float, nbytes: float) -> tuple[float, float]:
     """Cycles of a loop in which the loads of the next step are under way while one is computed.
 
     Its constants were fitted to 95 loops of products, run through an issue model of their SASS at L2's latency: the
@@ -107,7 +120,12 @@ def loop_cycles(steps: int, warps: int, instructions: float, shared: float, nbyt
         Cycles that a warp's accesses of a step keep the shared memory busy: one for each 128 bytes.
     nbytes : float
         That a step loads.
+
+    Returns
+    -------
+    tuple of float
+        Cycles of all steps, and those in which what is busiest of the unit is at work.
     """
     issue = instructions * max(1.0, warps / SCHEDULERS)
     busiest = max(issue, shared * warps, nbytes / PORT_BYTES_PER_CYCLE)
-    return steps * max(LATENCY_CYCLES, ISSUE_FACTOR * busiest + STEP_CYCLES)
+    return steps * max(LATENCY_CYCLES, ISSUE_FACTOR * busiest + STEP_CYCLES), steps * ISSUE_FACTOR * busiest

@@ -19,7 +19,7 @@ from ...device import DeviceSpec
 from ...ir import ITEM_BYTES, RKernel, Slices
 from ...kernel import Pack, ScheduledKernel
 from ..tiling import Function, Tile, Tiling, choices_of
-from .cost import Cost, rtask_us
+from .cost import Cost, busy_us, rtask_us
 from .lowered import launch_of
 
 ProblemT = TypeVar("ProblemT")
@@ -99,6 +99,7 @@ class CudaRule(Generic[ProblemT, TileT]):
             threads=launch.threads,
             shared_bytes=launch.shared_bytes,
             slices=self._slices(code, launch.blocks, problem, tile, function.device),
+            busy_us=busy_us(function.device, self.cost(problem, tile)),
         )
         return ScheduledKernel(spec, code.func, code.packs, trace, self.name)
 

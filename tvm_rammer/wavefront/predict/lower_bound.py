@@ -74,7 +74,7 @@ def lower_bound(
     inputs, constants and outputs count once, less what the last-level cache can have kept since the run before. That is
     a bound of the device: kernels whose predicted times ignore memory may seem to be faster.
     """
-    problem = make_problem(graph, kernels, cost or CostModel.of(device), veus, "auto")
+    problem = make_problem(graph, kernels, cost or CostModel.of(device, veus), veus, "auto")
     operators = range(len(graph.operators))
     work_us = sum(min(problem.cost.work_us(k) for k in problem.candidates(o)) for o in operators)
     launch_us = problem.cost.launch_us if graph.operators else 0.0

@@ -133,7 +133,8 @@ def gemm_cost(problem: Simt, tile: GemmTile) -> Cost:
     address = FUSED_ADDRESS if covering.fused else PLAIN_ADDRESS if problem.taps == 1 else WINDOW_ADDRESS
     passes = depth * (tile.mi + tile.mj) / 2 + 2 * a + b
     instructions = depth * (tile.mi * tile.mj + vectors) + address * a + b
-    sums = tile.slices * tile.i * tile.j if tile.slices > 1 else 0
+    sums = tile.slices * tile.i * tile.j / SUMS_PER_CYCLE if tile.slices > 1 else 0.0
+    loop, busy = loop_cycles(steps, tile.threads // WARP, instructions, passes, step_bytes)
     return Cost(
         num_rtasks=gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j),
         threads=tile.threads,
@@ -141,7 +142,8 @@ def gemm_cost(problem: Simt, tile: GemmTile) -> Cost:
         nbytes=step_bytes * steps + itemsize * tile.i * tile.j,
         steps=1 if tile.slices == 1 else 2,
         outputs=tile.mi * tile.mj,
-        cycles=loop_cycles(steps, tile.threads // WARP, instructions, passes, step_bytes) + sums / SUMS_PER_CYCLE,
+        cycles=loop + sums,
+        busy_cycles=busy + sums,
     )
 
 

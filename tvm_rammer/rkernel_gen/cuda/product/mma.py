@@ -135,6 +135,8 @@ def matrix_cost(problem: Simt, tile: MatrixTile) -> Cost:
     multiplies = depth * (tile.mi // ROWS) * (tile.mj // COLUMNS)
     loads = depth * (tile.mi + tile.mj) // 16
     instructions = max(multiplies * MULTIPLY_CYCLES, multiplies + 4 * loads + address * a + 3 * b)
+    warps = tile.threads // WARP
+    loop, busy = loop_cycles(covering.count, warps, instructions, 4 * loads + 2 * (a + b), step_bytes)
     return Cost(
         num_rtasks=gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j),
         threads=tile.threads,
@@ -143,7 +145,8 @@ def matrix_cost(problem: Simt, tile: MatrixTile) -> Cost:
         steps=1,
         outputs=tile.sums,
         tensor_cores=True,
-        cycles=loop_cycles(covering.count, tile.threads // WARP, instructions, 4 * loads + 2 * (a + b), step_bytes),
+        cycles=loop,
+        busy_cycles=busy,
     )
 
 

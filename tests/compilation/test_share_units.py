@@ -1,0 +1,38 @@
+"""Two vEUs on each unit of a GPU, where the finished kernel leaves room for them."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from tvm_rammer.compilation import regions
+from tvm_rammer.compilation.compiler import load_request, lower_loaded
+from tvm_rammer.compilation.record import Compilation
+from tvm_rammer.compilation.request import Request
+from tvm_rammer.device import preset
+from tvm_rammer.runtime.report import explain
+from tvm_rammer.zoo.lstm_stack import lstm_stack
+
+SMALL = replace(preset("cuda:h200"), units=2)
+
+
+def compiled() -> Compilation:
+    request = Request((lstm_stack(2, 2, 64),), (None,), SMALL)
+    return lower_loaded(request, load_request(request))[1]
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+def test_as_many_are_resident_as_planned():
+    record = compiled()
+    assert record.veus == 4 and record.cost.neighbours == 1
+    for found in record.resources.values():
+        assert found["resident_blocks_per_unit"] >= 2 and found["spill_bytes"] == 0
+    assert "4 vEUs" in explain(record)
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@pytest.mark.parametrize("said", [{"spill_bytes": 4}, {"unknown": "nvcc is not found"}])
+def test_each_unit_keeps_one_veu_where_ptxas_does_not_agree(said, monkeypatch):
+    monkeypatch.setattr(regions, "resources_of", lambda *_: said)
+    record = compiled()
+    assert record.veus == 2 and record.cost.neighbours == 0
