@@ -18,6 +18,7 @@ def load_model(
     *,
     symbolic: bool = False,
     loops: bool = False,
+    join: bool = False,
     length: Length | None = None,
 ) -> tvm.IRModule:
     """Load a model as a Relax module whose function "main" has static shapes and its weights as constants.
@@ -33,6 +34,8 @@ def load_model(
         the symbolic dimensions stay as they are.
     loops : bool
         Whether recurrent layers and loops stay loops where they can; otherwise all are unrolled.
+    join : bool
+        Whether loops of which each reads, step by step, what another makes become one, as stacked layers do.
     length : Length, optional
         What of an ONNX model is learnt from each call.
 
@@ -63,12 +66,12 @@ def load_model(
     if (relax := as_relax(model)) is not None:
         if length is not None:
             raise LengthError("it is no ONNX model")
-        return _load_relax(relax, shapes, symbolic, loops)
+        return _load_relax(relax, shapes, symbolic, loops, join)
     kind = type(model)
     if isinstance(model, str | os.PathLike) or (
         kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx")
     ):
-        return _load_onnx(model, shapes, symbolic, loops, length)
+        return _load_onnx(model, shapes, symbolic, loops, join, length)
     raise ModelError(
         f"cannot load a model from {kind.__module__}.{kind.__qualname__}; give the path of an .onnx or .pt2 file, "
         f"an onnx.ModelProto, a Relax IRModule or a torch.export.ExportedProgram"
@@ -99,19 +102,19 @@ def as_relax(model: Any) -> tvm.IRModule | None:
     return None
 
 
-def _load_relax(mod: tvm.IRModule, shapes: Any, symbolic: bool, loops: bool) -> tvm.IRModule:
+def _load_relax(mod: tvm.IRModule, shapes: Any, symbolic: bool, loops: bool, join: bool) -> tvm.IRModule:
     from .recurrent_layer import expand_layers, has_layers
     from .static_relax import static_relax
     from .torch_scan import expand_scans, has_scans
 
     if not symbolic:
-        return expand_layers(expand_scans(static_relax(mod, shapes), loops=loops), loops=loops)
+        return expand_layers(expand_scans(static_relax(mod, shapes), loops=loops), loops=loops, join=join)
     if has_layers(mod) or has_scans(mod):
         raise UnsupportedOperatorError("TVM has no recurrent layers of open shapes; give all sizes by `shapes`")
     return mod.clone()
 
 
-def _load_onnx(model: Any, shapes: Any, symbolic: bool, loops: bool, length: Length | None) -> tvm.IRModule:
+def _load_onnx(model: Any, shapes: Any, symbolic: bool, loops: bool, join: bool, length: Length | None) -> tvm.IRModule:
     from .onnx.convert_opset import convert_opset
     from .onnx.lower_model import lower_and_import
     from .onnx.open_length.lengths import import_any_length
@@ -124,7 +127,7 @@ def _load_onnx(model: Any, shapes: Any, symbolic: bool, loops: bool, length: Len
     try:
         if length is not None:
             return import_any_length(proto, shapes, length)
-        return lower_and_import(convert_opset(proto), loops=loops)
+        return lower_and_import(convert_opset(proto), loops=loops, join=join)
     except RammerError:
         raise
     except Exception as error:  # a model that says what onnx's checker should not have let pass

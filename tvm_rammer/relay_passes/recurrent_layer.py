@@ -103,7 +103,7 @@ def called_layer(value: relax.Expr) -> RecurrentLayer | None:
     return None if text is None else RecurrentLayer(**json.loads(text))
 
 
-def expand_layers(mod: tvm.IRModule, *, loops: bool) -> tvm.IRModule:
+def expand_layers(mod: tvm.IRModule, *, loops: bool, join: bool = False) -> tvm.IRModule:
     """Replace the recurrent layers of "main" by loops, or by their steps.
 
     Parameters
@@ -112,6 +112,8 @@ def expand_layers(mod: tvm.IRModule, *, loops: bool) -> tvm.IRModule:
         Of static shapes; is not changed.
     loops : bool
         Whether layers become loops, but for short ones; otherwise all are unrolled.
+    join : bool
+        Whether the loops of layers that stand upon each other become one.
 
     Raises
     ------
@@ -127,7 +129,7 @@ def expand_layers(mod: tvm.IRModule, *, loops: bool) -> tvm.IRModule:
         if (layer := called_layer(value)) is None:
             return None
         args = list(value.args[1].fields)
-        lowered = rename_loops(lower_and_import(_as_onnx(layer, args), loops=loops), f"{name}_")
+        lowered = rename_loops(lower_and_import(_as_onnx(layer, args), loops=loops, join=join), f"{name}_")
         given = [arg for arg in args if not is_const(arg)]
         return Replacement(lowered["main"].without_attr("global_symbol"), given, loop_bodies(lowered))
 

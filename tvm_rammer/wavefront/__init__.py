@@ -13,6 +13,7 @@ In go an RGraph, the candidate rKernels of its functions and a device; out come 
     verify                     proves that a program may run; shares no code with the rest
     predict                    simulation, critical path and lower bound of a plan; measured runs in the same form
     show                       plans and runs as SVG, and as traces for Perfetto
+    share_units                plans of several vEUs on each unit of a GPU
     schedule_together          several models on one vDevice; merge_graphs unites their graphs
     schedule_loop              a loop as one program of several steps; keep_slices: which weights stay on the vEUs
     units                      microseconds, bytes, GB/s
@@ -28,10 +29,12 @@ from .predict.lower_bound import LowerBound, lower_bound
 from .predict.measured import measured_timeline
 from .predict.simulate import simulate
 from .predict.timeline import Span, Timeline
+from .predict.ways import RPROGRAMS, Way, predict_ways
 from .problem import SYNCS
 from .schedule import schedule
 from .schedule_loop import schedule_loop
 from .schedule_together import schedule_together
+from .share_units import schedule_sharing
 from .show.draw import schedule_svg
 from .show.trace import trace_json
 from .verify.sequence import verify_sequence
@@ -40,6 +43,7 @@ from .views import place_views
 
 __all__ = [
     "POLICIES",
+    "RPROGRAMS",
     "SYNCS",
     "CostModel",
     "LowerBound",
@@ -49,13 +53,16 @@ __all__ = [
     "ProgramBuilder",
     "Span",
     "Timeline",
+    "Way",
     "critical_path",
     "lower_bound",
     "measured_timeline",
     "merge_graphs",
     "place_views",
+    "predict_ways",
     "schedule",
     "schedule_loop",
+    "schedule_sharing",
     "schedule_svg",
     "schedule_together",
     "simulate",

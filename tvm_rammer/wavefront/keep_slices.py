@@ -11,6 +11,9 @@ from dataclasses import replace
 from ..device import DeviceSpec
 from ..ir import SLICE_ALIGNMENT, Instruction, Lane, RGraph, RKernel, ROperator, RProgram, Run, Slices, align
 
+_FEW = 3
+"""A vEU has to have room for so many slices of a kernel that is planned as if they were kept."""
+
 
 def keep_slices(program: RProgram, device: DeviceSpec) -> RProgram:
     """Let each vEU keep as many slices as its memory holds beside the arena of its rTasks, the largest first.
@@ -38,13 +41,17 @@ def keep_slices(program: RProgram, device: DeviceSpec) -> RProgram:
 
 
 def as_if_kept(kernels: Mapping[str, Sequence[RKernel]], device: DeviceSpec) -> Mapping[str, Sequence[RKernel]]:
-    """The kernels of a loop with their times where all slices are kept: what its steps are planned with."""
-    if not device.shared_bytes_of(1):
-        return kernels
-    return {
-        name: tuple(replace(k, rtask_us=k.rtask_us * k.slices.factor) if k.slices else k for k in made)
-        for name, made in kernels.items()
-    }
+    """The kernels of a loop with their times where all slices are kept: what its steps are planned with.
+
+    Slices so large that a vEU has no room for a few are not counted as kept: the next one would not fit.
+    """
+    most = device.shared_bytes_of(1) // _FEW
+
+    def as_kept(kernel: RKernel) -> RKernel:
+        of = kernel.slices
+        return replace(kernel, rtask_us=kernel.rtask_us * of.factor) if of and of.nbytes <= most else kernel
+
+    return {name: tuple(map(as_kept, made)) for name, made in kernels.items()}
 
 
 def _room(program: RProgram, device: DeviceSpec) -> int:

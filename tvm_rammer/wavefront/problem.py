@@ -29,6 +29,8 @@ class Problem:
         Number of vEUs, so of lanes.
     sync : {"auto", "global"}
     options : PolicyOptions
+    lanes : tuple of range
+        For each operator the vEUs that may run it; empty where all may.
     """
 
     graph: RGraph
@@ -38,6 +40,13 @@ class Problem:
     veus: int
     sync: str
     options: PolicyOptions = DEFAULTS
+    lanes: tuple[range, ...] = ()
+
+    def ready_us(self, operator: int, ready_us: Sequence[float]) -> Sequence[float]:
+        """When each vEU is free for an operator, of the times when they are free; never, if it may not run it."""
+        if not self.lanes:
+            return ready_us
+        return [us if veu in self.lanes[operator] else math.inf for veu, us in enumerate(ready_us)]
 
     def candidates(self, operator: int) -> Sequence[RKernel]:
         """The kernels that an operator may use."""

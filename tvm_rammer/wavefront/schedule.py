@@ -73,7 +73,7 @@ def schedule(
     """
     if policy not in POLICIES:
         raise ScheduleError(f"unknown policy {policy!r}; choose one of {', '.join(POLICIES)}")
-    cost = cost or CostModel.of(device)
+    cost = cost or CostModel.of(device, veus)
 
     def plan(count: int) -> tuple[RProgram, ...]:
         return _schedule(graph, kernels, device, count, policy, sync, cost, options or DEFAULTS, copies)

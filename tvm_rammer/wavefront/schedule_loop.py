@@ -1,25 +1,30 @@
 """From the graph of a loop and its kernels to one verified rProgram of several steps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..device import DeviceSpec
 from ..errors import ScheduleError, VerificationError
 from ..ir import Copies, RGraph, RKernel, RProgram, align, unroll
-from .choose_veus import choose_veus
+from .choose_veus import choose_veus, priced_us
 from .cost import CostModel
 from .keep_slices import as_if_kept, keep_slices
 from .options import DEFAULTS, PolicyOptions
+from .pipeline import lanes_of_stages, pipeline_stages
 from .plan.carry import FEW, carry
 from .policies.list_scheduling import list_scheduling
 from .predict.simulate import simulate
-from .problem import make_problem
+from .problem import Problem, make_problem
 from .verify.sequence import verify_sequence
 from .verify.verify import verify
 from .views import place_views
 
 _SIMULATED_STEPS = 4, 8
 """The time of a step is that between these, when all steps take the same time."""
+
+_SURELY_APART = 4
+"""With so many vEUs for each stage of a pipeline no other plan is made: stages wait for each other wherever all share
+all vEUs."""
 
 
 def schedule_loop(
@@ -34,6 +39,7 @@ def schedule_loop(
 ) -> tuple[RProgram, ...]:
     """Plan a loop: one step by list scheduling, then the waits across steps, then which weights stay on the vEUs.
 
+    Where a step has cycles that follow each other (`pipeline`), plans are made in which each has vEUs of its own.
     Plans for fewer vEUs are made, too (`choose_veus`): where a step is short, its waits cost more than another vEU
     saves.
 
@@ -57,28 +63,35 @@ def schedule_loop(
     if graph.trip_count is not None and device.kind != "cpu":
         raise ScheduleError(f"loop {graph.name!r} has its number of steps from an input, which only a CPU can have")
     cost = cost or CostModel.of(device)
-    placed = place_views(graph, copies or {})
+    placed, as_kept = place_views(graph, copies or {}), as_if_kept(kernels, device)
+    own = {kernel.name: kernel for made in kernels.values() for kernel in made}
 
     def plan(count: int) -> tuple[RProgram, ...]:
-        return (_plan(placed, kernels, device, cost, count, options or DEFAULTS),)
+        problem = replace(make_problem(placed, as_kept, cost, count, "auto"), options=options or DEFAULTS)
+        return min(_plans(problem, own, device), key=lambda programs: priced_us(programs, cost))
 
-    best = choose_veus(plan, veus, cost)
+    work_us = graph.steps * sum(min(map(cost.work_us, as_kept[op.function])) for op in placed.operators)
+    best = choose_veus(plan, veus, cost, work_us)
     verify_sequence(graph, best, copies)
     return best
 
 
-def _plan(
-    graph: RGraph,
-    kernels: Mapping[str, Sequence[RKernel]],
-    device: DeviceSpec,
-    cost: CostModel,
-    veus: int,
-    options: PolicyOptions,
-) -> RProgram:
-    problem = replace(make_problem(graph, as_if_kept(kernels, device), cost, veus, "auto"), options=options)
+def _plans(problem: Problem, own: Mapping[str, RKernel], device: DeviceSpec) -> Iterator[tuple[RProgram]]:
+    """With all vEUs for all operators, and with vEUs of its own for each stage of a pipeline."""
+    graph, cost, veus = problem.graph, problem.cost, problem.veus
+    stages = pipeline_stages(graph, problem.predecessors)
+    count = max(stages, default=0) + 1
+    if count == 1 or veus < _SURELY_APART * count:
+        yield (_plan(problem, own, device),)
+    if count > 1 and veus > 1:
+        lanes = lanes_of_stages(graph, stages, problem.kernels, cost, veus)
+        yield (_plan(replace(problem, lanes=lanes), own, device),)
+
+
+def _plan(problem: Problem, own: Mapping[str, RKernel], device: DeviceSpec) -> RProgram:
+    graph, cost, veus = problem.graph, problem.cost, problem.veus
     (builder,) = list_scheduling(problem)
     step = builder.program(f"{graph.name}_0")
-    own = {kernel.name: kernel for made in kernels.values() for kernel in made}
     step = replace(step, kernels=tuple(own[kernel.name] for kernel in step.kernels))
     offsets, workspace_bytes = _plan_memory(step.graph)
     step = replace(step, offsets=offsets, workspace_bytes=workspace_bytes)

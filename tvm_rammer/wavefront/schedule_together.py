@@ -59,7 +59,7 @@ def schedule_together(
     """
     if not graphs:
         raise ScheduleError("no graph to schedule; give at least one")
-    cost = cost or CostModel.of(device)
+    cost = cost or CostModel.of(device, veus)
     merged = merge_graphs(graphs, name).graph
     if shares is None:
         return schedule(

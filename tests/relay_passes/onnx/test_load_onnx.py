@@ -207,6 +207,26 @@ def test_a_custom_domain_is_not_mistaken_for_onnx():
         load_model(proto)
 
 
+@pytest.mark.parametrize(
+    ("kind", "sizes", "weight", "attributes"),
+    [
+        ("Conv", [4], [2, 1, 7], {}),
+        ("Conv", [6, 6], [2, 1, 7, 3], {}),  # whose result would have no elements
+        ("ConvTranspose", [2], [1, 2, 1], {"pads": [2, 2]}),
+        ("MaxPool", [4], None, {"kernel_shape": [7]}),
+        ("AveragePool", [4, 4], None, {"kernel_shape": [7, 1]}),
+        ("LpPool", [4], None, {"kernel_shape": [7]}),
+    ],
+)
+def test_windows_that_are_larger_than_the_image_are_named(kind, sizes, weight, attributes):
+    """They came from code generation, or as a failure to allocate in the first call."""
+    weights = [] if weight is None else [tensor("w", np.ones(weight, "float32"))]
+    proto = model([node(kind, ["x", "w"][: 1 + len(weights)], ["y"], name="short", **attributes)],
+                  [value("x", [1, 1, *sizes])], ["y"], weights)  # fmt: skip
+    with pytest.raises(ModelError, match=f"{kind} 'short'.*too large for what it reads"):
+        load_model(proto)
+
+
 def test_quantised_operators_that_nobody_has_are_refused():
     nodes = [node("QLinearSoftmax", ["x", "s", "z", "s", "z"], ["y"], domain="com.microsoft")]
     constants = [tensor("s", np.float32(0.1)), tensor("z", np.uint8(0))]

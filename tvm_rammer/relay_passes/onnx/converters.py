@@ -9,6 +9,7 @@ import onnx
 from onnx import helper
 from tvm import relax, te, tirx, topi
 from tvm.ir import Constant
+from tvm.relax.frontend.onnx.onnx_frontend import MatMulInteger
 
 from .control.functions import first_rows
 
@@ -54,6 +55,14 @@ def _cum_prod(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[st
     return relax.op.flip(bb.emit(value), axis) if backward else value
 
 
+def _matmul_integer(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
+    """Unsigned bytes times signed ones stay bytes; TVM's converter, which has the others, makes int32 of them."""
+    types, zeros = [str(value.ty.dtype) for value in inputs[:2]], [value for value in inputs[2:] if value is not None]
+    if types == ["uint8", "int8"] and not zeros:
+        return relax.op.matmul(inputs[0], inputs[1], out_dtype="int32")
+    return MatMulInteger._impl_v10(bb, inputs, attributes, [{}, {}])
+
+
 def _non_max_suppression(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
     """As many boxes as there are. By the type of TVM's operator it is the most that may be, and readers rely on it."""
     boxes, scores, (most, overlap, score) = inputs[0], inputs[1], (constant.value.numpy() for constant in inputs[2:5])
@@ -86,6 +95,7 @@ CONVERTERS: dict[str, Converter] = {
     "BitCast": _bit_cast,
     "Clip": _clip,
     "CumProd": _cum_prod,
+    "MatMulInteger": _matmul_integer,
     "NonMaxSuppression": _non_max_suppression,
     "SequenceInsert": _sequence_insert,
 }

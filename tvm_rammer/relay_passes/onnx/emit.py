@@ -178,6 +178,12 @@ class Emitter:
             return self(kind, value, axes=[axis])
         return self(kind, value, self.constant(np.array([axis], np.int64)))
 
+    def sums(self, value: str, axis: int) -> str:
+        """Sums along one axis, which stays with one element: an input since opset 13."""
+        if self.opset < 13:
+            return self("ReduceSum", value, axes=[axis], keepdims=1)
+        return self("ReduceSum", value, self.constant(np.array([axis], np.int64)), keepdims=1)
+
     def join(self, values: Sequence[str], axis: int) -> str:
         """Values side by side on one axis."""
         return values[0] if len(values) == 1 else self("Concat", *values, axis=axis)

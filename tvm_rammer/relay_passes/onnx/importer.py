@@ -46,6 +46,8 @@ _REMEDY = (
 )
 _REMEDIES = {
     "ai.onnx.ml": "compute what is no tensor arithmetic (trees, scalers, encoders, text) outside of the model",
+    "com.microsoft.extensions": "decode and encode images, sound and text outside of the model, and keep what is "
+    "between (onnx.utils.extract_model)",
     "com.microsoft.nchwc": "take the model as it was before ONNX Runtime optimised it for one processor "
     "(ORT_ENABLE_ALL), or let it write the extended level at most",
 }
@@ -175,7 +177,15 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
             raise _RefusedNode(UnsupportedOperatorError(message)) from error
         results = list(result) if isinstance(result, relax.Tuple) else [result]
         for name, value in zip(node.output, results, strict=False):
-            problem = mismatch(getattr(value, "ty", None), self._types.get(name))
+            ty = getattr(value, "ty", None)
+            shape = static_shape(ty) or ()
+            if any(size < 0 or (size == 0 and op_name == "Conv") for size in shape):
+                message = (
+                    f"{described} makes {name!r} of the shape {list(shape)}: its window or its pads are too large for "
+                    f"what it reads; give larger inputs"
+                )
+                raise _RefusedNode(ModelError(message))
+            problem = mismatch(ty, self._types.get(name))
             if problem:
                 message = (
                     f"TVM's ONNX frontend misreads {described}: its result {name!r} {problem}; "

@@ -10,13 +10,16 @@ from onnx import helper
 from tvm import relax
 from tvm.ir import Constant
 
-from ..bindings import dtype_of
+from ..bindings import body_blocks, dtype_of, is_call, leaves, rebuild
 from ..loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within
 from .inline import copy_tensor, identities, subgraphs
 
 ROWS = "rows"
 """An attribute that Scans of ONNX do not have. How many steps there are is known only at run time then: the last input
 is the number of rows, and a step does so many of them."""
+
+JOINED = "joined"
+"""An attribute of Scans that were several: then what waits for fewer of these comes first in a step."""
 
 Values = Mapping[str, relax.Expr]
 """What the names of the graph around a body stand for."""
@@ -90,6 +93,8 @@ class ScanConverter:
         slices = [_slice(array, rows) for array in arrays]
         graph = _graph_of(body, [*(_type_of(state) for state in states), *slices], invariants, results.values)
         step = self._import_body(graph)
+        if attributes.get(JOINED):
+            step = _early_first(step)
         loop = LoopBody(
             steps,
             results.rings,
@@ -117,6 +122,24 @@ class ScanConverter:
         axis %= rank
         order = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
         return value if axis == 0 else self._bb.emit(relax.op.permute_dims(value, order))
+
+
+def _early_first(step: relax.Function) -> relax.Function:
+    """The step, in which what waits for fewer products of the same step comes first.
+
+    A sum of two products becomes a part of the one that comes first. That has to be the one whose operands are there
+    from the beginning of the step, as the state is: where the other's are made by a layer below, it has more time.
+    """
+    blocks = []
+    products: dict[relax.Expr, int] = {}
+    for block in body_blocks(step):
+        before = []
+        for binding in block.bindings:
+            before.append(max((products.get(leaf, 0) for leaf in leaves(binding.value)), default=0))
+            products[binding.var] = before[-1] + is_call(binding.value, ("relax.matmul",))
+        order = sorted(range(len(before)), key=before.__getitem__)
+        blocks.append((isinstance(block, relax.DataflowBlock), [block.bindings[n] for n in order]))
+    return rebuild(step, blocks)
 
 
 def _slices(attributes: Mapping[str, Any], side: str, count: int) -> list[_Slices]:

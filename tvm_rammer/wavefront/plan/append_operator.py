@@ -26,11 +26,12 @@ def append_operator(operator: int, kernel: RKernel, builder: ProgramBuilder) -> 
     problem = builder.problem
     rtask_us, signal_us = problem.cost.rtask_us(kernel), problem.cost.signal_us
     arrivals = builder.arrivals(operator, kernel)
+    free = problem.ready_us(operator, builder.ready_us)
     if all(a is arrivals[0] for a in arrivals):
-        starts = [arrivals[0].start_us(veu, ready, signal_us) for veu, ready in enumerate(builder.ready_us)]
+        starts = [arrivals[0].start_us(veu, ready, signal_us) for veu, ready in enumerate(free)]
         runs = _consecutive(operator, select_veus(starts, rtask_us, kernel.num_rtasks))
     else:
-        chosen = select_veus_by_data(arrivals, builder.ready_us, rtask_us, signal_us)
+        chosen = select_veus_by_data(arrivals, free, rtask_us, signal_us)
         runs = [(veu, run) for veu in sorted(chosen) for chunk in chosen[veu] for run in _runs(operator, chunk)]
     for veu, run in runs:
         builder.wait(veu, problem.predecessors[operator], run, kernel)

@@ -80,8 +80,10 @@ def carry(
         A buffer is read as a whole, and written slot by slot.
     """
     plan = _without_events(lanes, few)
+    known = _known(plan)
     for conflict in _conflicts(graph):
-        _order(plan, conflict, graph, kernels, few)
+        if _order(plan, known, conflict, graph, kernels, few):
+            known = _known(plan)
     return _with_events(plan)
 
 
@@ -168,12 +170,18 @@ def _steps_between(one: Place | None, other: Place | None) -> int | None:
     return steps if steps > 0 else None
 
 
-def _order(plan: Plan, conflict: _Conflict, graph: RGraph, kernels: Sequence[RKernel], few: int) -> None:
-    """Add the waits that a conflict still needs, each before the `Run` that has to come later."""
+def _order(
+    plan: Plan,
+    all_known: Sequence[Sequence["Known"]],
+    conflict: _Conflict,
+    graph: RGraph,
+    kernels: Sequence[RKernel],
+    few: int,
+) -> bool:
+    """Add the waits that a conflict still needs, each before the `Run` that has to come later; whether it needs any."""
     one, other = conflict.one, conflict.other
     touching = between(graph, one, kernels[one], conflict.parameter, other, kernels[other], conflict.other_parameter)
     everything = (1 << kernels[one].num_rtasks) - 1
-    all_known = _known(plan)
     lengths = [len(lane) for lane in plan]
     last_runs: dict[int, dict[int, int]] = {}
     added: list[tuple[int, int, list[Need]]] = []
@@ -195,6 +203,7 @@ def _order(plan: Plan, conflict: _Conflict, graph: RGraph, kernels: Sequence[RKe
                 added.append((v, n, _needs(missing, conflict.later, few)))
     for v, n, needs in reversed(added):
         plan[v][n:n] = needs
+    return bool(added)
 
 
 def _last_runs(plan: Plan, operator: int, rtasks: int) -> dict[int, int]:

@@ -1,5 +1,6 @@
 """SelectvEU of Rammer's Algorithm 1 where the data of an operator's rTasks arrives at different times."""
 
+import math
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
@@ -16,7 +17,7 @@ def select_veus_by_data(
     arrivals : sequence of Arrival
         When the data of each rTask arrives.
     ready_us : sequence of float
-        When each vEU is free.
+        When each vEU is free; infinite for one that may not be chosen.
     rtask_us : float
         Time of one rTask.
     signal_us : float
@@ -59,7 +60,7 @@ def _by_start(arrivals: Sequence[Arrival], ready_us: Sequence[float], rtask_us: 
     starts = []
     for rtask, arrival in sorted(enumerate(arrivals), key=lambda a: a[1].last_us):
         start = arrival.last_us + signal_us
-        if (veu := arrival.data_veu) is not None:
+        if (veu := arrival.data_veu) is not None and free[veu] < math.inf:
             start = arrival.start_us(veu, free[veu], signal_us)
             free[veu] = start + rtask_us
         starts.append((start, rtask))
