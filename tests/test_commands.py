@@ -107,3 +107,15 @@ def test_what_a_script_does_not_know_is_told_in_a_line_that_says_what_there_is(c
     (line,) = done.stderr.splitlines()
     assert done.returncode == 2 and not done.stdout
     assert there in line and f"there is no '{given[0] if given else ''}'" in line
+
+
+def test_a_program_without_its_tool_ends_in_one_line(tmp_path):
+    programs = ROOT / "scripts" / "programs"
+    command = [sys.executable, programs / "run" / "program.py", programs / "cuda_rows.py", "--loops", "1x4x16"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=500,
+        env=os.environ | {"PATH": str(tmp_path), "PYTHONPATH": str(ROOT), "RAMMER_DEBUG": "0"},
+    )  # fmt: skip
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("cuda_rows: nvcc") and "install" in line

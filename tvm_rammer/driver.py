@@ -55,7 +55,8 @@ def compile(
     ----------
     model : path of an .onnx or .pt2 file, onnx.ModelProto, tvm.IRModule or torch.export.ExportedProgram
     target : str, tvm.target.Target or DeviceSpec
-        "cpu", "cuda:h200", "cuda:h100", "cuda:a100", "cuda:v100", or a device of your own.
+        "cpu", "cuda:h200", "cuda:h100", "cuda:a100", "cuda:v100", the path of a .json file with a device's figures,
+        or a device of your own.
     shapes : mapping of str to int or sequence, optional
         By the name of an input the shape that the model leaves open, or by the name of a symbolic dimension its size,
         as in `{"batch": 1}`, or its bounds, as in `{"batch": (1, 32)}`. A shape holds sizes, names of dimensions that

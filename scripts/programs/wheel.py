@@ -1,7 +1,8 @@
-"""Build the wheel, unpack it away from the repository, and run tests there: `./scripts/run wheel [pytest arguments]`.
+"""Build an sdist, of that a wheel, unpack it away from the repository, and run tests there: `./scripts/run wheel
+[pytest arguments]`.
 
 The dependencies are those of .venv. Without arguments: the quick tests of what reads files of the package, or starts
-processes that import it. A file that the wheel lacks, or a test that only works beside the sources, fails.
+processes that import it. A file that the sdist or the wheel lacks, or a test that only works beside the sources, fails.
 """
 
 import os
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -47,14 +49,22 @@ def main() -> int:
 
 
 def wheel(folder: pathlib.Path) -> pathlib.Path:
-    """Build the wheel from a copy of the sources: setuptools would leave a build folder in the repository."""
-    sources = folder / "sources"
+    """Build an sdist of a copy of the sources, since setuptools leaves folders beside them; and of it a wheel."""
+    sources, tools = folder / "sources", folder / "tools"
     shutil.copytree(ROOT / "tvm_rammer", sources / "tvm_rammer", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, sources)
     # pip fetches what the build needs; .venv need not have it.
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(sources)]
-    subprocess.run(build, check=True)
+    pip = [sys.executable, "-m", "pip"]
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    subprocess.run([*pip, "install", "--quiet", "--target", str(tools), *needed], check=True)
+    code = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+    subprocess.run(
+        [sys.executable, "-c", code, str(folder)], cwd=sources, env=os.environ | {"PYTHONPATH": str(tools)}, check=True,
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    (sdist,) = folder.glob("*.tar.gz")
+    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(sdist)], check=True)
     (built,) = folder.glob("*.whl")
     return built
 

@@ -15,8 +15,9 @@ from tvm_rammer.benchmark.peers import PACKAGES
 from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.cli import main
 from tvm_rammer.cli.export import identifier_of
-from tvm_rammer.cli.options import model_of
+from tvm_rammer.cli.options import _letters, model_of
 from tvm_rammer.errors import ModelError
+from tvm_rammer.zoo.models import MODELS
 
 
 @pytest.fixture
@@ -57,9 +58,13 @@ def test_a_saved_model_is_run_and_explained(model, tmp_path, capsys):
     assert "no saved model" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["zoo:Inception module", "light:shufflenet"])
+@pytest.mark.parametrize("name", ["zoo:Inception module", "zoo:inception-module", "light:ShuffleNet"])
 def test_models_of_this_package_have_names(name):
     assert model_of(name).graph.node
+
+
+def test_no_two_models_have_names_that_mean_the_same():
+    assert len({_letters(name) for name in MODELS}) == len(MODELS)
 
 
 @pytest.mark.parametrize("name", ["zoo:nothing", "light:nothing"])

@@ -3,7 +3,7 @@
 import argparse
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from ..errors import RammerError, ShapeError
@@ -26,7 +26,9 @@ def model_options() -> argparse.ArgumentParser:
     """The options of all commands that compile a model."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
-    parser.add_argument("--target", default="cpu", metavar="T", help="cpu, cuda:h200, cuda:h100, cuda:a100, cuda:v100")
+    parser.add_argument(
+        "--target", default="cpu", metavar="T", help="cpu, cuda:h200, cuda:h100, cuda:a100, cuda:v100, DEVICE.json"
+    )
     parser.add_argument(
         "--shape",
         action="append",
@@ -62,16 +64,25 @@ def model_of(text: str) -> Any:
     if kind == "zoo":
         from ..zoo.models import MODELS
 
-        if name in MODELS:
-            return MODELS[name]()
-        raise RammerError(f"there is no model {text!r}; choose from {', '.join(f'zoo:{n}' for n in MODELS)}")
+        return MODELS[_known(kind, name, MODELS)]()
     if kind == "light":
         from ..zoo.light import NAMES, light
 
-        if name in NAMES:
-            return light(name)
-        raise RammerError(f"there is no model {text!r}; choose from {', '.join(f'light:{n}' for n in NAMES)}")
+        return light(_known(kind, name, NAMES))
     return text
+
+
+def _known(kind: str, name: str, names: Iterable[str]) -> str:
+    """The one of `names` that `name` means: only letters and digits count, so that none needs quotes in a shell."""
+    known = {_letters(n): n for n in names}
+    if _letters(name) not in known:
+        choice = ", ".join(f"{kind}:{n}" for n in known.values())
+        raise RammerError(f"there is no model '{kind}:{name}'; choose from {choice}")
+    return known[_letters(name)]
+
+
+def _letters(name: str) -> str:
+    return "".join(c for c in name.lower() if c.isalnum())
 
 
 def drawing_options() -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..compilation.record import Compilation
 from ..ir import unroll
 from ..runtime.report import report
-from ..wavefront import CostModel, simulate
+from ..wavefront import simulate
 from .facts import MOST_KERNELS, MOST_STOCK_CALLS, contender_rows, header, kernel_rows, stock_rows, took_turns
 from .lanes import MOST_BOXES, Names, lanes_of, shortened
 
@@ -80,7 +80,7 @@ def page_data(record: Compilation, *, profile: "Profile | None" = None, most_box
     """
     facts, steps = report(record), [program.steps for program in record.programs]
     record = replace(record, programs=[unroll(program) for program in record.programs])
-    cost = CostModel.of(record.device)
+    cost = record.cost
     planned = [simulate(program, cost) for program in record.programs]
     measured = None if profile is None else profile.timelines
     kernels = kernel_rows(record, planned, None if profile is None else profile.rtask_us)
