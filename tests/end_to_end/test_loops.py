@@ -1,6 +1,8 @@
 """Recurrent layers and loops that stay loops, through the whole compiler, against ONNX Runtime and in float64."""
 
+import importlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -148,7 +150,8 @@ def test_states_that_change_places_between_steps():
         assert relative_error(got, want) <= 1e-5
 
 
-def test_a_loop_counts():
+def counting():
+    """A loop whose steps are different, and which one vEU does alone."""
     body = step(
         [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("before", [3])],
         [
@@ -161,7 +164,30 @@ def test_a_loop_counts():
     )
     trips, true = tensor("trips", np.array(T, "int64")), tensor("true", np.array(True))
     only = node("Loop", ["trips", "true", "start"], ["last", "ys"], body=body)
-    agree(model([only], [value("start", [3])], ["last", "ys"], [trips, true]), start=random(3))
+    return model([only], [value("start", [3])], ["last", "ys"], [trips, true])
+
+
+def test_a_loop_counts():
+    agree(counting(), start=random(3))
+
+
+@pytest.mark.parametrize("busy", [0, 1])
+def test_a_lane_without_rows_does_nothing(monkeypatch, busy):
+    """Wherever it is: behind the last row, too."""
+
+    def one_is_busy(plan, veus, *prices):
+        (program,) = plan(1)
+        (lane,) = program.lanes
+        return (replace(program, lanes=tuple(lane if veu == busy else () for veu in range(veus))),)
+
+    monkeypatch.setattr(importlib.import_module("tvm_rammer.wavefront.schedule_loop"), "choose_veus", one_is_busy)
+    start, proto = random(3), counting()
+    module = agree(proto, threads=2, start=start)
+    assert module.compilation.programs[0].lanes[busy]
+    want = module(start=start)[1]
+    assert all((module(start=start)[1] == want).all() for _ in range(100))
+    (loop, _) = profile(proto, runs=2, threads=2).timelines
+    assert {span.lane for span in loop.spans if span.kind == "run"} == {busy}
 
 
 def in_float64(proto, **inputs):

@@ -249,7 +249,7 @@ def _check_indices(program: RProgram, layout: Layout, functions: Sequence[RTaskF
     ends = [
         (f"{rows} instructions", rows * ROW),
         (f"{len(layout.addresses)} operators of {width} arguments", len(layout.addresses) * width * 12),
-        (f"{program.steps} steps of {rows} instructions", program.steps * rows),
+        (f"{program.steps} steps of {rows} instructions", program.steps * (rows + 1)),
         (f"{program.num_events} events", layout.workspace_bytes // 4 + (program.num_events + 3) * COUNTER_WORDS),
     ]
     for op, addresses, function in zip(program.graph.operators, layout.addresses, functions, strict=True):

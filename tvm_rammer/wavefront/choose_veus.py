@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from ..ir import RProgram
 from .cost import CostModel
 
+_ROUNDING = 1 + 1e-9
+"""Sums of the same times differ by no more where they are added up in another order."""
+
 
 def choose_veus(
     plan: Callable[[int], tuple[RProgram, ...]], veus: int, cost: CostModel, work_us: float = 0.0
@@ -31,7 +34,7 @@ def choose_veus(
     """
     best = plan(veus)
     for count in reversed(list(_fewer(veus))):
-        if cost.launch_us + work_us / count <= priced_us(best, cost):
+        if cost.launch_us + work_us / count <= priced_us(best, cost) * _ROUNDING:
             best = min(plan(count), best, key=lambda programs: priced_us(programs, cost))
     return best
 

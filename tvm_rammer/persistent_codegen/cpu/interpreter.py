@@ -60,7 +60,8 @@ def build_interpreter(
     tirx.PrimFunc
         Parameters: the environment (a pointer to each segment and table), the number of the lane, a pointer to the row
         at which to go on, and the bell that signals ring. Then the row is that of a wait that is not over, or -1 at the
-        lane's end; in step k it is counted from k times the number of all rows. It returns zero.
+        lane's end; in step k it is counted from k times one more than all rows, for a lane without rows may begin
+        behind the last. It returns zero.
     """
     return _Interpreter(program, layout, tables, memory, functions).build()
 
@@ -114,8 +115,8 @@ class _Interpreter:
             tirx.For(self._row, from_row, end - from_row, tirx.ForKind.SERIAL, step),
         ]
         return [
-            tirx.Bind(step_0, tirx.truncdiv(first, self._rows)),
-            tirx.Bind(row, tirx.truncmod(first, self._rows)),
+            tirx.Bind(step_0, tirx.truncdiv(first, self._rows + 1)),
+            tirx.Bind(row, tirx.truncmod(first, self._rows + 1)),
             tirx.Bind(self._run_steps, self._steps_of_run()),
             tirx.For(done, 0, self._run_steps - step_0, tirx.ForKind.SERIAL, tirx.SeqStmt(body)),
         ]
@@ -131,7 +132,10 @@ class _Interpreter:
 
     def _step(self) -> tirx.Stmt:
         """What one row of the code asks for."""
-        leave = [tirx.BufferStore(self._place, self._here(), [0]), tirx.Return(tirx.IntImm("int32", 0))]
+        leave = [
+            tirx.BufferStore(self._place, self._counted(self._rows + 1), [0]),
+            tirx.Return(tirx.IntImm("int32", 0)),
+        ]
         arrivals = self._word(2)
         if self._steps > 1:
             arrivals = arrivals * (self._k + 1 - self._word(3))
@@ -147,7 +151,7 @@ class _Interpreter:
         """Note the time after a step, but before a signal: whoever waits for it goes on later."""
         if self._memory.stamps_at is None:
             return step
-        stamp = self._stamp(self._memory.stamps_at // 8 + self._here())
+        stamp = self._stamp(self._memory.stamps_at // 8 + self._counted(self._rows))
         return tirx.SeqStmt([stamp, step] if kind == SIGNAL else [step, stamp])
 
     def _run(self, signature: CallSignature) -> tirx.Stmt:
@@ -183,9 +187,9 @@ class _Interpreter:
         """A word of the operator's row in the arguments."""
         return self._memory.plan[2][self._in_step(1, FIRST + 1) * self._tables.arguments.shape[1] + i]
 
-    def _here(self) -> ir.Expr:
-        """The row, counted through all steps."""
-        return self._row if self._steps == 1 else self._k * self._rows + self._row
+    def _counted(self, a_step: int) -> ir.Expr:
+        """The row, counted through all steps, each of which counts as so many rows."""
+        return self._row if self._steps == 1 else self._k * a_step + self._row
 
     def _in_step(self, word: int, in_step_0: int) -> ir.Expr:
         """A word of the row, which has another place for step 0."""
