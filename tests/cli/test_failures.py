@@ -1,6 +1,5 @@
 """What a shell sees of commands that fail: one line, a status, no file in pieces, no process that goes on."""
 
-import io
 import json
 import os
 import pathlib
@@ -16,7 +15,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.marks import slow_but
 from tvm_rammer.cli import main
-from tvm_rammer.cli.options import end_progress, progress
 from tvm_rammer.errors import ModelError, RammerError
 from tvm_rammer.relay_passes.onnx.fix_inputs import fix_inputs
 from tvm_rammer.tuning.measure.remote import server_keys
@@ -56,8 +54,7 @@ def shell(command: str, model: str) -> subprocess.CompletedProcess:
 def test_what_cannot_be_written_is_one_line(model, command, message):
     done = shell(command, model)
     assert done.returncode == 1
-    progress, last = done.stderr.splitlines()
-    assert progress.startswith("compiling")
+    (last,) = done.stderr.splitlines()
     assert last.startswith("tvm-rammer: ")
     assert message in last
 
@@ -121,26 +118,46 @@ def test_an_interrupted_command_is_one_line_and_ends_with_all_its_processes(comm
     assert not list(tmp_path.glob(".*.so"))
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_an_interrupt_arrives_where_a_library_has_taken_the_handler(tmp_path, taken):
+    """TVM's prover does so while it works, and keeps what it gets to itself; native code runs no handler."""
+    program = f"""
+import ctypes, sys
+from tvm_rammer.cli import console, explain
+libc = ctypes.CDLL(None)
+def work(arguments):
+    if {taken}:
+        libc.signal(2, ctypes.cast(libc.labs, ctypes.c_void_p))
+    print("at work", file=sys.stderr, flush=True)
+    libc.sleep(100)
+explain.run = work
+sys.argv = ["tvm-rammer", "explain", "light:squeezenet"]
+console()
+"""
+    (tmp_path / "program.py").write_text(program)
+    process = subprocess.Popen(
+        [sys.executable, "program.py"], stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert process.stderr.readline() == "at work\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate()[1] == "tvm-rammer: interrupted\n"
+    assert process.returncode == 130
+
+
+def test_a_job_in_the_background_ignores_interrupts(model):
+    line = "trap '' INT; rammer explain $MODEL & sleep 1; kill -INT $!; wait $!"
+    assert shell(line, model).returncode == 0
+
+
 def test_a_defect_is_one_line(model, monkeypatch, capsys):
     def broken(*arguments, **how):
         raise TypeError("unexpected\nin two lines")
 
     monkeypatch.setattr("tvm_rammer.driver.compile", broken)
     assert main(["explain", model]) == 1
-    _, error = capsys.readouterr().err.splitlines()
+    (error,) = capsys.readouterr().err.splitlines()
     assert "a defect of this program: TypeError: unexpected" in error
-
-
-def test_the_line_of_progress_is_ended(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    monkeypatch.setattr("sys.stderr", Terminal())
-    progress("working")
-    end_progress()
-    end_progress()
-    assert sys.stderr.getvalue().endswith("working\n")
 
 
 def test_run_tells_the_time_of_warm_calls(model, capsys):

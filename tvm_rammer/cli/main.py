@@ -18,7 +18,8 @@ from ..files import check_writable
 from ..version import VERSION
 from . import bench, compile, explain, export, fix, profile, report, run, tune
 from .kept import cache, device, warm
-from .options import end_progress, tell
+from .options import tell
+from .progress import end_progress
 
 COMMANDS = (compile, run, explain, report, export, bench, profile, fix, tune, warm, cache, device)
 
@@ -27,6 +28,9 @@ INTERRUPTED = 130
 
 GRACE_S = 3.0
 """Time that an interrupted command gets to end by itself: LLVM does not look at signals."""
+
+_INTERRUPT_MAIN = signal.SIGUSR1
+"""The signal that passes Ctrl-C on to the main thread."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,7 +80,7 @@ def console() -> NoReturn:
     status = main()
     if status == INTERRUPTED:
         _end_now()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and told
+    signal.signal(_INTERRUPT_MAIN, signal.SIG_IGN)  # all is done and told
     sys.exit(status)
 
 
@@ -98,36 +102,43 @@ def _give_up_stdout() -> None:
 
 
 def _end_soon_after_interrupts() -> None:
-    """Watch for Ctrl-C from a thread of its own, since the main thread may be in LLVM for minutes."""
-    receive, send = os.pipe()
-    os.set_blocking(send, False)
-    signal.set_wakeup_fd(send, warn_on_full_buffer=False)
+    """Take Ctrl-C in a thread of its own, which passes it on to the main thread.
 
-    def watch() -> None:
-        while (number := os.read(receive, 1)) and number[0] != signal.SIGINT:
-            pass
-        if number:
-            time.sleep(GRACE_S)
-            _failed("interrupted")
-            _end_now()
+    A handler of SIGINT would not do. The main thread may be in LLVM for minutes, where Python runs none, and TVM's
+    prover (Z3) puts a handler of its own in place while it works: what it gets ends its proof and nothing else. So
+    SIGINT is blocked in all threads, and this one waits for it. A shell's background job goes on ignoring it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        return
+    signal.signal(_INTERRUPT_MAIN, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    main_thread = threading.get_ident()
 
-    threading.Thread(target=watch, daemon=True, name="interrupts").start()
+    def wait() -> None:
+        signal.sigwait({signal.SIGINT})
+        signal.pthread_kill(main_thread, _INTERRUPT_MAIN)
+        time.sleep(GRACE_S)
+        _failed("interrupted")
+        _end_now()
+
+    threading.Thread(target=wait, daemon=True, name="interrupts").start()
 
 
 def _end_now() -> NoReturn:
     """End without waiting for threads that are in the middle of a compilation; child processes end, too."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
-    for child in _children():
+    for process in _descendants(os.getpid()):
         with contextlib.suppress(OSError):
-            os.kill(child, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
     os._exit(INTERRUPTED)
 
 
-def _children() -> list[int]:
-    """The processes that this one has started, as far as Linux tells."""
+def _descendants(process: int) -> list[int]:
+    """The processes that one has started, and theirs, as far as Linux tells."""
     found: list[int] = []
-    for path in pathlib.Path("/proc/self/task").glob("*/children"):
+    for path in pathlib.Path(f"/proc/{process}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            found += map(int, path.read_text(encoding="ascii").split())
+            for child in map(int, path.read_text(encoding="ascii").split()):
+                found += [child, *_descendants(child)]
     return found
