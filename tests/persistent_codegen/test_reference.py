@@ -159,7 +159,7 @@ def test_a_deadlock_is_an_error():
 
 
 def test_kernels_that_have_no_loop_over_their_rtasks_are_refused():
-    kernels = planned_region(inception_module(0, channels=4, size=6, widths=(2,) * 6), 2).kernels
+    kernels = planned_region(inception_module(0, channels=16, size=14, widths=(8,) * 6), 2).kernels
     kernel = next(k for k in kernels if k.spec.num_rtasks > 1)
     with pytest.raises(CodegenError, match="no parallel loop over its 99"):
         one_rtask(replace(kernel, spec=replace(kernel.spec, num_rtasks=99)))

@@ -50,7 +50,8 @@ def write_database(folder, func, records):
 def a_line(of, **changes):
     """A line of `rkernels.jsonl`."""
     return {
-        "function": of.key, "name": "n", "rule": "generic", "choices": {"parts": 2, "simd": 16},
+        "function": of.key, "name": "n", "rule": "generic",
+        "choices": {"parts": 2, "simd": of.device.vector_bytes // 4},
         "num_rtasks": 2, "rtask_us": 3.0, "operator_us": 4.0, "run_us": [4.0], "code": "c",
         "device": identity(of.device), "time": "2026-01-01T00:00:00+00:00",
     } | changes  # fmt: skip

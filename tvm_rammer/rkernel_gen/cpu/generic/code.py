@@ -92,9 +92,11 @@ def _partial_sums(sch: s_tir.Schedule, block: SBlockRV, simd: int) -> list[SBloc
     width = vector_width(int(axis.dom.extent), simd)
     if width < MIN_VECTOR or not reads_along(sch.get(block), axis.var):
         return []
-    found: list[SBlockRV] = []
     # `rfactor` would drop the predicate of a split that does not divide, and `compute_at` wants axes as indices.
     plain = all(isinstance(place.min, tirx.Var | tirx.IntImm) for place in sch.get(block).writes[0].region)
+    if not plain and width < int(axis.dom.extent):
+        return []
+    found: list[SBlockRV] = []
     for lanes in (width, FOLDED) if plain and width > FOLDED and width % FOLDED == 0 else (width,):
         try:
             place = list(sch.get(block).iter_vars).index(_last_sum(sch, block))
