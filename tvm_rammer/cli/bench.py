@@ -5,7 +5,8 @@ import json
 from typing import Any
 
 from ..files import write_text
-from .options import compile_arguments, end_progress, model_of, model_options, progress
+from .options import compile_arguments, model_of, model_options
+from .progress import end_progress, progress
 
 
 def add_parser(commands: Any) -> None:

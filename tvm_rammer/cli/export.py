@@ -5,7 +5,8 @@ import pathlib
 import re
 from typing import Any
 
-from .options import arrays_of, compile_arguments, end_progress, model_of, model_options, progress
+from .options import arrays_of, compile_arguments, model_of, model_options
+from .progress import end_progress, progress
 
 
 def add_parser(commands: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..errors import RammerError, ShapeError
 from ..files import is_saved_model, write_text
+from .progress import end_progress, progress
 
 MODEL_HELP = (
     "an ONNX file, a .pt2 file of torch.export.save, zoo:NAME for a model that the benchmarks measure, "
@@ -191,26 +192,3 @@ def tell(message: str) -> None:
     """Print a line to standard error, if anyone still reads it."""
     with contextlib.suppress(OSError, ValueError):
         print(message, file=sys.stderr, flush=True)
-
-
-_under_way = False
-"""Whether a line of progress stands on the terminal, without an end."""
-
-
-def progress(message: str) -> None:
-    """Tell on standard error what happens next: on a terminal in one line that changes."""
-    global _under_way
-    if not sys.stderr.isatty():
-        tell(message)
-        return
-    with contextlib.suppress(OSError, ValueError):
-        print(f"\r\033[K{message}", end="", file=sys.stderr, flush=True)
-    _under_way = True
-
-
-def end_progress() -> None:
-    """End the line of progress, so that what comes next has a line of its own."""
-    global _under_way
-    if _under_way:
-        _under_way = False
-        tell("")

@@ -3,7 +3,8 @@
 import argparse
 from typing import Any
 
-from .options import compile_arguments, draw, drawing_options, end_progress, model_of, model_options, progress
+from .options import compile_arguments, draw, drawing_options, model_of, model_options
+from .progress import end_progress, progress
 
 
 def add_parser(commands: Any) -> None:

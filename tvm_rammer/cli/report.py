@@ -6,15 +6,8 @@ from typing import Any
 from ..errors import TargetError
 from ..files import is_saved_model, write_text
 from .bench import compared
-from .options import (
-    cache_options,
-    compile_arguments,
-    compiled,
-    end_progress,
-    model_of,
-    model_options,
-    progress,
-)
+from .options import cache_options, compile_arguments, compiled, model_of, model_options
+from .progress import end_progress, progress
 
 
 def add_parser(commands: Any) -> None:

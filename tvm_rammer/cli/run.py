@@ -8,16 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..files import is_saved_model, replacing
-from .options import (
-    arrays_of,
-    cache_options,
-    compile_arguments,
-    end_progress,
-    model_of,
-    model_options,
-    progress,
-    saved,
-)
+from .options import arrays_of, cache_options, compile_arguments, model_of, model_options, saved
+from .progress import end_progress, progress
 
 WARM_RUNS = 5
 """Runs after the first one, which finds cold caches and makes what later runs use again."""

@@ -3,13 +3,14 @@
 import argparse
 import itertools
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ... import debug
 from ...errors import RammerError, ShapeError
-from ..options import compile_arguments, end_progress, model_of, model_options, progress, shapes_of
+from ..options import compile_arguments, model_of, model_options, shapes_of
 
 _RANGE = re.compile(r"(\d+)\.\.(\d+)(?::(\d+))?")
 """Sizes of a symbolic dimension: 32..1024, or 32..1024:8 in steps."""
@@ -41,6 +42,8 @@ def run(arguments: argparse.Namespace) -> None:
     RammerError
         Nothing would be kept, or the shapes do not fit the model.
     """
+    from tqdm import tqdm
+
     from ...driver import compile
     from ...open_shapes.module import SymbolicModule
 
@@ -55,13 +58,15 @@ def run(arguments: argparse.Namespace) -> None:
         return
     every = _every(texts, module.shapes.axes)
     wanted = [module.shapes.bind(shapes) for shapes in every]
-    for number, shapes in enumerate(wanted, 1):
-        progress(f"{number} of {len(wanted)}: {_text(shapes)}")
-        started = time.perf_counter()
-        known = module.find(shapes) is not None
-        module.prepare(shapes)
-        end_progress()
-        print(f"{_text(shapes)}: {'was there' if known else f'{time.perf_counter() - started:.1f} s'}", flush=True)
+    with tqdm(wanted, disable=None, leave=False, position=0, dynamic_ncols=True, unit="module") as bar:
+        for shapes in bar:
+            bar.set_postfix_str(_text(shapes))
+            started = time.perf_counter()
+            known = module.find(shapes) is not None
+            module.prepare(shapes)
+            took = "was there" if known else f"{time.perf_counter() - started:.1f} s"
+            bar.write(f"{_text(shapes)}: {took}", file=sys.stdout)
+            sys.stdout.flush()
 
 
 def _every(texts: Sequence[str], inputs: Mapping[str, Any]) -> list[dict[str, int | tuple[int, ...]]]:

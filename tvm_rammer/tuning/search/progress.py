@@ -1,15 +1,16 @@
-"""Shows progress: on a terminal one line that changes and one for each function; elsewhere these are logged."""
+"""Shows progress: on a terminal a bar, and a line for each function; elsewhere these lines are logged."""
 
-import time
-from collections.abc import Callable
-from typing import TextIO
+from types import TracebackType
+from typing import Any, TextIO
+
+from tqdm import tqdm
 
 from ... import debug
 from ..trial import Outcome, Trial
 
 
 class Progress:
-    """Counts trials.
+    """Counts trials. A context manager, which ends the bar.
 
     Parameters
     ----------
@@ -23,21 +24,31 @@ class Progress:
         Those that the log had at the start.
     """
 
-    def __init__(
-        self,
-        stream: TextIO,
-        quotas: dict[str, int],
-        tried: dict[str, int],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._stream, self._clock, self._started = stream, clock, clock()
+    def __init__(self, stream: TextIO, quotas: dict[str, int], tried: dict[str, int]) -> None:
         self._left = {key: max(0, quota - tried.get(key, 0)) for key, quota in quotas.items()}
         self.total = sum(quotas.values())
         self.done = self.total - sum(self._left.values())
-        self._before = self.done
         self.failed = 0
         self._failures: dict[str, int] = {}
         self._best: dict[str, tuple[float, str]] = {}
+        self._bar: Any = tqdm(
+            total=self.total,
+            initial=self.done,
+            file=stream,
+            disable=None,
+            leave=False,
+            position=0,
+            dynamic_ncols=True,
+            unit="trial",
+        )
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()
 
     def known(self, trial: Trial, outcome: Outcome) -> None:
         """Take note of a trial of an earlier run."""
@@ -53,17 +64,17 @@ class Progress:
             self.failed += 1
             self._failures[key] = self._failures.get(key, 0) + 1
             self._line(f"{trial.kernel.spec.name}: {outcome.error}")
-        if self._stream.isatty():
-            text = f"trial {self.done}/{self.total}, {self._time_left()} left: {self._state(trial)}"
-            self._stream.write(f"\r\033[K{text}")
-            self._stream.flush()
+        self._bar.set_postfix_str(self._state(trial), refresh=False)
+        self._bar.update()
         if self._left[key] <= 0:
-            self._line(f"{self.done}/{self.total}, {self._time_left()} left: {self._state(trial)}")
+            self._line(f"{self.done}/{self.total}: {self._state(trial)}")
 
     def skip(self, key: str, count: int) -> None:
         """Give up some trials of a function: it has no more tilings that can be built."""
         self.total -= count
         self._left[key] -= count
+        self._bar.total = self.total
+        self._bar.refresh()
 
     def _note_best(self, trial: Trial, outcome: Outcome) -> None:
         best = self._best.get(trial.task.function.key)
@@ -77,14 +88,8 @@ class Progress:
         text = f"{name}: best {best[0]:.1f} us ({best[1]})" if best else f"{name}: nothing worked"
         return f"{text}, best predicted {predicted:.1f} us" + (f", {failed} failed" if failed else "")
 
-    def _time_left(self) -> str:
-        made = self.done - self._before
-        seconds = round((self._clock() - self._started) / max(1, made) * (self.total - self.done))
-        return f"{seconds // 60}:{seconds % 60:02}"
-
     def _line(self, text: str) -> None:
-        if not self._stream.isatty():
+        if self._bar.disable:
             debug.say(1, text)
-            return
-        self._stream.write(f"\r\033[K{text}\n")
-        self._stream.flush()
+        else:
+            self._bar.write(text, file=self._bar.fp)

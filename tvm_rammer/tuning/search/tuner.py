@@ -72,17 +72,18 @@ def tune(
         quotas = dict(zip((t.function.key for t in tasks), share_trials(tasks, trials), strict=True))
         searches = [Search(task, seed) for task in tasks]
         known = {s.task.function.key: s.restore(log.tried(s.task.function)) for s in searches}
-        progress = Progress(sys.stderr, quotas, {key: len(old) for key, (old, _) in known.items()})
         lacked = {key: max(0, quota - len(known[key][0])) for key, quota in quotas.items()}
         left = dict(lacked)
+        progress = Progress(sys.stderr, quotas, {key: len(old) for key, (old, _) in known.items()})
         for old, outcomes in known.values():
             for trial, outcome in zip(old, outcomes, strict=True):
                 progress.known(trial, outcome)
             if old and left[old[0].task.function.key]:
                 model.update(old[0].task, old, outcomes)
         before = progress.done
-        while batch := _next_batch(searches, left, lacked, model, log, progress):
-            _measure(batch, bench, log, model, progress)
+        with progress:
+            while batch := _next_batch(searches, left, lacked, model, log, progress):
+                _measure(batch, bench, log, model, progress)
         functions = sum(quota > 0 for quota in quotas.values())
         return Tuned(functions, progress.done - before, progress.failed, before, str(log.folder))
 
