@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from tvm_rammer.ir import RProgram
 from tvm_rammer.wavefront import POLICIES, CostModel, schedule, schedule_together
-from tvm_rammer.wavefront.choose_veus import priced_us
+from tvm_rammer.wavefront.choose_veus import choose_veus, priced_us
 
 from .graphs import DEVICE, RandomCase, make_graph, make_kernels, plan, random_cases
 
@@ -40,6 +40,15 @@ def test_the_fewest_of_those_that_are_as_good() -> None:
     tilings = {"a": (2, 100.0)}
     assert [lanes(plan({"a": ""}, veus=veus, cost=WAKING, **tilings)) for veus in (1, 2, 3, 6, 8)] == [1, 2, 2, 2, 2]
     assert lanes(plan({"a": ""}, veus=6, cost=WAKING, a=(6, 100.0))) == 6
+
+
+def test_a_sum_of_times_in_another_order_is_as_good() -> None:
+    free = replace(WAKING, wake_us=0.0)
+    (one,) = plan({"a": ""}, veus=1, cost=free, a=[(1, 0.1)])
+    two = replace(one, lanes=(*one.lanes, ()))
+    work_us = one.makespan_us - free.launch_us + 1e-15
+    assert free.launch_us + work_us > one.makespan_us
+    assert lanes(choose_veus(lambda veus: (two,) if veus == 2 else (one,), 2, free, work_us)) == 1
 
 
 def test_where_all_are_launched_together_none_is_left_out() -> None:

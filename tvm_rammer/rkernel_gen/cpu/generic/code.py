@@ -1,5 +1,6 @@
 """The schedule of any function on a CPU: outputs are split into rTasks, and producers move into their loops."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -89,7 +90,7 @@ def _name(sch: s_tir.Schedule, block: SBlockRV) -> str:
 def _partial_sums(sch: s_tir.Schedule, block: SBlockRV, simd: int) -> list[SBlockRV]:
     """Split a reduction along its last axis into a vector of partial sums; return the blocks that compute such."""
     axis = _last_sum(sch, block)
-    width = vector_width(int(axis.dom.extent), simd)
+    width = _sum_width(sch.get(block), int(axis.dom.extent), simd)
     if width < MIN_VECTOR or not reads_along(sch.get(block), axis.var):
         return []
     # `rfactor` would drop the predicate of a split that does not divide, and `compute_at` wants axes as indices.
@@ -105,6 +106,16 @@ def _partial_sums(sch: s_tir.Schedule, block: SBlockRV, simd: int) -> list[SBloc
         except ScheduleError:
             break
     return found
+
+
+def _sum_width(block: s_tir.SBlock, extent: int, simd: int) -> int:
+    """Partial sums along the last axis: two vectors of them, and not all lanes of the second, where that is better than
+    one sum after another, as in the mean of 13 x 13 pixels by vectors of 8."""
+    width = vector_width(extent, simd)
+    rows = math.prod(int(axis.dom.extent) for axis in block.iter_vars if axis.iter_type == REDUCTION) // extent
+    if width >= MIN_VECTOR or rows == 1:
+        return width
+    return next((d for d in range(simd + 1, 2 * simd + 1) if extent % d == 0), width)
 
 
 def _last_sum(sch: s_tir.Schedule, block: SBlockRV) -> tirx.IterVar:
