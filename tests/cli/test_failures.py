@@ -145,6 +145,17 @@ console()
     assert process.returncode == 130
 
 
+def test_what_an_interrupt_brings_along_is_not_told(model, monkeypatch, capsys):
+    """TVM's passes put the text of the module that they work on into it."""
+
+    def interrupted(*arguments, **how):
+        raise KeyboardInterrupt("@I.ir_module\n(... 872 lines skipped ...)")
+
+    monkeypatch.setattr("tvm_rammer.driver.compile", interrupted)
+    assert main(["explain", model]) == 130
+    assert capsys.readouterr().err == "tvm-rammer: interrupted\n"
+
+
 def test_a_job_in_the_background_ignores_interrupts(model):
     line = "trap '' INT; rammer explain $MODEL & sleep 1; kill -INT $!; wait $!"
     assert shell(line, model).returncode == 0

@@ -18,7 +18,7 @@ from ..files import check_writable
 from ..version import VERSION
 from . import bench, compile, explain, export, fix, profile, report, run, tune
 from .kept import cache, device, warm
-from .options import tell
+from .options import Interrupted, tell
 from .progress import end_progress
 
 COMMANDS = (compile, run, explain, report, export, bench, profile, fix, tune, warm, cache, device)
@@ -54,8 +54,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.run(arguments)
         end_progress()
         sys.stdout.flush()
-    except KeyboardInterrupt as interrupt:
-        return _failed(str(interrupt) or "interrupted", INTERRUPTED)
+    except Interrupted as interrupt:
+        return _failed(str(interrupt), INTERRUPTED)
+    except KeyboardInterrupt:  # what comes out of TVM's passes holds the text of a module
+        return _failed("interrupted", INTERRUPTED)
     except RammerError as error:
         return _failed(str(error))
     except BrokenPipeError:

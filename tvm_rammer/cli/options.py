@@ -16,6 +16,10 @@ MODEL_HELP = (
 )
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a command that has something to say of it."""
+
+
 class Drawable(Protocol):
     """A compiled module, or a profile."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..device import DeviceSpec
 from ..errors import RammerError
-from .options import MODEL_HELP, model_of, shapes_of
+from .options import MODEL_HELP, Interrupted, model_of, shapes_of
 
 
 def add_parser(commands: Any) -> None:
@@ -67,7 +67,7 @@ def _tune(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[Any
             done = tuner.tune(tasks, device, bench, arguments.logs, trials=arguments.trials, seed=arguments.seed)
         except KeyboardInterrupt as error:
             text = "interrupted; what was measured is in the log, and the same command continues"
-            raise KeyboardInterrupt(text) from error
+            raise Interrupted(text) from error
     return (
         f"{done.trials} trials of {done.functions} functions, {done.failed} failed; "
         f"{done.known} were in the log before: {done.folder}"
