@@ -13,6 +13,7 @@ from onnx import numpy_helper
 
 import tvm_rammer
 from tvm_rammer.benchmark.bench import bench
+from tvm_rammer.cli.progress import end_progress, progress
 from tvm_rammer.zoo.light import NAMES, expected_output_path, light, light_path
 
 
@@ -42,7 +43,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         weighted = pathlib.Path(folder, path.name)
         onnx.save(light(arguments.model), weighted)
-        found = bench(weighted, against=["stock-same-kernels", "stock"], repeat=arguments.repeat, progress=indented)
+        found = bench(weighted, against=["stock-same-kernels", "stock"], repeat=arguments.repeat, progress=progress)
+    end_progress()
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     picture = arguments.out / f"{arguments.model}.svg"
@@ -89,11 +91,6 @@ def print_report(name: str, module: tvm_rammer.RammerModule, found: dict[str, An
     for contender in ("stock-same-kernels", "stock"):
         ratio = found["ratios"][contender]
         print(f"  {contender:<22}{results[contender]['median_ms']:>10.2f} ms median, {ratio:.2f} times ours")
-
-
-def indented(message: str) -> None:
-    """Show progress within a step."""
-    say("     " + message)
 
 
 def say(message: str) -> None:
