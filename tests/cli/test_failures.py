@@ -157,8 +157,8 @@ def test_what_an_interrupt_brings_along_is_not_told(model, monkeypatch, capsys):
 
 
 def test_a_job_in_the_background_ignores_interrupts(model):
-    line = "trap '' INT; rammer explain $MODEL & sleep 1; kill -INT $!; wait $!"
-    assert shell(line, model).returncode == 0
+    line = f"trap '' INT; {sys.executable} -m tvm_rammer explain $MODEL & sleep 1; kill -INT $! || exit; wait $!"
+    assert shell(f"({line})", model).returncode == 0
 
 
 def test_a_defect_is_one_line(model, monkeypatch, capsys):

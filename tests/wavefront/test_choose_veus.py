@@ -1,5 +1,6 @@
 """How many vEUs a plan is worth: decided by prices, without a clock."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -45,9 +46,9 @@ def test_the_fewest_of_those_that_are_as_good() -> None:
 def test_a_sum_of_times_in_another_order_is_as_good() -> None:
     free = replace(WAKING, wake_us=0.0)
     (one,) = plan({"a": ""}, veus=1, cost=free, a=[(1, 0.1)])
-    two = replace(one, lanes=(*one.lanes, ()))
+    two = replace(one, lanes=(*one.lanes, ()), makespan_us=math.nextafter(one.makespan_us, 0.0))
     work_us = one.makespan_us - free.launch_us + 1e-15
-    assert free.launch_us + work_us > one.makespan_us
+    assert free.launch_us + work_us > one.makespan_us > two.makespan_us
     assert lanes(choose_veus(lambda veus: (two,) if veus == 2 else (one,), 2, free, work_us)) == 1
 
 

@@ -34,8 +34,9 @@ def choose_veus(
     """
     best = plan(veus)
     for count in reversed(list(_fewer(veus))):
-        if cost.launch_us + work_us / count <= priced_us(best, cost) * _ROUNDING:
-            best = min(plan(count), best, key=lambda programs: priced_us(programs, cost))
+        price_us = priced_us(best, cost) * _ROUNDING
+        if cost.launch_us + work_us / count <= price_us and priced_us(fewer := plan(count), cost) <= price_us:
+            best = fewer
     return best
 
 

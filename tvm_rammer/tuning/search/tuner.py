@@ -74,14 +74,13 @@ def tune(
         known = {s.task.function.key: s.restore(log.tried(s.task.function)) for s in searches}
         lacked = {key: max(0, quota - len(known[key][0])) for key, quota in quotas.items()}
         left = dict(lacked)
-        progress = Progress(sys.stderr, quotas, {key: len(old) for key, (old, _) in known.items()})
-        for old, outcomes in known.values():
-            for trial, outcome in zip(old, outcomes, strict=True):
-                progress.known(trial, outcome)
-            if old and left[old[0].task.function.key]:
-                model.update(old[0].task, old, outcomes)
-        before = progress.done
-        with progress:
+        with Progress(sys.stderr, quotas, {key: len(old) for key, (old, _) in known.items()}) as progress:
+            for old, outcomes in known.values():
+                for trial, outcome in zip(old, outcomes, strict=True):
+                    progress.known(trial, outcome)
+                if old and left[old[0].task.function.key]:
+                    model.update(old[0].task, old, outcomes)
+            before = progress.done
             while batch := _next_batch(searches, left, lacked, model, log, progress):
                 _measure(batch, bench, log, model, progress)
         functions = sum(quota > 0 for quota in quotas.values())
