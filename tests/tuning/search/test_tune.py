@@ -16,6 +16,7 @@ from tests.tuning.models import CPU, small_model
 from tvm_rammer.cli import main
 from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.tuning.log.reader import RKERNELS, TuningLog, folder_of
+from tvm_rammer.tuning.measure import bench as benches
 from tvm_rammer.tuning.tasks import tasks_of
 
 FAKE = pathlib.Path(__file__).with_name("fake_tuner.py")
@@ -46,7 +47,8 @@ def labels_of(logs):
 
 
 @pytest.mark.slow
-def test_kernels_are_measured_and_a_second_run_has_nothing_to_do(model, tmp_path, capfd, caplog):
+def test_kernels_are_measured_and_a_second_run_has_nothing_to_do(model, tmp_path, capfd, caplog, monkeypatch):
+    monkeypatch.setattr(benches, "RUN_S", 120.0)  # beside busy processes
     logs = tmp_path / "logs"
     with caplog.at_level("INFO", logger="tvm_rammer"):
         assert main(["tune", model, "--trials", "12", "--logs", str(logs)]) == 0
