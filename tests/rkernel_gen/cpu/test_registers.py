@@ -16,7 +16,9 @@ from tvm_rammer.rkernel_gen.tiling import Function
 
 MULTIPLY_ADDS = 8
 """A loop with as many is that of a register tile."""
-AVX512 = DEVICES["avx512"]
+PROCESSORS = ("avx2", "avx512")
+MIN_ACCUMULATORS = 10
+"""With fewer vectors of accumulators there are registers to spare."""
 
 
 def convolution(channels, filters, rows, columns, kernel, activation=op.nn.relu, **options):
@@ -38,10 +40,10 @@ FUNCTIONS = {
 }
 
 
-def assembly_of(kernel):
-    """What LLVM makes of a kernel, for any processor."""
-    module = tvm.IRModule({"kernel": kernel.func.with_attr("global_symbol", "kernel")})
-    return tvm.compile(module, target=tvm_target(AVX512)).mod.inspect_source("asm")
+def assembly_of(kernels, device):
+    """What LLVM makes of kernels, for any processor."""
+    named = {f"kernel{i}": k.func.with_attr("global_symbol", f"kernel{i}") for i, k in enumerate(kernels)}
+    return tvm.compile(tvm.IRModule(named), target=tvm_target(device)).mod.inspect_source("asm")
 
 
 def innermost_loops(assembly):
@@ -61,14 +63,28 @@ def stack_stores(assembly):
     tiles = [b for b in innermost_loops(assembly) if sum("vfmadd" in i for i in b) >= MULTIPLY_ADDS]
     tiles = [b for b in tiles if not any("vdiv" in i for i in b)]
     assert tiles
-    return [i for body in tiles for i in body if re.match(r"vmov\w+\s+%zmm\d+, -?\d*\(%r[sb]p", i)]
+    return [i for body in tiles for i in body if re.match(r"vmov\w+\s+%[yz]mm\d+, -?\d*\(%r[sb]p", i)]
 
 
+@pytest.mark.parametrize("processor", PROCESSORS)
 @pytest.mark.parametrize("rule", [FILTERS_RULE, WINDOW_RULE, WINOGRAD_RULE], ids=lambda rule: rule.name)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_no_accumulator_is_spilt(name, rule):
-    function = Function(name, FUNCTIONS[name], AVX512, frozenset({1}))
+def test_no_accumulator_is_spilt(name, rule, processor):
+    device = DEVICES[processor]
+    function = Function(name, FUNCTIONS[name], device, frozenset({1}))
     tilings = best_of_each_size(rule.tilings(function))[:2]
     assert tilings or rule is WINOGRAD_RULE
-    for tiling in tilings:
-        assert stack_stores(assembly_of(rule.build(function, dict(tiling.choices)))) == []
+    if tilings:
+        assert stack_stores(assembly_of([rule.build(function, dict(t.choices)) for t in tilings], device)) == []
+
+
+@pytest.mark.parametrize("processor", PROCESSORS)
+@pytest.mark.parametrize("rule", [FILTERS_RULE, WINDOW_RULE], ids=lambda rule: rule.name)
+def test_no_form_of_a_register_tile_is_spilt(rule, processor):
+    """Whatever is predicted to be best: each form that a tiling can have."""
+    device = DEVICES[processor]
+    function = Function("conv", FUNCTIONS["of a pixel"], device, frozenset({1}))
+    forms = {(t["vectors"], t["filters"] if rule is WINDOW_RULE else t["columns"]): t for t in rule.tilings(function)}
+    full = [t for (vectors, others), t in forms.items() if vectors * others >= MIN_ACCUMULATORS]
+    assert len(full) >= 3
+    assert stack_stores(assembly_of([rule.build(function, dict(t.choices)) for t in full], device)) == []

@@ -17,6 +17,9 @@ FULL_ACCUMULATORS = 9.5
 """With fewer vectors of accumulators the two multiply-add units stall: each has a latency of four cycles."""
 WEIGHT_CYCLES = 1.5
 """Cycles to load a vector of weights that is not in the first-level cache."""
+LOADS, LOADS_OF_32 = {64: 2.0}, 1.3
+"""Loads that a core does in a cycle beside its multiply-adds, by the bytes of a vector; the second one is of vectors of
+32 bytes, fitted to an AMD EPYC of family 25."""
 PRIVATE_CACHE_CYCLES, SHARED_CACHE_CYCLES = 0.02, 0.035
 """Cycles for each byte that a core reads or writes: in its own second-level cache, and in the shared one."""
 NOT_OVERLAPPED = 0.2
@@ -59,12 +62,17 @@ def fma_vectors(simd: int, device: DeviceSpec) -> float:
     return min(2.0, device.flops_per_cycle / (2 * simd))
 
 
+def loads_per_cycle(device: DeviceSpec) -> float:
+    """Loads of vectors and of broadcast elements that a core does in a cycle, beside two multiply-adds."""
+    return LOADS.get(device.vector_bytes, LOADS_OF_32)
+
+
 def contraction_us(work: Work, rtasks: int, tile: RegisterTile, device: DeviceSpec) -> float:
     """Time of one rTask of a convolution or matrix product, in microseconds, with warm caches."""
     size = tile.vectors * tile.pixels
     rate = fma_vectors(tile.simd, device)
-    # Two loads a cycle; a vector of weights is used for all pixels of the register tile.
-    loads = (tile.vectors + tile.pixels) / size
+    # A vector of weights is used for all pixels of the register tile.
+    loads = (tile.vectors + tile.pixels) / size * 2 / loads_per_cycle(device)
     stalls = max(1.0, FULL_ACCUMULATORS / size, loads, 2 * WEIGHT_CYCLES / tile.pixels)
     slowed = max(1.0, rate / 2 * stalls) * (1.0 + HIDDEN * (1 - rate / 2) * stalls)
     peak = 2 * tile.simd * rate * CONTRACTION_EFFICIENCY / slowed

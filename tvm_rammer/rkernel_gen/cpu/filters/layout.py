@@ -9,6 +9,8 @@ from ..window.problem import Window
 
 KEPT_BYTES = 640 << 10
 """Bytes that a core's own cache keeps while others pass through it."""
+SHORT_PIXELS, MANY_BLOCKS = 8, 8
+"""Pixels of a register tile that are at most half a cache line; and how often they are read where a copy pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,9 @@ class FilterLayout:
     inner : int
         Channels of the innermost loop.
     copied : bool
-        Whether the image is copied to scratch: it is padded, or its channels conflict in the first-level cache. The
-        copy of a flat one has one register tile after the other.
+        Whether the image is copied to scratch: it is padded, or its channels conflict in the first-level cache, or
+        many blocks of filters read tiles that are short parts of cache lines. The copy of a flat one has one register
+        tile after the other.
     height, width, phase : int
         Rows of the image that an rTask reads, their length, and the distance from a channel to the next, in scratch.
     tiles_outside : bool
@@ -98,7 +101,8 @@ class FilterLayout:
             per_part = -(-tiles // tile.row_parts)
             weights = window.filters * window.channels * 4 // tile.filter_parts
             image = window.channels * per_part * tile.columns * 4
-            copied = conflicting(window)
+            short = tile.columns <= SHORT_PIXELS and blocks // tile.filter_parts >= MANY_BLOCKS
+            copied = conflicting(window) or short
             outside = copied and weights <= KEPT_BYTES < image
             return FilterLayout(1, total, 1, per_part, blocks, inner, copied, 1, total, tile.columns, outside)
         rows = -(-window.rows // tile.row_parts)

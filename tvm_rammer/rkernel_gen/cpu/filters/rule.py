@@ -14,7 +14,7 @@ from ....ir import ITEM_BYTES
 from ....kernel import Pack
 from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
-from ..cost import RTASK_US, fma_vectors, refill_us, traffic_us
+from ..cost import RTASK_US, fma_vectors, loads_per_cycle, refill_us, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
 from ..window.problem import Window
 from ..window.read import find_window
@@ -27,8 +27,9 @@ from .layout import FilterLayout, FilterTile, pack_of, weight_bytes
 MAX_ACCUMULATORS = {64: 28}
 """Vectors of accumulators by the bytes of a vector: 28 of the 32 registers of AVX-512, and of 16 elsewhere:"""
 MAX_ACCUMULATORS_OF_16 = 12
-MAX_VECTORS = 2
-"""Vectors of filters of the register tile, at most."""
+MAX_VECTORS, MAX_VECTORS_OF_16 = {64: 2}, 3
+"""Vectors of filters of the register tile, at most, in the same way: 3 x 4 pixels fill 16 registers with the fewest
+loads."""
 LATENCY = 4
 """Cycles of a multiply-add: as many accumulators as begin in that time hide it."""
 TURN_CYCLES, SPILT_CYCLES, MAX_TURNED = 5.0, 12.0, 16
@@ -54,7 +55,7 @@ def _applicable(function: Function) -> Window | None:
 def _tiles(window: Window, device: DeviceSpec) -> Iterator[FilterTile]:
     simd, max_rtasks = device.vector_bytes // ITEM_BYTES["float32"], MAX_RTASKS_PER_UNIT * device.units
     registers = MAX_ACCUMULATORS.get(device.vector_bytes, MAX_ACCUMULATORS_OF_16)
-    for vectors in range(1, MAX_VECTORS + 1):
+    for vectors in range(1, MAX_VECTORS.get(device.vector_bytes, MAX_VECTORS_OF_16) + 1):
         if (window.groups > 1 and window.filters % (simd * vectors)) or window.filters <= simd * (vectors - 1):
             continue
         blocks = -(-window.filters // (simd * vectors))
@@ -100,11 +101,12 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, the transposition and the copy."""
     accumulators, rate = tile.pixels * tile.vectors, fma_vectors(tile.simd, device)
     step = max(accumulators, LATENCY * rate) / rate / EFFICIENCY
-    step = max(step, (tile.pixels + tile.vectors) / 2)
+    step = max(step, (tile.pixels + tile.vectors) / loads_per_cycle(device))
     parts = tile.group_parts * tile.filter_parts
+    turned = -(-tile.pixels // tile.turned) * tile.turned * tile.vectors
     turn = TURN_CYCLES if accumulators <= MAX_TURNED else SPILT_CYCLES
     tiles = window.groups * layout.blocks / parts * layout.row_tiles * layout.column_tiles
-    cycles = tiles * (window.taps * step + accumulators * turn + TILE_CYCLES)
+    cycles = tiles * (window.taps * step + turned * turn + TILE_CYCLES)
     if layout.copied and window.flat:
         cycles += window.groups / tile.group_parts * window.channels * layout.column_tiles * PANEL_CYCLES
     elif layout.copied:

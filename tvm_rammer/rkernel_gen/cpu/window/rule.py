@@ -11,7 +11,7 @@ from ....ir import ITEM_BYTES
 from ....kernel import Pack
 from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
-from ..cost import RTASK_US, fma_vectors, refill_us, traffic_us
+from ..cost import RTASK_US, fma_vectors, loads_per_cycle, refill_us, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
 from .code import window_code
 from .layout import Layout, WindowTile, pack_of
@@ -92,10 +92,10 @@ def rtask_us(window: Window, tile: WindowTile, device: DeviceSpec) -> float:
     layout = Layout.of(window, tile)
     parts = tile.group_parts * tile.filter_parts
     aligned = 1 if window.flat and window.rows * window.columns % tile.simd == 0 else UNALIGNED
-    # Two loads a cycle, of vectors as many as multiply-adds; with too few accumulators these stall.
+    # Vectors are loaded as slowly as multiply-adds are begun; with too few accumulators these stall.
     rate = fma_vectors(tile.simd, device)
-    loads = tile.filters + aligned * tile.vectors * 2 / rate
-    tap = max(tile.filters * tile.vectors * 2 / rate, loads, MIN_ACCUMULATORS) / 2 / EFFICIENCY
+    loads = (tile.filters + aligned * tile.vectors * 2 / rate) / loads_per_cycle(device)
+    tap = max(max(tile.filters * tile.vectors * 2 / rate, MIN_ACCUMULATORS) / 2, loads) / EFFICIENCY
     tap += _line_cycles(window, tile, layout, device) * tile.vectors
     phases = math.prod(window.phases.stride) if window.phases else 1
     blocks = phases * window.groups * layout.blocks / parts

@@ -107,7 +107,7 @@ class _Writer:
 
         return _Arrays(
             array("image", tile.size**2 * planes.size + layout.row_vectors * tile.simd),  # vectors go past its end
-            array("pixels", tile.by.products, self.window.channels, layout.line),
+            array("pixels", tile.by.products, self.window.channels | 1, layout.line),
             array("acc", tile.filters, tile.vectors, tile.simd),
             array("products", tile.by.products, tile.filters, layout.line),
             array("result", tile.size, layout.row_vectors * tile.simd * tile.size),

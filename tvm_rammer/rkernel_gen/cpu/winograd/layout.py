@@ -9,6 +9,9 @@ from .matrices import TRANSFORMATIONS, Transformations
 
 KEPT_BYTES = 384 << 10
 """Bytes of transformed pixels that a core's own cache keeps beside the weights that pass through it."""
+KEPT_OF_32, FEW_WEIGHTS = 128 << 10, 2 << 20
+"""The same with vectors of 32 bytes, whose processors have smaller caches; but only where the transformed weights,
+which each step reads, are at most so many bytes."""
 LINE = 16
 """Elements of a cache line."""
 
@@ -80,7 +83,9 @@ class WinogradLayout:
         tile_rows, tile_columns = -(-window.rows // tile.size), -(-window.columns // tile.size)
         rows = -(-tile_rows // tile.row_parts)
         row_bytes = tile.by.products * window.channels * tile_columns * 4
-        steps = -(-rows // max(1, min(rows, KEPT_BYTES // row_bytes)))
+        weights = tile.by.products * window.channels * window.filters * 4 // tile.filter_parts
+        kept = KEPT_OF_32 if tile.simd < LINE and weights <= FEW_WEIGHTS else KEPT_BYTES
+        steps = -(-rows // max(1, min(rows, kept // row_bytes)))
         step = -(-rows // steps)
         row_vectors = -(-tile_columns // tile.simd)
         tiles = -(-step * tile_columns // (tile.vectors * tile.simd))
