@@ -103,7 +103,7 @@ def test_a_command_that_is_not_there_is_found(given, tmp_path, monkeypatch, caps
 )
 def test_what_a_script_does_not_know_is_told_in_a_line_that_says_what_there_is(command, there):
     script, *given = command.split()
-    done = subprocess.run([ROOT / "scripts" / script, *given], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([ROOT / "scripts" / script, *given], capture_output=True, text=True, timeout=300, check=False)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 2 and not done.stdout
     assert there in line and f"there is no '{given[0] if given else ''}'" in line

@@ -136,14 +136,14 @@ def test_the_verifier_shares_no_code_with_what_makes_plans() -> None:
 @pytest.mark.parametrize("module", ["wavefront", "ir", "device", "errors", "debug"])
 def test_loads_without_tvm_and_numpy(module: str) -> None:
     code = f"import sys, tvm_rammer.{module}; print(sorted({{'tvm', 'numpy', 'onnx', 'tvm_ffi'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("module", ["driver", "session", "saving.load", "saving.cache", "cli"])
 def test_what_runs_a_module_loads_without_the_compiler(module: str) -> None:
     code = f"import sys, tvm_rammer.{module}; print(sorted({{'tvm', 'onnx'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout.strip() == "[]"
 
 

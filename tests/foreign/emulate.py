@@ -74,7 +74,7 @@ def run_emulated(
         HERE / "harness.c",
     ]
     command += [*folder.glob("*.o"), "-o", folder / "harness", "-lpthread", "-ldl", "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     command = [QEMU, "-L", LIBRARIES, folder / "harness", folder / "initial", folder / "results", str(runs)]
     environment = os.environ | {"TVM_NUM_THREADS": str(workers)}

@@ -163,7 +163,7 @@ def test_workers_die_and_failures_are_shrunk(tmp_path):
 
 
 def run_file(path):
-    return subprocess.run([sys.executable, str(path)], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, str(path)], cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
 def test_a_written_model_runs(tmp_path):
@@ -258,6 +258,6 @@ def test_ctrl_c_ends_with_the_summary_and_without_workers(tmp_path):
             time.sleep(0.1)
         time.sleep(1)
         process.send_signal(signal.SIGINT)
-        text, _ = process.communicate(timeout=60)
+        text, _ = process.communicate(timeout=300)
     assert workers and "distinct failures" in text and "seed" in text
     assert not [pid for pid in workers if pathlib.Path(f"/proc/{pid}").exists()]

@@ -68,7 +68,7 @@ def run(folder, *arguments, libcuda=None, env=None):
     if libcuda:
         command += ["--libcuda", str(libcuda)]
     return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=100, env={"PATH": "/usr/bin:/bin", **(env or {})}
+        command, cwd=folder, capture_output=True, text=True, timeout=300, env={"PATH": "/usr/bin:/bin", **(env or {})}
     )
 
 

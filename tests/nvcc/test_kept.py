@@ -52,7 +52,7 @@ def test_code_is_counted_by_function(tmp_path):
     source = tmp_path / "code.c"
     source.write_text("int small(void) { return 1; }\nint large(int x) { while (x & 7) x += x / 3; return x * 5; }\n")
     made = tmp_path / "code.o"
-    subprocess.run(["gcc", "-O1", "-ffunction-sections", "-c", source, "-o", made], check=True, timeout=60)
+    subprocess.run(["gcc", "-O1", "-ffunction-sections", "-c", source, "-o", made], check=True, timeout=300)
     found = code_bytes(made.read_bytes())
     assert found.keys() == {"small", "large"} and 0 < found["small"] < found["large"] < 200
     with pytest.raises(ToolError, match="not as an ELF file of 64 bits"):

@@ -38,11 +38,11 @@ def build(folder, source, *flags, test="workers_stress.c"):
     (folder / "workers.c").write_text(source, encoding="utf-8")
     program = folder / "stress"
     command = [GCC, "-std=gnu11", "-O1", "-g", *flags, f"-I{folder}", HERE / test, "-o", program]
-    subprocess.run([*command, "-lpthread", "-ldl"], check=True, capture_output=True, timeout=120)
+    subprocess.run([*command, "-lpthread", "-ldl"], check=True, capture_output=True, timeout=300)
     return program
 
 
-def stress(program, workers, callers, runs, timeout=120, seed=1):
+def stress(program, workers, callers, runs, timeout=300, seed=1):
     command = [program, *map(str, (workers, callers, runs, seed))]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 
@@ -104,7 +104,7 @@ def test_mutants_of_the_source_fail(name, tmp_path):
 @pytest.mark.parametrize(("meanwhile", "outcome"), [("sleep", "finished, goes on"), ("loss", "left, rests")])
 def test_a_helper_leaves_who_loses_his_processor_not_who_sleeps(meanwhile, outcome, tmp_path):
     program = build(tmp_path, SOURCE, "-Wno-unused-function", test="workers_clock.c")
-    done = subprocess.run([program, meanwhile], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([program, meanwhile], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.strip() == outcome
 
 

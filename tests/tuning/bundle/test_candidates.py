@@ -61,7 +61,7 @@ def time_candidates(folder, *arguments):
     """Run the folder's program with the fake driver."""
     command = [sys.executable, "time_candidates.py", "--libcuda", str(fake_cuda()), *arguments]
     env = {"PATH": "/usr/bin:/bin", "PYTHONSAFEPATH": "1"}
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, env=env)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=env)
 
 
 def times_of(folder):

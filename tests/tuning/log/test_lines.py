@@ -54,7 +54,7 @@ def test_a_line_that_is_not_json_is_reported_and_left_out(tmp_path):
 
 def test_two_writers_lose_nothing(tmp_path):
     writers = [start(tmp_path, name, 60) for name in "ab"]
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+    assert [writer.wait(timeout=300) for writer in writers] == [0, 0]
     for writer in writers:
         writer.stdout.close()
     found = read(tmp_path / "log")

@@ -77,7 +77,7 @@ def test_ten_kills_lose_nothing_that_was_finished(model, tmp_path):
         seen += [tuner.stdout.readline().strip() for _ in range(rng.randrange(1, 12))]
         time.sleep(rng.uniform(0, 0.05))
         tuner.kill()
-        rest, _ = tuner.communicate(timeout=60)
+        rest, _ = tuner.communicate(timeout=300)
         seen += [line for line in rest.splitlines(keepends=True) if line.endswith("\n")]
     found = labels_of(logs)
     assert {line.strip() for line in seen} <= set(found)
@@ -89,7 +89,7 @@ def test_ten_kills_lose_nothing_that_was_finished(model, tmp_path):
 def test_two_tuners_share_the_work(model, tmp_path):
     logs = tmp_path / "logs"
     tuners = [start_fake(model, logs, 60, seconds=0.05) for _ in range(2)]
-    outputs = [tuner.communicate(timeout=120) for tuner in tuners]
+    outputs = [tuner.communicate(timeout=300) for tuner in tuners]
     assert [tuner.returncode for tuner in tuners] == [0, 0], outputs
     found = labels_of(logs)
     assert max(collections.Counter(found).values()) == 1
