@@ -117,33 +117,33 @@ class _Writer:
         """The same where the image is one long row."""
         tile, layout = self.tile, self.layout
         blocks, tiles = layout.blocks // tile.filter_parts, layout.column_tiles
-        zero = number(0)
+        zero, whole = number(0), tiles * tile.row_parts * tile.columns < layout.columns + tile.columns
 
-        def each(body: Callable[[Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
-            """Do `body(i, first pixel)` for the tiles of the rTask; one past the end of the image is left out."""
+        def each(first: Expr, count: int, body: Callable[[Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
+            """Do `body(i, first pixel)` for some tiles of the rTask; one past the end of the image is left out."""
 
             def one(i: Expr) -> tirx.Stmt:
-                start = (row_part * tiles + i) * tile.columns
+                start = (row_part * tiles + first + i) * tile.columns
                 done = body(i, tirx.min(start, number(layout.columns - tile.columns)))
-                whole = tiles * tile.row_parts * tile.columns < layout.columns + tile.columns
                 return done if whole else tirx.IfThenElse(start < layout.columns, done, None)
 
-            return loop(tiles, one)
+            return loop(count, one)
 
         def work(b: Expr, i: Expr, column: Expr) -> tirx.Stmt:
             return self.one(arrays, _Tile(n, g, first_block + b, zero, i, column))
 
-        if arrays.image is None:
-            return loop(blocks, lambda b: each(lambda i, column: work(b, i, column)))
-        image = arrays.image
-        if layout.tiles_outside:
-            return each(
-                lambda i, column: sequence(
-                    [self.panel(image, n, g, zero, column), loop(blocks, lambda b: work(b, zero, column))]
-                )
+        image, together = arrays.image, layout.together
+        if image is None:
+            return loop(blocks, lambda b: each(zero, tiles, lambda i, column: work(b, i, column)))
+
+        def some(part: Expr) -> tirx.Stmt:
+            first = ending(part, together, tiles)
+            panels = each(first, together, lambda i, column: self.panel(image, n, g, i, column))
+            return sequence(
+                [panels, loop(blocks, lambda b: each(first, together, lambda i, column: work(b, i, column)))]
             )
-        panels = each(lambda i, column: self.panel(image, n, g, i, column))
-        return sequence([panels, loop(blocks, lambda b: each(lambda i, column: work(b, i, column)))])
+
+        return loop(-(-tiles // together), some)
 
     def panel(self, image: tirx.Buffer, n: Expr, g: Expr, i: Expr, column: Expr) -> tirx.Stmt:
         """Copy a register tile's pixels of all channels to scratch, where they are contiguous."""

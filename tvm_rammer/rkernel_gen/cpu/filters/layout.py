@@ -7,8 +7,9 @@ from ....kernel import Pack
 from ..window.layout import channels_inside, conflicting, plane_of
 from ..window.problem import Window
 
-KEPT_BYTES = 640 << 10
-"""Bytes that a core's own cache keeps while others pass through it."""
+KEPT_BYTES, KEPT_BYTES_OF_32 = {16: 640 << 10}, 256 << 10
+"""Bytes that a core's own cache keeps while others pass through it, by the elements of a vector: the second one is of
+processors with vectors of 32 bytes."""
 SHORT_PIXELS, MANY_BLOCKS = 8, 8
 """Pixels of a register tile that are at most half a cache line; and how often they are read where a copy pays."""
 
@@ -74,9 +75,9 @@ class FilterLayout:
         tile after the other.
     height, width, phase : int
         Rows of the image that an rTask reads, their length, and the distance from a channel to the next, in scratch.
-    tiles_outside : bool
-        Whether each register tile's pixels are used for all filters, and the weights are read again for the next one;
-        else the weights of a block of filters are used for all pixels.
+    together : int
+        Register tiles of a flat image that are in scratch at once: their pixels are used for all filters, one block of
+        weights after the other, before the next ones are copied (Goto and van de Geijn, TOMS 2008, section 4).
     """
 
     rows: int
@@ -89,7 +90,7 @@ class FilterLayout:
     height: int
     width: int
     phase: int
-    tiles_outside: bool
+    together: int
 
     @staticmethod
     def of(window: Window, tile: FilterTile) -> "FilterLayout":
@@ -99,12 +100,13 @@ class FilterLayout:
             total = window.rows * window.columns
             tiles = -(-total // tile.columns)
             per_part = -(-tiles // tile.row_parts)
-            weights = window.filters * window.channels * 4 // tile.filter_parts
-            image = window.channels * per_part * tile.columns * 4
+            tile_bytes, kept = window.channels * tile.columns * 4, KEPT_BYTES.get(tile.simd, KEPT_BYTES_OF_32)
+            parts = 1 if per_part * tile_bytes <= kept else -(-per_part // max(1, kept // 2 // tile_bytes))
             short = tile.columns <= SHORT_PIXELS and blocks // tile.filter_parts >= MANY_BLOCKS
             copied = conflicting(window) or short
-            outside = copied and weights <= KEPT_BYTES < image
-            return FilterLayout(1, total, 1, per_part, blocks, inner, copied, 1, total, tile.columns, outside)
+            return FilterLayout(
+                1, total, 1, per_part, blocks, inner, copied, 1, total, tile.columns, -(-per_part // parts)
+            )
         rows = -(-window.rows // tile.row_parts)
         (kh, kw), (sy, sx), (dy, dx) = window.kernel, window.stride, window.dilation
         height, width = (rows - 1) * sy + (kh - 1) * dy + 1, (window.columns - 1) * sx + (kw - 1) * dx + 1
@@ -112,13 +114,12 @@ class FilterLayout:
         phase = plane_of(height * width)
         row_tiles, column_tiles = -(-rows // tile.rows), -(-window.columns // tile.columns)
         return FilterLayout(
-            rows, window.columns, row_tiles, column_tiles, blocks, inner, copied, height, width, phase, False
+            rows, window.columns, row_tiles, column_tiles, blocks, inner, copied, height, width, phase, 1
         )
 
     def scratch(self, window: Window) -> int:
         """Elements of the scratch image."""
-        tiles = self.column_tiles if window.flat and not self.tiles_outside else 1
-        return window.channels * self.phase * tiles if self.copied else 0
+        return window.channels * self.phase * self.together if self.copied else 0
 
 
 def pack_of(window: Window, tile: FilterTile, layout: FilterLayout) -> Pack:
