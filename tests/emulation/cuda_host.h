@@ -6,6 +6,8 @@
 // a run can be repeated. A program that lacks a barrier, a wait or a memory order reads what another thread has not
 // written yet, in some run. What a real GPU would turn into a hang is an error here: a barrier that differing numbers of
 // threads expect, and a state in which nobody can go on.
+//
+// What no kernel's text changes is in machine.cpp, which is compiled once.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,10 +17,8 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
-#include <sys/mman.h>
 #include "fibers.h"
 #include "weak_memory.h"
 
@@ -57,59 +57,26 @@ constexpr int kWakings = 3, kLeaps = 4;
 constexpr long long kLeap = 1ll << 50;
 constexpr unsigned char kPoison = 0xFF;  // as a float: not a number
 
-inline Fiber* now = nullptr;
-inline Block* running = nullptr;
-inline Context scheduler;
-inline std::function<void()> body;
-inline Dim3 grid_size, block_size;
-inline std::vector<Fiber*> asleep;
-inline int wakings = 0;  // of all sleepers because nobody else could go on, since the last atomic write
-inline long long clock = 0;  // stands still but for leaps, when nobody can go on and somebody has looked at it
-inline bool timed = false;
-inline std::vector<Block*> active;  // the blocks in which some fiber is ready
-inline std::string failure;
-inline std::string where() {
-  return "block " + std::to_string(now->block->index.x) + ", thread " + std::to_string(now->linear);
-}
-inline void pause() { switch_to(now->context, scheduler); }
-[[noreturn]] inline void fail(const std::string& what) {
-  if (failure.empty()) failure = what + " (" + where() + ")";
-  for (;;) pause();
-}
-inline void wake(std::vector<Fiber*>& fibers) {
-  for (Fiber* f : fibers) {
-    if (f->block->ready.empty() && f->block != running) active.push_back(f->block);
-    f->block->ready.push_back(f);
-  }
-  fibers.clear();
-}
-inline void wake_sleepers() { wakings = 0, wake(asleep); }
-inline void arrive(Barrier& b, int expected, const char* kind) {
-  if (!b.waiting.empty() && b.expected != expected)
-    fail(std::string(kind) + " of " + std::to_string(expected) + " threads, but others wait there for " + std::to_string(b.expected));
-  b.expected = expected;
-  b.waiting.push_back(now);
-  if (int(b.waiting.size()) == expected) wake(b.waiting);
-  pause();
-}
-inline void block_barrier(int id, int threads) {
-  if (now->linear >= threads || threads % 32) fail("barrier of " + std::to_string(threads) + " threads");
-  arrive(now->block->barriers[id], threads, "barrier");
-}
-inline int threads_per_block() { return block_size.x * block_size.y * block_size.z; }
+extern Fiber* now;
+extern Dim3 block_size, grid_size;
+extern std::vector<Fiber*> asleep;
+extern long long clock;  // stands still but for leaps, when nobody can go on and somebody has looked at it
+extern bool timed;
+extern std::string failure;
+[[noreturn]] void fail(const std::string& what);
+[[noreturn]] void fail(const char* what);
+void pause();
+void wake_sleepers();
+void block_barrier(int id, int threads);
+int threads_per_block();
+bool block_or(bool value);
+Warp& warp_of();
+void warp_barrier(unsigned mask);
+unsigned ballot(unsigned mask, bool bit);
+char* shared_array_of(int line, size_t bytes);  // poisoned when it is asked for first
+char* shared_arena();
+void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory, size_t bytes, std::function<void()> f);
 
-inline bool block_or(bool value) {
-  bool& any = now->block->any[now->round_of_or++ % 3];  // three: nobody clears one that others still read or write
-  now->block->any[now->round_of_or % 3] = false;
-  any |= value;
-  block_barrier(0, threads_per_block());
-  return any;
-}
-inline Warp& warp_of() { return now->block->warps[now->linear / 32]; }
-inline void warp_barrier(unsigned mask) {
-  if (!(mask >> (now->linear % 32) & 1)) fail("warp operation by a thread outside of its mask");
-  arrive(warp_of().barrier, __builtin_popcount(mask), "warp barrier");
-}
 template <class T> T exchange(unsigned mask, T value, int source) {
   static_assert(sizeof(T) <= 8);
   int side = now->round++ & 1;  // two sides: nobody writes to the one that others still read
@@ -118,93 +85,8 @@ template <class T> T exchange(unsigned mask, T value, int source) {
   std::memcpy(&value, &warp_of().slot[side][source], sizeof(T));
   return value;
 }
-inline unsigned ballot(unsigned mask, bool bit) {
-  int side = now->round++ & 1;
-  warp_of().slot[side][now->linear % 32] = bit;
-  warp_barrier(mask);
-  unsigned lanes = 0;
-  for (int lane = 0; lane < 32; lane++) lanes |= (mask >> lane & 1 && warp_of().slot[side][lane] ? 1u : 0u) << lane;
-  return lanes;
-}
 template <class T, int N> T (&shared_array(int line))[N] {
-  auto& bytes = now->block->statics[line];
-  if (bytes.empty()) bytes.assign(sizeof(T) * N + 16, char(kPoison));
-  auto p = (reinterpret_cast<uintptr_t>(bytes.data()) + 15) & ~uintptr_t(15);
-  return *reinterpret_cast<T(*)[N]>(p);
-}
-inline char* shared_arena() {
-  return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(now->block->shared.data()) + kGuard + 127) & ~uintptr_t(127));
-}
-inline void entry() {
-  body();
-  now->done = true;
-  for (;;) pause();
-}
-
-// Two blocks race for a word if one of them uses it within the scope of its block: what they see is undefined.
-struct Users { const Block* one; bool several, narrow; };
-inline std::map<const void*, Users> users;
-
-inline void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory, size_t bytes, std::function<void()> f) {
-  grid_size = grid, block_size = block, body = std::move(f), failure.clear(), active.clear(), asleep.clear(), wakings = 0;
-  clock = 0, timed = false;
-  random_state = seed * 2654435761u + 12345;
-  device.start(memory, bytes, Weakness(seed % 3));
-  users.clear();
-  int threads = threads_per_block(), count = grid.x * grid.y * grid.z;
-  std::vector<Block> blocks(count);
-  std::vector<Fiber> fibers(size_t(count) * threads);
-  size_t stacks_bytes = fibers.size() * kStack;
-  auto stacks = static_cast<char*>(mmap(nullptr, stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  if (stacks == MAP_FAILED) throw std::runtime_error("no memory for the stacks of the fibers");
-  for (int b = 0; b < count; b++) {
-    Block& k = blocks[b];
-    k.index = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
-    k.view.start();
-    k.shared.assign(shared_bytes + 2 * kGuard + 128, char(kPoison));
-    k.warps.resize((threads + 31) / 32);
-    for (int t = 0; t < threads; t++) {
-      Fiber& f = fibers[size_t(b) * threads + t];
-      f.block = &k, f.linear = t;
-      f.thread = {t % block.x, t / block.x % block.y, t / block.x / block.y};
-      prepare(f.context, stacks + (size_t(b) * threads + t) * kStack, kStack, entry);
-      k.ready.push_back(&f);
-    }
-    active.push_back(&k);
-  }
-  while (failure.empty() && !active.empty()) {
-    size_t chosen = random_below(active.size());
-    std::swap(active[chosen], active.back());
-    Block* k = active.back();
-    active.pop_back();
-    running = k;
-    k->view.drift_in();
-    for (uint32_t steps = 1u << random_below(22); steps && !k->ready.empty() && failure.empty(); steps--) {
-      std::swap(k->ready[random_below(k->ready.size())], k->ready.back());
-      now = k->ready.back();
-      k->ready.pop_back();
-      switch_to(scheduler, now->context);
-    }
-    k->view.drift_out();
-    if (!k->ready.empty()) active.push_back(k);
-    // Sleepers wake up by themselves, too; when all have looked again in vain, nothing will ever change.
-    running = nullptr;
-    if (active.empty() && ++wakings > kWakings && timed && clock < kLeaps * kLeap)
-      clock += kLeap, timed = false, wakings = 0;
-    if (active.empty() && wakings <= kWakings) wake(asleep);
-  }
-  for (Block& k : blocks) k.view.publish();  // the end of a launch is a release, and its start an acquire
-  size_t unfinished = std::count_if(fibers.begin(), fibers.end(), [](const Fiber& f) { return !f.done; });
-  if (failure.empty() && unfinished)
-    failure = "deadlock: " + std::to_string(unfinished) + " threads wait, " + std::to_string(asleep.size()) + " of them for a counter";
-  for (Block& k : blocks) {
-    now = &fibers[(&k - blocks.data()) * size_t(threads)];
-    char *first = shared_arena(), *end = k.shared.data() + k.shared.size();
-    auto touched = [](char* from, char* to) { return std::any_of(from, to, [](char c) { return c != char(kPoison); }); };
-    if (failure.empty() && (touched(k.shared.data(), first) || touched(first + shared_bytes, end)))
-      failure = "write outside of shared memory, block " + std::to_string(k.index.x);
-  }
-  munmap(stacks, stacks_bytes);
+  return *reinterpret_cast<T(*)[N]>(shared_array_of(line, sizeof(T) * N));
 }
 
 template <class T> struct Vec2 { T x, y; };
@@ -279,12 +161,7 @@ enum { __NV_THREAD_SCOPE_THREAD, __NV_THREAD_SCOPE_BLOCK, __NV_THREAD_SCOPE_CLUS
 namespace emu {
 inline bool acquires(int order) { return order == __NV_ATOMIC_ACQUIRE || order == __NV_ATOMIC_CONSUME || order >= __NV_ATOMIC_ACQ_REL; }
 inline bool releases(int order) { return order >= __NV_ATOMIC_RELEASE; }
-inline void check_scope(const void* word, int scope) {
-  Users& found = users.try_emplace(word, Users{now->block, false, false}).first->second;
-  found.several |= found.one != now->block;
-  found.narrow |= scope < __NV_THREAD_SCOPE_DEVICE;
-  if (found.several && found.narrow) fail("atomic operation of a block's scope on a word that several blocks use");
-}
+void check_scope(const void* word, int scope);
 // Before the operation what was written is released; after it what was released is acquired.
 template <class T, class F> T atomic_operation(const T* p, int order, int scope, bool writes, F change) {
   View& view = now->block->view;

@@ -5,6 +5,8 @@
 // interleavings, EMU_UNITS says how many multiprocessors there are, EMU_LOG names a file that gets a line for each call
 // that says what a program does with its streams and launches.
 #pragma once
+#include <sys/mman.h>
+
 #include <cstdarg>
 #include <tuple>
 #include <utility>

@@ -207,7 +207,7 @@ def _made(name: str, make: Callable[[pathlib.Path], None]) -> pathlib.Path:
 
 @functools.cache
 def _headers() -> pathlib.Path:
-    """A folder with cuda_host.h as g++ reads it fastest: parsed once, it is half of what a kernel takes."""
+    """A folder with cuda_host.h as g++ reads it fastest, and the machine that kernels are linked with."""
 
     def make(folder: pathlib.Path) -> None:
         for path in HERE.glob("*.h"):
@@ -215,8 +215,18 @@ def _headers() -> pathlib.Path:
         header = folder / "cuda_host.h"
         subprocess.run([*COMPILE, "-x", "c++-header", header, "-o", f"{header}.gch"], check=True, timeout=300)
 
-    texts = [path.read_bytes() for path in sorted(HERE.glob("*.h"))]
+        for source in HERE.glob("*.cpp"):
+            command = [*COMPILE, "-O2", f"-I{folder}", "-c", source, "-o", folder / f"{source.stem}.o"]
+            subprocess.run(command, check=True, timeout=300)
+
+    texts = [path.read_bytes() for path in sorted([*HERE.glob("*.h"), *HERE.glob("*.cpp")])]
     return _made(f"headers-{hashlib.sha256(b'|'.join(texts)).hexdigest()[:16]}", make)
+
+
+def compiled_with_machine() -> list[str]:
+    """Arguments of g++ beside `COMPILE` and a text: cuda_host.h is its first header, and the machine is linked."""
+    folder = _headers()
+    return [f"-I{folder}", "-include", "cuda_host.h", *map(str, sorted(folder.glob("*.o")))]
 
 
 @functools.lru_cache(maxsize=64)
@@ -228,7 +238,7 @@ def emulated_library(source: str) -> pathlib.Path:
     """All kernels of a text, compiled at once: `emu_run_NAME` for each."""
     if shutil.which("g++") is None:
         raise EmulationError("g++ is needed to run CUDA text on the CPU; install it")
-    text = '#include "cuda_host.h"\nextern "C" { unsigned char emu_mutant[1024]; }\n' + as_host_text(source)
+    text = 'extern "C" { unsigned char emu_mutant[1024]; }\n' + as_host_text(source)
     for kernel in dict.fromkeys(re.findall(KERNEL.format(r"(\w+)"), source)):
         kinds = [kind for _, kind in kernel_parameters(source, kernel)]
         arguments = ", ".join(f"({kind})view.seen_from_here(args[{i}])" for i, kind in enumerate(kinds))
@@ -237,7 +247,7 @@ def emulated_library(source: str) -> pathlib.Path:
     def make(folder: pathlib.Path) -> None:
         path = folder / "kernel.cpp"
         path.write_text(text, encoding="utf-8")
-        command = [*COMPILE, "-shared", f"-I{_headers()}", str(path), "-o", str(folder / "kernel.so")]
+        command = [*COMPILE, "-shared", str(path), *compiled_with_machine(), "-o", str(folder / "kernel.so")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode:
             raise EmulationError(f"g++ does not accept the text:\n{done.stderr[:4000]}")

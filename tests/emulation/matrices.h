@@ -3,51 +3,8 @@
 #pragma once
 
 namespace emu {
-struct WarpMatrices { const uint16_t* rows[32]; unsigned words[32][6]; };
-inline std::map<const Warp*, WarpMatrices> matrices;
-
-inline void load_matrices(bool transposed, unsigned* const (&result)[4], size_t address) {
-  WarpMatrices& shared = matrices[&warp_of()];
-  int lane = now->linear % 32;
-  if (address % 16) fail("row of a matrix that is not aligned to 16 bytes");
-  shared.rows[lane] = reinterpret_cast<const uint16_t*>(address);
-  warp_barrier(0xFFFFFFFFu);
-  for (int m = 0; m < 4; m++) {
-    unsigned pair = 0;
-    for (int n = 0; n < 2; n++) {
-      int slow = lane / 4, fast = lane % 4 * 2 + n;
-      unsigned element = transposed ? shared.rows[m * 8 + fast][slow] : shared.rows[m * 8 + slow][fast];
-      pair |= element << 16 * n;
-    }
-    *result[m] = pair;
-  }
-  warp_barrier(0xFFFFFFFFu);  // nobody goes on, to write what others still read
-}
-
-inline float half_of(unsigned word, int which) {
-  uint16_t bits = word >> 16 * which;
-  half value;
-  std::memcpy(&value, &bits, 2);
-  return float(value);
-}
-
-inline void multiply_matrices(float* const (&d)[4], const unsigned (&ab)[6], const float (&c)[4]) {
-  WarpMatrices& shared = matrices[&warp_of()];
-  int lane = now->linear % 32;
-  std::memcpy(shared.words[lane], ab, sizeof ab);
-  warp_barrier(0xFFFFFFFFu);
-  for (int e = 0; e < 4; e++) {
-    int row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
-    float sum = c[e];
-    for (int k = 0; k < 16; k++) {
-      unsigned a = shared.words[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
-      unsigned b = shared.words[column * 4 + k % 8 / 2][4 + k / 8];
-      sum += half_of(a, k % 2) * half_of(b, k % 2);
-    }
-    *d[e] = sum;
-  }
-  warp_barrier(0xFFFFFFFFu);
-}
+void load_matrices(bool transposed, unsigned* const (&result)[4], size_t address);
+void multiply_matrices(float* const (&d)[4], const unsigned (&ab)[6], const float (&c)[4]);
 }  // namespace emu
 
 inline size_t __cvta_generic_to_shared(const void* p) { return reinterpret_cast<size_t>(p); }

@@ -6,7 +6,7 @@ import re
 import subprocess
 from collections.abc import Mapping
 
-from tests.emulation.emulate import COMPILE, HERE, KERNEL, EmulationError, as_host_text
+from tests.emulation.emulate import COMPILE, KERNEL, EmulationError, as_host_text, compiled_with_machine
 
 INCLUDES = re.compile(r"^#include [<\"][\w.]+[>\"]$", re.MULTILINE)
 
@@ -24,10 +24,8 @@ def build_project(folder: pathlib.Path, main: str | None = None) -> pathlib.Path
     ]
     path, made = folder / "emulated.cpp", folder / "emulated"
     path.write_text("\n".join(program), encoding="utf-8")
-    flags = [flag for flag in COMPILE if flag != "-fPIC"]
-    done = subprocess.run(
-        [*flags, f"-I{HERE}", f"-I{folder}", str(path), "-o", str(made)], capture_output=True, text=True, timeout=300
-    )
+    command = [*COMPILE, str(path), *compiled_with_machine(), f"-I{folder}", "-o", str(made)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise EmulationError(f"g++ does not accept the project:\n{done.stderr[:4000]}")
     return made

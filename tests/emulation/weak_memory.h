@@ -13,13 +13,6 @@
 
 namespace emu {
 
-inline uint64_t random_state = 1;
-
-inline uint32_t random_below(uint32_t n) {
-  random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
-  return uint32_t(((random_state >> 33) * uint64_t(n)) >> 31);
-}
-
 // lazy: nothing moves but by release and acquire. strong: one memory for all. drifting: whenever another block goes on,
 // lines chosen at random become visible, in any order.
 enum class Weakness { lazy, strong, drifting };
@@ -33,13 +26,9 @@ struct Device {
   std::vector<char> initial;
   std::vector<size_t> published;  // lines, in the order in which they were
 
-  void start(char* at, size_t size, Weakness how) {
-    memory = at, bytes = size, weakness = how;
-    initial.assign(at, at + size);
-    published.clear();
-  }
+  void start(char* at, size_t size, Weakness how);
 };
-inline Device device;
+extern Device device;
 
 struct View {
   std::vector<char> room, base;  // base: as the bytes were when last in agreement with the device
@@ -47,13 +36,7 @@ struct View {
   size_t seen = 0;               // how much of `published`
 
   bool strong() const { return device.weakness == Weakness::strong; }
-  void start() {
-    if (strong()) return;
-    base = device.initial;
-    room.resize(device.bytes + kAlignment);
-    bytes = room.data() + (kAlignment - reinterpret_cast<uintptr_t>(room.data()) % kAlignment) % kAlignment;
-    std::memcpy(bytes, base.data(), device.bytes);
-  }
+  void start();
   char* begin() { return strong() ? device.memory : bytes; }
   // Where in global memory an address of this view is; device.bytes for shared memory and what nobody writes.
   size_t offset(const void* p) {
@@ -81,32 +64,11 @@ struct View {
     std::memcpy(&base[at], device.memory + at, sizeof(T));
   }
   // Make what the block has written visible; or of each line only with a chance.
-  void publish(bool some = false) {
-    if (strong()) return;
-    for (size_t page = 0; page < device.bytes; page += kPage) {
-      size_t end = page + kPage < device.bytes ? page + kPage : device.bytes;
-      if (!std::memcmp(&bytes[page], &base[page], end - page)) continue;
-      for (size_t line = page; line < end; line += kLine) {
-        if (!std::memcmp(&bytes[line], &base[line], kLine) || (some && random_below(2))) continue;
-        for (size_t i = line; i < line + kLine; i++)
-          if (bytes[i] != base[i]) base[i] = device.memory[i] = bytes[i];
-        device.published.push_back(line);
-      }
-    }
-  }
+  void publish(bool some = false);
   // See what others have published; what the block itself has written since stays.
-  void refresh() {
-    if (strong()) return;
-    for (; seen < device.published.size(); seen++)
-      for (size_t i = device.published[seen], end = i + kLine; i < end; i++)
-        if (bytes[i] == base[i]) bytes[i] = base[i] = device.memory[i];
-  }
-  void drift_out() {
-    if (device.weakness == Weakness::drifting) publish(true);
-  }
-  void drift_in() {
-    if (device.weakness == Weakness::drifting && random_below(2)) refresh();
-  }
+  void refresh();
+  void drift_out();
+  void drift_in();
 };
 
 }  // namespace emu
