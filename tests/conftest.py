@@ -1,7 +1,10 @@
 """What all tests share."""
 
+import inspect
+import linecache
 import os
 import signal
+import sys
 
 # Read by TVM's thread pools when they start, here and in the processes that tests start. A worker without work
 # sleeps at once instead of polling for a tenth of a second, and is not tied to a core that another process may
@@ -31,6 +34,24 @@ from tvm_rammer.runtime.pool import use_workers
 host.TYPICAL_WAKE_US = 0.0
 
 use_workers()  # tests run code in TVM's virtual machine, too
+
+
+def _stack(context: int = 1) -> list[inspect.FrameInfo]:
+    """As `inspect.stack`, with one line of each frame, but without a look at every imported module for each frame.
+
+    TVM's script parser asks for the stack at each function written in it, and a test imports thousands of modules.
+    """
+    frames, frame = [], sys._getframe(1)
+    while frame:
+        code, line = frame.f_code, frame.f_lineno
+        text = linecache.getline(code.co_filename, line, frame.f_globals)
+        found = ([text], 0) if text else (None, None)
+        frames.append(inspect.FrameInfo(frame, code.co_filename, line, code.co_name, *found))
+        frame = frame.f_back
+    return frames
+
+
+inspect.stack = _stack
 
 
 @pytest.fixture(scope="session", autouse=True)
