@@ -52,6 +52,13 @@ CONVOLUTIONS = {
     "not padded, stride 2, channels that conflict": (
         [(1, 20, 32, 32), (20, 20, 1, 1)], lambda x, w: conv(x, w, strides=2),
     ),
+    "1x1, strides 2 and 3, groups, epilogue": (
+        [(2, 16, 13, 14), (64, 8, 1, 1), (1, 64, 1, 1), (2, 64, 7, 5)],
+        lambda x, w, b, z: op.nn.relu(op.add(op.add(conv(x, w, strides=(2, 3), groups=2), b), z)),
+    ),
+    "1x1, stride 2, many pixels": ([(1, 40, 90, 89), (72, 40, 1, 1)], lambda x, w: conv(x, w, strides=2)),
+    "rows of single taps, stride 3": ([(2, 24, 31), (64, 24, 1)], lambda x, w: op.nn.conv1d(x, w, strides=3)),
+    "1x1, many blocks": ([(1, 10, 11, 13), (200, 10, 1, 1)], lambda x, w: conv(x, w)),
     "a single pixel": ([(1, 12, 3, 3), (16, 12, 3, 3)], lambda x, w: conv(x, w)),
 }  # fmt: skip
 LEFT = {

@@ -95,7 +95,7 @@ class _Writer:
         """All blocks of filters of a group, for the rows or pixels of an rTask."""
         window, tile, layout = self.window, self.tile, self.layout
         blocks = layout.blocks // tile.filter_parts
-        if window.flat:
+        if window.one_row:
             return self.flat_tiles(arrays, n, g, first_block, row_part)
         band = tirx.min(row_part * layout.rows, number(window.rows - layout.rows)) if tile.row_parts > 1 else number(0)
 
@@ -147,11 +147,13 @@ class _Writer:
 
     def panel(self, image: tirx.Buffer, n: Expr, g: Expr, i: Expr, column: Expr) -> tirx.Stmt:
         """Copy a register tile's pixels of all channels to scratch, where they are contiguous."""
-        window, tile = self.window, self.tile
+        window, tile, (sy, sx) = self.window, self.tile, self.window.stride
 
         def channel(c: Expr) -> tirx.Stmt:
             def copy(p: Expr) -> tirx.Stmt:
-                value = pixel_of(window, n, g * window.channels + c, number(0), column + p)
+                at = column + p
+                y, x = (number(0), at) if window.flat else (at // window.columns * sy, at % window.columns * sx)
+                value = pixel_of(window, n, g * window.channels + c, y, x)
                 return tirx.BufferStore(image, value, [(i * window.channels + c) * tile.columns + p])
 
             return sequence(vectors(tile.columns, tile.simd, copy))
@@ -174,7 +176,7 @@ class _Writer:
 
     def index_of(self, at: _Tile, f: Expr, x: Expr | int) -> list[Expr]:
         """Where the x-th pixel of a register tile lies in the output, for a filter."""
-        return [at.n, f, number(0) if self.window.flat else at.band + at.row, at.column + x]
+        return [at.n, f, number(0) if self.window.one_row else at.band + at.row, at.column + x]
 
     def reduce(self, arrays: _Arrays, at: _Tile) -> list[tirx.Stmt]:
         """Initialise the accumulators, and add all channels and taps."""
@@ -211,11 +213,11 @@ class _Writer:
         row, column = divmod(p, self.tile.columns)
         (sy, sx), (dy, dx) = window.stride, window.dilation
         y, x = at.row * sy + ry * dy + row * sy, at.column * sx + rx * dx + column * sx
-        if image is not None and window.flat:
+        if image is not None and window.one_row:
             return image[(at.row * window.channels + c) * layout.phase + p]
         if image is not None:
             return image[c * layout.phase + y * layout.width + x]
-        row_of_image = number(0) if window.flat else at.band * sy + y
+        row_of_image = number(0) if window.one_row else at.band * sy + y
         return pixel_of(window, at.n, at.group * window.channels + c, row_of_image, x)
 
     def turn(self, arrays: _Arrays) -> tirx.Stmt:

@@ -26,7 +26,7 @@ class FilterTile:
         Vectors of filters of the register tile.
     rows, columns : int
         The pixels of the register tile. Several rows are whole ones. An image that is read as one long row
-        (`Window.flat`) has tiles of one row.
+        (`Window.one_row`) has tiles of one row.
     group_parts, filter_parts, row_parts : int
         Numbers of rTasks that groups, blocks of filters of a group, and rows (where flat: pixels) are split into.
     """
@@ -70,9 +70,9 @@ class FilterLayout:
     inner : int
         Channels of the innermost loop.
     copied : bool
-        Whether the image is copied to scratch: it is padded, or its channels conflict in the first-level cache, or
-        many blocks of filters read tiles that are short parts of cache lines. The copy of a flat one has one register
-        tile after the other.
+        Whether the image is copied to scratch: it is padded, its channels conflict in the first-level cache, or its
+        windows are 1x1 and either strided or read, for many blocks of filters, as short parts of cache lines. The copy
+        for windows of 1x1 has one register tile after the other.
     height, width, phase : int
         Rows of the image that an rTask reads, their length, and the distance from a channel to the next, in scratch.
     together : int
@@ -96,14 +96,14 @@ class FilterLayout:
     def of(window: Window, tile: FilterTile) -> "FilterLayout":
         """Compute the sizes."""
         blocks, inner = -(-window.filters // tile.filters), channels_inside(window.channels)
-        if window.flat:
+        if window.one_row:
             total = window.rows * window.columns
             tiles = -(-total // tile.columns)
             per_part = -(-tiles // tile.row_parts)
             tile_bytes, kept = window.channels * tile.columns * 4, KEPT_BYTES.get(tile.simd, KEPT_BYTES_OF_32)
             parts = 1 if per_part * tile_bytes <= kept else -(-per_part // max(1, kept // 2 // tile_bytes))
             short = tile.columns <= SHORT_PIXELS and blocks // tile.filter_parts >= MANY_BLOCKS
-            copied = conflicting(window) or short
+            copied = not window.flat or conflicting(window) or short
             return FilterLayout(
                 1, total, 1, per_part, blocks, inner, copied, 1, total, tile.columns, -(-per_part // parts)
             )

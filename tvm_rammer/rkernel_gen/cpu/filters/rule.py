@@ -35,8 +35,8 @@ LATENCY = 4
 TURN_CYCLES, SPILT_CYCLES, MAX_TURNED = 5.0, 12.0, 16
 """Cycles to transpose and store a vector of results; and the same where there are more of them in a register tile,
 since they are spilt."""
-PANEL_CYCLES = 8.0
-"""Cycles to copy the pixels of a channel for a register tile."""
+PANEL_CYCLES, GATHERED_CYCLES = 8.0, 16.0
+"""Cycles to copy the pixels of a channel for a register tile; and the same at a stride."""
 TILE_CYCLES = 20.0
 """Cycles to start a register tile."""
 
@@ -71,18 +71,18 @@ def _tiles(window: Window, device: DeviceSpec) -> Iterator[FilterTile]:
 
 def _row_parts(window: Window, registers: int) -> list[int]:
     """Numbers of parts of which none is empty."""
-    size = -(-window.rows * window.columns // registers) if window.flat else window.rows
+    size = -(-window.rows * window.columns // registers) if window.one_row else window.rows
     return [r for r in ROW_PARTS if r <= size and -(-size // -(-size // r)) == r]
 
 
 def _shapes(window: Window, registers: int, row_parts: int) -> Iterator[tuple[int, int]]:
     """Rows and columns of register tiles: as small as they can be for a number of tiles."""
     rows, columns = -(-window.rows // row_parts), window.columns
-    if window.flat:
+    if window.one_row:
         rows, columns = 1, window.rows * window.columns
     found = set()
     for size in range(max(1, min(registers // 2, columns)), min(registers, columns) + 1):
-        found.add((1, -(-columns // -(-columns // size)) if not window.flat else size))
+        found.add((1, -(-columns // -(-columns // size)) if not window.one_row else size))
     if columns <= registers and window.flat_epilogue:
         found |= {(r, columns) for r in range(1, min(rows, registers // columns) + 1)}
     yield from sorted(found)
@@ -107,8 +107,9 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     turn = TURN_CYCLES if accumulators <= MAX_TURNED else SPILT_CYCLES
     tiles = window.groups * layout.blocks / parts * layout.row_tiles * layout.column_tiles
     cycles = tiles * (window.taps * step + turned * turn + TILE_CYCLES)
-    if layout.copied and window.flat:
-        cycles += window.groups / tile.group_parts * window.channels * layout.column_tiles * PANEL_CYCLES
+    if layout.copied and window.one_row:
+        panel = PANEL_CYCLES if window.flat else GATHERED_CYCLES
+        cycles += window.groups / tile.group_parts * window.channels * layout.column_tiles * panel
     elif layout.copied:
         rows = window.groups / tile.group_parts * window.channels * layout.height
         cycles += rows * (layout.width * 2 / tile.simd + ROW_CYCLES)

@@ -158,10 +158,13 @@ class Window:
     @cached_property
     def flat(self) -> bool:
         """Whether the image can be read in place, as one long row: 1x1, stride 1, no padding."""
-        plain = self.kernel == (1, 1) == self.stride and self.padding == (0, 0) and self.phases is None
-        size = (self.rows, self.columns)[-self.rank :]
-        whole = all(shape_of(buffer)[2:] == size for buffer in (self.data, self.out))
-        return plain and whole and self.flat_epilogue
+        return self.one_row and self.stride == (1, 1) and shape_of(self.data)[2:] == shape_of(self.out)[2:]
+
+    @cached_property
+    def one_row(self) -> bool:
+        """Whether the results can be computed as one long row: 1x1 without padding, at any stride."""
+        plain = self.kernel == (1, 1) and self.inside
+        return plain and shape_of(self.out)[2:] == (self.rows, self.columns)[-self.rank :] and self.flat_epilogue
 
     @cached_property
     def flat_epilogue(self) -> bool:
