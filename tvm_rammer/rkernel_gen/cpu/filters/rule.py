@@ -22,7 +22,7 @@ from ..window.rule import EFFICIENCY, ROW_CYCLES, ROW_PARTS
 from ..window.split import num_rtasks
 from ..window.tiled import TiledRule
 from .code import filters_code
-from .layout import FilterLayout, FilterTile, pack_of, weight_bytes
+from .layout import SHORT_PIXELS, FilterLayout, FilterTile, pack_of, weight_bytes
 
 MAX_ACCUMULATORS = {64: 28}
 """Vectors of accumulators by the bytes of a vector: 28 of the 32 registers of AVX-512, and of 16 elsewhere:"""
@@ -37,6 +37,9 @@ TURN_CYCLES, SPILT_CYCLES, MAX_TURNED = 5.0, 12.0, 16
 since they are spilt."""
 PANEL_CYCLES, GATHERED_CYCLES = 8.0, 16.0
 """Cycles to copy the pixels of a channel for a register tile; and the same at a stride."""
+SHORT_CYCLES = 1.5
+"""Cycles that a channel of a register tile waits for its pixels, a short part of a cache line: the line is gone
+before the next tile reads it."""
 TILE_CYCLES = 20.0
 """Cycles to start a register tile."""
 
@@ -102,6 +105,8 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     accumulators, rate = tile.pixels * tile.vectors, fma_vectors(tile.simd, device)
     step = max(accumulators, LATENCY * rate) / rate / EFFICIENCY
     step = max(step, (tile.pixels + tile.vectors) / loads_per_cycle(device))
+    if window.flat and not layout.copied and tile.columns <= SHORT_PIXELS:
+        step += SHORT_CYCLES
     parts = tile.group_parts * tile.filter_parts
     turned = -(-tile.pixels // tile.turned) * tile.turned * tile.vectors
     turn = TURN_CYCLES if accumulators <= MAX_TURNED else SPILT_CYCLES
