@@ -1,13 +1,15 @@
 """Winograd's algorithm: its transformations, every form of a tiling, and that the user can refuse it."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import tvm_ffi
 from tvm import tirx
 from tvm.relax import op
 
-from tests.functions import UNOPTIMISED, fused, random_arrays, run
+from tests.functions import UNOPTIMISED, best_of_each_size, fused, random_arrays, run
 from tests.marks import one_in, slow_but
 from tests.rkernel_gen.cpu.test_window import DEVICES, HOST_BYTES, conv
 from tvm_rammer.device import host_cpu
@@ -15,7 +17,7 @@ from tvm_rammer.ir import ITEM_BYTES
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
 from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
-from tvm_rammer.rkernel_gen.cpu.winograd.layout import WinogradLayout, WinogradTile
+from tvm_rammer.rkernel_gen.cpu.winograd.layout import LINE, WinogradLayout, WinogradTile
 from tvm_rammer.rkernel_gen.cpu.winograd.matrices import TRANSFORMATIONS
 from tvm_rammer.rkernel_gen.cpu.winograd.rule import WINOGRAD_RULE
 from tvm_rammer.rkernel_gen.cpu.winograd.sums import Sums
@@ -49,6 +51,22 @@ SAMPLED = 4
 
 def function_of(func, device):
     return Function("op", func, DEVICES[device], frozenset(range(1, len(func.params) - 1)))
+
+
+@pytest.mark.parametrize("device", ("avx2", "avx512"))
+@pytest.mark.parametrize("channels", (9, 64, 128))
+def test_the_products_of_a_tile_lie_in_different_sets_of_the_cache(channels, device):
+    """Stores of all 16 are one after the other: an odd number of cache lines apart they meet in no set."""
+    func = fused([(1, channels, 28, 28), (32, channels, 3, 3)], lambda x, w: conv(x, w, padding=1))
+    function = function_of(func, device)
+    for tiling in best_of_each_size(WINOGRAD_RULE.tilings(function)):
+        found = []
+        kernel = WINOGRAD_RULE.build(function, dict(tiling.choices))
+        tvm_ffi.structural_walk(kernel.func.body, [(tirx.AllocBuffer, found.append)], order="pre")
+        (pixels,) = [node.buffer for node in found if node.buffer.name == "pixels"]
+        products, *plane = (int(extent) for extent in pixels.shape)
+        assert products == 16
+        assert math.prod(plane) // LINE % 2 == 1
 
 
 @pytest.mark.parametrize("size", TRANSFORMATIONS)

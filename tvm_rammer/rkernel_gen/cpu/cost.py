@@ -17,9 +17,9 @@ FULL_ACCUMULATORS = 9.5
 """With fewer vectors of accumulators the two multiply-add units stall: each has a latency of four cycles."""
 WEIGHT_CYCLES = 1.5
 """Cycles to load a vector of weights that is not in the first-level cache."""
-LOADS, LOADS_OF_32 = {64: 2.0}, 1.3
-"""Loads that a core does in a cycle beside its multiply-adds, by the bytes of a vector; the second one is of vectors of
-32 bytes, fitted to an AMD EPYC of family 25."""
+LOADS, LOADS_OF_BYTES = 2.0, {32: 1.3}
+"""Loads that a core does in a cycle beside its multiply-adds; and exceptions by the bytes of a vector, fitted to an AMD
+EPYC of family 25."""
 PRIVATE_CACHE_CYCLES, SHARED_CACHE_CYCLES = 0.02, 0.035
 """Cycles for each byte that a core reads or writes: in its own second-level cache, and in the shared one."""
 NOT_OVERLAPPED = 0.2
@@ -64,7 +64,7 @@ def fma_vectors(simd: int, device: DeviceSpec) -> float:
 
 def loads_per_cycle(device: DeviceSpec) -> float:
     """Loads of vectors and of broadcast elements that a core does in a cycle, beside two multiply-adds."""
-    return LOADS.get(device.vector_bytes, LOADS_OF_32)
+    return LOADS_OF_BYTES.get(device.vector_bytes, LOADS)
 
 
 def contraction_us(work: Work, rtasks: int, tile: RegisterTile, device: DeviceSpec) -> float:

@@ -9,7 +9,7 @@ from ..window.problem import Window
 
 KEPT_BYTES, KEPT_BYTES_OF_32 = {16: 640 << 10}, 256 << 10
 """Bytes that a core's own cache keeps while others pass through it, by the elements of a vector: the second one is of
-processors with vectors of 32 bytes."""
+processors with vectors of 32 bytes or less."""
 SHORT_PIXELS, MANY_BLOCKS = 8, 8
 """Pixels of a register tile that are at most half a cache line; and how often they are read where a copy pays."""
 

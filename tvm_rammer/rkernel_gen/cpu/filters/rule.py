@@ -27,9 +27,9 @@ from .layout import SHORT_PIXELS, FilterLayout, FilterTile, pack_of, weight_byte
 MAX_ACCUMULATORS = {64: 28}
 """Vectors of accumulators by the bytes of a vector: 28 of the 32 registers of AVX-512, and of 16 elsewhere:"""
 MAX_ACCUMULATORS_OF_16 = 12
-MAX_VECTORS, MAX_VECTORS_OF_16 = {64: 2}, 3
-"""Vectors of filters of the register tile, at most, in the same way: 3 x 4 pixels fill 16 registers with the fewest
-loads."""
+MAX_VECTORS, MAX_VECTORS_OF_BYTES = 2, {32: 3}
+"""Vectors of filters of the register tile, at most; and exceptions by the bytes of a vector: 3 x 4 pixels fill 16
+registers with the fewest loads, but without a fused multiply-add there is one too few."""
 LATENCY = 4
 """Cycles of a multiply-add: as many accumulators as begin in that time hide it."""
 TURN_CYCLES, SPILT_CYCLES, MAX_TURNED = 5.0, 12.0, 16
@@ -58,7 +58,7 @@ def _applicable(function: Function) -> Window | None:
 def _tiles(window: Window, device: DeviceSpec) -> Iterator[FilterTile]:
     simd, max_rtasks = device.vector_bytes // ITEM_BYTES["float32"], MAX_RTASKS_PER_UNIT * device.units
     registers = MAX_ACCUMULATORS.get(device.vector_bytes, MAX_ACCUMULATORS_OF_16)
-    for vectors in range(1, MAX_VECTORS.get(device.vector_bytes, MAX_VECTORS_OF_16) + 1):
+    for vectors in range(1, MAX_VECTORS_OF_BYTES.get(device.vector_bytes, MAX_VECTORS) + 1):
         if (window.groups > 1 and window.filters % (simd * vectors)) or window.filters <= simd * (vectors - 1):
             continue
         blocks = -(-window.filters // (simd * vectors))

@@ -158,30 +158,16 @@ class _Writer:
         plane = (c * layout.phases[0] + ry * dy % sy) * layout.phases[1] + rx * dx % sx
         return plane * layout.phase + ry * dy // sy * layout.width + rx * dx // sx
 
-    def tiles(self, body: Callable[[Expr, Expr, Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
-        """Do `body(filter, pixel, vector, element of the vector)` for the register tile."""
-        simd = self.tile.simd
-
-        def vector(f: Expr, v: Expr) -> tirx.Stmt:
-            return loop(simd, lambda e: body(f, v * simd + e, v, e), "VECTORIZED")
-
-        return loop(
-            self.tile.filters, lambda f: loop(self.tile.vectors, lambda v: vector(f, v), "UNROLLED"), "UNROLLED"
-        )
-
-    def products(self, body: Callable[[Expr, Expr, Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
-        """`tiles` in the order that needs fewest registers: LLVM keeps what the inner loop reads, and its order.
-
-        An accumulator too many is spilt, which takes twice as long.
-        """
+    def tiles(self, body: Callable[[Expr, Expr, Expr, Expr], tirx.Stmt], *, vectors_outside: bool = False) -> tirx.Stmt:
+        """Do `body(filter, pixel, vector, element of the vector)` for the register tile, filter by filter or not."""
         filters, count, simd = self.tile.filters, self.tile.vectors, self.tile.simd
-        if filters >= count:
-            return self.tiles(body)
 
         def vector(f: Expr, v: Expr) -> tirx.Stmt:
             return loop(simd, lambda e: body(f, v * simd + e, v, e), "VECTORIZED")
 
-        return loop(count, lambda v: loop(filters, lambda f: vector(f, v), "UNROLLED"), "UNROLLED")
+        if vectors_outside:
+            return loop(count, lambda v: loop(filters, lambda f: vector(f, v), "UNROLLED"), "UNROLLED")
+        return loop(filters, lambda f: loop(count, lambda v: vector(f, v), "UNROLLED"), "UNROLLED")
 
     def weight_of(
         self, phase: Sequence[Expr], block: Expr, first: Expr, outer: Expr, taps: Sequence[Expr], c: Expr, f: Expr
@@ -224,7 +210,8 @@ class _Writer:
                 old = acc[f, v, e]
                 return tirx.BufferStore(acc, tirx.max(old, value) if window.maximum else old + value, [f, v, e])
 
-            return self.products(update)
+            # LLVM keeps this order, and what the inner loop reads: of the longer one, an accumulator would be spilt.
+            return self.tiles(update, vectors_outside=self.tile.filters < self.tile.vectors)
 
         code = kernel[1] * self.tile.filters * self.tile.vectors
         columns = "UNROLLED" if layout.inner == 1 and code <= MAX_UNROLLED else "SERIAL"

@@ -10,8 +10,8 @@ from .matrices import TRANSFORMATIONS, Transformations
 KEPT_BYTES = 384 << 10
 """Bytes of transformed pixels that a core's own cache keeps beside the weights that pass through it."""
 KEPT_OF_32, FEW_WEIGHTS = 128 << 10, 2 << 20
-"""The same with vectors of 32 bytes, whose processors have smaller caches; but only where the transformed weights,
-which each step reads, are at most so many bytes."""
+"""The same with vectors of up to 32 bytes, whose processors have smaller caches; but only where the transformed
+weights, which each step reads, are at most so many bytes."""
 LINE = 16
 """Elements of a cache line."""
 
