@@ -130,3 +130,27 @@ def test_a_counter_that_never_ends_is_left_to_run_time():
     assert count(node_, body, constants, 17).rounds == 12
     next(t for t in body.initializer if t.name == "one").CopyFrom(tensor("one", np.array(-1)))
     assert count(node_, body, constants, 17) is None
+
+
+def test_a_loop_that_is_known_ahead_is_no_loop():
+    """Its state stays as it is, and what it writes is the number of the round."""
+    nodes = [node("Identity", ["h"], ["next"]), node("Cast", ["n"], ["real"], to=TensorProto.FLOAT)]
+    nodes.append(node("Identity", ["go"], ["go_on"]))
+    body = loop_of(nodes, [("h", [1, WIDTH], TensorProto.FLOAT, "next")], [value("real", [])])
+    loop = node("Loop", ["rounds", "", "h0"], ["h_end", "numbers"], name="it", body=body)
+    proto = model([loop], [value("h0", [1, WIDTH])], ["h_end", "numbers"], [tensor("rounds", np.array(12))])
+    _, found = agree(proto, {"h0": random(1, WIDTH)})
+    assert not found
+
+
+@pytest.mark.parametrize(("rounds", "steps"), [((1 << 14) + 1, [(1 << 14) + 1]), ((1 << 20) + 1, [])])
+def test_a_loop_of_many_rounds_that_reads_nothing_but_its_state(rounds, steps):
+    """Too long to be counted; beyond a million rounds it is no loop of a known length."""
+    nodes = [node("Neg", ["h"], ["next"]), node("Identity", ["go"], ["go_on"])]
+    body = loop_of(nodes, [("h", [1, WIDTH], TensorProto.FLOAT, "next")])
+    loop = node("Loop", ["rounds", "", "h0"], ["h_end"], name="it", body=body)
+    proto = model([loop], [value("h0", [1, WIDTH])], ["h_end"], [tensor("rounds", np.array(rounds))])
+    feeds = {"h0": random(1, WIDTH)}
+    module = tvm_rammer.compile(proto, cache=False)
+    np.testing.assert_array_equal(module.run(None, feeds)[0], -feeds["h0"])
+    assert [program.steps for program in module.compilation.programs if program.steps > 1] == steps

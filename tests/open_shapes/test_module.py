@@ -277,3 +277,13 @@ def test_a_new_process_compiles_nothing_that_is_in_the_cache(tmp_path):
     root = pathlib.Path(tvm_rammer.__file__).parents[1]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True, cwd=root) for _ in range(2)]
     assert [done.stdout for done in runs] == ["True 1\n", "False 1\n"]
+
+
+def test_outputs_whose_types_the_model_leaves_out():
+    """As ONNX allows; ONNX Runtime infers them, too."""
+    model = two_inputs("batch")
+    for output in model.graph.output:
+        output.ClearField("type")
+    module = tvm_rammer.compile(model, cache=False)
+    assert [spec.shape for spec in module.outputs] == [(-1, 32)] * 2
+    agrees(module, model, feed(2))

@@ -134,6 +134,8 @@ class _Scan:
         self._body.input.extend(inputs[2 + at] for at in self._states)
         self._body.input.extend(onnx.helper.make_empty_tensor_value_info(name) for name in self._names)
         self._body.output.extend([values[1 + at] for at in self._states] + [value for value, _ in written])
+        if not self._body.output:
+            return  # all that the loop computes is known ahead
         drop_unused(self._body)
         # ONNX wants a name for each output: those that nobody asks for get one of their own.
         names = [*(node.output[at] for at in self._states), *(result for _, result in written)]

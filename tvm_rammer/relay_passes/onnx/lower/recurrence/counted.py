@@ -21,6 +21,9 @@ from ...read import elements
 MOST_ROUNDS = 1 << 14
 """A loop whose own counter lets it run more often is decided at run time: to count takes some 0.1 ms a round."""
 
+_MOST_STEPS = 1 << 20
+"""A loop of more rounds is decided at run time: the table of their numbers would be larger than most models."""
+
 _MOST_ELEMENTS = 64
 """What holds more elements is no counter."""
 
@@ -74,7 +77,9 @@ def count(node: onnx.NodeProto, body: onnx.GraphProto, constants: Constants, ops
     else:
         return None
     if always and (limit is None or limit > MOST_ROUNDS):
-        return None if limit is None else Counted(limit)
+        if limit is None or limit > _MOST_STEPS:
+            return None
+        return Counted(limit, tables={body.input[0].name: np.arange(limit)})
     return _rounds(system, body, opset, limit, condition)
 
 
