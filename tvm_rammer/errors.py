@@ -21,6 +21,8 @@
 Each message says what is wrong, shows the value, and names the way out.
 """
 
+import re
+
 DATA_MARK = "rammer refuses: "
 """Begins the text of an AssertionError that compiled code raises for the data of a call: an index lies outside of what
 it indexes, or they choose a branch that cannot run."""
@@ -110,4 +112,6 @@ def last_line(error: BaseException, width: int = 300) -> str:
 
 
 def _lines(error: BaseException) -> list[str]:
-    return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    """TVM tells all that it knows of an operator in the place of its name."""
+    text = re.sub(r"ir\.Op\(span=None.*?name=\"([\w.]+)\".*?support_level=\d+\)", r"\1", str(error))
+    return [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]

@@ -14,6 +14,8 @@ OLDEST_OPSET = 13
 """What a model is converted to where TVM's frontend would misread it."""
 
 _MISREAD_BEFORE = {"Slice": 10}
+_MISREAD_AT = {"ConvInteger": 10, "QLinearConv": 10, "TopK": 10}
+"""Before it TopK says by an attribute how many it finds; bytes that are convolved are padded by an input."""
 _UNROLLED_SINCE = {"LSTM": 10, "GRU": 10, "RNN": 10, "Scan": 10}
 _BROADCAST = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "PRelu", "Sub", "Xor"])
 
@@ -48,7 +50,8 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
             f"the model has a Scan of opset {version}, whose inputs have a batch axis; export it with opset 9"
         )
     needed = _MISREAD_BEFORE | _UNROLLED_SINCE
-    if version < 7 or any(op in operators and version < since for op, since in needed.items()):
+    misread = any(op in operators and version < since for op, since in needed.items())
+    if version < 7 or misread or any(op in operators and version == at for op, at in _MISREAD_AT.items()):
         try:
             model = _on_skeleton(model, lambda bare: onnx.version_converter.convert_version(bare, OLDEST_OPSET))
         except Exception as error:

@@ -26,10 +26,10 @@ _GROWING = frozenset("ConstantOfShape Expand Tile Range OneHot EyeLike Pad".spli
 FOLDED = _GROWING | frozenset(
     """Abs Add And ArgMax ArgMin BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Clip
     Compress Concat Cos CumSum DequantizeLinear Div Equal Erf Exp Flatten Floor Gather GatherElements GatherND
-    Greater GreaterOrEqual Identity IsInf IsNaN Less LessOrEqual Log Max Mean Min Mod Mul Neg NonZero Not Or Pow
-    Reciprocal ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Relu Reshape Round ScatterElements ScatterND
-    Shape Sigmoid Sign Sin Size Slice Split Sqrt Squeeze Sub Sum Tanh TopK Transpose Trilu Unique Unsqueeze Where
-    Xor""".split()  # noqa: SIM905 (a list of words reads better)
+    Greater GreaterOrEqual Identity IsInf IsNaN Less LessOrEqual Log Max Mean MelWeightMatrix Min Mod Mul Neg NonZero
+    Not Or Pow Reciprocal ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Relu Reshape Round ScatterElements
+    ScatterND Shape Sigmoid Sign Sin Size Slice Split Sqrt Squeeze Sub Sum Tanh TopK Transpose Trilu Unique Unsqueeze
+    Where Xor""".split()  # noqa: SIM905 (a list of words reads better)
 )
 
 _Constants = MutableMapping[str, onnx.TensorProto]

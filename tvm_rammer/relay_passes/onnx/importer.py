@@ -175,9 +175,9 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
                 f"export the model without it, or in a simpler form"
             )
             raise _RefusedNode(UnsupportedOperatorError(message)) from error
-        results = list(result) if isinstance(result, relax.Tuple) else [result]
-        for name, value in zip(node.output, results, strict=False):
-            ty = getattr(value, "ty", None)
+        whole = getattr(result, "ty", None)
+        several = isinstance(whole, relax.TupleType)
+        for name, ty in zip(node.output, whole.fields if several else [whole], strict=False):
             shape = static_shape(ty) or ()
             if any(size < 0 or (size == 0 and op_name == "Conv") for size in shape):
                 message = (

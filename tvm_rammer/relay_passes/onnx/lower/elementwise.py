@@ -5,12 +5,15 @@ from onnx import TensorProto, helper
 
 from ..emit import Emitter, NodeView
 
-_INTEGERS = {
+INTEGERS = {
     getattr(TensorProto, name)
     for name in "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()  # noqa: SIM905
 }
 
 _FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")}
+
+_SELU = (1.67326319217681884765625, 1.05070102214813232421875)
+"""Its alpha and gamma, where they are not given."""
 
 
 def element(node: NodeView, index: int) -> int:
@@ -30,7 +33,7 @@ def numpy_type(elem: int) -> np.dtype:
 def _mod(node: NodeView, emit: Emitter) -> Emitter | None:
     """The remainder of floating-point numbers has the divisor's sign: C's fmod, corrected."""
     elem = element(node, 0)
-    if node.attribute("fmod", 0) or elem in _INTEGERS or not elem:
+    if node.attribute("fmod", 0) or elem in INTEGERS or not elem:
         return None
     x, y = node.input(0), node.input(1)
     zero = emit.constant(np.array(0, numpy_type(elem)))
@@ -44,12 +47,12 @@ def _mod(node: NodeView, emit: Emitter) -> Emitter | None:
 def _pow(node: NodeView, emit: Emitter) -> Emitter | None:
     """The result has the base's type; powers of integers are exact."""
     base, exponent = element(node, 0), element(node, 1)
-    if not base or not exponent or (base == exponent and base not in _INTEGERS):
+    if not base or not exponent or (base == exponent and base not in INTEGERS):
         return None
-    if base not in _INTEGERS:
+    if base not in INTEGERS:
         power = emit("Cast", node.input(1), to=base)
         emit.last("Pow", node.input(0), power, outputs=node.node.output)
-    elif exponent not in _INTEGERS:
+    elif exponent not in INTEGERS:
         wide = [emit("Cast", node.input(i), to=TensorProto.DOUBLE) for i in (0, 1)]
         emit.last("Cast", emit("Pow", *wide), outputs=node.node.output, to=base)
     else:
@@ -118,6 +121,32 @@ def _celu(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _elu(node: NodeView, emit: Emitter) -> Emitter | None:
+    """TVM's frontend has it, and Selu, of float32 alone."""
+    elem = element(node, 0)
+    if elem not in _FLOATS or elem == TensorProto.FLOAT:
+        return None
+    x, scaled = node.input(0), node.node.op_type == "Selu"
+    alpha = node.attribute("alpha", _SELU[0] if scaled else 1.0)
+    zero, one, alpha = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, 1, alpha))
+    value = emit("Where", emit("Less", x, zero), emit("Mul", alpha, emit("Sub", emit("Exp", x), one)), x)
+    if scaled:
+        gamma = emit.constant(np.array(node.attribute("gamma", _SELU[1]), numpy_type(elem)))
+        value = emit("Mul", gamma, value)
+    emit.name(value, node.output)
+    return emit
+
+
+def _prelu(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Of integers, and of a number without axes: TVM's frontend looks for channels."""
+    elem = element(node, 0)
+    if not elem or (elem in _FLOATS and node.dims(0) != []):
+        return None
+    x, zero = node.input(0), emit.constant(np.array(0, numpy_type(elem)))
+    emit.name(emit("Where", emit("Less", x, zero), emit("Mul", x, node.input(1)), x), node.output)
+    return emit
+
+
 def _clip(node: NodeView, emit: Emitter) -> Emitter | None:
     """Before opset 11 a bound that is not given is finite: infinity is cut off, too."""
     elem = element(node, 0)
@@ -135,7 +164,7 @@ def _clip(node: NodeView, emit: Emitter) -> Emitter | None:
 def _shrink(node: NodeView, emit: Emitter) -> Emitter | None:
     """Integers are moved by a bias that need not be one, and then cut off."""
     elem = element(node, 0)
-    if elem not in _INTEGERS:
+    if elem not in INTEGERS:
         return None
     x = emit("Cast", node.input(0), to=TensorProto.DOUBLE)
     limit = node.attribute("lambd", 0.5)
@@ -154,9 +183,12 @@ def _bernoulli(node: NodeView, _emit: Emitter) -> Emitter | None:
 ELEMENTWISE = {
     ("", "Celu"): _celu,
     ("", "Clip"): _clip,
+    ("", "Elu"): _elu,
     ("", "IsInf"): _is_inf,
     ("", "Mod"): _mod,
     ("", "Pow"): _pow,
+    ("", "PRelu"): _prelu,
+    ("", "Selu"): _elu,
     ("", "Shrink"): _shrink,
     ("", "ThresholdedRelu"): _thresholded_relu,
     **{

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from onnx import helper
 
 from ..emit import Emitter, NodeView
 from .elementwise import element, numpy_type
@@ -126,7 +127,7 @@ def _dropout(node: NodeView, emit: Emitter) -> Emitter | None:
 def _max_pool(node: NodeView, emit: Emitter) -> Emitter | None:
     """With the positions of the maxima: elements are gathered by constant indices."""
     dims = node.dims(0)
-    if dims is None or not any(node.node.output[1:]):
+    if dims is None or not (any(node.node.output[1:]) or node.attribute("ceil_mode", 0)):
         return None
     image, kernel = dims[2:], list(node.attribute("kernel_shape", []))
     strides = list(node.attribute("strides", [1] * len(kernel)))
@@ -134,7 +135,7 @@ def _max_pool(node: NodeView, emit: Emitter) -> Emitter | None:
     pads = list(node.attribute("pads", [0] * 2 * len(kernel)))
     reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
     auto = node.attribute("auto_pad", b"NOTSET")
-    outs = []
+    outs, some_dropped = [], False
     for a, size in enumerate(image):
         if auto in (b"SAME_UPPER", b"SAME_LOWER"):
             out = -(-size // strides[a])
@@ -145,13 +146,24 @@ def _max_pool(node: NodeView, emit: Emitter) -> Emitter | None:
             out = room // strides[a] + 1
             if node.attribute("ceil_mode", 0):
                 out = -(-room // strides[a]) + 1
-                out -= (out - 1) * strides[a] >= size + pads[a]
+                dropped = (out - 1) * strides[a] >= size + pads[a]
+                out -= dropped
+                some_dropped = some_dropped or dropped
         outs.append(out)
+    if not any(node.node.output[1:]):
+        if not some_dropped:
+            return None
+        # onnx's shape inference counts windows that begin behind the image, which ceil_mode leaves out.
+        ends = [(n - 1) * s + r - size - p for n, s, r, size, p in zip(outs, strides, reach, image, pads, strict=False)]
+        given = {a.name: helper.get_attribute_value(a) for a in node.node.attribute if a.name != "ceil_mode"}
+        given["pads"] = [*pads[: len(image)], *map(max, pads[len(image) :], ends)]
+        emit.last("MaxPool", node.input(0), outputs=node.node.output[:1], **given)
+        return emit
     index, inside = windows(image, kernel, strides, pads, dilations, outs)
     flat = emit.reshape(node.input(0), [dims[0], dims[1], math.prod(image)])
     dtype = numpy_type(element(node, 0))
     values = emit("Gather", flat, emit.constant(index), axis=2)
-    lowest = np.array(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min, dtype)
+    lowest = np.array(np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf, dtype)
     values = emit("Where", emit.constant(inside), values, emit.constant(lowest))
     shape = [*dims[:2], *outs]
     which = emit("ArgMax", values, axis=3, keepdims=1)

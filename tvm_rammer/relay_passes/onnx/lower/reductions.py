@@ -16,6 +16,9 @@ _INTEGERS = (TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32, TensorPro
 _OF_ONE = {"ReduceSumSquare": "Mul", "ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceLogSum": "Log"}
 """What reductions make of a single element, where that is another one."""
 
+_REAL = ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
+"""Whose results are roots and logarithms."""
+
 
 def _reduce(node: NodeView, emit: Emitter) -> Emitter | None:
     if _has_no_axes(node):
@@ -24,6 +27,8 @@ def _reduce(node: NodeView, emit: Emitter) -> Emitter | None:
         return _of_truth_values(node, emit)
     if node.node.op_type == "ReduceLogSumExp" and element(node, 0) in _FLOATS:
         return _log_sum_exp(node, emit)
+    if node.node.op_type in _REAL and element(node, 0) in _INTEGERS:
+        return _of_real_numbers(node, emit)
     if node.node.op_type == "ReduceMean" and element(node, 0) in _INTEGERS:
         return _mean_of_integers(node, emit)
     return None
@@ -50,6 +55,24 @@ def _of_truth_values(node: NodeView, emit: Emitter) -> Emitter:
     number = emit("Cast", node.input(0), to=TensorProto.UINT8)
     reduced = emit(node.node.op_type, number, *list(node.node.input)[1:], **_attributes(node))
     emit.last("Cast", reduced, outputs=node.node.output, to=TensorProto.BOOL)
+    return emit
+
+
+def _of_real_numbers(node: NodeView, emit: Emitter) -> Emitter:
+    """What a root or a logarithm is, cut off: TVM has neither of integers."""
+    real = emit("Cast", node.input(0), to=TensorProto.DOUBLE)
+    reduced = emit(node.node.op_type, real, *list(node.node.input)[1:], **_attributes(node))
+    emit.last("Cast", reduced, outputs=node.node.output, to=element(node, 0))
+    return emit
+
+
+def _of_an_axis(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Before opset 11 TVM's frontend does not count an axis from the last."""
+    dims, axis = node.dims(0), node.attribute("axis", 0)
+    if emit.opset >= 11 or dims is None or not -len(dims) <= axis < 0:
+        return None
+    attributes = _attributes(node) | {"axis": axis + len(dims)}
+    emit.last(node.node.op_type, *node.node.input, outputs=node.node.output, **attributes)
     return emit
 
 
@@ -97,7 +120,11 @@ def _attributes(node: NodeView) -> dict[str, Any]:
 
 
 REDUCTIONS = {
-    ("", f"Reduce{kind}"): _reduce
-    for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+    ("", "ArgMax"): _of_an_axis,
+    ("", "ArgMin"): _of_an_axis,
+    **{
+        ("", f"Reduce{kind}"): _reduce
+        for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+    },
 }
 """By domain and name."""

@@ -14,6 +14,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from ..emit import Emitter, NodeView
+from .elementwise import INTEGERS, element, numpy_type
 
 _MAX_TAPS = 4
 """More elements for each result are summed up by a product. It multiplies all others by 0, so that infinity spreads."""
@@ -78,6 +79,8 @@ def _mode(node: NodeView) -> str:
 def _resized(node: NodeView, emit: Emitter, axes: Sequence[_Axis], dims: Sequence[int]) -> Emitter:
     mode, coordinates = _text(node, "mode", "nearest"), _text(node, "coordinate_transformation_mode", "half_pixel")
     node.require(mode in ("nearest", "linear", "cubic"), f"the mode {mode!r}")
+    if mode != "nearest" and element(node, 0) in INTEGERS:
+        node.refuse(f"interpolates integers, mode {mode}", "cast them to float32 before it, and what comes out back")
     value = node.input(0)
     outside: list[tuple[_Axis, np.ndarray]] = []
     shrinking = [a for a in axes if a.out < a.size]
@@ -95,8 +98,8 @@ def _resized(node: NodeView, emit: Emitter, axes: Sequence[_Axis], dims: Sequenc
     for axis, mask in outside:
         if mask.any():
             shape = [-1] + [1] * (len(dims) - 1 - axis.axis)
-            instead = emit.number(node.attribute("extrapolation_value", 0.0))
-            value = emit("Where", emit.constant(mask.reshape(shape)), instead, value)
+            instead = np.array(node.attribute("extrapolation_value", 0.0)).astype(numpy_type(element(node, 0)))
+            value = emit("Where", emit.constant(mask.reshape(shape)), emit.constant(instead), value)
     emit.name(value, node.output)
     return emit
 

@@ -1,0 +1,109 @@
+"""Element types, and old forms of operators, that TVM's frontend lacks or misreads."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from tvm_rammer.errors import UnsupportedOperatorError, last_line
+from tvm_rammer.relay_passes import load_model
+
+from ...models import model, node, random, tensor, value
+from ..test_load_onnx import agree
+from .judge import check
+
+
+@pytest.mark.parametrize("opset", [9, 10, 11])
+def test_how_many_the_largest_are(opset, run):
+    """An attribute before opset 10; TVM's frontend went on reading it in opset 10, where there is none."""
+    inputs, how = (["x"], {"k": 3}) if opset < 10 else (["x", "k"], {})
+    nodes = [node("TopK", inputs, ["v", "i"], **how), node("ReduceSum", ["v"], ["y"], axes=[1])]
+    constants = [tensor("k", np.array([3]))] if opset >= 10 else []
+    agree(run, model(nodes, [value("x", [3, 7])], ["y"], constants, opset=opset), x=random(3, 7))
+
+
+@pytest.mark.parametrize("opset", [9, 10, 11])
+@pytest.mark.parametrize("kind", ["ArgMax", "ArgMin"])
+def test_an_axis_that_is_counted_from_the_last(kind, opset, run):
+    proto = model([node(kind, ["x"], ["y"], axis=-2, keepdims=0)], [value("x", [3, 4, 5])], [], opset=opset)
+    proto.graph.output.append(value("y", None, TensorProto.INT64))
+    agree(run, proto, x=random(3, 4, 5))
+
+
+def test_bytes_that_are_padded_in_opset_10(run):
+    image = np.arange(2 * 4 * 9).reshape(2, 4, 3, 3).astype("uint8")
+    weights = [np.arange(4 * 4 * 9).reshape(4, 4, 3, 3).astype("uint8"), np.array(3, "uint8"), np.array(11, "uint8")]
+    check(run, "ConvInteger", [image], weights, opset=10, pads=[2, 2, 2, 2])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@pytest.mark.parametrize(
+    ("kind", "how"), [("Elu", {}), ("Elu", {"alpha": 0.25}), ("Selu", {}), ("Selu", {"gamma": 2.0})]
+)
+def test_exponential_units_of_other_floats(kind, how, dtype, run):
+    x = [1, 0, np.inf, -np.inf, np.nan, -0.5 if dtype == "float64" else -0.0]  # halves are rounded once more
+    check(run, kind, [np.array(x, dtype)], opset=22, **how)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "float32"])
+@pytest.mark.parametrize("shape", [(), (5,), (2, 5)])
+def test_slopes_of_integers_and_of_a_single_number(shape, dtype, run):
+    x = np.arange(np.prod(shape, dtype=int)).reshape(shape) - (0 if dtype[0] == "u" else 3)
+    check(run, "PRelu", [x.astype(dtype), np.array(2, dtype).reshape([1] * len(shape))], opset=16)
+
+
+@pytest.mark.parametrize("kind", ["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
+def test_roots_and_logarithms_of_integers(kind, run):
+    proto = model([node(kind, ["x"], ["y"], axes=[1])], [value("x", [3, 4], TensorProto.INT32)], [], opset=13)
+    proto.graph.output.append(value("y", None, TensorProto.INT32))
+    agree(run, proto, x=(np.arange(12).reshape(3, 4) + 1).astype("int32"))
+
+
+def test_a_matrix_of_mel_weights(run):
+    constants = [np.array(8), np.array(16), np.array(8000), np.array(0, "float32"), np.array(4000, "float32")]
+    names = [f"c{i}" for i in range(5)]
+    nodes = [node("MelWeightMatrix", names, ["m"]), node("MatMul", ["x", "m"], ["y"])]
+    constants = [tensor(n, c) for n, c in zip(names, constants, strict=True)]
+    agree(run, model(nodes, [value("x", [2, 9])], ["y"], constants), x=random(2, 9))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"kernel_shape": [1, 1], "strides": [2, 2]},
+        {"kernel_shape": [1, 4], "strides": [3, 3], "dilations": [1, 2]},
+        {"kernel_shape": [2, 3], "strides": [3, 2], "pads": [1, 0, 1, 1]},
+    ],
+)
+def test_windows_that_begin_behind_the_image(how, run):
+    proto = model([node("MaxPool", ["x"], ["y"], ceil_mode=1, **how)], [value("x", [1, 3, 8, 12])], ["y"])
+    agree(run, proto, x=random(1, 3, 8, 12))
+
+
+def test_integers_are_not_interpolated():
+    nodes = [node("Resize", ["x", "", "scales"], ["y"], mode="linear")]
+    scales = tensor("scales", np.array([1, 1, 2, 1.5], "float32"))
+    proto = model(nodes, [value("x", [1, 1, 4, 4], TensorProto.UINT8)], ["y"], [scales])
+    with pytest.raises(UnsupportedOperatorError, match=r"Resize 'y' interpolates integers.*cast them to float32"):
+        load_model(proto)
+
+
+def test_a_crop_of_integers(run):
+    nodes = [
+        node("Resize", ["x", "roi", "scales"], ["y"], coordinate_transformation_mode="tf_crop_and_resize",
+             extrapolation_value=7.0),
+    ]  # fmt: skip
+    roi, scales = np.array([0, -0.5, 1, 1.5], "float32"), np.array([1, 2], "float32")
+    proto = model(nodes, [value("x", [2, 4], TensorProto.INT32)], [], [tensor("roi", roi), tensor("scales", scales)])
+    proto.graph.output.append(value("y", None, TensorProto.INT32))
+    agree(run, proto, x=np.arange(8, dtype="int32").reshape(2, 4))
+
+
+def test_an_operator_of_tvm_is_told_by_its_name():
+    from tvm import relax
+
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x := relax.Var("x", relax.TensorType((2,), "int32"))]):
+        with pytest.raises(Exception, match=r"relax\.exp") as raised:
+            bb.normalize(relax.op.exp(x))
+        bb.emit_func_output(x)
+    assert last_line(raised.value).startswith("relax.exp requires")
