@@ -176,8 +176,8 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
             )
             raise _RefusedNode(UnsupportedOperatorError(message)) from error
         whole = getattr(result, "ty", None)
-        several = isinstance(whole, relax.TupleType)
-        for name, ty in zip(node.output, whole.fields if several else [whole], strict=False):
+        fields = list(whole.fields) if isinstance(whole, relax.TupleType) else [whole]
+        for name, ty in zip(node.output, fields, strict=False):
             shape = static_shape(ty) or ()
             if any(size < 0 or (size == 0 and op_name == "Conv") for size in shape):
                 message = (
