@@ -45,7 +45,8 @@ _REMEDY = (
     "QuantizeLinear and DequantizeLinear"
 )
 _REMEDIES = {
-    "ai.onnx.ml": "compute what is no tensor arithmetic (trees, scalers, encoders, text) outside of the model",
+    "ai.onnx.ml": "compute what is no tensor arithmetic (text, encoders of strings, support vector machines) outside "
+    "of the model, and export classifiers without ZipMap (of skl2onnx: options={'zipmap': False})",
     "com.microsoft.extensions": "decode and encode images, sound and text outside of the model, and keep what is "
     "between (onnx.utils.extract_model)",
     "com.microsoft.nchwc": "take the model as it was before ONNX Runtime optimised it for one processor "

@@ -153,7 +153,7 @@ def test_zero_points_that_do_not_fit_are_refused():
 @pytest.mark.parametrize(
     ("kind", "domain", "remedy"),
     [
-        ("Scaler", "ai.onnx.ml", "outside of the model"),
+        ("ZipMap", "ai.onnx.ml", "outside of the model"),
         ("DecodeImage", "com.microsoft.extensions", "keep what is between"),
         ("Conv", "com.microsoft.nchwc", "extended level at most"),
     ],

@@ -9,6 +9,7 @@
     resize            Resize and Upsample, by constant matrices
     functions         what ONNX itself defines by others
     quantised         integer products and quantised operators
+    classical/        scikit-learn's models: trees, linear models, scalers
     spectra           Fourier transforms of a known length, as products
     recurrence/       LSTM, GRU and RNN layers, Loop and Scan, as loops or step by step
 

@@ -9,6 +9,7 @@ from onnx import TensorProto
 from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
 from ..read import default_opset
 from .boxes import BOXES
+from .classical import CLASSICAL
 from .elementwise import ELEMENTWISE, element, numpy_type
 from .fused import FUSED
 from .indexing import INDEXING, windows
@@ -55,7 +56,7 @@ class _Lowering:
         return emit
 
     def _lowered(self, node: NodeView) -> Emitter | None:
-        lower = _LOWERED.get((node.node.domain.removeprefix("ai.onnx"), node.node.op_type))
+        lower = _LOWERED.get(("" if node.node.domain == "ai.onnx" else node.node.domain, node.node.op_type))
         return lower(node, Emitter(node.node, self._opset, node.float_dtype(), "lowered")) if lower else None
 
     def _in_floating_point(self, node: NodeView) -> Emitter | None:
@@ -164,6 +165,7 @@ _LOWERED = {
     ("", "LpNormalization"): _lp_normalization,
     ("", "Col2Im"): _col2im,
     **BOXES,
+    **CLASSICAL,
     **ELEMENTWISE,
     **FUSED,
     **INDEXING,

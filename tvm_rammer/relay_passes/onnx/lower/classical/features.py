@@ -1,0 +1,161 @@
+"""Operators on the columns of a table."""
+
+import math
+
+import numpy as np
+from onnx import TensorProto
+
+from ...emit import Emitter, NodeView
+from ..elementwise import element, numpy_type
+
+
+def as_float(node: NodeView, emit: Emitter) -> str:
+    """The first input in float32, as ONNX Runtime reads it."""
+    return node.input(0) if element(node, 0) == TensorProto.FLOAT else emit("Cast", node.input(0), to=TensorProto.FLOAT)
+
+
+def _scaler(node: NodeView, emit: Emitter) -> Emitter | None:
+    """(x - offset) * scale, of each column or of all."""
+    dims = node.dims(0)
+    if not dims:
+        return None
+    value = as_float(node, emit)
+    for kind, name in (("Sub", "offset"), ("Mul", "scale")):
+        numbers = np.array(node.attribute(name, []), np.float32)
+        node.require(numbers.size in (1, dims[-1]), f"{numbers.size} numbers in {name!r} for {dims[-1]} columns")
+        value = emit(kind, value, emit.constant(numbers))
+    emit.name(value, node.output)
+    return emit
+
+
+def _normalizer(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Each row by its norm; zeros stay zeros."""
+    dims, kind = node.dims(0), node.attribute("norm", b"MAX").decode()
+    if not dims:
+        return None
+    if kind not in ("L1", "L2"):
+        node.refuse(f"has the norm {kind}, which is not the same everywhere", "normalise by L1 or L2")
+    value = as_float(node, emit)
+    squares = emit("Mul", value, value) if kind == "L2" else emit("Abs", value)
+    norm = emit.sums(squares, len(dims) - 1)
+    norm = emit("Sqrt", norm) if kind == "L2" else norm
+    zero = emit("Equal", norm, emit.constant(np.array(0, np.float32)))
+    norm = emit("Where", zero, emit.constant(np.array(1, np.float32)), norm)
+    emit.name(emit("Div", value, norm), node.output)
+    return emit
+
+
+def _binarizer(node: NodeView, emit: Emitter) -> Emitter | None:
+    elem = element(node, 0)
+    if not elem:
+        return None
+    dtype = numpy_type(elem)
+    limit = emit.constant(np.array(node.attribute("threshold", 0.0), dtype))
+    emit.last("Cast", emit("Greater", node.input(0), limit), outputs=node.node.output, to=elem)
+    return emit
+
+
+def _imputer(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Others in the place of elements that are missing: NaN, or a number."""
+    dims, elem = node.dims(0), element(node, 0)
+    if not dims or not elem:
+        return None
+    dtype = numpy_type(elem)
+    suffix = ("float", "floats") if dtype.kind == "f" else ("int64", "int64s")
+    numbers = np.array(node.attribute(f"imputed_value_{suffix[1]}", []), dtype)
+    missing = node.attribute(f"replaced_value_{suffix[0]}", 0.0 if dtype.kind == "f" else 0)
+    node.require(numbers.size in (1, dims[-1]), f"{numbers.size} numbers for {dims[-1]} columns")
+    value = node.input(0)
+    if isinstance(missing, float) and math.isnan(missing):
+        lacks = emit("IsNaN", value)
+    else:
+        lacks = emit("Equal", value, emit.constant(np.array(missing, dtype)))
+    emit.name(emit("Where", lacks, emit.constant(numbers), value), node.output)
+    return emit
+
+
+def _feature_vectorizer(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Tables side by side, in float32."""
+    sizes = node.attribute("inputdimensions", [])
+    columns = []
+    for index, name in enumerate(node.node.input):
+        dims = node.dims(index)
+        if dims is None or len(dims) not in (1, 2):
+            return None
+        given = sizes[index] if index < len(sizes) else dims[-1]
+        node.require(given == dims[-1], f"{given} columns for the shape {dims}")
+        rows = dims if len(dims) == 2 else [1, dims[0]]
+        columns.append(emit.reshape(emit("Cast", name, to=TensorProto.FLOAT), rows))
+    emit.name(emit.join(columns, 1), node.output)
+    return emit
+
+
+def _array_feature_extractor(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Some columns; of a vector, too, there is one row."""
+    dims, chosen = node.dims(0), node.dims(1)
+    if not dims or chosen is None:
+        return None
+    count = math.prod(chosen)
+    columns = emit("Gather", node.input(0), emit.reshape(node.input(1), [count]), axis=len(dims) - 1)
+    emit.name(emit.reshape(columns, [1, count]) if len(dims) == 1 else columns, node.output)
+    return emit
+
+
+def _label_encoder(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Numbers for numbers, by a table: the place in it is found by comparing with all keys."""
+    dims, elem = node.dims(0), element(node, 0)
+    if dims is None or not elem:
+        return None
+    keys = next(
+        (node.attribute(f"keys_{kind}", None) for kind in ("int64s", "floats") if _has(node, "keys", kind)), None
+    )
+    kind = next((kind for kind in ("int64s", "floats") if _has(node, "values", kind)), None)
+    if keys is None or kind is None:
+        node.refuse("has strings or tensors as its table", "encode outside of the model")
+    values = np.array(node.attribute(f"values_{kind}", []), np.int64 if kind == "int64s" else np.float32)
+    node.require(len(keys) == len(values) > 0, f"{len(keys)} keys for {len(values)} values")
+    default = node.attribute("default_int64" if kind == "int64s" else "default_float", -1 if kind == "int64s" else -0.0)
+    if any(math.isnan(key) for key in keys):
+        node.refuse("has NaN as a key", "encode outside of the model")
+    _, first = np.unique(np.array(keys), return_index=True)
+    if len(first) < len(keys):
+        node.refuse("has a key twice", "leave one of them out")
+    at = emit("Equal", emit.reshape(node.input(0), [*dims, 1]), emit.constant(np.array(keys, numpy_type(elem))))
+    place = emit("ArgMax", emit("Cast", at, to=TensorProto.INT32), axis=len(dims), keepdims=0)
+    found = emit.reshape(emit.sums(emit("Cast", at, to=TensorProto.INT32), len(dims)), dims)
+    known = emit("Greater", found, emit.constant(np.array(0, np.int32)))
+    value = emit("Gather", emit.constant(values), place)
+    emit.name(emit("Where", known, value, emit.constant(np.array(default, values.dtype))), node.output)
+    return emit
+
+
+def _one_hot_encoder(node: NodeView, emit: Emitter) -> Emitter | None:
+    """1 where a number is the category, on a new last axis; a row of zeros where it is none of them."""
+    dims, elem = node.dims(0), element(node, 0)
+    if dims is None or not elem:
+        return None
+    categories = node.attribute("cats_int64s", [])
+    if not categories:
+        node.refuse("has strings as its categories", "encode outside of the model")
+    if not node.attribute("zeros", 1):
+        node.refuse("fails where a number is no category", "let it write zeros there (handle_unknown='ignore')")
+    number = emit.reshape(emit("Cast", node.input(0), to=TensorProto.INT64), [*dims, 1])
+    equal = emit("Equal", number, emit.constant(np.array(categories, np.int64)))
+    emit.last("Cast", equal, outputs=node.node.output, to=TensorProto.FLOAT)
+    return emit
+
+
+def _has(node: NodeView, side: str, kind: str) -> bool:
+    return node.attribute(f"{side}_{kind}", None) is not None
+
+
+FEATURES = {
+    "ArrayFeatureExtractor": _array_feature_extractor,
+    "Binarizer": _binarizer,
+    "FeatureVectorizer": _feature_vectorizer,
+    "Imputer": _imputer,
+    "LabelEncoder": _label_encoder,
+    "Normalizer": _normalizer,
+    "OneHotEncoder": _one_hot_encoder,
+    "Scaler": _scaler,
+}
