@@ -154,3 +154,19 @@ def test_a_loop_of_many_rounds_that_reads_nothing_but_its_state(rounds, steps):
     module = tvm_rammer.compile(proto, cache=False)
     np.testing.assert_array_equal(module.run(None, feeds)[0], -feeds["h0"])
     assert [program.steps for program in module.compilation.programs if program.steps > 1] == steps
+
+
+def test_a_state_of_which_only_the_first_value_is_not_known_ahead():
+    """It becomes what the number of the round makes of a constant."""
+    nodes = [
+        node("Cast", ["n"], ["real"], to=TensorProto.FLOAT),
+        node("Mul", ["w", "real"], ["next"]),
+        node("Add", ["s", "h"], ["sum"]),
+        node("Identity", ["go"], ["go_on"]),
+    ]
+    states = [("h", [WIDTH], TensorProto.FLOAT, "next"), ("s", [WIDTH], TensorProto.FLOAT, "sum")]
+    loop = node("Loop", ["rounds", "", "h0", "s0"], ["h_end", "s_end"], name="it", body=loop_of(nodes, states))
+    constants = [tensor("rounds", np.array(12)), tensor("w", random(WIDTH, seed=1))]
+    proto = model([loop], [value("h0", [WIDTH]), value("s0", [WIDTH])], ["h_end", "s_end"], constants)
+    _, found = agree(proto, {"h0": random(WIDTH), "s0": random(WIDTH, seed=2)})
+    assert found == [12]

@@ -23,6 +23,8 @@ from .kinds import ALL
 
 MEMORY = 12 << 30
 """Address space of a worker, in bytes."""
+ACCIDENTS = ("the ONNX model cannot be understood", "TVM's ONNX frontend misreads")
+"""What is said of a model that the compiler stumbles over. A valid one is refused for what it has, if at all."""
 LARGEST_INPUT = 1 << 24
 """Elements of an input that a run is tried with."""
 
@@ -89,7 +91,12 @@ class Worker:
         with tempfile.NamedTemporaryFile(suffix=".onnx") as file:  # what is open is read again when it is called
             file.write(case.data)
             file.flush()
-            module = tvm_rammer.compile(file.name)
+            try:
+                module = tvm_rammer.compile(file.name)
+            except tvm_rammer.RammerError as error:
+                if isinstance(verdict, str) or not str(error).startswith(ACCIDENTS):
+                    raise
+                return Report("foreign", f"a valid model is refused by accident: {error}", _innermost(error))
             self.stage("run")
             given = {s.name: case.feeds[s.name] if s.name in case.feeds else _drawn(s) for s in module.inputs}
             if any(value is None for value in given.values()):

@@ -47,6 +47,38 @@ def loop(b: Builder):
     return b.add("Loop", [*limits, x], len(results), told=[b.values[x], *scan], body=body)
 
 
+def loop_of_states(b: Builder):
+    """Two states that may change places or stay, an integer one, and the number of the round in what is collected."""
+    x = b.source(["float32"], high=3)
+    shape, prefix = b.of(x), _prefix(b)
+    y = b.parameter("float32", shape)
+    i, go, first, second, count, added, real, row, on = (
+        prefix + n for n in ("i", "go", "first", "second", "count", "added", "real", "row", "on")
+    )
+    nodes, (result,) = _body(b, prefix, "float32", shape, [first, second], 1)
+    nodes += [helper.make_node("Identity", [go], [on]), helper.make_node("Cast", [i], [real], to=1)]
+    nodes += [helper.make_node("Add", [first, real], [row])]
+    nodes += [helper.make_node(b.pick(["Add", "Mul", "Max"]), [count, i], [added])]
+    kept, swapped = f"{prefix}kept", b.chance(0.5)
+    nodes += [helper.make_node("Identity", [first if swapped else second], [kept])]
+    after = b.pick([[result, kept], [kept, result]])
+    ends = [(on, "bool", []), *((n, "float32", shape) for n in after), (added, "int64", []), (row, "float32", shape)]
+    given = [
+        (i, "int64", []),
+        (go, "bool", []),
+        *((n, "float32", shape) for n in (first, second)),
+        (count, "int64", []),
+    ]
+    body = helper.make_graph(
+        nodes, prefix + "body", [_tensor(*v) for v in given], [_tensor(*v) for v in ends[: b.pick([4, 5])]]
+    )
+    steps, begin = b.pick([b.integer(0, 5), b.integer(8, 12)]), np.array(b.integer(-3, 3))
+    scan = [Value("float32", (steps, *shape))] * (len(body.output) - 4)
+    begin = b.pick([b.input, b.constant])(begin)
+    told = [b.values[x], b.values[x], b.values[begin], *scan]
+    return b.add("Loop", [b.integers(steps), b.constant(np.array(True)), x, y, begin], len(told), told=told, body=body)
+
+
 def scan(b: Builder):
     steps = b.pick([b.integer(1, 5), b.integer(8, 12)])
     xs = b.source(["float32"], shape=[steps, *(b.integer(1, 5) for _ in range(b.integer(0, 2)))])
@@ -100,4 +132,4 @@ def branch(b: Builder):
     return b.add("If", [chosen], **sides)
 
 
-TABLE = {"Loop": loop, "Loop by data": data_loop, "Scan": scan, "If": branch}
+TABLE = {"Loop": loop, "Loop by data": data_loop, "Loop of states": loop_of_states, "Scan": scan, "If": branch}

@@ -58,6 +58,21 @@ def test_roots_and_logarithms_of_integers(kind, run):
     agree(run, proto, x=(np.arange(12).reshape(3, 4) + 1).astype("int32"))
 
 
+def test_logarithms_of_integers_along_no_axis(run):
+    x = np.array([1, 8, 30], "int32")
+    proto = model(
+        [node("ReduceLogSum", ["x"], ["y"], noop_with_empty_axes=1)], [value("x", [3], TensorProto.INT32)], []
+    )
+    proto.opset_import[0].version = 18
+    proto.graph.output.append(value("y", None, TensorProto.INT32))
+    agree(run, proto, x=x)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
+def test_signs_of_unsigned_integers(dtype, run):
+    check(run, "Sign", [np.array([0, 1, 7, np.iinfo(dtype).max], dtype)])
+
+
 def test_a_matrix_of_mel_weights(run):
     constants = [np.array(8), np.array(16), np.array(8000), np.array(0, "float32"), np.array(4000, "float32")]
     names = [f"c{i}" for i in range(5)]
@@ -74,8 +89,9 @@ def test_a_matrix_of_mel_weights(run):
         {"kernel_shape": [2, 3], "strides": [3, 2], "pads": [1, 0, 1, 1]},
     ],
 )
-def test_windows_that_begin_behind_the_image(how, run):
-    proto = model([node("MaxPool", ["x"], ["y"], ceil_mode=1, **how)], [value("x", [1, 3, 8, 12])], ["y"])
+@pytest.mark.parametrize("kind", ["AveragePool", "MaxPool"])
+def test_windows_that_begin_behind_the_image(kind, how, run):
+    proto = model([node(kind, ["x"], ["y"], ceil_mode=1, **how)], [value("x", [1, 3, 8, 12])], ["y"], opset=19)
     agree(run, proto, x=random(1, 3, 8, 12))
 
 

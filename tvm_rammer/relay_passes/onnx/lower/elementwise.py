@@ -176,6 +176,15 @@ def _shrink(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _sign(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Of unsigned integers: TVM compares them with numbers below 0."""
+    elem = element(node, 0)
+    if elem not in INTEGERS or numpy_type(elem).kind != "u":
+        return None
+    emit.last("Cast", emit("Cast", node.input(0), to=TensorProto.BOOL), outputs=node.node.output, to=elem)
+    return emit
+
+
 def _bernoulli(node: NodeView, _emit: Emitter) -> Emitter | None:
     node.refuse("draws random numbers", "draw them before, and make them an input")
 
@@ -190,6 +199,7 @@ ELEMENTWISE = {
     ("", "PRelu"): _prelu,
     ("", "Selu"): _elu,
     ("", "Shrink"): _shrink,
+    ("", "Sign"): _sign,
     ("", "ThresholdedRelu"): _thresholded_relu,
     **{
         ("", kind): _bernoulli

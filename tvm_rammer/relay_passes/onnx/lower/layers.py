@@ -3,6 +3,8 @@
 import itertools
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from onnx import helper
@@ -124,42 +126,74 @@ def _dropout(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """The windows of a pool over an image; `dropped`: some would begin behind it, which ceil_mode leaves out."""
+
+    image: list[int]
+    kernel: list[int]
+    strides: list[int]
+    dilations: list[int]
+    pads: list[int]
+    outs: list[int]
+    dropped: bool
+
+    @classmethod
+    def of(cls, node: NodeView, image: list[int]) -> Self:
+        kernel, ones = list(node.attribute("kernel_shape", [])), [1] * len(image)
+        strides, dilations = list(node.attribute("strides", ones)), list(node.attribute("dilations", ones))
+        pads = list(node.attribute("pads", [0] * 2 * len(kernel)))
+        auto, outs, any_dropped = node.attribute("auto_pad", b"NOTSET"), [], False
+        for a, size in enumerate(image):
+            reach = dilations[a] * (kernel[a] - 1) + 1
+            if auto in (b"SAME_UPPER", b"SAME_LOWER"):
+                out = -(-size // strides[a])
+                total = max(0, (out - 1) * strides[a] + reach - size)
+                pads[a] = total // 2 if auto == b"SAME_UPPER" else total - total // 2
+            else:
+                room = size + pads[a] + pads[a + len(image)] - reach
+                out = room // strides[a] + 1
+                if node.attribute("ceil_mode", 0):
+                    out = -(-room // strides[a]) + 1
+                    dropped = (out - 1) * strides[a] >= size + pads[a]
+                    out -= dropped
+                    any_dropped = any_dropped or dropped
+            outs.append(out)
+        return cls(image, kernel, strides, dilations, pads, outs, any_dropped)
+
+    def ends(self) -> list[int]:
+        """Pads behind the image with which the windows are as many without ceil_mode."""
+        found = self.pads[len(self.image) :]
+        for a, size in enumerate(self.image):
+            reach = self.dilations[a] * (self.kernel[a] - 1) + 1
+            found[a] = max(found[a], (self.outs[a] - 1) * self.strides[a] + reach - size - self.pads[a])
+        return found
+
+
+def _pool(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Without ceil_mode where that drops windows: onnx's shape inference counts them."""
+    dims = node.dims(0)
+    if dims is None or not node.attribute("ceil_mode", 0):
+        return None
+    pool = _Pool.of(node, dims[2:])
+    pads = [*pool.pads[: len(pool.image)], *pool.ends()]
+    if not pool.dropped or (node.attribute("count_include_pad", 0) and pads != pool.pads):
+        return None
+    given = {a.name: helper.get_attribute_value(a) for a in node.node.attribute if a.name != "ceil_mode"}
+    emit.last(node.node.op_type, node.input(0), outputs=node.node.output[:1], **given | {"pads": pads})
+    return emit
+
+
 def _max_pool(node: NodeView, emit: Emitter) -> Emitter | None:
     """With the positions of the maxima: elements are gathered by constant indices."""
     dims = node.dims(0)
-    if dims is None or not (any(node.node.output[1:]) or node.attribute("ceil_mode", 0)):
-        return None
-    image, kernel = dims[2:], list(node.attribute("kernel_shape", []))
-    strides = list(node.attribute("strides", [1] * len(kernel)))
-    dilations = list(node.attribute("dilations", [1] * len(kernel)))
-    pads = list(node.attribute("pads", [0] * 2 * len(kernel)))
-    reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
-    auto = node.attribute("auto_pad", b"NOTSET")
-    outs, some_dropped = [], False
-    for a, size in enumerate(image):
-        if auto in (b"SAME_UPPER", b"SAME_LOWER"):
-            out = -(-size // strides[a])
-            total = max(0, (out - 1) * strides[a] + reach[a] - size)
-            pads[a] = total // 2 if auto == b"SAME_UPPER" else total - total // 2
-        else:
-            room = size + pads[a] + pads[a + len(image)] - reach[a]
-            out = room // strides[a] + 1
-            if node.attribute("ceil_mode", 0):
-                out = -(-room // strides[a]) + 1
-                dropped = (out - 1) * strides[a] >= size + pads[a]
-                out -= dropped
-                some_dropped = some_dropped or dropped
-        outs.append(out)
     if not any(node.node.output[1:]):
-        if not some_dropped:
-            return None
-        # onnx's shape inference counts windows that begin behind the image, which ceil_mode leaves out.
-        ends = [(n - 1) * s + r - size - p for n, s, r, size, p in zip(outs, strides, reach, image, pads, strict=False)]
-        given = {a.name: helper.get_attribute_value(a) for a in node.node.attribute if a.name != "ceil_mode"}
-        given["pads"] = [*pads[: len(image)], *map(max, pads[len(image) :], ends)]
-        emit.last("MaxPool", node.input(0), outputs=node.node.output[:1], **given)
-        return emit
-    index, inside = windows(image, kernel, strides, pads, dilations, outs)
+        return _pool(node, emit)
+    if dims is None:
+        return None
+    pool = _Pool.of(node, dims[2:])
+    image, outs = pool.image, pool.outs
+    index, inside = windows(image, pool.kernel, pool.strides, pool.pads, pool.dilations, outs)
     flat = emit.reshape(node.input(0), [dims[0], dims[1], math.prod(image)])
     dtype = numpy_type(element(node, 0))
     values = emit("Gather", flat, emit.constant(index), axis=2)
@@ -230,6 +264,7 @@ def _expansion(
 
 
 LAYERS = {
+    ("", "AveragePool"): _pool,
     ("", "BatchNormalization"): _batch_norm,
     ("", "ConvTranspose"): conv_transpose,
     ("", "Det"): _det,

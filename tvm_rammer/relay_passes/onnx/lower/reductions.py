@@ -21,14 +21,14 @@ _REAL = ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
 
 
 def _reduce(node: NodeView, emit: Emitter) -> Emitter | None:
+    if node.node.op_type in _REAL and element(node, 0) in _INTEGERS:
+        return _of_real_numbers(node, emit)
     if _has_no_axes(node):
         return _of_each_element(node, emit)
     if node.node.op_type in ("ReduceMax", "ReduceMin") and element(node, 0) == TensorProto.BOOL:
         return _of_truth_values(node, emit)
     if node.node.op_type == "ReduceLogSumExp" and element(node, 0) in _FLOATS:
         return _log_sum_exp(node, emit)
-    if node.node.op_type in _REAL and element(node, 0) in _INTEGERS:
-        return _of_real_numbers(node, emit)
     if node.node.op_type == "ReduceMean" and element(node, 0) in _INTEGERS:
         return _mean_of_integers(node, emit)
     return None

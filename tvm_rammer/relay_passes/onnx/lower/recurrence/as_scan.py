@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from .....errors import LoopError
 from ...emit import Constants, Emitter, Types, attribute
 from ...fold import drop_unused, static_dims, used_names
 from ...inline import identities, rename_inputs
@@ -35,6 +36,7 @@ def as_scan(node: onnx.NodeProto, counted: Counted, emit: Emitter, constants: Co
     dims = {name: list(tensor.dims) for name, tensor in constants.items()}
     dims |= {name: known for name, kind in types.items() if (known := static_dims(kind)) is not None}
     scan = _Scan(node, counted, emit)
+    scan.read_shifted(dims)
     scan.read_gathered(dims)
     scan.read_tables()
     scan.emit_last()
@@ -59,7 +61,7 @@ class _Scan:
         self._body.initializer.append(numpy_helper.from_array(np.array(True), going))
         self._tables = {name: rows for name, rows in counted.tables.items() if name != going}
         same = identities(self._body.node)
-        after = [same.get(value.name, value.name) for value in self._body.output[1:]]
+        self._after = after = [same.get(value.name, value.name) for value in self._body.output[1:]]
         stays = {at for at, name in enumerate(states) if after[at] == name and at not in counted.last}
         outer = {states[at]: node.input[2 + at] for at in stays}
         for each in self._body.node:
@@ -68,12 +70,24 @@ class _Scan:
         kept = [each for each in self._body.node if not set(each.output) <= set(self._tables)]
         del self._body.node[:]
         self._body.node.extend(kept)
+        self._ahead: dict[int, np.ndarray] = {}
         self._names: list[str] = []
         self._arrays: list[tuple[str, int, bool]] = []
 
     def _read(self, name: str, array: str, axis: int = 0, *, backward: bool = False) -> None:
         self._names.append(name)
         self._arrays.append((array, axis, backward))
+
+    def read_shifted(self, dims: Dims) -> None:
+        """Let the steps read what a state is, where only its first value is not known ahead."""
+        for at in [at for at in self._states if self._after[at] in self._tables]:
+            first, rows = self._node.input[2 + at], self._tables[self._after[at]]
+            if dims.get(first) != list(rows.shape[1:]):
+                raise LoopError(f"a loop whose state {first!r} changes its shape")
+            before = [self._emit.axes("Unsqueeze", first, 0), self._emit.constant(rows[:-1])]
+            self._read(attribute(self._node, "body", None).input[2 + at].name, self._emit.join(before, 0))
+            self._states.remove(at)
+            self._ahead[at] = rows[-1]
 
     def read_gathered(self, dims: Dims) -> None:
         """Let the steps read slices, where the body gathers them by the number of the round."""
@@ -120,7 +134,7 @@ class _Scan:
         node, emit, count = self._node, self._emit, len(self._node.input) - 2
         for at, (first, result) in enumerate(zip(node.input[2:], node.output[:count], strict=True)):
             if result and at not in self._states:
-                last = self._counted.last
+                last = {**self._counted.last, **self._ahead}
                 emit.name(emit.constant(last[at]) if at in last else first, result)
         values = list(self._body.output)
         written = []
