@@ -137,6 +137,8 @@ inline void __nanosleep(unsigned) {
 }
 inline unsigned __ballot_sync(unsigned mask, bool bit) { return emu::ballot(mask, bit); }
 inline int __any_sync(unsigned mask, bool bit) { return emu::ballot(mask, bit) != 0; }
+inline size_t __cvta_generic_to_global(const void* p) { return reinterpret_cast<size_t>(p); }
+inline void* __cvta_global_to_generic(size_t p) { return reinterpret_cast<void*>(p); }
 template <class T> T __shfl_sync(unsigned mask, T v, int lane, int width = 32) {
   int me = emu::now->linear % 32;
   return emu::exchange(mask, v, (me & ~(width - 1)) + (lane & (width - 1)));

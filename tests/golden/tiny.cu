@@ -40,13 +40,13 @@ extern "C" __global__ void __launch_bounds__(64, 1) tiny_kernel(int* begin_ptr, 
         int argument1 = rammer_word(here_ptr[0], 10);
         #pragma unroll 1
         for (int v_1 = 0; v_1 < count; ++v_1) {
-          double_exp_elementwise_vectors_per_thread1_threads64_vector_width4((&(segment0_ptr[0])), (&(((float*)workspace_ptr)[argument1])), (start + (v_1 * step)), ((int)threadIdx.x));
+          double_exp_elementwise_vectors_per_thread1_threads64_vector_width4(rammer_pointer((&(segment0_ptr[0]))), rammer_pointer((&(((float*)workspace_ptr)[argument1]))), (start + (v_1 * step)), ((int)threadIdx.x));
         }
       } else {
         int argument0 = rammer_word(here_ptr[0], 9);
         #pragma unroll 1
         for (int v_2 = 0; v_2 < count; ++v_2) {
-          double_exp_elementwise_vectors_per_thread1_threads64_vector_width4((&(((float*)workspace_ptr)[argument0])), (&(segment1_ptr[0])), (start + (v_2 * step)), ((int)threadIdx.x));
+          double_exp_elementwise_vectors_per_thread1_threads64_vector_width4(rammer_pointer((&(((float*)workspace_ptr)[argument0]))), rammer_pointer((&(segment1_ptr[0]))), (start + (v_2 * step)), ((int)threadIdx.x));
         }
       }
     }

@@ -104,7 +104,7 @@ def _add_model(
             say(f"{name}: {variant}{' with a watchdog' if watched else ''}")
             plan, source = make_plan(files, proto, variant, device, input_files, watched=watched)
             prefix = f"models/{name}/{variant}" + f"/{WATCHED_FOLDER}" * watched
-            cubins = _add_cubins(files, prefix, source, architectures)
+            cubins = _add_cubins(files, prefix, source, architectures, stock=variant == "stock")
             files.write_json(f"{prefix}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
             if variant in SINGLE_LAUNCHES:
                 plan, again = make_plan(files, proto, variant, device, input_files, apart=True)
@@ -128,11 +128,13 @@ def _add_prices(files: Files, device: DeviceSpec, architectures: Sequence[str]) 
         files.write_json(plan_path(pathlib.Path(), name).as_posix(), plan_to_json(plan))
 
 
-def _add_cubins(files: Files, prefix: str, source: str, architectures: Sequence[str]) -> dict[str, str]:
+def _add_cubins(
+    files: Files, prefix: str, source: str, architectures: Sequence[str], *, stock: bool = False
+) -> dict[str, str]:
     """Add a text and what nvcc makes of it; return the path of each cubin by its architecture."""
     files.write(f"{prefix}/kernels.cu", source)
     return {
-        a: files.write(f"{prefix}/{a}.cubin", compile_cuda(source, a, time_limit_s=TIME_LIMIT_S).cubin)
+        a: files.write(f"{prefix}/{a}.cubin", compile_cuda(source, a, time_limit_s=TIME_LIMIT_S, stock=stock).cubin)
         for a in architectures
     }
 

@@ -126,3 +126,11 @@ def test_kernels_that_spill_are_dropped_and_counted(kernels, monkeypatch, spilt,
     assert [k.spec.name for k in found["f"]] == [kernels[i].spec.name for i in kept]
     assert [k.spec.registers for k in found["f"]] == [None if spilt[i] is None else 40 + spilt[i] for i in kept]
     assert dropped == Counter({"spills registers": 3 - len(kept)})
+
+
+@pytest.mark.parametrize(("registers", "kept"), [([200, 201, 32], [0, 2]), ([255, 240, 255], [1])])
+def test_kernels_that_leave_no_registers_to_a_persistent_one_are_dropped(kernels, monkeypatch, registers, kept):
+    found = [tool.Resources(n, static_shared_bytes=0, spill_bytes=0, stack_bytes=0, barriers=0) for n in registers]
+    monkeypatch.setattr(ptxas, "resources", lambda *_: found)
+    left = without_spills({"f": kernels}, H200, Counter())["f"]
+    assert [k.spec.registers for k in left] == [registers[i] for i in kept]

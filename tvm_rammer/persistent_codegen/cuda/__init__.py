@@ -8,6 +8,6 @@ kernel       the persistent kernel: an interpreter of one lane's rows
 sync         calls of the fixed device functions in sync.cuh
 state        the events' counters, kept from run to run
 program      all of it for one rProgram
-pipeline     TVM's lowering, and what persistent kernels need after it
+pipeline     TVM's lowering, what persistent kernels need after it, and how TVM compiles their text
 source, resources   the CUDA text; how many blocks are resident
 """

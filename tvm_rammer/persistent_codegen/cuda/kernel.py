@@ -319,4 +319,5 @@ def _pointer(
     def element(segment: int, index: Expr | int) -> Expr:
         return T.address_of(body.views[segment, dtype][index])
 
-    return pointer(segments, word, element, sync.select, shift)
+    found = pointer(segments, word, element, sync.select, shift)
+    return found if KEPT in segments else sync.opaque(found)

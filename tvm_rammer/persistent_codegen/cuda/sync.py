@@ -89,6 +89,11 @@ def keep(constant: Expr, kept: Expr, vectors: Expr) -> Expr:
     return cuda_func_call("rammer_keep", constant, kept, vectors, source_code=source())
 
 
+def opaque(pointer: Expr) -> Expr:
+    """A pointer into global memory that nvcc knows nothing of."""
+    return cuda_func_call("rammer_pointer", pointer, source_code=source(), return_type="handle")
+
+
 def select(condition: Expr, one: Expr, other: Expr) -> Expr:
     """The first of two pointers where a condition holds, else the second."""
     return cuda_func_call("rammer_select", condition, one, other, source_code=source(), return_type="handle")

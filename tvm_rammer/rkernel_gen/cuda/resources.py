@@ -29,6 +29,10 @@ from ..analysis.structure import structural_key
 KERNELS_PER_FILE = 16
 """nvcc takes a second to start, and a quarter of a second for each kernel."""
 
+MOST_REGISTERS = 200
+"""Registers of a thread at most, of the 255 that there are: a persistent kernel keeps the state of its rows beside what
+an rTask needs, and ptxas keeps some values of one function through all others."""
+
 FILE_LIMIT_S, KERNEL_LIMIT_S = 120.0, 30.0
 """A file that takes longer is compiled kernel by kernel; a kernel that takes longer is not compiled."""
 
@@ -73,7 +77,9 @@ def resources(
 def without_spills(
     kernels: Mapping[str, Sequence[ScheduledKernel]], device: DeviceSpec, dropped: Counter[str]
 ) -> dict[str, tuple[ScheduledKernel, ...]]:
-    """Record each kernel's registers, and drop those that spill; where all spill, keep those that spill least.
+    """Record each kernel's registers, and drop those that spill or would in a persistent kernel.
+
+    Where all kernels of a function do, those stay that spill least.
 
     Parameters
     ----------
@@ -87,14 +93,19 @@ def without_spills(
     kept: dict[str, tuple[ScheduledKernel, ...]] = {}
     for name, made in kernels.items():
         known = [(kernel, next(measured)) for kernel in made]
-        least = min((need.spill_bytes for _, need in known if need), default=0)
-        fit = [(kernel, need) for kernel, need in known if need is None or need.spill_bytes <= least]
+        least = min((_too_much(need) for _, need in known if need), default=(0, 0))
+        fit = [(kernel, need) for kernel, need in known if need is None or _too_much(need) <= least]
         dropped["spills registers"] += len(known) - len(fit)
         kept[name] = tuple(
             replace(kernel, spec=replace(kernel.spec, registers=need.registers)) if need else kernel
             for kernel, need in fit
         )
     return kept
+
+
+def _too_much(need: Resources) -> tuple[int, int]:
+    """Bytes that a kernel spills, and registers beyond those that it may have."""
+    return need.spill_bytes, max(0, need.registers - MOST_REGISTERS)
 
 
 def _compile_all(new: dict[str, ScheduledKernel], device: DeviceSpec) -> Iterator[tuple[str, Resources]]:
