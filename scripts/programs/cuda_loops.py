@@ -13,6 +13,7 @@ from tvm import tirx
 from tvm.ir import Expr, TensorLoad
 
 from tvm_rammer import relay_passes
+from tvm_rammer.compilation.splitting import split_long_sums
 from tvm_rammer.compilation.target import tvm_target
 from tvm_rammer.device import DeviceSpec, preset
 from tvm_rammer.errors import ToolError
@@ -121,7 +122,7 @@ def _candidates(model: str, device: DeviceSpec, half: bool) -> Iterator[Candidat
     if half:
         module = tvm.relax.transform.ConvertToDataflow()(module)
         module = tvm.relax.transform.ToMixedPrecision("float32")(module)
-    module = relay_passes.prepare(tvm_target(device))(module)
+    module = split_long_sums(relay_passes.prepare(tvm_target(device))(module), device)
     graphs = [region.graph for region in relay_passes.partition(module).regions]
     functions = {v.name_hint: f for v, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
     constants = constant_parameters(graphs)
@@ -206,7 +207,7 @@ def _stock_us(func: tirx.PrimFunc, device: DeviceSpec) -> float:
         mod = dlight.ApplyDefaultSchedule(*rules)(tvm.IRModule({"k": name_for_c(func).with_attr("global_symbol", "k")}))
     launches = [_launched(kernel) for kernel in lowered_kernels(mod["k"], device)]
     source = str(tirx.build(mod, target=target).imports[0].inspect_source("cuda"))
-    compiled = compile_cuda(source, device.arch)
+    compiled = compile_cuda(source, device.arch, stock=True)
     code, needs = disassemble(compiled.cubin), parse_reports(compiled.report)
     names = re.findall(r"__global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)\(", source)
     total = 0.0

@@ -11,6 +11,7 @@ from tvm import relax, tirx
 from tests.emulation.emulate import run_emulated
 from tests.functions import chosen
 from tvm_rammer import relay_passes
+from tvm_rammer.compilation.splitting import split_long_sums
 from tvm_rammer.device import DeviceSpec, preset
 from tvm_rammer.ir import Copies, RKernel, RProgram
 from tvm_rammer.kernel import ScheduledKernel
@@ -105,7 +106,7 @@ def _regions_and_kernels(
     module: tvm.IRModule, device: DeviceSpec
 ) -> tuple[tuple[relay_passes.Region, ...], dict[str, tuple[ScheduledKernel, ...]], Copies]:
     """What all plans of a module begin with."""
-    module = relay_passes.prepare(tvm.target.Target(device.target_config()))(module)
+    module = split_long_sums(relay_passes.prepare(tvm.target.Target(device.target_config()))(module), device)
     functions = {gv.name_hint: f for gv, f in module.functions.items() if isinstance(f, tirx.PrimFunc)}
     regions = relay_passes.partition(module).regions
     graphs = [region.graph for region in regions]

@@ -8,6 +8,7 @@ from typing import Any
 from tvm import tirx
 
 from .. import relay_passes, rkernel_gen
+from ..compilation.splitting import split_long_sums
 from ..compilation.target import tvm_target
 from ..device import DeviceSpec
 from ..errors import ModelError
@@ -52,7 +53,7 @@ class Lowering:
         ModelError
             It is not one region of rOperators that all have kernels.
         """
-        mod = relay_passes.prepare(self._target)(relay_passes.load_model(model))
+        mod = split_long_sums(relay_passes.prepare(self._target)(relay_passes.load_model(model)), self.device)
         partition = relay_passes.partition(mod)
         if len(partition.regions) != 1 or partition.stock_calls:
             raise ModelError(

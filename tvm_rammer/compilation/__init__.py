@@ -4,6 +4,7 @@
     compiler  request -> plans that can run, stage after stage
     record    what became of a model: kernels, plans, what was left to stock TVM and why
     target    a user's target as a device, and a device as TVM's target
+    splitting sums that are split over the rTasks of two operators, on a GPU
     regions   kernels, plan and code of the regions of a prepared module, and back into the module
     finished  code of a planned program; registers, spills and residency of its kernel, by ptxas
     stages    loaded module -> kernels -> lowered module -> executable

@@ -17,6 +17,7 @@ from ..kernel import ScheduledKernel
 from ..tuning.log.reader import TuningLog
 from .finished import RegionIndex, finished, resources_of
 from .record import Compilation
+from .splitting import split_long_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def find_regions(
     mod: tvm.IRModule, record: Compilation, tuning_logs: str | os.PathLike[str] | None = None
 ) -> KernelizedModule:
     """Partition a prepared module into regions of operators that all have rKernels, and make these."""
+    mod = split_long_sums(mod, record.device)
     partition = relay_passes.partition(mod)
     functions = {gv.name_hint: f for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
     graphs = [region.graph for region in partition.regions]

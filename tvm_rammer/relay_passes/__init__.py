@@ -17,6 +17,7 @@ from .onnx.fix_inputs import fix_inputs
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.products.pad_columns import PadColumns
+from .passes.products.two_calls import TwoCalls, into_two_calls
 from .passes.simplify_ops import SimplifyOps
 from .prepare import prepare
 from .regions.eligible import LEAVE
@@ -33,9 +34,11 @@ __all__ = [
     "Partition",
     "Region",
     "SimplifyOps",
+    "TwoCalls",
     "as_relax",
     "finish",
     "fix_inputs",
+    "into_two_calls",
     "join_models",
     "load_model",
     "models_of",

@@ -18,8 +18,12 @@ from .measured import MeasuredTime, code_hash
 from .registered import registered_rules
 from .tiling import Function, Rule, Tiling
 
-MAX_KERNELS = {"cpu": 4, "cuda": 6}
+MAX_KERNELS = {"cpu": 4, "cuda": 8}
 """Kernels of a function at most. More would hardly give the scheduler a better choice."""
+
+CLASSES_OF_AN_OCTAVE = {"cpu": 1, "cuda": 2}
+"""Size classes from one number of rTasks to its double: on a GPU a kernel that leaves a third of the vEUs to others is
+another choice than one that fills them."""
 
 MAX_ATTEMPTS = 3
 """Measured tilings of a size class that are tried until one can be built; then as many predicted ones."""
@@ -27,7 +31,7 @@ MAX_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class _SizeClass:
-    """Tilings whose numbers of rTasks have the same power of two; each sequence has the best tiling first.
+    """Tilings with about as many rTasks (`CLASSES_OF_AN_OCTAVE`); each sequence has the best tiling first.
 
     Parameters
     ----------
@@ -149,7 +153,7 @@ def _choose_in_tier(
     }
     classes = [
         _SizeClass(sorted((times[t] for t in members if t in times), key=lambda t: t.rank_us(units)), members)
-        for members in _by_size(tilings)
+        for members in _by_size(tilings, CLASSES_OF_AN_OCTAVE[function.device.kind])
     ]
     classes.sort(key=lambda c: c.best.rank_us(units))
     kernels = []
@@ -190,10 +194,10 @@ def _is_wrong(kernel: ScheduledKernel, known: MeasuredTime | None) -> bool:
     return known is not None and known.wrong and code_hash(kernel) == known.code
 
 
-def _by_size(tilings: Sequence[Tiling]) -> list[list[Tiling]]:
+def _by_size(tilings: Sequence[Tiling], classes: int) -> list[list[Tiling]]:
     found: dict[int, list[Tiling]] = {}
     for tiling in tilings:
-        found.setdefault(math.frexp(tiling.num_rtasks)[1], []).append(tiling)
+        found.setdefault(math.frexp(tiling.num_rtasks**classes)[1], []).append(tiling)
     return list(found.values())
 
 

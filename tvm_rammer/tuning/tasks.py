@@ -7,6 +7,7 @@ from typing import Any
 from tvm import tirx
 
 from .. import relay_passes
+from ..compilation.splitting import split_long_sums
 from ..compilation.target import tvm_target
 from ..device import DeviceSpec
 from ..rkernel_gen import constant_parameters
@@ -78,7 +79,7 @@ def tasks_of(
 
 def _tasks(model: Any, device: DeviceSpec, shapes: Mapping[str, Sequence[int]] | None) -> list[Task]:
     target = tvm_target(device)
-    mod = relay_passes.prepare(target)(relay_passes.load_model(model, shapes))
+    mod = split_long_sums(relay_passes.prepare(target)(relay_passes.load_model(model, shapes)), device)
     graphs = [region.graph for region in relay_passes.partition(mod).regions]
     functions = {gv.name_hint: f for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
     operators = [op for graph in graphs for op in graph.operators]

@@ -123,7 +123,7 @@ def test_each_wait_and_each_signal_of_a_program_is_needed(kind):
 
 @pytest.mark.parametrize("veus", [3, 8])
 def test_each_wait_of_a_planned_program_is_needed(veus):
-    (built,) = planned("two_matmuls", veus, 3)
+    (built,) = planned("two_matmuls", veus, 4)
     arrays = inputs_of("two_matmuls")
     inputs = {f"x{i}": a for i, a in enumerate(arrays)}
     want = replace(built, state=built.cuda.constants[-1].copy()).run(inputs)

@@ -4,6 +4,7 @@ rules       the rules, in order of preference; a new one is added there
 rule        what a rule consists of: problem, tiles, cost, schedule
 product/    convolutions and matrix products: `problem`, `gemm` and `gemv` for CUDA cores,
             `mma` for tensor cores
+split/      convolutions whose sums are split over the rTasks of two functions
 window/     sliding windows with few channels: depthwise and grouped convolutions, pools
 reduction   long reductions with few results
 rowwise     functions that reduce each row before they write it

@@ -23,8 +23,11 @@ from .lowered import MAX_THREADS
 from .rule import CudaRule
 from .spatial import count_spatial, count_terms, inline_spatial, set_scopes, spatial_loops
 
-MAX_VECTORS_PER_THREAD = 64
-"""Vectors (or single elements) that a thread computes one after another at most."""
+VECTORS_PER_THREAD = (1, 2, 4, 8, 16, 32, 64)
+"""Vectors (or single elements) that a thread computes one after another."""
+
+FULL_WAVES = (1, 2)
+"""How often rTasks may fill all units of a GPU, beside what doubling the elements of a thread gives."""
 
 MAX_TERMS_PER_THREAD = 4096
 """Terms of reductions that a thread adds up at most; a tile with one vector a thread may have more."""
@@ -91,12 +94,14 @@ def find_elementwise(function: Function) -> Elementwise | None:
 
 
 def elementwise_tiles(problem: Elementwise, device: DeviceSpec) -> Iterator[ElementwiseTile]:
-    """From one element a thread up to all elements in one rTask."""
+    """From one element a thread up to all elements in one rTask; and so many that the rTasks fill all units."""
     sizes = itertools.product((VECTOR_WIDTH, 1) if problem.vectorizable else (1,), (32, 64, 128, MAX_THREADS))
-    for (width, threads), vectors in itertools.product(sizes, (1, 2, 4, 8, 16, 32, MAX_VECTORS_PER_THREAD)):
-        idle = (vectors - 1) * threads * width >= problem.elements
-        if not idle and (vectors == 1 or vectors * problem.terms <= MAX_TERMS_PER_THREAD):
-            yield ElementwiseTile(vectors, threads, width)
+    for width, threads in sizes:
+        full = {-(-problem.elements // (threads * width * device.units * waves)) for waves in FULL_WAVES}
+        for vectors in sorted(set(VECTORS_PER_THREAD) | {n for n in full if n <= VECTORS_PER_THREAD[-1]}):
+            idle = (vectors - 1) * threads * width >= problem.elements
+            if not idle and (vectors == 1 or vectors * problem.terms <= MAX_TERMS_PER_THREAD):
+                yield ElementwiseTile(vectors, threads, width)
 
 
 def elementwise_cost(problem: Elementwise, tile: ElementwiseTile) -> Cost:

@@ -174,7 +174,7 @@ class Fetch:
         part = self.part
         if part.packed is not None:
             x, k = self._place(n)
-            return self.steps.packed_element(part.packed, step, k, part.first + x + element)
+            return self.steps.packed_element(part.packed, part.batch, step, k, part.first + x + element)
         load, values = self.loads[which], self._values(step, n)[0]
         moves = self.width > 1 and step_of(load, self._vector_axes, self.width)
         indices = []

@@ -113,7 +113,7 @@ def read_product(func: tirx.PrimFunc) -> Product:
     stmt = sch.get(main)
     spatial = {axis.var for axis in stmt.iter_vars if axis.iter_type != REDUCTION}
     fast = [bool(fastest_axes(stmt, read) & spatial) for read in stmt.reads]
-    taps = _taps(stmt)
+    taps = window_axes(stmt)
     kinds = ["SIJ"[_kind(stmt, axis)] if axis.iter_type != REDUCTION else "K" for axis in stmt.iter_vars]
     fast_axes = fastest_axes(stmt, stmt.writes[0])
     fast_i = any(k == "I" and axis.var in fast_axes for k, axis in zip(kinds, stmt.iter_vars, strict=True))
@@ -144,7 +144,7 @@ def _kind(stmt: s_tir.SBlock, axis: tirx.IterVar) -> int:
     return 0 if a and b else 1 if a else 2
 
 
-def _taps(stmt: s_tir.SBlock) -> set[int]:
+def window_axes(stmt: s_tir.SBlock) -> set[int]:
     """Positions of the summed axes that share an index of A with another axis."""
     reduced = {axis.var: i for i, axis in enumerate(stmt.iter_vars) if axis.iter_type == REDUCTION}
     shared: set[int] = set()

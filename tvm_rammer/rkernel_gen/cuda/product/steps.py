@@ -8,7 +8,7 @@ from tvm.ir import Expr, TensorLoad
 
 from ....kernel import Pack
 from ..threads import number
-from .parts import Product
+from .parts import Product, Values
 from .problem import padded
 from .tile import GemmTile
 
@@ -87,14 +87,21 @@ class Steps:
             values = taps.at(tirx.floordiv(step, number(self.per_tap))) | channels.at(term)
         return values, term < terms if terms % self.depth else None
 
-    def packed_element(self, packed: tirx.Var, step: Expr, k: Expr, j: Expr) -> Expr:
-        """An element of packed weights, whose last axis is J and all others are K.
+    def packed_element(self, packed: tirx.Var, batch: Values, step: Expr, k: Expr, j: Expr) -> Expr:
+        """An element of packed weights, whose last axis is J, and all others are S and then K.
 
         Where positions and channels are one axis, its last step may go past its end: the last row is read again there.
         """
         rows = [int(n) for n in packed.shape][:-1]
-        last = tirx.IntImm("int64", math.prod(rows) - 1)
-        row = tirx.min(step * self.depth + k, last) if self.fused else step * self.depth + k
+        count = math.prod(rows) // self.product.s.extent
+        row = step * self.depth + k
+        if self.fused:
+            row = tirx.min(row, tirx.IntImm("int64", count - 1))
+        if self.product.s.extent > 1:
+            at: Expr = number(0)
+            for var, extent in zip(self.product.s.variables, self.product.s.extents, strict=True):
+                at = at * extent + batch[var]
+            row = at * count + row
         places: list[Expr] = []
         for extent in reversed(rows[1:]):
             places.insert(0, tirx.floormod(row, number(extent)))
@@ -103,17 +110,18 @@ class Steps:
 
 
 def pack_of(product: Product, tile: GemmTile, weight: tirx.Var) -> Pack | None:
-    """How a parameter is packed that is B and a constant: K by J, padded to whole tiles; None where it cannot be."""
+    """How a parameter is packed that is B and a constant: S by K by J, in whole tiles; None where it cannot be."""
     value = product.operands[1].value
     if not isinstance(value, TensorLoad) or not value.source.same_as(weight):
         return None
-    order = [*product.taps.variables, *product.channels.variables, *product.j.variables]
-    extents = [*product.taps.extents, *product.channels.extents, *product.j.extents]
+    groups = (product.s, product.taps, product.channels, product.j)
+    order = [var for axes in groups for var in axes.variables]
+    extents = [extent for axes in groups for extent in axes.extents]
     large = [var for var, extent in zip(order, extents, strict=True) if extent > 1]
     dims = {index: d for d, index in enumerate(value.indices) if isinstance(index, tirx.Var)}
     shape = [int(n) for n in weight.shape]
     moving = [d for d, n in enumerate(shape) if n > 1]
-    if product.s.extent > 1 or not all(var in dims for var in large) or len(moving) > len(large):
+    if not all(var in dims for var in large) or len(moving) > len(large):
         return None
     j_axes = [v for v in product.j.variables if v in large]
     channel_axes = [v for v in product.channels.variables if v in large]

@@ -1,0 +1,1 @@
+"""Products whose sums are split over rTasks: two functions in the place of one."""
