@@ -19,8 +19,8 @@ from .ir import RKernel
 class Pack:
     """How a constant is packed for a kernel, once, at compile time.
 
-    Its two last axes are transformed where there is a matrix for them. Then the array is padded with zeros at its end
-    to shape `padded`, reshaped to `split`, and transposed by `axes`.
+    Its two last axes are transformed where there is a matrix for them. Then the array is padded with zeros, at its end
+    but for `before`, to shape `padded`, reshaped to `split`, and transposed by `axes`.
 
     Parameters
     ----------
@@ -32,19 +32,23 @@ class Pack:
         Permutation of the axes of `split`.
     matrix : tuple of tuple of float, optional
         What both of the last axes are multiplied by, in float64.
+    before : tuple of int, optional
+        Zeros before each axis; none where it is empty.
     """
 
     padded: tuple[int, ...]
     split: tuple[int, ...]
     axes: tuple[int, ...]
     matrix: tuple[tuple[float, ...], ...] | None = None
+    before: tuple[int, ...] = ()
 
     def apply(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return the constant as the kernel reads it: contiguous, of shape `self.shape`."""
         if self.matrix is not None:
             matrix = np.array(self.matrix)
             array = (matrix @ array.astype(np.float64) @ matrix.T).astype(array.dtype)
-        widths = [(0, new - old) for new, old in zip(self.padded, array.shape, strict=True)]
+        before = self.before or (0,) * array.ndim
+        widths = [(b, new - old - b) for b, new, old in zip(before, self.padded, array.shape, strict=True)]
         return np.ascontiguousarray(np.pad(array, widths).reshape(self.split).transpose(self.axes))
 
     @property

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 import tvm
 
@@ -116,3 +117,16 @@ def test_weights_are_packed_by_steps_and_columns():
     function = Function("conv", function_of("conv"), H200, frozenset({1}))
     kernel = GEMM_RULE.build(function, {"i": 32, "j": 32, "k": 16, "mi": 2, "mj": 4, "slices": 1})
     assert kernel.packs == {1: Pack((32, 8, 3, 3), (32, 8, 3, 3), (2, 3, 1, 0))}
+
+
+def test_steps_after_the_first_are_whole_so_that_addresses_of_a_matrix_are_never_cut_off():
+    function = Function("matmul", function_of("matmul"), H200, frozenset({1}))
+    kernel = GEMM_RULE.build(function, {"i": 16, "j": 32, "k": 32, "mi": 2, "mj": 4, "slices": 1})
+    terms = int(function.func.params[0].shape[-1])
+    missing = -terms % 32
+    assert missing
+    (pack,) = kernel.packs.values()
+    assert pack.before == (missing, 0)
+    assert not pack.apply(np.ones((terms, int(function.func.params[1].shape[-1])), "float32"))[:missing].any()
+    loop = source_of([kernel], H200).split("for (int i_", 1)[1].split("__syncthreads", 1)[1]
+    assert f"{terms - 1})" not in loop

@@ -195,7 +195,8 @@ class Fetch:
         product, depth = self.steps.product, self.part.depth
         terms = product.channels.extent * (product.taps.extent if self.steps.fused else 1)
         summed = {*product.channels.variables, *product.taps.variables}
-        return terms % depth != 0 and bool(summed & set(tirx.analysis.undefined_vars(index)))
+        past = terms % depth != 0 and not self.steps.missing
+        return past and bool(summed & set(tirx.analysis.undefined_vars(index)))
 
     def _staged(self, step: Expr, n: Expr, element: Expr) -> Expr:
         """The operand's value, of what was loaded for it."""

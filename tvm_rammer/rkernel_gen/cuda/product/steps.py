@@ -45,6 +45,15 @@ class Covering:
         """All steps."""
         return self.per_tap * (1 if self.fused else self.taps)
 
+    @property
+    def missing(self) -> int:
+        """Places of the first step that come before the first term, so that all others are whole: without a window.
+
+        A thread then loads at addresses that differ by constants. With a window the last step of each position has
+        places past the last channel, and addresses that stop there.
+        """
+        return self.per_tap * self.depth - self.channels if self.taps == 1 else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:
@@ -73,6 +82,11 @@ class Steps:
         """All steps."""
         return self.covering.count
 
+    @property
+    def missing(self) -> int:
+        """Places of the first step that come before the first term."""
+        return self.covering.missing
+
     def at(self, step: Expr, k: Expr) -> tuple[dict[tirx.Var, Expr], Expr | None]:
         """The summed axes at a place of a step; and whether there is such a place, None where it always is."""
         taps, channels = self.product.taps, self.product.channels
@@ -81,6 +95,12 @@ class Steps:
             terms = channels.extent * taps.extent
             values = taps.at(tirx.floordiv(term, number(channels.extent)))
             values |= channels.at(tirx.floormod(term, number(channels.extent)))
+        elif self.missing:
+            place = step * self.depth + k
+            term = place - self.missing
+            if isinstance(step, tirx.IntImm):
+                term = tirx.max(term, number(0))
+            return taps.at(number(0)) | channels.at(term), place >= self.missing
         else:
             term = tirx.floormod(step, number(self.per_tap)) * self.depth + k
             terms = channels.extent
@@ -136,4 +156,5 @@ def pack_of(product: Product, tile: GemmTile, weight: tirx.Var) -> Pack | None:
         new[dims[channel_axes[0]]] = steps.per_tap * tile.k
     chosen = [dims[v] for v in large]
     axes = [*(d for d in range(len(shape)) if d not in chosen), *chosen]
-    return Pack(tuple(new), tuple(new), tuple(axes))
+    before = [steps.missing if d == dims[channel_axes[0]] else 0 for d in range(len(shape))] if steps.missing else []
+    return Pack(tuple(new), tuple(new), tuple(axes), before=tuple(before))
