@@ -91,9 +91,9 @@ __device__ __forceinline__ T* rammer_select(bool condition, T* one, T* other) {
   return condition ? one : other;
 }
 
-// A pointer to global memory, as if nothing were known of it. From a kernel's parameter and an offset nvcc would first add offset
-// and index, in 64 bits, and keep the parameter in uniform registers: four instructions for each address in the place of
-// one, and spills where these registers run out in a kernel of many functions.
+// A pointer to global memory, as if nothing were known of it. Where it is a kernel's parameter and an offset, nvcc would
+// first add offset and index, in 64 bits, and keep the parameter in uniform registers: four instructions for each
+// address in the place of one, and spills where these registers run out in a kernel of many functions.
 template <typename T>
 __device__ __forceinline__ T* rammer_pointer(T* pointer) {
   size_t address = __cvta_generic_to_global(pointer);
