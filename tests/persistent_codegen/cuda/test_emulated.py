@@ -8,7 +8,7 @@ import pytest
 from tests.emulation.emulate import EmulationError
 from tests.emulation.programs import H200, plan, reference, run_all
 from tests.marks import slow_but
-from tests.persistent_codegen.cuda.programs import GRAPHS, inputs_of, module, planned, tiny
+from tests.persistent_codegen.cuda.programs import BY_COLUMNS, GRAPHS, inputs_of, module, planned, tiny
 from tests.persistent_codegen.cuda.table_mutants import BEGIN, ROWS, form_of
 from tvm_rammer.ir import Signal, Wait
 
@@ -123,7 +123,7 @@ def test_each_wait_and_each_signal_of_a_program_is_needed(kind):
 
 @pytest.mark.parametrize("veus", [3, 8])
 def test_each_wait_of_a_planned_program_is_needed(veus):
-    (built,) = planned("two_matmuls", veus, 4)
+    (built,) = planned("two_matmuls", veus, BY_COLUMNS)
     arrays = inputs_of("two_matmuls")
     inputs = {f"x{i}": a for i, a in enumerate(arrays)}
     want = replace(built, state=built.cuda.constants[-1].copy()).run(inputs)

@@ -15,14 +15,14 @@ import pytest
 from tests.emulation.emulate import EmulationError
 from tests.emulation.programs import Built
 from tests.persistent_codegen.cuda import table_mutants, text_mutants
-from tests.persistent_codegen.cuda.programs import GRAPHS, inputs_of, planned, relay, tiny
+from tests.persistent_codegen.cuda.programs import BY_COLUMNS, GRAPHS, inputs_of, planned, relay, tiny
 from tests.persistent_codegen.cuda.table_mutants import ContradictionError, decoded
 from tvm_rammer.errors import VerificationError
 from tvm_rammer.ir import Run, Wait
 from tvm_rammer.wavefront import verify
 
-QUICK = [("tiny", 2, None), ("relay", 2, None), ("two_matmuls", 3, 3)]
-ALL = [*QUICK, *((name, veus, None) for name in GRAPHS for veus in (3, 8)), ("two_matmuls", 8, 3)]
+QUICK = [("tiny", 2, None), ("relay", 2, None), ("two_matmuls", 3, BY_COLUMNS)]
+ALL = [*QUICK, *((name, veus, None) for name in GRAPHS for veus in (3, 8)), ("two_matmuls", 8, BY_COLUMNS)]
 SEEDS, RUNS = 24, 2
 """Runs of a mutant: so many orders, each with a second run on the same counters."""
 
