@@ -68,7 +68,7 @@ def schedule_regions(
 def find_regions(
     mod: tvm.IRModule, record: Compilation, tuning_logs: str | os.PathLike[str] | None = None
 ) -> KernelizedModule:
-    """Partition a prepared module into regions of operators that all have rKernels, and make these."""
+    """Split long sums of a prepared module, cut it into regions of operators that all have rKernels, and make these."""
     mod = split_long_sums(mod, record.device)
     partition = relay_passes.partition(mod)
     functions = {gv.name_hint: f for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}

@@ -72,3 +72,13 @@ def test_short_sums_many_tiles_and_processors_are_left_alone():
     ]:
         prepared, after = split(shapes, device)
         assert after.same_as(prepared)
+
+
+def test_a_function_that_has_the_name_of_a_part_stays():
+    prepared, after = split([(1, 96, 6, 6), (32, 96, 3, 3), (1, 32, 1, 1)])
+    (whole,) = {v.name_hint for v in prepared.get_global_vars()} - {v.name_hint for v in after.get_global_vars()}
+    mine = tvm.tirx.PrimFunc([], tvm.tirx.Evaluate(0)).with_attr("mine", 1)
+    prepared.update_func(tvm.ir.GlobalVar(f"{whole}_parts"), mine)
+    after = split_long_sums(prepared, H200)
+    assert "mine" in after[f"{whole}_parts"].attrs
+    assert {f"{whole}_parts_1", f"{whole}_sum"} <= {v.name_hint for v in after.get_global_vars()}

@@ -126,6 +126,11 @@ def _dropout(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _reach(kernel: int, dilation: int) -> int:
+    """Elements from the first that a window reads to the last."""
+    return dilation * (kernel - 1) + 1
+
+
 @dataclass(frozen=True, slots=True)
 class _Pool:
     """The windows of a pool over an image; `dropped`: some would begin behind it, which ceil_mode leaves out."""
@@ -145,7 +150,7 @@ class _Pool:
         pads = list(node.attribute("pads", [0] * 2 * len(kernel)))
         auto, outs, any_dropped = node.attribute("auto_pad", b"NOTSET"), [], False
         for a, size in enumerate(image):
-            reach = dilations[a] * (kernel[a] - 1) + 1
+            reach = _reach(kernel[a], dilations[a])
             if auto in (b"SAME_UPPER", b"SAME_LOWER"):
                 out = -(-size // strides[a])
                 total = max(0, (out - 1) * strides[a] + reach - size)
@@ -165,7 +170,7 @@ class _Pool:
         """Pads behind the image with which the windows are as many without ceil_mode."""
         found = self.pads[len(self.image) :]
         for a, size in enumerate(self.image):
-            reach = self.dilations[a] * (self.kernel[a] - 1) + 1
+            reach = _reach(self.kernel[a], self.dilations[a])
             found[a] = max(found[a], (self.outs[a] - 1) * self.strides[a] + reach - size - self.pads[a])
         return found
 

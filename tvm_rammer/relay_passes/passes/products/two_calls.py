@@ -10,6 +10,7 @@ from tvm import relax, tirx
 from tvm.ir import GlobalVar
 
 from ...bindings import is_call, rewrite_bindings, rewrite_functions, typed
+from ...regions.values import unique
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,15 @@ def into_two_calls(mod: tvm.IRModule, functions: Mapping[str, TwoCalls]) -> tvm.
     Returns
     -------
     tvm.IRModule
-        The functions `NAME_parts` and `NAME_sum` take the place of `NAME`.
+        The functions `NAME_parts` and `NAME_sum` take the place of `NAME`; where a name is taken, with a number.
     """
     if not functions:
         return mod
     mod = mod.clone()
     made: dict[str, tuple[GlobalVar, GlobalVar]] = {}
+    taken = {var.name_hint: 0 for var in mod.get_global_vars()}
     for name, calls in functions.items():
-        made[name] = GlobalVar(f"{name}_parts"), GlobalVar(f"{name}_sum")
+        made[name] = GlobalVar(unique(f"{name}_parts", taken)), GlobalVar(unique(f"{name}_sum", taken))
         for var, func in zip(made[name], (calls.first, calls.second), strict=True):
             mod.update_func(typed(var, func.ty), func)
     mod = rewrite_functions(mod, partial(rewrite_bindings, rewrite=partial(_two, functions, made)))
