@@ -174,9 +174,9 @@ class _Writer:
         """The first filter of a register tile."""
         return at.group * self.window.filters + at.block * self.tile.filters
 
-    def index_of(self, at: _Tile, f: Expr, x: Expr | int) -> list[Expr]:
+    def index_of(self, at: _Tile, f: Expr, x: Expr | int) -> tuple[Expr, Expr, Expr, Expr]:
         """Where the x-th pixel of a register tile lies in the output, for a filter."""
-        return [at.n, f, number(0) if self.window.one_row else at.band + at.row, at.column + x]
+        return at.n, f, number(0) if self.window.one_row else at.band + at.row, at.column + x
 
     def reduce(self, arrays: _Arrays, at: _Tile) -> list[tirx.Stmt]:
         """Initialise the accumulators, and add all channels and taps."""
@@ -250,12 +250,7 @@ class _Writer:
         first = self.first_filter(at)
 
         def one(f: Expr, x: Expr) -> tirx.Stmt:
-            index = self.index_of(at, first + f, x)
-            if window.rank == 1:
-                del index[2]
-            value = result[f, x]
-            value = window.epilogue.at(index, value) if window.epilogue else value
-            return tirx.BufferStore(window.out, value, index)
+            return window.store(self.index_of(at, first + f, x), result[f, x])
 
         def row(f: Expr) -> tirx.Stmt:
             stored = self.parts(lambda start: loop(tile.turned, lambda x: one(f, start + x), "VECTORIZED"))

@@ -230,7 +230,7 @@ class _Writer:
         """Store the register tile, which is contiguous in the output."""
 
         def one(f: Expr, p: Expr, v: Expr, e: Expr) -> tirx.Stmt:
-            return self.store((n, first + f, number(0), q + p), acc[f, v, e])
+            return self.window.store((n, first + f, number(0), q + p), acc[f, v, e])
 
         if self.window.filters % self.tile.filters == 0:
             return self.tiles(one)
@@ -266,20 +266,12 @@ class _Writer:
         """Store a row of the output, in which phases are interleaved."""
         window = self.window
         if window.phases is None:
-            return vectors(window.columns, self.tile.simd, lambda x: self.store((*at, x), value(0, x)))
+            return vectors(window.columns, self.tile.simd, lambda x: self.window.store((*at, x), value(0, x)))
         phases, columns = window.phases.stride[1], window.phases.columns
 
         def interleaved(x: Expr, count: int) -> tirx.Stmt:
-            return sequence([self.store((*at, x * phases + px), value(px, x)) for px in range(count)])
+            return sequence([self.window.store((*at, x * phases + px), value(px, x)) for px in range(count)])
 
         full, rest = divmod(columns, phases)
         stored = [loop(full, lambda x: interleaved(x, phases))] if full else []
         return [*stored, interleaved(number(full), rest)] if rest else stored
-
-    def store(self, index: tuple[Expr, Expr, Expr, Expr], value: Expr) -> tirx.Stmt:
-        """Store one result, after the epilogue."""
-        epilogue = self.window.epilogue
-        indices = list(index)
-        if self.window.rank == 1:
-            del indices[2]
-        return tirx.BufferStore(self.window.out, epilogue.at(indices, value) if epilogue else value, indices)

@@ -142,6 +142,12 @@ class Window:
         """Which parameter of the function is the weight; None in a pool."""
         return next((i for i, p in enumerate(func.params) if self.weight is not None and p.same_as(self.weight)), None)
 
+    def store(self, index: tuple[Expr, Expr, Expr, Expr], value: Expr) -> tirx.Stmt:
+        """Store one result, after the epilogue, at its n, filter, y and x."""
+        n, f, y, x = index
+        place = [n, f, y, x] if self.rank == 2 else [n, f, x]
+        return tirx.BufferStore(self.out, self.epilogue.at(place, value) if self.epilogue else value, place)
+
     @property
     def inside(self) -> bool:
         """Whether no tap reads anything but the image itself."""

@@ -273,9 +273,7 @@ class _Writer:
             at = row * tile.size + y
 
             def element(x: Expr) -> tirx.Stmt:
-                index, value = [n, f, at, x], arrays.result[y, x]
-                value = window.epilogue.at(index, value) if window.epilogue else value
-                return tirx.BufferStore(window.out, value, index)
+                return window.store((n, f, at, x), arrays.result[y, x])
 
             stored = sequence(vectors(window.columns, tile.simd, element))
             outside = window.rows % tile.size and y >= window.rows % tile.size

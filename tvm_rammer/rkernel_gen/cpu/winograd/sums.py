@@ -49,13 +49,11 @@ class Sums:
         window, total, zero = self.window, self.total, tirx.FloatImm("float32", 0.0)
 
         def element(x: Expr) -> tirx.Stmt:
-            index = [at.n, at.first + f, y, x]
-            value = window.epilogue.at(index, total[0, 0]) if window.epilogue else total[0, 0]
             return sequence([
                 tirx.BufferStore(total, zero, [0, 0]),
                 loop(window.channels, lambda c: sequence(
                     [self._add(at, f, c, y, x, ky, kx) for ky in range(3) for kx in range(3)])),
-                tirx.BufferStore(window.out, value, index),
+                window.store((at.n, at.first + f, y, x), total[0, 0]),
             ])  # fmt: skip
 
         return loop(window.columns, element)
