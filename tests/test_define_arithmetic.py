@@ -1,5 +1,7 @@
 """NaN, division by zero, shifts beyond the width: whatever the values are, the result is defined."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tvm
@@ -72,6 +74,18 @@ def test_reductions_keep_a_nan_wherever_it_is():
     np.testing.assert_array_equal(largest, x.max((2, 3)))
     np.testing.assert_array_equal(smallest, x.min((2, 3)))
     np.testing.assert_array_equal(pooled[:, :, 0, 0], x.max((2, 3)))
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_pool_keeps_a_nan_wherever_it_is(stride):
+    x = np.random.default_rng(0).standard_normal((1, 30, 12, 20)).astype("float32")
+    for channel, (row, column) in enumerate(itertools.product((0, 1, 5, 10, 11), (0, 1, 8, 13, 18, 19))):
+        x[0, channel, row, column] = NAN
+    nodes = [("MaxPool", ["x"], {"kernel_shape": [3, 3], "strides": [stride] * 2, "pads": [1, 1, 1, 1]})]
+    (pooled,) = results(model(nodes, {"x": x}), {"x": x})
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
+    taps = [padded[:, :, row : row + 12, column : column + 20] for row in range(3) for column in range(3)]
+    np.testing.assert_array_equal(pooled, np.maximum.reduce(taps)[:, :, ::stride, ::stride])
 
 
 def test_nan_is_the_extreme_element():
