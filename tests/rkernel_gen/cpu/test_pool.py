@@ -56,6 +56,7 @@ POOLS = {
     "stride 1": ([(1, 12, 28, 28)], lambda x: max_pool(x, (3, 3), (1, 1), (1, 1))),
     "narrow": ([(1, 12, 7, 7)], lambda x: max_pool(x, (3, 3), (1, 1), (1, 1))),
     "a single column": ([(1, 5, 9, 1)], lambda x: max_pool(x, (3, 1), (1, 1), (1, 0))),
+    "a single column at stride 2": ([(1, 5, 9, 1)], lambda x: max_pool(x, (3, 3), (2, 2), (1, 1))),
     "as large as the image": ([(1, 8, 7, 7)], lambda x: avg_pool(x, (7, 7))),
     "larger than the image": ([(1, 8, 5, 4)], lambda x: max_pool(x, (9, 9), (1, 1), (4, 4))),
     "lines in several parts": ([(1, 2, 40, 300)], lambda x: max_pool(x, (3, 3), (1, 1), (1, 1))),

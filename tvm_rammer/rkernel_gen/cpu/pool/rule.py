@@ -51,7 +51,7 @@ def _tiling(window: Window, tile: PoolTile, device: DeviceSpec) -> Tiling:
 def _rtask_us(window: Window, tile: PoolTile, device: DeviceSpec) -> float:
     """Predict the time of one rTask, in microseconds: two loads, one shuffle or one store a cycle."""
     (kh, kw), stride = window.kernel, window.stride[1]
-    line = steps(columns_read(window) // stride, tile.simd) * stride * (kh / 2 + stride)
+    line = steps(-(-columns_read(window) // stride), tile.simd) * stride * (kh / 2 + stride)
     row = steps(window.columns, tile.simd) * (kw * UNALIGNED / 2 + 1)
     rows = window.groups / tile.group_parts * rows_of(window, tile)
     cycles = rows * (line + row + 2 * ROW_CYCLES)
