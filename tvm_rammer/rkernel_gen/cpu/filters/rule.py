@@ -18,8 +18,8 @@ from ..cost import RTASK_US, fma_vectors, loads_per_cycle, refill_us, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
 from ..window.problem import Window
 from ..window.read import find_window
-from ..window.rule import EFFICIENCY, ROW_CYCLES, ROW_PARTS
-from ..window.split import num_rtasks
+from ..window.rule import EFFICIENCY, ROW_CYCLES
+from ..window.split import num_rtasks, row_parts_of
 from ..window.tiled import TiledRule
 from .code import filters_code
 from .layout import SHORT_PIXELS, FilterLayout, FilterTile, pack_of, weight_bytes
@@ -73,9 +73,8 @@ def _tiles(window: Window, device: DeviceSpec) -> Iterator[FilterTile]:
 
 
 def _row_parts(window: Window, registers: int) -> list[int]:
-    """Numbers of parts of which none is empty."""
-    size = -(-window.rows * window.columns // registers) if window.one_row else window.rows
-    return [r for r in ROW_PARTS if r <= size and -(-size // -(-size // r)) == r]
+    """Numbers of rTasks that the rows of an image, or the register tiles of one that is a row, are split into."""
+    return row_parts_of(-(-window.rows * window.columns // registers) if window.one_row else window.rows)
 
 
 def _shapes(window: Window, registers: int, row_parts: int) -> Iterator[tuple[int, int]]:

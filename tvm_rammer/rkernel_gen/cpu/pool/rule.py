@@ -1,5 +1,6 @@
 """CPU tilings of pools: channels and bands of rows are split into rTasks."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 
 from tvm import tirx
@@ -13,8 +14,8 @@ from ..cost import RTASK_US, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
 from ..window.problem import Window
 from ..window.read import find_window
-from ..window.rule import ROW_CYCLES, ROW_PARTS, UNALIGNED
-from ..window.split import num_rtasks
+from ..window.rule import ROW_CYCLES, UNALIGNED
+from ..window.split import num_rtasks, row_parts_of
 from ..window.tiled import TiledRule
 from .code import PoolTile, columns_read, pool_code, rows_of, steps
 
@@ -37,11 +38,9 @@ def _applicable(function: Function) -> Window | None:
 
 def _tiles(window: Window, device: DeviceSpec) -> Iterator[PoolTile]:
     simd, max_rtasks = device.vector_bytes // ITEM_BYTES["float32"], MAX_RTASKS_PER_UNIT * device.units
-    row_parts = [r for r in ROW_PARTS if r <= window.rows and -(-window.rows // -(-window.rows // r)) == r]
-    for groups in divisors(window.groups):
-        for rows in row_parts:
-            if groups * rows == 1 or window.batch * groups * rows <= max_rtasks:
-                yield PoolTile(simd, groups, rows)
+    for groups, rows in itertools.product(divisors(window.groups), row_parts_of(window.rows)):
+        if groups * rows == 1 or window.batch * groups * rows <= max_rtasks:
+            yield PoolTile(simd, groups, rows)
 
 
 def _tiling(window: Window, tile: PoolTile, device: DeviceSpec) -> Tiling:

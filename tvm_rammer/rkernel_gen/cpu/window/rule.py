@@ -17,7 +17,7 @@ from .code import window_code
 from .layout import Layout, WindowTile, pack_of
 from .problem import Window
 from .read import find_window
-from .split import num_rtasks
+from .split import num_rtasks, row_parts_of
 from .tiled import TiledRule
 
 FILTERS = (1, 2, 3, 4, 5, 6, 8, 12)
@@ -29,8 +29,6 @@ MAX_VECTORS = 8
 """Vectors of pixels of the register tile, at most."""
 MIN_ACCUMULATORS = 10
 """With fewer accumulators the multiply-add units stall."""
-ROW_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""Numbers of rTasks that rows are split into."""
 EFFICIENCY = 0.97
 """Share of the multiply-add units' peak that the inner loop reaches."""
 UNALIGNED = 2.0
@@ -68,10 +66,7 @@ def _tiles(window: Window, device: DeviceSpec) -> Iterator[WindowTile]:
         splits = [(g, 1) for g in divisors(window.groups)]
         splits += [(window.groups, f) for f in divisors(blocks) if f > 1]
         max_parts = -(-size // (simd * vectors)) if window.flat else window.rows
-        row_parts = [
-            r for r in ROW_PARTS if r <= max_parts and -(-max_parts // -(-max_parts // r)) == r
-        ]  # no empty rTasks
-        for (groups, parts), rows in itertools.product(splits, row_parts):
+        for (groups, parts), rows in itertools.product(splits, row_parts_of(max_parts)):
             if groups * parts * rows == 1 or window.batch * groups * parts * rows <= max_rtasks:
                 yield WindowTile(simd, filters, vectors, groups, parts, rows)
 

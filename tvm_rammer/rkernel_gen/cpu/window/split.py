@@ -9,6 +9,9 @@ from tvm.ir import Expr
 from ..loops import loop
 from .problem import Window
 
+ROW_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Numbers of rTasks that rows are split into."""
+
 
 class Split(Protocol):
     """Numbers of rTasks that groups, blocks of filters of a group, and rows are split into."""
@@ -24,6 +27,11 @@ class Split(Protocol):
     @property
     def row_parts(self) -> int:
         """Of the rows, or of the pixels of a flat image."""
+
+
+def row_parts_of(rows: int) -> list[int]:
+    """Numbers of rTasks that so many rows, or steps along a row, are split into: none is empty."""
+    return [parts for parts in ROW_PARTS if parts <= rows and -(-rows // -(-rows // parts)) == parts]
 
 
 def num_rtasks(window: Window, split: Split) -> int:

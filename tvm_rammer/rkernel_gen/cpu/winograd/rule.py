@@ -19,8 +19,8 @@ from ..cost import RTASK_US, fma_vectors, loads_per_cycle, refill_us, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
 from ..window.problem import Window
 from ..window.read import find_window
-from ..window.rule import EFFICIENCY, MAX_ACCUMULATORS, MAX_ACCUMULATORS_OF_16, ROW_CYCLES, ROW_PARTS
-from ..window.split import num_rtasks
+from ..window.rule import EFFICIENCY, MAX_ACCUMULATORS, MAX_ACCUMULATORS_OF_16, ROW_CYCLES
+from ..window.split import num_rtasks, row_parts_of
 from ..window.tiled import TiledRule
 from .code import winograd_code
 from .layout import WinogradLayout, WinogradTile, pack_of, weight_bytes
@@ -65,8 +65,7 @@ def _tiles(window: Window, device: DeviceSpec) -> Iterator[WinogradTile]:
     simd, max_rtasks = device.vector_bytes // ITEM_BYTES["float32"], MAX_RTASKS_PER_UNIT * device.units
     registers = MAX_ACCUMULATORS.get(device.vector_bytes, MAX_ACCUMULATORS_OF_16)
     for size in TRANSFORMATIONS:
-        tile_rows = -(-window.rows // size)
-        row_parts = [r for r in ROW_PARTS if r <= tile_rows and -(-tile_rows // -(-tile_rows // r)) == r]
+        row_parts = row_parts_of(-(-window.rows // size))
         for filters in FILTERS:
             if window.groups > 1 and window.filters % filters:
                 continue
