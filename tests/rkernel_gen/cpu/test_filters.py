@@ -1,5 +1,7 @@
 """Convolutions with filters in vectors: every form of a register tile, and the transposition in registers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tvm_ffi
@@ -11,7 +13,7 @@ from tests.marks import one_in, slow_but
 from tests.rkernel_gen.cpu.test_window import DEVICES, HOST_BYTES, conv
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
 from tvm_rammer.rkernel_gen.cpu.filters.code import filters_code
-from tvm_rammer.rkernel_gen.cpu.filters.layout import FilterTile
+from tvm_rammer.rkernel_gen.cpu.filters.layout import FilterLayout, FilterTile, pack_of
 from tvm_rammer.rkernel_gen.cpu.filters.rule import FILTERS_RULE
 from tvm_rammer.rkernel_gen.cpu.in_registers import transpose
 from tvm_rammer.rkernel_gen.cpu.window.code import window_code
@@ -70,6 +72,13 @@ LEFT = {
 SAMPLED = 5
 
 
+def buffers_of(func):
+    """The scratch of a function."""
+    found = []
+    tvm_ffi.structural_walk(func.body, [(tirx.AllocBuffer, lambda s: found.append(s.buffer))], order="pre")
+    return found
+
+
 def function_of(func, device):
     return Function("op", func, DEVICES[device], frozenset(range(1, len(func.params) - 1)))
 
@@ -92,6 +101,47 @@ def test_tilings_are_right_and_write_all(name, device):
         written = footprints_of(kernel.func, kernel.spec.num_rtasks, skip=frozenset([1]))[-1]
         assert covers(written, kernel.spec.num_rtasks, want.shape)
         extract_cpu(kernel)
+
+
+@pytest.mark.parametrize(
+    ("name", "tile"),
+    [
+        ("padded", FilterTile(8, 3, 1, 4, 1, 1, 1, 4)),
+        ("padded", FilterTile(8, 2, 0, 6, 1, 2, 2, 8)),
+        ("strides 3 and 2, dilation", FilterTile(8, 2, 0, 5, 1, 1, 2, 2)),
+        ("not padded", FilterTile(8, 3, 0, 4, 1, 1, 3, 5)),
+        ("not padded, stride 2", FilterTile(8, 3, 1, 4, 1, 1, 1, 2)),
+        ("planes of 4 KB", FilterTile(8, 2, 0, 6, 1, 1, 1)),
+        ("batch of 3, 37 channels", FilterTile(8, 1, 0, 5, 1, 2, 1, 37)),
+        ("2 groups of 32", FilterTile(8, 2, 0, 6, 1, 1, 2, 2)),
+        ("2 groups of 32", FilterTile(8, 2, 1, 5, 2, 1, 1, 4)),
+        ("rows, stride 2, dilation 3, bias", FilterTile(8, 2, 0, 6, 1, 1, 1, 3)),
+        ("1x1, 50 filters, epilogue", FilterTile(8, 3, 1, 4, 1, 1, 2, 4)),
+        ("1x1, channels that conflict", FilterTile(8, 2, 1, 6, 1, 1, 1, 2)),
+        ("1x1, strides 2 and 3, groups, epilogue", FilterTile(8, 2, 1, 6, 2, 1, 1, 4)),
+    ],
+)
+def test_sums_may_be_cut_into_blocks_and_tiles_may_go_on_in_the_next_row(name, tile):
+    func = fused(*CONVOLUTIONS[name])
+    window, arrays = find_window(func), random_arrays(func)
+    layout = FilterLayout.of(window, tile)
+    code = filters_code(func, window, tile)
+    assert tile.sum_parts == 1 or any(buffer.name == "sums" for buffer in buffers_of(code))
+    packed = [pack_of(window, tile, layout).apply(a) if i == 1 else a for i, a in enumerate(arrays)]
+    np.testing.assert_allclose(run(code, packed), run(func, arrays, UNOPTIMISED), 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize(("channels", "size"), [(512, 7), (2048, 7)])
+def test_weights_that_leave_the_cache_are_cut_into_blocks_of_the_sum(channels, size):
+    kernel = 3 if channels == 512 else 1
+    shapes = [(1, channels, size, size), (512, channels, kernel, kernel)]
+    func = fused(shapes, lambda x, w: conv(x, w, padding=kernel // 2))
+    device = replace(DEVICES["avx2"], unit_bytes=512 << 10)
+    tilings = FILTERS_RULE.tilings(Function("op", func, device, frozenset({1})))
+    best = min((t for t in tilings if t.num_rtasks == 1), key=lambda t: t.rtask_us)
+    assert best["sum_parts"] > 1
+    larger = replace(device, unit_bytes=64 << 20)
+    assert all(t["sum_parts"] == 1 for t in FILTERS_RULE.tilings(Function("op", func, larger, frozenset({1}))))
 
 
 @pytest.mark.parametrize("name", LEFT)

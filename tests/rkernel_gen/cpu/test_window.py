@@ -228,17 +228,19 @@ def test_channels_in_scratch_do_not_share_the_lines_of_the_cache():
 
 
 @pytest.mark.parametrize(("name", "count"), [("1x1, 50 filters, epilogue", 1), ("1x1", 0), ("bias and hard swish", 0)])
-def test_what_the_epilogue_reads_of_another_image_is_asked_for_ahead(name, count):
+def test_what_the_epilogue_touches_of_other_images_is_asked_for_ahead(name, count):
     func = example(name)[0]
     kernel = window_kernels(func, host_cpu(), range(1, len(func.params) - 1))[0]
-    asked = set()
+    to_read, to_write = set(), set()
 
     def visit(call):
         if call.op.name == "tirx.prefetch":
-            asked.add(call.args[0].args[0].source)
+            (to_write if int(call.args[1]) else to_read).add(call.args[0].args[0].source)
 
     tvm_ffi.structural_walk(kernel.func.body, [(Call, visit)], order="pre")
-    assert asked == set(func.params[3 : 3 + count])
+    assert to_read == set(func.params[3 : 3 + count])
+    assert to_write <= {func.params[-1]}
+    assert bool(to_write) == find_window(func).flat
 
 
 @pytest.mark.parametrize(("stride", "kernel"), [(2, 1), (2, 3), (3, 2), (3, 4)])

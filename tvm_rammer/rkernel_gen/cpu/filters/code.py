@@ -7,7 +7,7 @@ stride and padding. At the end the tile is transposed in registers, since the ou
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tvm import tirx
@@ -43,23 +43,38 @@ def filters_code(func: tirx.PrimFunc, window: Window, tile: FilterTile, *, copie
 
 @dataclass(frozen=True, slots=True)
 class _Arrays:
-    """Scratch of an rTask: accumulators, the transposed tile, and the padded image if there is one."""
+    """Scratch of an rTask: accumulators, the transposed tile, the padded image, and sums that are not complete."""
 
     acc: tirx.Buffer
     result: tirx.Buffer
     image: tirx.Buffer | None
+    sums: tirx.Buffer | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
-    """Where a register tile lies: image, group, block of filters, first row of the rTask, row within it, and column.
+    """Where a register tile lies.
 
-    In a flat image `row` is the number of the tile in scratch.
+    Parameters
+    ----------
+    n, group : Expr
+    part : Expr
+        The block of the sum.
+    first_block, block : Expr
+        Of the filters: the first one of the rTask, and which of the rTask's it is.
+    number : Expr
+        Which of the rTask's tiles of this block of filters it is.
+    band, row, column : Expr
+        The first row of the rTask, the row within it, and the column. In a flat image `row` is the number of the tile
+        in scratch.
     """
 
     n: Expr
     group: Expr
+    part: Expr
+    first_block: Expr
     block: Expr
+    number: Expr
     band: Expr
     row: Expr
     column: Expr
@@ -78,45 +93,56 @@ class _Writer:
     def rtasks(self) -> tirx.Stmt:
         """The parallel loop over rTasks."""
         arrays = self.arrays()
-        allocated = [a for a in (arrays.acc, arrays.result, arrays.image) if a is not None]
+        allocated = [a for a in (arrays.acc, arrays.result, arrays.image, arrays.sums) if a is not None]
         return rtask_loop(self.window, self.tile, self.layout.blocks, allocated, partial(self.group, arrays))
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of filters of an rTask."""
+        return self.layout.blocks // self.tile.filter_parts
 
     def arrays(self) -> _Arrays:
         """Declare the scratch arrays."""
-        window, tile, layout = self.window, self.tile, self.layout
-        image = tirx.decl_buffer((layout.scratch(window),), "float32", "image", scope="local")
+        tile, layout, parted = self.tile, self.layout, self.tile.sum_parts > 1
+        image = tirx.decl_buffer((layout.scratch,), "float32", "image", scope="local")
+        accumulators = (tile.pixels, tile.vectors, tile.simd)
+        sums = tirx.decl_buffer((self.blocks * layout.tiles, *accumulators), "float32", "sums", scope="local")
         return _Arrays(
-            tirx.decl_buffer((tile.pixels, tile.vectors, tile.simd), "float32", "acc", scope="local"),
+            tirx.decl_buffer(accumulators, "float32", "acc", scope="local"),
             tirx.decl_buffer((tile.filters, tile.pixels), "float32", "result", scope="local"),
             image if layout.copied else None,
+            sums if parted else None,
         )
 
     def group(self, arrays: _Arrays, n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
-        """All blocks of filters of a group, for the rows or pixels of an rTask."""
+        """All filters of a group, for the rows or pixels of an rTask: one block of the sum after the other."""
+        part = self.flat_part if self.window.one_row else self.part
+        return loop(self.tile.sum_parts, lambda k: part(arrays, n, g, k, first_block, row_part))
+
+    def part(self, arrays: _Arrays, n: Expr, g: Expr, k: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
+        """A block of the sum."""
         window, tile, layout = self.window, self.tile, self.layout
-        blocks = layout.blocks // tile.filter_parts
-        if window.one_row:
-            return self.flat_tiles(arrays, n, g, first_block, row_part)
         band = tirx.min(row_part * layout.rows, number(window.rows - layout.rows)) if tile.row_parts > 1 else number(0)
 
         def at(b: Expr, i: Expr, j: Expr) -> tirx.Stmt:
-            row, column = ending(i, tile.rows, layout.rows), ending(j, tile.columns, window.columns)
-            return self.one(arrays, _Tile(n, g, first_block + b, band, row, column))
+            row = ending(i, tile.rows, layout.rows) if tile.rows else number(0)
+            column = ending(j, tile.columns, layout.columns)
+            return self.one(arrays, _Tile(n, g, k, first_block, b, i * layout.column_tiles + j, band, row, column))
 
         work = loop(
-            blocks,
+            self.blocks,
             lambda b: loop(layout.row_tiles, lambda i: loop(layout.column_tiles, lambda j: at(b, i, j))),
         )
         if arrays.image is None or not self.copies:
             return work
-        planes = Planes((1, 1), layout.height, layout.width, layout.phase)
-        whole = window.without_stride()
-        return sequence([fill_rows(whole, planes, tile.simd, arrays.image, n, g, band * window.stride[0]), work])
+        planes, block = Planes((1, 1), layout.height, layout.width, layout.phase), g * tile.sum_parts + k
+        whole = replace(window.without_stride(), channels=layout.channels)
+        return sequence([fill_rows(whole, planes, tile.simd, arrays.image, n, block, band * window.stride[0]), work])
 
-    def flat_tiles(self, arrays: _Arrays, n: Expr, g: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
+    def flat_part(self, arrays: _Arrays, n: Expr, g: Expr, k: Expr, first_block: Expr, row_part: Expr) -> tirx.Stmt:
         """The same where the image is one long row."""
         tile, layout = self.tile, self.layout
-        blocks, tiles = layout.blocks // tile.filter_parts, layout.column_tiles
+        blocks, tiles = self.blocks, layout.column_tiles
         zero, whole = number(0), tiles * tile.row_parts * tile.columns < layout.columns + tile.columns
 
         def each(first: Expr, count: int, body: Callable[[Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
@@ -129,40 +155,53 @@ class _Writer:
 
             return loop(count, one)
 
-        def work(b: Expr, i: Expr, column: Expr) -> tirx.Stmt:
-            return self.one(arrays, _Tile(n, g, first_block + b, zero, i, column))
+        def work(b: Expr, first: Expr, i: Expr, column: Expr) -> tirx.Stmt:
+            return self.one(arrays, _Tile(n, g, k, first_block, b, first + i, zero, i, column))
 
         image, together = arrays.image, layout.together
         if image is None:
-            return loop(blocks, lambda b: each(zero, tiles, lambda i, column: work(b, i, column)))
+            return loop(blocks, lambda b: each(zero, tiles, lambda i, column: work(b, zero, i, column)))
 
         def some(part: Expr) -> tirx.Stmt:
-            first = ending(part, together, tiles)
-            panels = each(first, together, lambda i, column: self.panel(image, n, g, i, column))
+            first, block = ending(part, together, tiles), g * tile.sum_parts + k
+            panels = each(first, together, lambda i, column: self.panel(image, n, block, i, column))
             return sequence(
-                [panels, loop(blocks, lambda b: each(first, together, lambda i, column: work(b, i, column)))]
+                [panels, loop(blocks, lambda b: each(first, together, lambda i, column: work(b, first, i, column)))]
             )
 
         return loop(-(-tiles // together), some)
 
-    def panel(self, image: tirx.Buffer, n: Expr, g: Expr, i: Expr, column: Expr) -> tirx.Stmt:
-        """Copy a register tile's pixels of all channels to scratch, where they are contiguous."""
-        window, tile, (sy, sx) = self.window, self.tile, self.window.stride
+    def panel(self, image: tirx.Buffer, n: Expr, block: Expr, i: Expr, column: Expr) -> tirx.Stmt:
+        """Copy a register tile's pixels of a block of channels to scratch, where they are contiguous."""
+        window, tile, channels, (sy, sx) = self.window, self.tile, self.layout.channels, self.window.stride
 
         def channel(c: Expr) -> tirx.Stmt:
             def copy(p: Expr) -> tirx.Stmt:
                 at = column + p
                 y, x = (number(0), at) if window.flat else (at // window.columns * sy, at % window.columns * sx)
-                value = pixel_of(window, n, g * window.channels + c, y, x)
-                return tirx.BufferStore(image, value, [(i * window.channels + c) * tile.columns + p])
+                value = pixel_of(window, n, block * channels + c, y, x)
+                return tirx.BufferStore(image, value, [(i * channels + c) * tile.columns + p])
 
             return sequence(vectors(tile.columns, tile.simd, copy))
 
-        return loop(window.channels, channel) if self.copies else tirx.Evaluate(0)
+        return loop(channels, channel) if self.copies else tirx.Evaluate(0)
 
     def one(self, arrays: _Arrays, at: _Tile) -> tirx.Stmt:
-        """A register tile: accumulate, transpose, store."""
-        return sequence([*self.ahead(at), *self.reduce(arrays, at), self.turn(arrays), self.store(arrays.result, at)])
+        """A register tile: accumulate, transpose, store; or keep the sums, where they are not complete."""
+        done = [self.turn(arrays), self.store(arrays.result, at)]
+        sums, last = arrays.sums, self.tile.sum_parts - 1
+        if sums is None:
+            return sequence([*self.ahead(at), *self.reduce(arrays, at), *done])
+        kept, acc = self.kept(at), arrays.acc
+        keep = self.each(lambda p, v, e: tirx.BufferStore(sums, acc[p, v, e], [kept, p, v, e]))
+        hints = self.ahead(at)
+        asked = [tirx.IfThenElse(at.part == last, sequence(hints), None)] if hints else []
+        finished = tirx.IfThenElse(at.part == last, sequence(done), keep)
+        return sequence([*asked, *self.reduce(arrays, at), finished])
+
+    def kept(self, at: _Tile) -> Expr:
+        """Which of the rTask's register tiles this is."""
+        return at.block * self.layout.tiles + at.number
 
     def ahead(self, at: _Tile) -> list[tirx.Stmt]:
         """Ask for what the epilogue will read of other images."""
@@ -172,53 +211,68 @@ class _Writer:
 
     def first_filter(self, at: _Tile) -> Expr:
         """The first filter of a register tile."""
-        return at.group * self.window.filters + at.block * self.tile.filters
+        return at.group * self.window.filters + (at.first_block + at.block) * self.tile.filters
 
     def index_of(self, at: _Tile, f: Expr, x: Expr | int) -> tuple[Expr, Expr, Expr, Expr]:
         """Where the x-th pixel of a register tile lies in the output, for a filter."""
         return at.n, f, number(0) if self.window.one_row else at.band + at.row, at.column + x
 
+    def each(self, body: Callable[[int, int, Expr], tirx.Stmt]) -> tirx.Stmt:
+        """Do `body(pixel, vector, element)` for all accumulators."""
+
+        def vector(p: int, v: int) -> tirx.Stmt:
+            return loop(self.tile.simd, lambda e: body(p, v, e), "VECTORIZED")
+
+        return sequence([vector(p, v) for p in range(self.tile.pixels) for v in range(self.tile.vectors)])
+
     def reduce(self, arrays: _Arrays, at: _Tile) -> list[tirx.Stmt]:
-        """Initialise the accumulators, and add all channels and taps."""
+        """Initialise the accumulators, and add the channels of a block of the sum with all taps."""
         window, tile, layout, acc = self.window, self.tile, self.layout, arrays.acc
-        block = at.group * layout.blocks + at.block
-
-        def each(body: Callable[[int, int, Expr], tirx.Stmt]) -> tirx.Stmt:
-            def vector(p: int, v: int) -> tirx.Stmt:
-                return loop(tile.simd, lambda e: body(p, v, e), "VECTORIZED")
-
-            return sequence([vector(p, v) for p in range(tile.pixels) for v in range(tile.vectors)])
+        block = at.group * layout.blocks + at.first_block + at.block
 
         def term(outer: Expr, ry: Expr, rx: Expr, c: Expr) -> tirx.Stmt:
             taps = (ry, rx)[-window.rank :]
 
             def update(p: int, v: int, e: Expr) -> tirx.Stmt:
-                weight = self.weight[(block, outer, *taps, c, v * tile.simd + e)]
+                weight = self.weight[(at.part, block, outer, *taps, c, v * tile.simd + e)]
                 value = self.pixel(arrays.image, at, outer * layout.inner + c, ry, rx, p)
                 return tirx.BufferStore(acc, acc[p, v, e] + value * weight, [p, v, e])
 
-            return each(update)
+            return self.each(update)
 
-        initial = tirx.FloatImm("float32", window.initial)
         kh, kw = window.kernel
         return [
-            each(lambda p, v, e: tirx.BufferStore(acc, initial, [p, v, e])),
-            loop(window.channels // layout.inner, lambda outer: loop(kh, lambda ry: loop(
+            self.start(arrays, at),
+            loop(layout.channels // layout.inner, lambda outer: loop(kh, lambda ry: loop(
                 kw, lambda rx: loop(layout.inner, lambda c: term(outer, ry, rx, c))))),
         ]  # fmt: skip
+
+    def start(self, arrays: _Arrays, at: _Tile) -> tirx.Stmt:
+        """Initialise the accumulators: with what was added before, after the first block of the sum."""
+        sums, acc, initial = arrays.sums, arrays.acc, tirx.FloatImm("float32", self.window.initial)
+        first = self.each(lambda p, v, e: tirx.BufferStore(acc, initial, [p, v, e]))
+        if sums is None:
+            return first
+        kept = self.kept(at)
+        more = self.each(lambda p, v, e: tirx.BufferStore(acc, sums[kept, p, v, e], [p, v, e]))
+        return tirx.IfThenElse(at.part == 0, first, more)
 
     def pixel(self, image: tirx.Buffer | None, at: _Tile, c: Expr, ry: Expr, rx: Expr, p: int) -> Expr:
         """The pixel that a tap of the tile's p-th result reads."""
         window, layout = self.window, self.layout
-        row, column = divmod(p, self.tile.columns)
         (sy, sx), (dy, dx) = window.stride, window.dilation
-        y, x = at.row * sy + ry * dy + row * sy, at.column * sx + rx * dx + column * sx
         if image is not None and window.one_row:
-            return image[(at.row * window.channels + c) * layout.phase + p]
+            return image[(at.row * layout.channels + c) * layout.phase + p]
+        if self.tile.rows:
+            row, column = divmod(p, self.tile.columns)
+            y, x = at.row * sy + ry * dy + row * sy, at.column * sx + rx * dx + column * sx
+        else:
+            y, x = (at.column + p) // window.columns * sy + ry * dy, (at.column + p) % window.columns * sx + rx * dx
         if image is not None:
             return image[c * layout.phase + y * layout.width + x]
         row_of_image = number(0) if window.one_row else at.band * sy + y
-        return pixel_of(window, at.n, at.group * window.channels + c, row_of_image, x)
+        channel = (at.group * self.tile.sum_parts + at.part) * layout.channels + c
+        return pixel_of(window, at.n, channel, row_of_image, x)
 
     def turn(self, arrays: _Arrays) -> tirx.Stmt:
         """Transpose the tile: from pixels of filters to filters of pixels.

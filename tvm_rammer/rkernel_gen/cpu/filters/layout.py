@@ -25,10 +25,14 @@ class FilterTile:
     vectors : int
         Vectors of filters of the register tile.
     rows, columns : int
-        The pixels of the register tile. Several rows are whole ones. An image that is read as one long row
-        (`Window.one_row`) has tiles of one row.
+        The pixels of the register tile. Several rows are whole ones. No rows: as many pixels as there are columns, one
+        after the other, which may go on in the next row. An image that is read as one long row (`Window.one_row`) has
+        tiles of one row.
     group_parts, filter_parts, row_parts : int
         Numbers of rTasks that groups, blocks of filters of a group, and rows (where flat: pixels) are split into.
+    sum_parts : int
+        Blocks of channels that an rTask adds one after the other, each for all of its results: the weights of a block
+        stay in a cache meanwhile (Goto and van de Geijn, TOMS 2008, section 4).
     """
 
     simd: int
@@ -38,6 +42,7 @@ class FilterTile:
     group_parts: int
     filter_parts: int
     row_parts: int
+    sum_parts: int = 1
 
     @property
     def filters(self) -> int:
@@ -47,7 +52,7 @@ class FilterTile:
     @property
     def pixels(self) -> int:
         """Pixels of the register tile."""
-        return self.rows * self.columns
+        return max(1, self.rows) * self.columns
 
     @property
     def turned(self) -> int:
@@ -64,9 +69,12 @@ class FilterLayout:
     rows, columns : int
         Pixels of the output that an rTask computes; one row where the image is flat.
     row_tiles, column_tiles : int
-        Register tiles along them. The last one is moved back to end with the image.
+        Register tiles along them; one row of tiles where these go on in the next row. The last one is moved back to
+        end with the image.
     blocks : int
         Blocks of filters in a group.
+    channels : int
+        Channels of a block of the sum.
     inner : int
         Channels of the innermost loop.
     copied : bool
@@ -76,8 +84,10 @@ class FilterLayout:
     height, width, phase : int
         Rows of the image that an rTask reads, their length, and the distance from a channel to the next, in scratch.
     together : int
-        Register tiles of a flat image that are in scratch at once: their pixels are used for all filters, one block of
-        weights after the other, before the next ones are copied (Goto and van de Geijn, TOMS 2008, section 4).
+        Register tiles that use a block of weights before the next one is loaded: of a flat image that is copied only
+        those that are in scratch at once, else all of the rTask.
+    scratch : int
+        Elements of the scratch image.
     """
 
     rows: int
@@ -85,49 +95,62 @@ class FilterLayout:
     row_tiles: int
     column_tiles: int
     blocks: int
+    channels: int
     inner: int
     copied: bool
     height: int
     width: int
     phase: int
     together: int
+    scratch: int
 
     @staticmethod
     def of(window: Window, tile: FilterTile) -> "FilterLayout":
         """Compute the sizes."""
-        blocks, inner = -(-window.filters // tile.filters), channels_inside(window.channels)
+        blocks, channels = -(-window.filters // tile.filters), window.channels // tile.sum_parts
+        inner = channels_inside(channels)
         if window.one_row:
             total = window.rows * window.columns
             tiles = -(-total // tile.columns)
             per_part = -(-tiles // tile.row_parts)
-            tile_bytes, kept = window.channels * tile.columns * 4, KEPT_BYTES.get(tile.simd, KEPT_BYTES_OF_32)
+            tile_bytes, kept = channels * tile.columns * 4, KEPT_BYTES.get(tile.simd, KEPT_BYTES_OF_32)
             parts = 1 if per_part * tile_bytes <= kept else -(-per_part // max(1, kept // 2 // tile_bytes))
             short = tile.columns <= SHORT_PIXELS and blocks // tile.filter_parts >= MANY_BLOCKS
             copied = not window.flat or conflicting(window) or short
+            together = -(-per_part // parts) if copied else per_part
             return FilterLayout(
-                1, total, 1, per_part, blocks, inner, copied, 1, total, tile.columns, -(-per_part // parts)
-            )
+                rows=1, columns=total, row_tiles=1, column_tiles=per_part, blocks=blocks, channels=channels,
+                inner=inner, copied=copied, height=1, width=total, phase=tile.columns, together=together,
+                scratch=channels * tile.columns * together if copied else 0,
+            )  # fmt: skip
         rows = -(-window.rows // tile.row_parts)
         (kh, kw), (sy, sx), (dy, dx) = window.kernel, window.stride, window.dilation
         height, width = (rows - 1) * sy + (kh - 1) * dy + 1, (window.columns - 1) * sx + (kw - 1) * dx + 1
         copied = not window.inside or conflicting(window)
         phase = plane_of(height * width)
-        row_tiles, column_tiles = -(-rows // tile.rows), -(-window.columns // tile.columns)
+        columns = rows * window.columns if tile.rows == 0 else window.columns
+        row_tiles, column_tiles = -(-rows // tile.rows) if tile.rows else 1, -(-columns // tile.columns)
         return FilterLayout(
-            rows, window.columns, row_tiles, column_tiles, blocks, inner, copied, height, width, phase, 1
-        )
+            rows=rows, columns=columns, row_tiles=row_tiles, column_tiles=column_tiles, blocks=blocks,
+            channels=channels, inner=inner, copied=copied, height=height, width=width, phase=phase,
+            together=row_tiles * column_tiles, scratch=channels * phase if copied else 0,
+        )  # fmt: skip
 
-    def scratch(self, window: Window) -> int:
-        """Elements of the scratch image."""
-        return window.channels * self.phase * self.together if self.copied else 0
+    @property
+    def tiles(self) -> int:
+        """Register tiles of an rTask for a block of filters."""
+        return self.row_tiles * self.column_tiles
 
 
 def pack_of(window: Window, tile: FilterTile, layout: FilterLayout) -> Pack:
-    """The weights as the inner loop reads them: block of filters, block of channels, taps, channel, filter."""
+    """The weights as the inner loop reads them.
+
+    The order is: block of the sum, block of filters, block of channels, taps, channel, filter.
+    """
     kernel, blocks = window.kernel[-window.rank :], window.groups * layout.blocks
     padded = (blocks * tile.filters, window.channels, *kernel)
-    split = (blocks, tile.filters, window.channels // layout.inner, layout.inner, *kernel)
-    return Pack(padded, split, (0, 2, *range(4, len(split)), 3, 1))
+    split = (blocks, tile.filters, tile.sum_parts, layout.channels // layout.inner, layout.inner, *kernel)
+    return Pack(padded, split, (2, 0, 3, *range(5, len(split)), 4, 1))
 
 
 def weight_bytes(window: Window, tile: FilterTile, layout: FilterLayout) -> int:

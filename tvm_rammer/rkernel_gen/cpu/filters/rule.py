@@ -30,6 +30,10 @@ MAX_ACCUMULATORS_OF_16 = 12
 MAX_VECTORS, MAX_VECTORS_OF_BYTES = 2, {32: 3}
 """Vectors of filters of the register tile, at most; and exceptions by the bytes of a vector: 3 x 4 pixels fill 16
 registers with the fewest loads, but without a fused multiply-add there is one too few."""
+MAX_RUN = 6
+"""Pixels of a register tile that goes on in the next row, at most: each has an address of its own."""
+PANEL_SHARE = 1 / 6
+"""The share of a core's own cache that the weights of a block of the sum may take."""
 LATENCY = 4
 """Cycles of a multiply-add: as many accumulators as begin in that time hide it."""
 TURN_CYCLES, SPILT_CYCLES, MAX_TURNED = 5.0, 12.0, 16
@@ -42,6 +46,18 @@ SHORT_CYCLES = 1.5
 before the next tile reads it."""
 TILE_CYCLES = 20.0
 """Cycles to start a register tile."""
+STEP_CYCLES_OF_32 = 1.2
+"""Cycles of a step beside its multiply-adds, fitted to an AMD EPYC of family 25 with vectors of 32 bytes; elsewhere
+they are a share of these, `EFFICIENCY`."""
+ADDRESS_CYCLES = 1.5
+"""Cycles to compute the address of a pixel at the start of an innermost loop, where the pixels are of several rows."""
+KEPT_SHARE = 0.75
+"""The share of a core's own cache that keeps what is read again from one register tile to the next."""
+SUM_CYCLES = 3.0
+"""Cycles to keep a vector of sums that are not complete, and to load it again."""
+REREAD_CYCLES, FIRST_READ_CYCLES = 0.4, 2.0
+"""Cycles that 32 bytes of weights take in a step where they and the image do not fit in a core's own cache, so that
+they are read again for each register tile; and where it does not keep the operator's weights, for the first tile."""
 
 
 def _applicable(function: Function) -> Window | None:
@@ -64,12 +80,27 @@ def _tiles(window: Window, device: DeviceSpec) -> Iterator[FilterTile]:
         blocks = -(-window.filters // (simd * vectors))
         splits = [(g, 1) for g in divisors(window.groups)]
         splits += [(window.groups, f) for f in divisors(blocks) if f > 1]
+        sums = _sum_parts(window, simd * vectors, device)
         for row_parts in _row_parts(window, registers // vectors):
             for rows, columns in _shapes(window, registers // vectors, row_parts):
                 for groups, parts in splits:
                     count = groups * parts * row_parts
                     if count == 1 or window.batch * count <= max_rtasks:
-                        yield FilterTile(simd, vectors, rows, columns, groups, parts, row_parts)
+                        tiles = (FilterTile(simd, vectors, rows, columns, groups, parts, row_parts, k) for k in sums)
+                        yield from (tile for tile in tiles if tile.sum_parts == 1 or _sums_once(window, tile))
+
+
+def _sum_parts(window: Window, filters: int, device: DeviceSpec) -> list[int]:
+    """Numbers of blocks that the sum is cut into: one, and the least with which the weights of a block stay cached."""
+    nbytes = filters * window.taps * ITEM_BYTES["float32"]
+    fitting = (d for d in divisors(window.channels) if nbytes <= d * PANEL_SHARE * device.unit_bytes)
+    return sorted({1, next(fitting, 1)})
+
+
+def _sums_once(window: Window, tile: FilterTile) -> bool:
+    """Whether no register tile is computed twice: the last ones of a flat image that are in scratch at once may be."""
+    layout = FilterLayout.of(window, tile)
+    return not (window.one_row and layout.copied) or layout.column_tiles % layout.together == 0
 
 
 def _row_parts(window: Window, registers: int) -> list[int]:
@@ -85,6 +116,8 @@ def _shapes(window: Window, registers: int, row_parts: int) -> Iterator[tuple[in
     found = set()
     for size in range(max(1, min(registers // 2, columns)), min(registers, columns) + 1):
         found.add((1, -(-columns // -(-columns // size)) if not window.one_row else size))
+    if registers <= MAX_RUN and not window.one_row and window.flat_epilogue:
+        found |= {(0, n) for n in (registers - 1, registers) if n > 0 and columns % n and n < rows * columns}
     if columns <= registers and window.flat_epilogue:
         found |= {(r, columns) for r in range(1, min(rows, registers // columns) + 1)}
     yield from sorted(found)
@@ -102,24 +135,40 @@ def _tiling(window: Window, tile: FilterTile, device: DeviceSpec) -> Tiling:
 def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: int, device: DeviceSpec) -> float:
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, the transposition and the copy."""
     accumulators, rate = tile.pixels * tile.vectors, fma_vectors(tile.simd, device)
-    step = max(accumulators, LATENCY * rate) / rate / EFFICIENCY
+    step = max(accumulators, LATENCY * rate) / rate
+    step = step + STEP_CYCLES_OF_32 if device.vector_bytes == 32 else step / EFFICIENCY
     step = max(step, (tile.pixels + tile.vectors) / loads_per_cycle(device))
     if window.flat and not layout.copied and tile.columns <= SHORT_PIXELS:
         step += SHORT_CYCLES
-    parts = tile.group_parts * tile.filter_parts
+    if tile.rows == 0:
+        step += tile.pixels * ADDRESS_CYCLES / layout.inner
+    if _inner_bytes(window, tile, layout) > KEPT_SHARE * device.unit_bytes:
+        step += REREAD_CYCLES * tile.vectors * device.vector_bytes / 32
+    parts, weights = tile.group_parts * tile.filter_parts, weight_bytes(window, tile, layout)
+    if weights > KEPT_SHARE * device.unit_bytes * parts:
+        step += FIRST_READ_CYCLES * tile.vectors * device.vector_bytes / 32 / layout.together
     turned = -(-tile.pixels // tile.turned) * tile.turned * tile.vectors
     turn = TURN_CYCLES if accumulators <= MAX_TURNED else SPILT_CYCLES
     tiles = window.groups * layout.blocks / parts * layout.row_tiles * layout.column_tiles
-    cycles = tiles * (window.taps * step + turned * turn + TILE_CYCLES)
+    kept = (tile.sum_parts - 1) * (accumulators * SUM_CYCLES + TILE_CYCLES)
+    cycles = tiles * (window.taps * step + turned * turn + TILE_CYCLES + kept)
     if layout.copied and window.one_row:
         panel = PANEL_CYCLES if window.flat else GATHERED_CYCLES
         cycles += window.groups / tile.group_parts * window.channels * layout.column_tiles * panel
     elif layout.copied:
         rows = window.groups / tile.group_parts * window.channels * layout.height
         cycles += rows * (layout.width * 2 / tile.simd + ROW_CYCLES)
-    weights, image = weight_bytes(window, tile, layout), nbytes_of(window.data) + nbytes_of(window.out)
+    image = nbytes_of(window.data) + nbytes_of(window.out)
     traffic = traffic_us(weights + image, weights / parts + image / rtasks, device)
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic)
+
+
+def _inner_bytes(window: Window, tile: FilterTile, layout: FilterLayout) -> float:
+    """Bytes of the weights and the image that the register tiles of a block of filters read, for a block of the sum."""
+    panel = weight_bytes(window, tile, layout) / (window.groups * layout.blocks * tile.sum_parts)
+    if layout.copied:
+        return panel + layout.scratch * ITEM_BYTES["float32"]
+    return panel + nbytes_of(window.data) / (window.batch * window.groups * tile.row_parts * tile.sum_parts)
 
 
 def _code(function: Function, window: Window, tile: FilterTile) -> tuple[tirx.PrimFunc, Mapping[int, Pack]]:

@@ -98,7 +98,7 @@ class _Writer:
             last = number(window.filters * window.groups - 1)
             lines = itertools.product(range(tile.filters), range(tile.vectors))
             ahead = fetch_ahead(
-                window, ([n, tirx.min(first + f, last), number(0), q + v * tile.simd] for f, v in lines)
+                window, ([n, tirx.min(first + f, last), number(0), q + v * tile.simd] for f, v in lines), stores=True
             )
             done = sequence([*ahead, *pixels, self.store_flat(acc, n, first, q)])
             return tirx.IfThenElse(start < total, done, None)

@@ -37,6 +37,9 @@ MIN_BURST = 8
 """Vectors of results that are stored while the next sums are computed."""
 ROW_CYCLES = 2.0
 """Cycles to start a row of scratch or of the output."""
+KEPT_SHARE, SHARED_BYTES_PER_CYCLE = 0.75, 20.0
+"""The share of a core's own cache that keeps an image in scratch from one block of filters to the next; and how fast
+a larger one is read again."""
 FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 1.0, 5.0
 """Capacity for pixels in the first-level cache; and cycles to load a vector from the other levels."""
 
@@ -104,6 +107,9 @@ def rtask_us(window: Window, tile: WindowTile, device: DeviceSpec) -> float:
         copy_cycles = 2 / tile.simd if window.stride[1] == 1 else 0.3
         rows = window.groups / tile.group_parts * window.channels * layout.height * layout.phases[0]
         cycles += rows * (layout.width * layout.phases[1] * copy_cycles + ROW_CYCLES)
+        scratch = layout.scratch(window, tile) * ITEM_BYTES["float32"]
+        if scratch > KEPT_SHARE * device.unit_bytes:
+            cycles += blocks * scratch / SHARED_BYTES_PER_CYCLE
         cycles += elements / tile.simd * 2.5 + blocks * tile.filters * layout.rows * ROW_CYCLES
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), _traffic_us(window, tile, layout, device))
 
