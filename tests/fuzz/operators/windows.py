@@ -88,8 +88,13 @@ def max_unpool(b: Builder):
 def deform_conv(b: Builder):
     x = b.source(["float32"], low=4, high=4, check=lambda s: min(s) > 0 and min(s[2:]) >= 3)
     n, c, h, w = b.of(x)
-    offset = b.parameter("float32", [n, 2 * 4, h - 1, w - 1])
-    return b.add("DeformConv", [x, b.parameter("float32", [b.integer(1, 3), c, 2, 2]), offset], kernel_shape=[2, 2])
+    groups, deformed = b.pick([d for d in (1, 2, 3) if c % d == 0]), b.pick([d for d in (1, 2, 3) if c % d == 0])
+    filters = groups * b.integer(1, 3)
+    weight = b.parameter("float32", [filters, c // groups, 2, 2])
+    offset = b.parameter("float32", [n, 2 * 4 * deformed, h - 1, w - 1])
+    bias = b.parameter("float32", [filters])
+    more = b.pick([[], [bias], [bias, b.parameter("float32", [n, 4 * deformed, h - 1, w - 1])]])
+    return b.add("DeformConv", [x, weight, offset, *more], kernel_shape=[2, 2], group=groups, offset_group=deformed)
 
 
 def col2im(b: Builder):

@@ -6,6 +6,7 @@
     indexing          by constant indices and masks: OneHot, Tile, Compress
     boxes             of detectors, and grids of images
     layers            forms of layers: of training, with further results
+    deformed          deformable convolutions, by samples of the image
     resize            Resize and Upsample, by constant matrices
     functions         what ONNX itself defines by others
     quantised         integer products and quantised operators

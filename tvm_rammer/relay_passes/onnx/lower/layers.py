@@ -10,6 +10,7 @@ import numpy as np
 from onnx import helper
 
 from ..emit import Emitter, NodeView
+from .deformed import deform_conv
 from .elementwise import element, numpy_type
 from .indexing import windows
 from .transposed import conv_transpose
@@ -272,6 +273,7 @@ LAYERS = {
     ("", "AveragePool"): _pool,
     ("", "BatchNormalization"): _batch_norm,
     ("", "ConvTranspose"): conv_transpose,
+    ("", "DeformConv"): deform_conv,
     ("", "Det"): _det,
     ("", "Dropout"): _dropout,
     ("", "GroupNormalization"): _group_norm,
