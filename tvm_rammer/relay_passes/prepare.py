@@ -22,6 +22,7 @@ from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
 from .passes.indices import CheckIndices
 from .passes.products.float_bytes import FloatBytes
+from .passes.products.merge_convolutions import MergeConvolutions
 from .passes.products.pad_columns import PadColumns
 from .passes.products.widen_halves import HALVES, WidenHalves
 from .passes.refuse_calls import RefuseCalls
@@ -66,6 +67,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             *([PadColumns(_simd(target))] if cpu else ()),
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),
+            MergeConvolutions(),
             CheckIndices(),
             RefuseCalls(),
             *pipeline_of(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU

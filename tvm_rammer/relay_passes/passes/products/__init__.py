@@ -2,5 +2,6 @@
 
 widen_halves  of half precision on a CPU: in float32
 pad_columns   with constant matrices whose columns are no whole vectors, on a CPU
+merge_convolutions  of one image: in one
 float_bytes   of bytes on a GPU: in float32
 """
