@@ -26,6 +26,12 @@ OPERATORS = {
         [(1, 4, 7, 7), (16, 4, 1, 1), (1, 16, 1, 1)],
         lambda x, w, b: op.nn.relu(op.add(op.nn.conv2d(x, w), b)),
     ),
+    "conv 1x1, another image is added": (
+        [(1, 4, 7, 7), (16, 4, 1, 1), (1, 16, 7, 7)], lambda x, w, z: op.add(op.nn.conv2d(x, w), z),
+    ),
+    "conv 3x3, another image is added": (
+        [(1, 4, 9, 7), (16, 4, 3, 3), (1, 16, 9, 7)], lambda x, w, z: op.add(op.nn.conv2d(x, w, padding=1), z),
+    ),
     "conv, batch 2, dilated": ([(2, 3, 8, 8), (4, 3, 3, 3)], lambda x, w: op.nn.conv2d(x, w, dilation=2, padding=2)),
     "conv 3x3, filters in vectors": (
         [(1, 3, 7, 9), (20, 3, 3, 3)], lambda x, w: op.nn.conv2d(x, w, strides=2, padding=1),

@@ -83,6 +83,8 @@ class _Code:
                 return self.statement(stmt.body, depth, outermost)
             case tirx.AllocBuffer():
                 return []
+            case tirx.Evaluate() if getattr(getattr(stmt.value, "op", None), "name", "").endswith("prefetch"):
+                return []
             case tirx.Evaluate():
                 return [f"{pad}{self.value(stmt.value)}"] if self.matters(stmt.value) else []
         raise AssertionError(f"no kernel holds a {type(stmt).__name__}")

@@ -73,6 +73,10 @@ class Sum:
 ZERO = Sum(frozenset(), 0)
 
 
+HINT = "prefetch"
+"""The operation that asks for an element ahead of its use."""
+
+
 def operation(call: Call) -> str:
     """The name of an intrinsic without its prefix; empty for a call of a function of the module."""
     return str(getattr(call.op, "name", "")).rpartition(".")[2]

@@ -13,7 +13,7 @@ from tvm import tirx
 from tvm.ir import Call, Expr, TensorLoad, TensorRegion
 
 from ...ir import Footprint
-from .bounds import operation
+from .bounds import HINT, operation
 from .fit import Boxes, fit, volume
 from .walk import UnknownCodeError, Walk
 
@@ -113,7 +113,10 @@ def _view(shape: tuple[int, ...], merged: int) -> tuple[int, ...]:
 
 
 def _opaque(func: tirx.PrimFunc) -> set[tirx.Var]:
-    """Parameters that have other uses than loads and stores: accesses through a pointer are unknown."""
+    """Parameters that have other uses than loads and stores: accesses through a pointer are unknown.
+
+    A hint to load what comes next (`prefetch`) takes an address, and accesses nothing.
+    """
     used = dict.fromkeys(func.params, 0)
 
     def count(amount: int, source: Expr) -> None:
@@ -123,6 +126,8 @@ def _opaque(func: tirx.PrimFunc) -> set[tirx.Var]:
     def pointer(call: Call) -> None:
         if operation(call) == "address_of":
             count(1, call.args[0].source)
+        elif operation(call) == HINT:
+            count(-1, call.args[0].args[0].source)
 
     tvm_ffi.structural_walk(
         func.body,

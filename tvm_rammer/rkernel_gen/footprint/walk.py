@@ -13,7 +13,7 @@ from tvm.ir import Call, Expr, StringImm, TensorLoad
 
 from ..analysis.variables import address, substituted
 from ..analysis.work import shape_of
-from .bounds import ZERO, Bounds, Sum, operation
+from .bounds import HINT, ZERO, Bounds, Sum, operation
 from .fit import Boxes
 from .interval import Interval
 
@@ -84,7 +84,8 @@ class Walk:
             case tirx.AttrStmt() if stmt.attr_key != "thread_extent":
                 self.statement(stmt.body)
             case tirx.Evaluate():
-                self._expression(stmt.value)
+                if not (isinstance(stmt.value, Call) and operation(stmt.value) == HINT):
+                    self._expression(stmt.value)
             case tirx.AllocBuffer():
                 pass
             case _:
