@@ -35,21 +35,21 @@ def ended(b, *values, pool=op.nn.avg_pool2d):
     return b.emit(op.concat([b.emit(pool(value)) for value in values], 1))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"bias": False},
-        {"activation": None},
-        {"bias": False, "activation": None},
-        {"activation": op.nn.silu},
-        {"activation": lambda x: op.nn.leakyrelu(x, 0.2)},
-        {"kernel": 3, "padding": 1, "strides": 2},
-        {"kernel": 3, "padding": (0, 1, 2, 3), "dilation": 2},
-    ],
-    ids=str,
-)
-def test_branches_of_one_image_become_one(options, run):
+OPTIONS = {
+    "bias and relu": {},
+    "relu": {"bias": False},
+    "bias": {"activation": None},
+    "plain": {"bias": False, "activation": None},
+    "silu": {"activation": op.nn.silu},
+    "leaky relu": {"activation": lambda x: op.nn.leakyrelu(x, 0.2)},
+    "stride 2": {"kernel": 3, "padding": 1, "strides": 2},
+    "dilated": {"kernel": 3, "padding": (0, 1, 2, 3), "dilation": 2},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_branches_of_one_image_become_one(name, run):
+    options = OPTIONS[name]
     mod = build(SHAPE, lambda b, x: ended(b, *(branch(b, x, n, seed=n, **options) for n in (4, 8, 12))))
     merged = MergeConvolutions()(mod)
     assert convolutions(mod) == [4, 8, 12] and convolutions(merged) == [24]
