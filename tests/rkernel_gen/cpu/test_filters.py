@@ -144,6 +144,21 @@ def test_weights_that_leave_the_cache_are_cut_into_blocks_of_the_sum(channels, s
     assert all(t["sum_parts"] == 1 for t in FILTERS_RULE.tilings(Function("op", func, larger, frozenset({1}))))
 
 
+def test_waits_for_weights_are_counted_for_vectors_of_32_bytes_alone():
+    func = fused([(1, 512, 7, 7), (2048, 512, 1, 1)], conv)
+    dearer = []
+    for name in ("avx2", "avx512"):
+        small, large = (
+            FILTERS_RULE.tilings(Function("op", func, replace(DEVICES[name], unit_bytes=nbytes), frozenset({1})))
+            for nbytes in (512 << 10, 64 << 20)
+        )
+        times = {t.choices: t.rtask_us for t in large}
+        common = [t for t in small if t.num_rtasks == 1 and t.choices in times]
+        assert common
+        dearer.append(any(t.rtask_us > 1.05 * times[t.choices] for t in common))
+    assert dearer == [True, False]
+
+
 @pytest.mark.parametrize("name", LEFT)
 def test_other_windows_are_left_to_other_rules(name):
     assert not FILTERS_RULE.tilings(function_of(fused(*LEFT[name]), "avx2"))
