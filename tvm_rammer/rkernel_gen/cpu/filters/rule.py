@@ -136,12 +136,14 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, the transposition and the copy."""
     accumulators, rate = tile.pixels * tile.vectors, fma_vectors(tile.simd, device)
     step = max(accumulators, LATENCY * rate) / rate
-    step = step + _cycles_of_32(window, tile, layout, device) if device.vector_bytes == 32 else step / EFFICIENCY
+    step = step + STEP_CYCLES_OF_32 if device.vector_bytes == 32 else step / EFFICIENCY
     step = max(step, (tile.pixels + tile.vectors) / loads_per_cycle(device))
     if window.flat and not layout.copied and tile.columns <= SHORT_PIXELS:
         step += SHORT_CYCLES
     if tile.rows == 0:
         step += tile.pixels * ADDRESS_CYCLES / layout.inner
+    if device.vector_bytes == 32:
+        step += _waits_of_32(window, tile, layout, device)
     parts, weights = tile.group_parts * tile.filter_parts, weight_bytes(window, tile, layout)
     turned = -(-tile.pixels // tile.turned) * tile.turned * tile.vectors
     turn = TURN_CYCLES if accumulators <= MAX_TURNED else SPILT_CYCLES
@@ -159,13 +161,13 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic)
 
 
-def _cycles_of_32(window: Window, tile: FilterTile, layout: FilterLayout, device: DeviceSpec) -> float:
-    """Cycles of a step beside its multiply-adds with vectors of 32 bytes, those that wait for weights among them.
+def _waits_of_32(window: Window, tile: FilterTile, layout: FilterLayout, device: DeviceSpec) -> float:
+    """Cycles that a step waits for weights with vectors of 32 bytes.
 
     With longer vectors `EFFICIENCY` has these: where they were added to it, a processor of family 26 was given rTasks
     of fewer filters, which took up to a third longer.
     """
-    cycles, kept = STEP_CYCLES_OF_32, KEPT_SHARE * device.unit_bytes
+    cycles, kept = 0.0, KEPT_SHARE * device.unit_bytes
     if _inner_bytes(window, tile, layout) > kept:
         cycles += REREAD_CYCLES * tile.vectors
     if weight_bytes(window, tile, layout) > kept * tile.group_parts * tile.filter_parts:
