@@ -97,7 +97,9 @@ class _Interpreter:
             tirx.BufferStore(self._place, -1, [0]),
         ]
         func = function_of([environment, self._lane, self._place_at, self._bell], statements)
-        for key in ("s_tir", "tirx.is_scheduled"):
+        # It writes through no pointer that another one equals. If it did not say so, TVM would not tell LLVM that the
+        # pointers of rTasks are distinct either.
+        for key in ("s_tir", "tirx.is_scheduled", "tirx.noalias"):
             func = func.with_attr(key, True)
         return func
 

@@ -6,7 +6,7 @@ stride and padding. At the end the tile is transposed in registers, since the ou
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,14 +15,11 @@ from tvm.ir import Expr
 
 from ..in_registers import transpose
 from ..loops import ending, loop, number, sequence, vectors
-from ..window.ahead import fetch_ahead
+from ..window.ahead import LINE, block_after, fetch_ahead, fetch_weights
 from ..window.fill import Planes, fill_rows, pixel_of
 from ..window.problem import Window
 from ..window.split import rtask_loop
 from .layout import FilterLayout, FilterTile, pack_of
-
-_LINE = 16
-"""Elements of a cache line."""
 
 
 def filters_code(func: tirx.PrimFunc, window: Window, tile: FilterTile, *, copies: bool = True) -> tirx.PrimFunc:
@@ -206,7 +203,7 @@ class _Writer:
     def ahead(self, at: _Tile) -> list[tirx.Stmt]:
         """Ask for what the epilogue will read of other images."""
         first, last = self.first_filter(at), number(self.window.filters * self.window.groups - 1)
-        lines = itertools.product(range(self.tile.filters), range(0, self.tile.pixels, _LINE))
+        lines = itertools.product(range(self.tile.filters), range(0, self.tile.pixels, LINE))
         return fetch_ahead(self.window, (self.index_of(at, tirx.min(first + f, last), x) for f, x in lines))
 
     def first_filter(self, at: _Tile) -> Expr:
@@ -240,12 +237,29 @@ class _Writer:
 
             return self.each(update)
 
+        def inner(outer: Expr, ry: Expr, rx: Expr) -> tirx.Stmt:
+            hints = self.next_weights(at, (outer, *(ry, rx)[-window.rank :]))
+            return sequence([*hints, loop(layout.inner, lambda c: term(outer, ry, rx, c))])
+
         kh, kw = window.kernel
         return [
             self.start(arrays, at),
-            loop(layout.channels // layout.inner, lambda outer: loop(kh, lambda ry: loop(
-                kw, lambda rx: loop(layout.inner, lambda c: term(outer, ry, rx, c))))),
+            loop(layout.channels // layout.inner, lambda outer: loop(
+                kh, lambda ry: loop(kw, lambda rx: inner(outer, ry, rx)))),
         ]  # fmt: skip
+
+    def next_weights(self, at: _Tile, chunk: Sequence[Expr]) -> list[tirx.Stmt]:
+        """Ask for this register tile's part of the weights of the next block of filters, or of the sum's next block."""
+        tile, layout = self.tile, self.layout
+        if self.blocks * tile.sum_parts == 1:
+            return []
+        part, block = at.part, at.group * layout.blocks + at.first_block + block_after(at.block, self.blocks)
+        if tile.sum_parts > 1:
+            following = tirx.min(part + 1, number(tile.sum_parts - 1))
+            part = tirx.Select(at.block == self.blocks - 1, following, part)
+        place = at.row if self.window.one_row else at.number
+        start = (part, block, *chunk, number(0), number(0))
+        return fetch_weights(self.weight, start, layout.inner * tile.filters, place, layout.together)
 
     def start(self, arrays: _Arrays, at: _Tile) -> tirx.Stmt:
         """Initialise the accumulators: with what was added before, after the first block of the sum."""

@@ -8,12 +8,13 @@ rows are computed and not stored. A 1x1 window needs no scratch.
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tvm import tirx
 from tvm.ir import Expr
 
 from ..loops import loop, number, sequence, vectors
-from .ahead import fetch_ahead
+from .ahead import block_after, fetch_ahead, fetch_weights
 from .fill import Planes, fill_rows, pixel_of
 from .layout import Layout, WindowTile, pack_of
 from .problem import Window
@@ -75,7 +76,8 @@ class _Writer:
             if window.flat:
                 return self.flat_tiles(acc, n, g, first_block, row_part)
             copy = fill_rows(window, planes, tile.simd, image, n, g, row_part * layout.rows)
-            work = loop(blocks, lambda b: self.block(acc, image, result, n, g, first_block + b, row_part))
+            work = loop(blocks, lambda b: self.block(
+                acc, image, result, n, g, first_block + b, first_block + block_after(b, blocks), row_part))  # fmt: skip
             return sequence([copy, work] if self.copies else [work])
 
         return rtask_loop(window, tile, layout.blocks, arrays, group)
@@ -85,7 +87,7 @@ class _Writer:
         window, tile, layout = self.window, self.tile, self.layout
         total, blocks = window.rows * window.columns, layout.blocks // tile.filter_parts
 
-        def one(b: Expr, i: Expr) -> tirx.Stmt:
+        def one(b: Expr, following: Expr, i: Expr) -> tirx.Stmt:
             start = (row_part * layout.steps + i) * tile.pixels
             q = tirx.min(start, number(total - tile.pixels))
             first = g * window.filters + b * tile.filters
@@ -94,6 +96,7 @@ class _Writer:
                 lambda c, ry, rx, p: pixel_of(window, n, g * window.channels + c, number(0), q + p),
                 g * layout.blocks + b,
                 first,
+                partial(self.next_weights, g * layout.blocks + following, number(0), 1),
             )
             last = number(window.filters * window.groups - 1)
             lines = itertools.product(range(tile.filters), range(tile.vectors))
@@ -105,12 +108,21 @@ class _Writer:
 
         # Filters are the inner loop: the pixels of a tile stay in the first-level cache, and are more than a filter's
         # weights.
-        return loop(layout.steps, lambda i: loop(blocks, lambda b: one(first_block + b, i)))
+        return loop(layout.steps, lambda i: loop(
+            blocks, lambda b: one(first_block + b, first_block + block_after(b, blocks), i)))  # fmt: skip
 
     def block(
-        self, acc: tirx.Buffer, image: tirx.Buffer, result: tirx.Buffer, n: Expr, g: Expr, b: Expr, row_part: Expr
+        self,
+        acc: tirx.Buffer,
+        image: tirx.Buffer,
+        result: tirx.Buffer,
+        n: Expr,
+        g: Expr,
+        b: Expr,
+        following: Expr,
+        row_part: Expr,
     ) -> tirx.Stmt:
-        """All pixels of an rTask, for one block of filters."""
+        """All pixels of an rTask, for one block of filters; `following` is the next one."""
         window, tile, layout = self.window, self.tile, self.layout
         first = g * window.filters + b * tile.filters
 
@@ -118,7 +130,8 @@ class _Writer:
             def step(i: Expr) -> tirx.Stmt:
                 pixels = self.reduce(
                     acc, lambda c, ry, rx, p: image[self.offset_of(c, ry, rx, py, px) + i * tile.pixels + p],
-                    g * layout.blocks + b, first, (py, px),
+                    g * layout.blocks + b, first,
+                    partial(self.next_weights, g * layout.blocks + following, i, layout.steps), (py, px),
                 )  # fmt: skip
                 keep = self.tiles(
                     lambda f, p, v, e: tirx.BufferStore(result, acc[f, v, e], [px, f, i * tile.pixels + p])
@@ -190,6 +203,7 @@ class _Writer:
         pixel: Callable[[Expr, Expr, Expr, Expr], Expr],
         block: Expr,
         first: Expr,
+        hints: Callable[[Sequence[Expr]], list[tirx.Stmt]],
         phase: tuple[int, int] = (0, 0),
     ) -> list[tirx.Stmt]:
         """Initialise the register tile, and accumulate all channels, and the taps that the phase has.
@@ -213,6 +227,10 @@ class _Writer:
             # LLVM keeps this order, and what the inner loop reads: of the longer one, an accumulator would be spilt.
             return self.tiles(update, vectors_outside=self.tile.filters < self.tile.vectors)
 
+        def inner(outer: Expr, ry: Expr, rx: Expr) -> tirx.Stmt:
+            chunk = (outer, *(ry, rx)[-window.rank :])
+            return sequence([*hints(chunk), loop(layout.inner, lambda c: term(outer, ry, rx, c))])
+
         code = kernel[1] * self.tile.filters * self.tile.vectors
         columns = "UNROLLED" if layout.inner == 1 and code <= MAX_UNROLLED else "SERIAL"
         rows = "UNROLLED" if layout.inner == 1 and code * kernel[0] <= MAX_UNROLLED else "SERIAL"
@@ -222,9 +240,19 @@ class _Writer:
         return [
             begin,
             loop(window.channels // layout.inner, lambda outer: loop(kernel[0], lambda ry: loop(
-                kernel[1], lambda rx: loop(layout.inner, lambda c: term(outer, ry, rx, c)), columns,
+                kernel[1], lambda rx: inner(outer, ry, rx), columns,
             ), rows)),
         ]  # fmt: skip
+
+    def next_weights(self, block: Expr, part: Expr, parts: int, chunk: Sequence[Expr]) -> list[tirx.Stmt]:
+        """Ask for a part of a chunk of the weights of an rTask's next block; of packed ones alone."""
+        weight, window, layout = self.weight, self.window, self.layout
+        if weight is None or weight.same_as(window.weight) or window.phases:
+            return []
+        if layout.inner == 1 or layout.blocks == self.tile.filter_parts:
+            return []
+        start = (block, *chunk, number(0), number(0))
+        return fetch_weights(weight, start, layout.inner * self.tile.filters, part, parts)
 
     def store_flat(self, acc: tirx.Buffer, n: Expr, first: Expr, q: Expr) -> tirx.Stmt:
         """Store the register tile, which is contiguous in the output."""

@@ -18,7 +18,9 @@ from tvm.ir import Expr
 
 from ...analysis.work import shape_of
 from ..loops import ending, leave_registers, loop, number, sequence, vectors
+from ..window.ahead import block_after, fetch_weights
 from ..window.fill import Planes, fill_rows
+from ..window.layout import channels_inside
 from ..window.problem import Window
 from ..window.split import rtask_loop
 from .layout import WinogradLayout, WinogradTile, pack_of
@@ -131,17 +133,18 @@ class _Writer:
             filled = fill_rows(one, self.planes(), self.tile.simd, arrays.image, n, plane, row)
             return sequence([filled, self.transform(arrays, c)])
 
-        def block(b: Expr) -> tirx.Stmt:
+        def block(i: Expr) -> tirx.Stmt:
+            b, following = first_block + i, g * layout.blocks + first_block + block_after(i, blocks)
             at = Block(n, g, g * window.filters + b * self.tile.filters, g * layout.blocks + b, row)
             return sequence([
                 loop(self.tile.simd, lambda e: tirx.BufferStore(arrays.largest, tirx.IntImm("int32", 0), [e])),
-                self.multiply(arrays, at.block),
+                self.multiply(arrays, at.block, following),
                 leave_registers(),
                 self.store(arrays, at),
                 *self.again(arrays, at),
             ])  # fmt: skip
 
-        return sequence([loop(window.channels, channel), loop(blocks, lambda b: block(first_block + b))])
+        return sequence([loop(window.channels, channel), loop(blocks, block)])
 
     def each_vector(self, body: Callable[[Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
         """Do `body(row of tiles, first tile of the row)` for each vector of tiles of a step, row after row.
@@ -175,8 +178,8 @@ class _Writer:
 
         return self.each_vector(one)
 
-    def multiply(self, arrays: _Arrays, block: Expr) -> tirx.Stmt:
-        """All products of a block of filters, summed up over the channels."""
+    def multiply(self, arrays: _Arrays, block: Expr, following: Expr) -> tirx.Stmt:
+        """All products of a block of filters, summed up over the channels; `following` is the next block."""
         window, tile, layout, acc = self.window, self.tile, self.layout, arrays.acc
 
         def each(body: Callable[[Expr, Expr, Expr], tirx.Stmt]) -> tirx.Stmt:
@@ -184,6 +187,12 @@ class _Writer:
                 return loop(tile.simd, lambda e: body(f, v, e), "VECTORIZED")
 
             return loop(tile.filters, lambda f: loop(tile.vectors, lambda v: vector(f, v), "UNROLLED"), "UNROLLED")
+
+        inner, products = channels_inside(window.channels), tile.by.products
+
+        def hints(product: Expr, i: Expr, channel: Expr) -> list[tirx.Stmt]:
+            place = tirx.Select(product == products - 1, following, block), block_after(product, products)
+            return fetch_weights(self.weight, (*place, channel, number(0)), inner * tile.filters, i, layout.tiles)
 
         def one(product: Expr, i: Expr) -> tirx.Stmt:
             first = i * (tile.vectors * tile.simd)
@@ -198,7 +207,8 @@ class _Writer:
             zero = tirx.FloatImm("float32", 0.0)
             return sequence([
                 each(lambda f, v, e: tirx.BufferStore(acc, zero, [f, v, e])),
-                loop(window.channels, add),
+                loop(window.channels // inner, lambda outer: sequence([
+                    *hints(product, i, outer * inner), loop(inner, lambda c: add(outer * inner + c))])),
                 each(lambda f, v, e: tirx.BufferStore(
                     arrays.products, acc[f, v, e], [product, f, first + v * tile.simd + e])),
             ])  # fmt: skip

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ....kernel import Pack
+from ..window.ahead import LINE
 from ..window.problem import Window
 from .matrices import TRANSFORMATIONS, Transformations
 
@@ -12,8 +13,6 @@ KEPT_BYTES = 384 << 10
 KEPT_OF_32, FEW_WEIGHTS = 128 << 10, 2 << 20
 """The same with vectors of up to 32 bytes, whose processors have smaller caches; but only where the transformed
 weights, which each step reads, are at most so many bytes."""
-LINE = 16
-"""Elements of a cache line."""
 
 
 @dataclass(frozen=True, slots=True)
