@@ -25,10 +25,16 @@ def main() -> int:
     """Run the cases; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail where the page says better")
-    parser.add_argument("--only", default="", metavar="PATTERN", help="of the cases' names; writes nothing")
+    parser.add_argument(
+        "--only", type=_pattern, default="", metavar="PATTERN", help="of the cases' names; writes nothing"
+    )
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     args = parser.parse_args()
     names = [name for name in load_cases() if re.search(args.only, name)]
+    if not names:
+        parser.error(f"no case's name matches {args.only!r}")
+    if args.processes < 1:
+        parser.error(f"{args.processes} processes; at least one is needed")
     started = time.monotonic()
     verdicts = run_cases(names, args.processes, _tell)
     counts = Counter(verdict.outcome for verdict in verdicts)
@@ -43,6 +49,15 @@ def main() -> int:
     if counts[RIGHT] < wanted:
         print(f"{counts[RIGHT]} are right, {wanted} were", file=sys.stderr)
     return int(bad > 0 or counts[RIGHT] < wanted)
+
+
+def _pattern(text: str) -> str:
+    """A regular expression, or what is wrong with it."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
+    return text
 
 
 def _tell(verdict: Verdict) -> None:

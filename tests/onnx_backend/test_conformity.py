@@ -1,7 +1,10 @@
 """A sample of ONNX's own backend tests, and the runner of all of them."""
 
 import os
+import pathlib
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -11,6 +14,7 @@ from tvm_rammer.onnx_backend.conformity import workers
 from tvm_rammer.onnx_backend.conformity.cases import CRASH, FOREIGN, HANG, REFUSED, RIGHT, Verdict, judge, load_cases
 from tvm_rammer.onnx_backend.conformity.report import committed, markdown
 
+SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "programs" / "conformity.py"
 SAMPLE = """
     add abs argmax_default_axis_example attention_4d_fp16 attention_23_boolmask_fullymasked_row_nan_robustness
     batchnorm_example_training_mode bitcast_float32_to_int32 bitshift_left_int32_shift_ge_width cast_FLOAT_to_BFLOAT16
@@ -76,3 +80,16 @@ def test_the_page_says_how_many_are_right_and_why_others_are_not():
     text = markdown(verdicts)
     assert committed(text) == 1
     assert "- refused, 2: Cast ... is refused (`b`, `c`)" in text and "- foreign, 1: TypeError (`d`)" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--only", "["], "'[' is no regular expression"),
+        (["--only", "test_nothing"], "no case's name matches 'test_nothing'"),
+        (["--only", "test_abs", "--processes", "0"], "0 processes; at least one is needed"),
+    ],
+)
+def test_what_names_no_cases_is_one_line(options, message):
+    done = subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True)
+    assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr

@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[3]))
 from tests.growth import memory
 from tests.growth.measure import Compiled, compiled
 from tests.growth.models import CHAINS, MODELS
+from tvm_rammer.zoo.models import names_of
 
 LONG = {
     "LSTM": (500, 1000, 4000),
@@ -37,7 +38,9 @@ def main() -> int:
     """Print the table; every row as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lengths", default="50,500,5000", metavar="A,B", help="of the chains")
-    parser.add_argument("--only", default=",".join([*CHAINS, *MODELS]), metavar="KIND,KIND")
+    parser.add_argument(
+        "--only", type=names_of("kinds", [*CHAINS, *MODELS]), default=",".join([*CHAINS, *MODELS]), metavar="KIND,KIND"
+    )
     parser.add_argument("--leaks", action="store_true", help="make 100,000 calls and 300 compilations instead")
     arguments = parser.parse_args()
     if arguments.leaks:
@@ -45,7 +48,7 @@ def main() -> int:
         return 0
     print("| of | n | seconds | MB | rOperators | error | times n log n |")
     print("|---|---|---|---|---|---|---|", flush=True)
-    for kind in arguments.only.split(","):
+    for kind in arguments.only:
         lengths = [*LONG.get(kind, map(int, arguments.lengths.split(",")))]
         found = compiled(kind, lengths)
         seconds, memory = (" / ".join(form % value for value in values) for form, values in (

@@ -21,6 +21,7 @@ from tvm_rammer.compilation.regions import plan_regions
 from tvm_rammer.compilation.request import Request
 from tvm_rammer.compilation.stages import find_kernels, lower
 from tvm_rammer.compilation.target import resolve_device, tvm_target, with_threads
+from tvm_rammer.zoo.models import names_of
 
 Result = TypeVar("Result")
 STAGES = ("import", "kernels", "plan", "lower", "LLVM")
@@ -71,12 +72,12 @@ def form(text: str) -> str:
 def main() -> int:
     """Print the table; every row as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default=",".join(MODELS), metavar="MODEL,MODEL")
+    parser.add_argument("--only", type=names_of("models", MODELS), default=",".join(MODELS), metavar="MODEL,MODEL")
     parser.add_argument("--threads", type=int, default=2, metavar="N")
     args = parser.parse_args()
     device = with_threads(resolve_device("cpu"), args.threads)
     print(f"| model | sizes | {' | '.join(STAGES)} | LLVM: equal | numbers differ | others |\n|---|---|{'---|' * 8}")
-    for name in args.only.split(","):
+    for name in args.only:
         make, every = MODELS[name]
         model, first = make(), set[str]()
         for sizes in every:

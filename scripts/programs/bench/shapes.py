@@ -8,6 +8,7 @@ import onnx
 
 from tvm_rammer.benchmark.shapes import costs_of_shapes
 from tvm_rammer.zoo.light import light
+from tvm_rammer.zoo.models import names_of
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 from tvm_rammer.zoo.open_shapes.line_reader import line_reader
 
@@ -34,7 +35,7 @@ MODELS: dict[str, tuple[Callable[[], onnx.ModelProto], list[dict[str, int]]]] = 
 def main() -> int:
     """Print the table; every row as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default=",".join(MODELS), metavar="MODEL,MODEL")
+    parser.add_argument("--only", type=names_of("models", MODELS), default=",".join(MODELS), metavar="MODEL,MODEL")
     parser.add_argument("--threads", type=int, default=2, metavar="N")
     arguments = parser.parse_args()
     print(
@@ -42,7 +43,7 @@ def main() -> int:
         "| answer from the cache, processor s |"
     )
     print("|---|---|---|---|---|---|---|", flush=True)
-    for name in arguments.only.split(","):
+    for name in arguments.only:
         make, every = MODELS[name]
         found = costs_of_shapes(make(), every, threads=arguments.threads)
         for sizes, cost in zip(every, found, strict=True):

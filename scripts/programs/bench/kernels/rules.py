@@ -1,23 +1,27 @@
 """Convolutions by each CPU rule that knows them, on one thread: how fast, and how near the predictions are.
 
 Of each rule the tilings that are predicted to be fastest are timed, and the fastest counts. An operation is one of the
-plain sum, for Winograd's algorithm, too.
+plain sum, for Winograd's algorithm, too. With `--cold` no cache holds the weights, as in a large model: each run reads
+others than the last ones did.
 """
 
 import argparse
+import math
 import os
+import time
 from collections.abc import Iterator
 
 os.environ["TVM_NUM_THREADS"] = "1"
 
 import numpy as np
 import tvm
-from copies import milliseconds
+from copies import REPEAT, milliseconds
 from onnx import helper, numpy_helper
 
 from tvm_rammer import relay_passes
 from tvm_rammer.compilation.target import tvm_target, with_threads
 from tvm_rammer.device import DeviceSpec, measured_cpu
+from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen import constant_parameters
 from tvm_rammer.rkernel_gen.cpu.rules import CPU_RULES
 from tvm_rammer.rkernel_gen.tiling import Function, Rule
@@ -32,7 +36,8 @@ def main() -> None:
     """Read the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tried", type=int, default=3, metavar="N", help="tilings of each rule")
-    tried = parser.parse_args().tried
+    parser.add_argument("--cold", action="store_true", help="with weights that no cache holds")
+    arguments = parser.parse_args()
     device = with_threads(measured_cpu(), 1)
     peak = device.clock_ghz * device.flops_per_cycle
     print(f"GFLOP/s, predicted over measured in brackets; {peak:.0f} with multiply-adds alone\n")
@@ -41,7 +46,7 @@ def main() -> None:
     for kernel, channels, filters, size in CONVOLUTIONS:
         function = function_of(kernel, channels, filters, size, device)
         work = 2e-6 * kernel**2 * channels * filters * size**2  # millions of operations, as of milliseconds
-        cells = [cell(function, rule, work, tried) for rule in rules()]
+        cells = [cell(function, rule, work, arguments.tried, cold=arguments.cold) for rule in rules()]
         print(f"| {kernel}x{kernel}, {channels}-{filters}, {size}x{size} | {' | '.join(cells)} |", flush=True)
 
 
@@ -69,7 +74,7 @@ def function_of(kernel: int, channels: int, filters: int, size: int, device: Dev
     return Function(name, mod[name], device, constants)
 
 
-def cell(function: Function, rule: Rule, work: float, tried: int) -> str:
+def cell(function: Function, rule: Rule, work: float, tried: int, *, cold: bool) -> str:
     """The fastest of a rule's tilings that are predicted to be."""
     tilings = sorted(rule.tilings(function), key=lambda tiling: tiling.operator_us(1))[:tried]
     target: tvm.target.Target = tvm_target(function.device)
@@ -77,12 +82,34 @@ def cell(function: Function, rule: Rule, work: float, tried: int) -> str:
     for tiling in tilings:
         kernel = rule.build(function, dict(tiling.choices))
         if kernel is not None:
-            ms = milliseconds(kernel, kernel.func, target)
+            ms = cold_milliseconds(kernel, function) if cold else milliseconds(kernel, kernel.func, target)
             found.append((ms, tiling.operator_us(1) / 1e3 / ms))
     if not found:
         return "-"
     ms, share = min(found)
     return f"{work / ms:.0f} ({share:.2f})"
+
+
+def cold_milliseconds(kernel: ScheduledKernel, function: Function) -> float:
+    """The least mean of some rounds, in which the kernel runs with more copies of its weights than a cache holds."""
+    (constant,) = function.constants
+    built = tvm.compile(kernel.func.with_attr("global_symbol", "main"), target=tvm_target(function.device)).jit()
+    rng = np.random.default_rng(0)
+    arrays = [
+        tvm.runtime.tensor(rng.standard_normal([int(s) for s in p.shape]).astype(str(p.dtype)) / 100)
+        for p in kernel.func.params
+    ]
+    weights = arrays[constant].numpy()
+    copies = [
+        tvm.runtime.tensor(weights) for _ in range(1 + math.ceil(2 * function.device.cache_bytes / weights.nbytes))
+    ]
+    main, taken = built["main"], []
+    for _ in range(REPEAT):
+        begin = time.perf_counter()
+        for copy in copies:
+            main(*arrays[:constant], copy, *arrays[constant + 1 :])
+        taken.append((time.perf_counter() - begin) / len(copies))
+    return min(taken) * 1e3
 
 
 if __name__ == "__main__":

@@ -67,12 +67,15 @@ def main() -> int:
     parser.add_argument("--lengths", default="1,10,100,500", metavar="N,N")
     parser.add_argument("--threads", type=int, default=2, metavar="N")
     args = parser.parse_args()
+    names = [name for name in MODELS if args.only in name]
+    if not names:
+        parser.error(f"no model's name contains {args.only!r}; there are {', '.join(MODELS)}")
     print(
         "| model | n | compiled for all in s | ms | compiled for n in s | ms (times that for all) "
         "| ONNX Runtime ms (times that for all) |"
     )
     print("|---|---|---|---|---|---|---|", flush=True)
-    for name in (name for name in MODELS if args.only in name):
+    for name in names:
         rows(name, [int(length) for length in args.lengths.split(",")], args.threads)
     return 0
 
