@@ -20,6 +20,7 @@ from .race import relative_error
 
 BUSY = "while True: pass"
 TOLERANCE = 1e-3
+"""Largest difference of results over the largest magnitude, in float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ def beside_neighbours(
     rounds: int,
     clients: int = 1,
     quota: float | None = None,
+    tolerance: float = TOLERANCE,
 ) -> dict[int, dict[str, Latency]]:
     """Measure engines, in turns, beside each number of busy processes.
 
@@ -145,13 +147,15 @@ def beside_neighbours(
         Processes of an engine that call the model at the same time.
     quota : float, optional
         Processors that each process of an engine may use (`quota_group`); without it as many as there are.
+    tolerance : float
+        By how much results may differ, over the largest magnitude.
 
     Raises
     ------
     ToolError
         There can be no control groups here.
     ModelError
-        An engine cannot run the model, or results differ by more than 1e-3 of the largest magnitude.
+        An engine cannot run the model, or results differ by more.
     """
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -163,7 +167,7 @@ def beside_neighbours(
             ]
             for name in engines
         }
-        _check({name: processes[0] for name, processes in running.items()})
+        _check({name: processes[0] for name, processes in running.items()}, tolerance)
         found = {}
         for count in neighbours:
             times: dict[str, list[float]] = {name: [] for name in engines}
@@ -187,11 +191,11 @@ def installed(engines: Sequence[str]) -> list[str]:
     return [name for name in engines if name == "rammer" or importlib.util.find_spec(name) is not None]
 
 
-def _check(engines: Mapping[str, Engine]) -> None:
+def _check(engines: Mapping[str, Engine], tolerance: float = TOLERANCE) -> None:
     (first, *others), results = engines, {name: engine.results() for name, engine in engines.items()}
     for other in others:
         for got, want in zip(results[first], results[other], strict=True):
-            if not (error := relative_error(got, want)) <= TOLERANCE:
+            if not (error := relative_error(got, want)) <= tolerance:
                 raise ModelError(
                     f"{first} and {other} differ by {error:.1e} of the largest magnitude: nothing was timed"
                 )

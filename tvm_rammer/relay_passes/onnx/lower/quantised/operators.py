@@ -6,9 +6,6 @@ zero points, for which there are kernels, and what the zero points add to it.
 All else is in floating point. Sums of products of 8-bit numbers are exact in float32 up to 2**24. Where weights may
 lead beyond and the result is an integer, they are cut into two parts, whose sums stay below with any 4,096 terms;
 longer sums are made in float64. Quantised results are rounded anyway.
-
-Operators that would quantise what they read while they run (DynamicQuantizeLSTM) do not: here nothing becomes faster by
-it, and results only less precise.
 """
 
 import math
@@ -23,7 +20,6 @@ from .values import MOST_TERMS, Quantised
 
 _MOST = 255
 """The largest difference of an 8-bit number and its zero point."""
-_LSTM = ("activation_alpha", "activation_beta", "activations", "clip", "direction", "hidden_size", "input_forget")
 _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 _POOL = ("auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides")
 
@@ -156,31 +152,19 @@ def _qlinear_concat(node: NodeView, emit: Emitter) -> Emitter | None:
     return q.quantise(emit.join(values, node.attribute("axis", 0)), 0)
 
 
-def _dynamic_matmul(node: NodeView, emit: Emitter) -> Emitter | None:
-    q = Quantised(node, emit)
-    value = emit("MatMul", node.input(0), emit("Mul", q.number(1, 3), q.parameter(2, (-1,))))
+def _dynamic_matmul(node: NodeView, emit: Emitter) -> Emitter:
+    """A product of bytes: the data are quantised while it runs, all by one scale."""
+    data, scale, offset = (f"{emit.prefix}{name}" for name in ("bytes", "scale", "zero"))
+    emit.last("DynamicQuantizeLinear", node.input(0), outputs=[data, scale, offset])
+    q, matrix, zero = Quantised(node, emit), node.array(1), node.array(3)
+    if matrix is None or matrix.ndim != 2 or (node.input(3) and zero is None):
+        given = [data, node.input(1), scale, node.input(2), offset, *(node.input(i) for i in (3, 4))]
+        emit.last("MatMulIntegerToFloat", *given, outputs=[node.output], domain="com.microsoft")
+        return emit
+    # Not by way of that operator: onnx knows no type in the body of a Scan that has one.
+    total = q.sums(data, emit("Cast", offset, to=TensorProto.INT32), matrix, zero)
+    value = q.scaled(emit("Cast", total, to=TensorProto.FLOAT), scale, q.parameter(2, (-1,)))
     return q.give(emit("Add", value, node.input(4)) if node.input(4) else value)
-
-
-def _dynamic_lstm(node: NodeView, emit: Emitter) -> Emitter | None:
-    """An LSTM whose weights are [directions, read, gates], with a scale for each direction, or for each gate's row."""
-    scales = [node.dims(8), node.dims(10)]
-    if any(dims is None or len(dims) not in (1, 2) for dims in scales):
-        return None
-
-    def weights(index: int, scale: int) -> str:
-        dims = node.dims(scale) or []
-        shape = [dims[0], 1, *(dims[1:] or [1])]
-        value = emit("Cast", node.input(index), to=TensorProto.FLOAT)
-        if node.input(scale + 1):
-            zero = emit("Cast", node.input(scale + 1), to=TensorProto.FLOAT)
-            value = emit("Sub", value, emit.reshape(zero, shape))
-        value = emit("Mul", value, emit.reshape(node.input(scale), shape))
-        return emit("Transpose", value, perm=[0, 2, 1])
-
-    inputs = [node.input(0), weights(1, 8), weights(2, 10), *(node.input(i) for i in range(3, 8))]
-    emit.last("LSTM", *inputs, outputs=node.node.output, **_attributes(node, _LSTM))
-    return emit
 
 
 def _of_one(kind: str, attributes: Sequence[str] = ()) -> Callable[[NodeView, Emitter], Emitter | None]:
@@ -210,7 +194,6 @@ QUANTISED = {
     ("", "MatMulInteger"): _matmul_integer,
     ("", "QLinearConv"): _qlinear_conv,
     ("", "QLinearMatMul"): _qlinear_matmul,
-    ("com.microsoft", "DynamicQuantizeLSTM"): _dynamic_lstm,
     ("com.microsoft", "DynamicQuantizeMatMul"): _dynamic_matmul,
     ("com.microsoft", "MatMulIntegerToFloat"): _matmul_integer_to_float,
     ("com.microsoft", "QGemm"): _qgemm,

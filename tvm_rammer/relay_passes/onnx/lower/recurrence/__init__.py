@@ -2,7 +2,8 @@
 
     recurrent   which layers become loops, and which are unrolled
     cells       one step of a layer, as ONNX defines it
-    layer       what a node says; its weights
+    matrices    its weights, of numbers or of bytes
+    layer       what a node says
     looped      the layer as a Scan, and the products ahead of it
     unrolled    the layer step by step
     loops       Loop and Scan nodes: kept as Scan, or unrolled

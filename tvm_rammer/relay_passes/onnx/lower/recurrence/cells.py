@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...emit import Emitter
+from .matrices import Matrix
 
 Activation = Callable[[str], str]
 """Adds the nodes of an activation function."""
@@ -24,7 +25,7 @@ class Weights:
 
     Parameters
     ----------
-    r : str
+    r : Matrix
         Of the hidden state, [hidden, gates x hidden].
     peephole : tuple of str
         LSTM's weights of the cell state for gates i, o and f, [hidden] each; empty where there are none.
@@ -35,7 +36,7 @@ class Weights:
         How many columns of a gate lie side by side, then as many of the next gate: all `hidden` of them, or a divisor.
     """
 
-    r: str
+    r: Matrix
     peephole: tuple[str, ...]
     new_bias: str | None
     hidden: int
@@ -113,7 +114,7 @@ class Rnn(Cell):
     def step(self, x: Sequence[str], before: State) -> State:
         (total,) = x
         if before.h is not None:
-            total = self.emit("Add", total, self.emit("MatMul", before.h, self.weights.r))
+            total = self.emit("Add", total, self.weights.r.times(self.emit, before.h))
         return State(self.activate(0, total))
 
 
@@ -125,7 +126,7 @@ class Lstm(Cell):
     def step(self, x: Sequence[str], before: State) -> State:
         emit, (total,) = self.emit, x
         if before.h is not None:
-            total = emit("Add", total, emit("MatMul", before.h, self.weights.r))
+            total = emit("Add", total, self.weights.r.times(emit, before.h))
         i = self.activate(0, self._peep(self.gate(total, 0), 0, before.c))
         new = emit("Mul", i, self.activate(1, self.gate(total, 3)))
         if self.coupled:
@@ -148,7 +149,7 @@ class Gru(Cell):
     GATES, PARTS, DEFAULTS, COUPLED = 3, ((0, 2), (2, 1)), ("Sigmoid", "Tanh"), "linear_before_reset"
 
     def step(self, x: Sequence[str], before: State) -> State:
-        emit, h, r = self.emit, before.h, self.weights.r
+        emit, h, r = self.emit, before.h, self.weights.r.name
         gates, new = x
         product = h and emit("MatMul", h, r if self.coupled else self.gate(r, 0, 2))
         if product:
@@ -161,7 +162,7 @@ class Gru(Cell):
     def _uncoupled(self, reset: str, h: str | None) -> str:
         """What the new values get of the state that is reset."""
         emit = self.emit
-        return emit("MatMul", emit("Mul", reset, h or emit.number(0.0)), self.gate(self.weights.r, 2))
+        return emit("MatMul", emit("Mul", reset, h or emit.number(0.0)), self.gate(self.weights.r.name, 2))
 
     def _coupled(self, reset: str, product: str | None) -> str:
         """What they get of the product with the whole state, and its bias, once that is reset."""

@@ -11,7 +11,11 @@ from onnx import numpy_helper
 from .....errors import ModelError
 from ...emit import Constants, Emitter, Types, attribute
 from ...fold import static_dims
-from .cells import CELLS, Activation, Cell, Gru, State, Weights, activation
+from .cells import CELLS, Activation, Cell, Gru, Lstm, State, Weights, activation
+from .matrices import Bytes, Matrices, Numbers
+
+QUANTISED = ("com.microsoft", "DynamicQuantizeLSTM")
+"""An LSTM whose weights are bytes, and that quantises what it multiplies by them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +28,37 @@ class Sizes:
     hidden: int
     directions: int
     dtype: np.dtype[Any]
+    each: tuple[bool, bool] | None = None
+    """Of a layer of bytes: whether W and R have a scale for each column; None for a layer of numbers."""
 
 
 def sizes_of(node: onnx.NodeProto, types: Types) -> Sizes | None:
     """The sizes of a recurrent layer; None where they are not known, and for any other node."""
-    if node.op_type not in CELLS or node.domain not in ("", "ai.onnx"):
+    if cell_of(node) is None:
         return None
     x, r = (static_dims(types.get(name)) for name in (node.input[0], node.input[2]))
     if x is None or r is None or len(x) != 3 or len(r) != 3 or x[0] * x[1] == 0:
         return None
     steps, batch = (x[1], x[0]) if attribute(node, "layout", 0) else (x[0], x[1])
     dtype = onnx.helper.tensor_dtype_to_np_dtype(types[node.input[0]].elem_type)
-    return Sizes(steps, batch, x[2], r[2], r[0], dtype)
+    if (node.domain, node.op_type) != QUANTISED:
+        return Sizes(steps, batch, x[2], r[2], r[0], dtype)
+    each = _each_column(node, types)
+    return Sizes(steps, batch, x[2], r[1], r[0], dtype, each) if each else None
+
+
+def cell_of(node: onnx.NodeProto) -> type[Cell] | None:
+    """What a recurrent layer does in a step; None for any other node."""
+    if (node.domain, node.op_type) == QUANTISED:
+        return Lstm
+    return CELLS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+
+
+def _each_column(node: onnx.NodeProto, types: Types) -> tuple[bool, bool] | None:
+    """`Sizes.each` of a layer of bytes; None where scales are neither of directions nor of columns."""
+    names = [*node.input, *[""] * 11]
+    w, r = (len(static_dims(types.get(names[index])) or ()) for index in (8, 10))
+    return (w == 2, r == 2) if {w, r} <= {1, 2} else None
 
 
 def name_of(node: onnx.NodeProto) -> str:
@@ -59,10 +82,17 @@ class Layer(ABC):
         self.emit = Emitter(node, opset, sizes.dtype)
         self.node, self.sizes, self._constants = node, sizes, constants
         self.batch_first = bool(attribute(node, "layout", 0))
-        self.x, self._w, self._r, self._b, self.lengths, self.h, self.c, self._peephole = (
+        self.kind = cell_of(node) or Lstm
+        self.x, w, r, self._b, self.lengths, self.h, self.c, self._peephole, *scales = (
             *(str(name) for name in node.input),
-            *([""] * (8 - len(node.input))),
+            *([""] * (12 - len(node.input))),
         )
+        gates, hidden = self.kind.GATES, sizes.hidden
+        self._w: Matrices = Numbers(self.emit, hidden, gates, w)
+        self._r: Matrices = Numbers(self.emit, hidden, gates, r)
+        if sizes.each:
+            self._w = Bytes(self.emit, hidden, gates, (w, *scales[:2]), sizes.each[0])
+            self._r = Bytes(self.emit, hidden, gates, (r, *scales[2:4]), sizes.each[1])
         lengths = self.known(self.lengths)
         if lengths is not None and (lengths >= sizes.steps).all():
             self.lengths = ""
@@ -91,7 +121,7 @@ class Layer(ABC):
         `block` is how many columns of a gate lie side by side (`Weights.block`).
         """
         outer, hidden = self.emit, self.sizes.hidden
-        kind = CELLS[self.node.op_type]
+        kind = self.kind
         coupled = bool(attribute(self.node, kind.COUPLED, 0))
         bias = new_bias = None
         if self._b:
@@ -107,37 +137,22 @@ class Layer(ABC):
         if self._peephole:
             all_three = outer.reshape(outer.part(self._peephole, 0, d, d + 1), [3 * hidden])
             peephole = tuple(outer.part(all_three, 0, n * hidden, (n + 1) * hidden) for n in range(3))
-        weights = Weights(self._matrix(self._r, d, block, (0, kind.GATES)), peephole, new_bias, hidden, block)
+        weights = Weights(self._r.of(d, block, (0, kind.GATES)), peephole, new_bias, hidden, block)
         return kind(emit, weights, self._activations(kind, d, emit), attribute(self.node, "clip", None), coupled), bias
 
     def product(self, rows: str, d: int, bias: str | None, block: int, part: tuple[int, int]) -> str:
         """Rows of what the layer reads, times the weights of some gates (`Cell.PARTS`), with their biases."""
         emit, hidden, (first, count) = self.emit, self.sizes.hidden, part
-        total = emit("MatMul", rows, self._matrix(self._w, d, block, part))
+        total = self._w.of(d, block, part).times(emit, rows)
         if bias is None:
             return total
         own = emit.part(bias, 0, first * hidden, (first + count) * hidden)
-        return emit("Add", total, emit.reshape(self._in_blocks(own, block, count), [count * hidden]))
+        return emit("Add", total, emit.reshape(self._w.in_blocks(own, block, count), [count * hidden]))
 
     def all_rows(self) -> str:
         """What the layer reads in all steps, one after another, [steps x batch, inputs]."""
         x = self.emit("Transpose", self.x, perm=[1, 0, 2]) if self.batch_first else self.x
         return self.emit.reshape(x, [self.sizes.steps * self.sizes.batch, self.sizes.inputs])
-
-    def _matrix(self, weights: str, d: int, block: int, part: tuple[int, int]) -> str:
-        """Weights of some gates of a direction, with the gates in columns."""
-        emit, hidden, (first, count) = self.emit, self.sizes.hidden, part
-        whole = emit.reshape(emit.part(weights, 0, d, d + 1), [CELLS[self.node.op_type].GATES * hidden, -1])
-        rows = emit.part(whole, 0, first * hidden, (first + count) * hidden)
-        return emit("Transpose", emit.reshape(self._in_blocks(rows, block, count), [count * hidden, -1]), perm=[1, 0])
-
-    def _in_blocks(self, gates: str, block: int, count: int) -> str:
-        """What begins with one row for each column of each of some gates, in the order of `Weights.block`."""
-        emit, hidden = self.emit, self.sizes.hidden
-        if block == hidden:
-            return gates
-        split = emit.reshape(gates, [count, hidden // block, block, -1])
-        return emit("Transpose", split, perm=[1, 0, 2, 3])
 
     def _activations(self, kind: type[Cell], d: int, emit: Emitter) -> list[Activation]:
         count = len(kind.DEFAULTS)

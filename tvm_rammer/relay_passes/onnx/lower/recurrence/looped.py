@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from ...emit import Emitter
-from .cells import State
+from .cells import Lstm, State
 from .layer import Layer
 
 BLOCKS = (16, 8, 4)
@@ -49,7 +49,7 @@ class Looped(Layer):
             x.append(loop.read(every, self._type([sizes.batch, part[1] * sizes.hidden]), backward))
         shape = [sizes.batch, sizes.hidden]
         # An RNN or GRU has no cell state: its cells ignore `c`, and hand on None.
-        names = [self.h, self.c] if self.node.op_type == "LSTM" else [self.h]
+        names = [self.h, self.c] if self.kind is Lstm else [self.h]
         zeros = emit.constant(np.zeros(shape, sizes.dtype))
         given = [self.initial(name, d) or zeros for name in names]
         before = [loop.carry(name, self._type(shape)) for name in given]

@@ -13,7 +13,7 @@ import onnx
 
 from ...emit import Constants, Types, attribute
 from ...fold import static_dims
-from .cells import CELLS, State
+from .cells import State
 from .layer import Layer, Sizes
 
 STEPS = 16
@@ -99,14 +99,14 @@ class Unrolled(Layer):
         """What step `t` reads, times the weights of a direction, with the biases: [batch, gates x hidden]."""
         emit, sizes = self.emit, self.sizes
         first, last = 0, sizes.steps
-        steps = self._below.get(self.x)
+        steps = None if sizes.each else self._below.get(self.x)  # one scale quantises all rows of a layer of bytes
         if steps and not self.batch_first and steps.shape == (sizes.steps, sizes.batch, sizes.inputs):
             first = t - t % STEPS
             last = min(first + STEPS, sizes.steps)
             rows = emit.join(steps.names[first:last], 0)
         else:
             rows = self.all_rows()
-        total = self.product(rows, d, bias, sizes.hidden, (0, CELLS[self.node.op_type].GATES))
+        total = self.product(rows, d, bias, sizes.hidden, (0, self.kind.GATES))
         if last - first == 1:
             return total
         if last - first > MOST_SLICES:
