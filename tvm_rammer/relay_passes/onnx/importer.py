@@ -54,7 +54,7 @@ _REMEDIES = {
 }
 """What to do about the operators of a domain; otherwise `_REMEDY`."""
 
-_OF_MICROSOFT = frozenset(["Attention", "EmbedLayerNormalization", "MatMulInteger16"])
+_OF_MICROSOFT = frozenset(["MatMulInteger16"])
 
 
 def import_onnx(

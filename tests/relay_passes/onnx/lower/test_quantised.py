@@ -237,6 +237,37 @@ def lstm_of_bytes(steps=4, batch=2, read=5, hidden=6, direction="forward", *, ea
     return with_contrib(model([only], given, results, constants))
 
 
+def test_a_choice_of_quantised_values(run):
+    names = ["c", "a", "s0", "z0", "b", "s1", "z1", "s2", "z2"]
+    only = node("QLinearWhere", names, ["y"], domain="com.microsoft")
+    given = [value("c", [3, 8], TensorProto.BOOL), value("a", [3, 8], UINT8), value("b", [3, 8], UINT8)]
+    proto = with_contrib(model([only], given, [value("y", [3, 8], UINT8)], [*SCALES, *ZEROS]))
+    feeds = {"c": integers(UINT8, 3, 8, seed=2) > 100, "a": integers(UINT8, 3, 8), "b": integers(UINT8, 3, 8, seed=1)}
+    off_by_one_at_most(run, proto, **feeds)
+
+
+@pytest.mark.parametrize("attributes", [{"axis": 1, "opset": 13}, {"axis": -1, "opset": 11}])
+def test_a_softmax_of_quantised_values(attributes, run):
+    """ONNX Runtime looks exponentials up in a table: a ninth of its results are the next number."""
+    only = node("QLinearSoftmax", ["x", "s0", "z0", "ys", "z1"], ["y"], domain="com.microsoft", **attributes)
+    given, result = [value("x", [2, 9, 6], UINT8)], value("y", None, UINT8)
+    proto = with_contrib(model([only], given, [result], [*SCALES, *ZEROS, tensor("ys", np.float32(0.004))]))
+    x = integers(UINT8, 2, 9, 6)
+    got, (expected,) = run(load_model(proto), x).astype(int), by_onnxruntime(proto, x=x)
+    assert len(np.unique(expected)) > 3
+    assert np.abs(got - expected).max() <= 1
+    powers = np.exp(0.02 * (x.astype("float64") - 100))
+    exact = powers / powers.sum(attributes["axis"], keepdims=True) / 0.004 + 128
+    assert np.abs(got - exact.clip(0, 255)).max() <= 0.501
+
+
+def test_a_softmax_along_several_axes_is_refused():
+    only = node("QLinearSoftmax", ["x", "s0", "z0", "s1", "z1"], ["y"], domain="com.microsoft", axis=1, opset=11)
+    proto = with_contrib(model([only], [value("x", [2, 3, 4], UINT8)], [value("y", None, UINT8)], [*SCALES, *ZEROS]))
+    with pytest.raises(UnsupportedOperatorError, match="QLinearSoftmax"):
+        load_model(proto)
+
+
 @pytest.mark.parametrize("loops", [False, True])
 @pytest.mark.parametrize(
     "how",

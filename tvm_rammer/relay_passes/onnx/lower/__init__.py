@@ -6,6 +6,8 @@
     indexing          by constant indices and masks: OneHot, Tile, Compress
     boxes             of detectors, and grids of images
     layers            forms of layers: of training, with further results
+    fused             what ONNX Runtime's optimisers fuse
+    attention         fused attention, of numbers and of bytes
     deformed          deformable convolutions, by samples of the image
     resize            Resize and Upsample, by constant matrices
     functions         what ONNX itself defines by others

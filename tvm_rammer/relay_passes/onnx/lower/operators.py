@@ -8,6 +8,7 @@ from onnx import TensorProto
 
 from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
 from ..read import default_opset
+from .attention import ATTENTION
 from .boxes import BOXES
 from .classical import CLASSICAL
 from .elementwise import ELEMENTWISE, element, numpy_type
@@ -164,6 +165,7 @@ _LOWERED = {
     ("", "ReverseSequence"): _reverse_sequence,
     ("", "LpNormalization"): _lp_normalization,
     ("", "Col2Im"): _col2im,
+    **ATTENTION,
     **BOXES,
     **CLASSICAL,
     **ELEMENTWISE,

@@ -189,6 +189,19 @@ def _of_two(kind: str) -> Callable[[NodeView, Emitter], Emitter | None]:
     return lower
 
 
+def _qlinear_softmax(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Along one axis; before opset 13 along all from it on, which is the same for the last one."""
+    dims, axis, q = node.dims(0), node.attribute("axis", -1), Quantised(node, emit)
+    if dims is None or (min(emit.opset, node.attribute("opset", 13)) < 13 and axis not in (-1, len(dims) - 1)):
+        return None
+    return q.quantise(emit("Softmax", q.real(0), axis=axis), 3)
+
+
+def _qlinear_where(node: NodeView, emit: Emitter) -> Emitter:
+    q = Quantised(node, emit)
+    return q.quantise(emit("Where", node.input(0), q.real(1), q.real(4)), 7)
+
+
 QUANTISED = {
     ("", "ConvInteger"): _conv_integer,
     ("", "MatMulInteger"): _matmul_integer,
@@ -204,5 +217,7 @@ QUANTISED = {
     ("com.microsoft", "QLinearGlobalAveragePool"): _of_one("GlobalAveragePool"),
     ("com.microsoft", "QLinearLeakyRelu"): _of_one("LeakyRelu", ["alpha"]),
     ("com.microsoft", "QLinearSigmoid"): _of_one("Sigmoid"),
+    ("com.microsoft", "QLinearSoftmax"): _qlinear_softmax,
+    ("com.microsoft", "QLinearWhere"): _qlinear_where,
 }
 """By domain and name."""
