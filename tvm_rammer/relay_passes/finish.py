@@ -9,6 +9,7 @@ from tvm import relax, tirx
 from ..define_arithmetic import DefineArithmetic
 from .destinations import OfferDestinations
 from .empty_constants import AllocateEmptyConstants
+from .empty_reductions import StartEmptyReductions
 from .module_pass import module_pass
 
 _BACKENDS = {"llvm": "cpu_generic", "cuda": "cuda"}
@@ -43,6 +44,8 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             *([_stock_schedules(target)] if target.kind.name == "cuda" else []),
             *stock.library_dispatch_passes(target),
             relax.transform.LegalizeOps(),
+            # On a GPU stock TVM's own schedules write what a reduction starts from.
+            *([StartEmptyReductions()] if target.kind.name == "llvm" else []),
             AllocateEmptyConstants(),
             # It looks for reshapes among the PrimFuncs and fails on one that is not written in blocks. Ours need
             # not be, and a reshape is an rOperator like any other.
