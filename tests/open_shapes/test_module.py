@@ -51,6 +51,17 @@ def test_a_module_specialises_itself_on_what_comes(compilations):
     assert "rOperators in one launch" in module.explain()
 
 
+@pytest.mark.parametrize("how", ["compile", "stock"])
+def test_a_call_without_rows(how):
+    """As where a detector found nothing for the model that comes after it."""
+    model = two_inputs("batch")
+    module = tvm_rammer.compile(model, cache=False, on_new_shape=how)
+    agrees(module, model, feed(0))
+    module.wait()
+    agrees(module, model, feed(0))
+    agrees(module, model, feed(2))
+
+
 def test_before_the_first_shape_there_is_nothing_to_tell(tmp_path):
     module = tvm_rammer.compile(two_inputs("batch"), cache=False)
     with pytest.raises(ShapeError, match="nothing is compiled yet, since its dimensions batch are open"):

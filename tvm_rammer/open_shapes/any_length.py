@@ -42,7 +42,8 @@ class AnyLength:
             s for sizes in shapes.axes.values() for axis in sizes or () if axis.size is None for s in axis.symbols
         }
         bounds = [shapes.ranges[symbol] for symbol in symbols if symbol in shapes.ranges]
-        return cls(name, axes, max((b[0] for b in bounds), default=1), min((b[1] for b in bounds), default=None))
+        least = max((low for low, _ in bounds), default=1)
+        return cls(name, axes, max(1, least), min((b[1] for b in bounds), default=None))
 
     def key(self, key: Key) -> Key | None:
         """The key of the module for a call of some shapes, if what is compiled so far may serve it."""

@@ -116,7 +116,7 @@ class OpenShapes:
                     )
 
     def _check_range(self, symbol: str, size: int, where: str) -> None:
-        low, high = self.ranges.get(symbol, (1, MOST))
+        low, high = self.ranges.get(symbol, (0, MOST))
         if not low <= size <= high:
             wanted = f"not {low}" if low == high else f"outside of its range, {low} to {high}"
             raise ShapeError(
@@ -231,8 +231,8 @@ def _extent(name: str, extent: Any, ranges: dict[str, tuple[int, int]]) -> Axis:
 
 def _narrow(ranges: dict[str, tuple[int, int]], symbol: str, bounds: Any) -> None:
     low, high = (int(bound) for bound in bounds)
-    if not 1 <= low <= high <= MOST:
-        raise ShapeError(f"the bounds of dimension {symbol!r} are {low} and {high}; sizes are from 1 to {MOST}")
+    if not 0 <= low <= high <= MOST:
+        raise ShapeError(f"the bounds of dimension {symbol!r} are {low} and {high}; sizes are from 0 to {MOST}")
     before = ranges.get(symbol, (low, high))
     if before != (low, high):
         raise ShapeError(
@@ -266,8 +266,8 @@ def _shape_of(name: str, shape: Any) -> tuple[int, ...]:
         sizes = tuple(size.__index__() for size in shape)
     except (AttributeError, TypeError):
         raise ShapeError(f"the shape given for input {name!r} is {shape!r}; give integers") from None
-    if any(not 1 <= size <= MOST for size in sizes):
-        raise ShapeError(f"the shape given for input {name!r} is {sizes}; sizes are from 1 to {MOST}")
+    if any(not 0 <= size <= MOST for size in sizes):
+        raise ShapeError(f"the shape given for input {name!r} is {sizes}; sizes are from 0 to {MOST}")
     return sizes
 
 
@@ -278,8 +278,8 @@ def _size_of(name: str, size: Any) -> int:
             f"the size given for the dimension {name!r} is {size!r}; give one integer, or two for the bounds of a range"
         )
     found: int = items[0].__index__()
-    if not 1 <= found <= MOST:
-        raise ShapeError(f"the size given for the dimension {name!r} is {found}; sizes are from 1 to {MOST}")
+    if not 0 <= found <= MOST:
+        raise ShapeError(f"the size given for the dimension {name!r} is {found}; sizes are from 0 to {MOST}")
     return found
 
 

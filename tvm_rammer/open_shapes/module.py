@@ -228,7 +228,7 @@ class SymbolicModule(RammerModule):
         """The module of some shapes: of any length where there can be one."""
         if (found := self._load(key, shapes)) is not None:
             return found
-        if self._any_length is not None:
+        if self._any_length is not None and _has_elements(shapes):
             try:
                 return self._specialisations.make(*self._any_length.of_call(shapes))
             except RammerError as error:  # what is wrong with every length is found again
@@ -238,7 +238,7 @@ class SymbolicModule(RammerModule):
     def _load(self, key: Key, shapes: Shapes) -> RammerModule | None:
         """The module of some shapes, if it is ready or in the cache."""
         found = None
-        if self._any_length is not None:
+        if self._any_length is not None and _has_elements(shapes):
             found = self._specialisations.load(*self._any_length.of_call(shapes))
         return found or self._specialisations.load(key, shapes)
 
@@ -247,6 +247,11 @@ class SymbolicModule(RammerModule):
 
     def _open(self) -> str:
         return f"its dimensions {', '.join(self.shapes.symbols)}" if self.shapes.symbols else "some of its dimensions"
+
+
+def _has_elements(shapes: Shapes) -> bool:
+    """Whether all inputs have elements: a loop has one step at least."""
+    return all(all(shape) for shape in shapes.values())
 
 
 def as_static(module: RammerModule) -> RammerModule:

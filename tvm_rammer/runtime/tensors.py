@@ -176,7 +176,9 @@ def aligned_tensor(spec: TensorSpec) -> tuple[np.ndarray, Any]:
     nbytes = math.prod(spec.shape) * dtype.itemsize
     storage = np.zeros(nbytes + ALIGNMENT, np.uint8)
     begin = -storage.ctypes.data % ALIGNMENT
-    array = storage[begin : begin + nbytes].view(dtype).reshape(spec.shape)
+    # Of an array without elements NumPy and TVM take different strides for compact ones.
+    strides = [math.prod(spec.shape[axis + 1 :]) * dtype.itemsize for axis in range(len(spec.shape))]
+    array: np.ndarray = np.ndarray(spec.shape, dtype, storage, begin, strides)
     return array, tvm_ffi.from_dlpack(array)
 
 

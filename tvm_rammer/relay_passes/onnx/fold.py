@@ -2,7 +2,8 @@
 
 Exporters compute shapes by chains of Shape, Gather, Concat and the like. TVM's frontend wants the result: a
 constant. So those nodes are evaluated one by one with onnx's reference evaluator, in rounds with shape
-inference, until nothing changes. What is nondeterministic, or would grow too large, is left alone.
+inference, until nothing changes. What is nondeterministic, or would grow too large, is left alone. What has no elements
+is a constant, too, inputs among them: its shape is all there is.
 """
 
 import warnings
@@ -32,6 +33,9 @@ FOLDED = _GROWING | frozenset(
     Where Xor""".split()  # noqa: SIM905 (a list of words reads better)
 )
 
+_CUTTING = frozenset("CenterCropPad ConstantOfShape Expand Pad Slice Split Tile TopK".split())  # noqa: SIM905
+"""Operators that may make nothing of something; of others inference may say so where they are impossible."""
+
 _Constants = MutableMapping[str, onnx.TensorProto]
 _Types = Mapping[str, onnx.TypeProto.Tensor]
 
@@ -44,10 +48,29 @@ def fold_onnx(model: onnx.ModelProto) -> None:
     model : onnx.ModelProto
         Its inputs have static shapes.
     """
+    _read_empty_inputs(model.graph)
     rounds = _Rounds(model)
     while rounds.once():
         pass
     drop_unused(model.graph)
+
+
+def _read_empty_inputs(graph: onnx.GraphProto) -> None:
+    """Let nodes read a constant in the place of each input that has no elements."""
+    known = {tensor.name for tensor in graph.initializer}
+    constants = {value.name: _empty(f"{value.name}/empty", value.type.tensor_type) for value in graph.input}
+    alias = {name: tensor.name for name, tensor in constants.items() if tensor is not None}
+    graph.initializer.extend(t for t in constants.values() if t is not None and t.name not in known)
+    for node in graph.node if alias else ():
+        rename_inputs(node, alias)
+
+
+def _empty(name: str, kind: onnx.TypeProto.Tensor | None) -> onnx.TensorProto | None:
+    """A constant of a type, if it is known to have no element."""
+    dims = static_dims(kind)
+    if kind is None or dims is None or 0 not in dims or not kind.elem_type:
+        return None
+    return onnx.TensorProto(name=name, data_type=kind.elem_type, dims=dims, raw_data=b"")
 
 
 class _Rounds:
@@ -113,6 +136,8 @@ class _Rounds:
             return None
         if node.op_type in ("Shape", "Size"):
             return _shape_or_size(node, self.types)
+        if (empty := self._all_empty(node)) is not None:
+            return empty
         if node.op_type != "Constant":
             if node.op_type not in FOLDED or not all(name in constants for name in node.input if name):
                 return None
@@ -123,6 +148,13 @@ class _Rounds:
         if results is None:
             self.refused.add(node.output[0])
         return results
+
+    def _all_empty(self, node: onnx.NodeProto) -> list[onnx.TensorProto] | None:
+        """The results of a node, if none has an element."""
+        if node.op_type not in _CUTTING and all(_empty(name, self.types.get(name)) is None for name in node.input):
+            return None
+        results = [_empty(name, self.types.get(name)) for name in node.output if name]
+        return None if None in results else [tensor for tensor in results if tensor is not None]
 
     def _too_large(self, node: onnx.NodeProto, constants: _Constants) -> bool:
         counts = [elements(constants[name].dims) for name in node.input if name]

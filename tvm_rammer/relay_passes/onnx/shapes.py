@@ -99,7 +99,7 @@ def _maker(graph: onnx.GraphProto, name: str) -> str:
 def check_given(
     shapes: Shapes | None, names: Sequence[str], symbols: Collection[str]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
-    """Check that given shapes name inputs or symbolic dimensions, and hold positive integers.
+    """Check that given shapes name inputs or symbolic dimensions, and hold sizes.
 
     Parameters
     ----------
@@ -136,8 +136,8 @@ def check_given(
             raise ShapeError(f"the shape given for input {name!r} is {shape!r}; give integers") from None
         if name not in names and len(sizes) != 1:
             raise ShapeError(f"the size given for the dimension {name!r} is {shape!r}; give one integer")
-        if any(size <= 0 or size >= 2**31 for size in sizes):
-            raise ShapeError(f"the shape given for input {name!r} is {sizes}; sizes are from 1 to {2**31 - 1}")
+        if any(size < 0 or size >= 2**31 for size in sizes):
+            raise ShapeError(f"the shape given for input {name!r} is {sizes}; sizes are from 0 to {2**31 - 1}")
         given[name] = sizes
     return (
         {name: sizes for name, sizes in given.items() if name in names},
@@ -212,11 +212,7 @@ def _fix_symbol(symbol: str, size: int, name: str, symbols: dict[str, tuple[int,
 def _bind_symbols(value: onnx.ValueInfoProto, symbols: dict[str, tuple[int, str]]) -> None:
     dims = _dims(value)
     sizes = None if dims is None else [symbols[d][0] if d in symbols else d for d in dims]
-    if sizes is not None and 0 in sizes:
-        raise ShapeError(
-            f"input {value.name!r} has the shape {_show(sizes)}, which has no elements; {remedy(value.name, sizes)}"
-        )
-    if sizes is None or any(_is_open(d) for d in sizes):
+    if sizes is None or any(_is_open(d) for d in dims or () if d not in symbols):
         raise ShapeError(
             f"input {value.name!r} has no static shape but {_show(dims)}; "
             f"{remedy(value.name, (1, 3, 224, 224) if dims is None else dims)}"

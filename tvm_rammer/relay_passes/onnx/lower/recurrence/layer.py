@@ -33,12 +33,22 @@ class Sizes:
 
 
 def sizes_of(node: onnx.NodeProto, types: Types) -> Sizes | None:
-    """The sizes of a recurrent layer; None where they are not known, and for any other node."""
+    """The sizes of a recurrent layer; None where they are not known, and for any other node.
+
+    Raises
+    ------
+    ModelError
+        It has no step.
+    """
     if cell_of(node) is None:
         return None
     x, r = (static_dims(types.get(name)) for name in (node.input[0], node.input[2]))
-    if x is None or r is None or len(x) != 3 or len(r) != 3 or x[0] * x[1] == 0:
+    if x is None or r is None or len(x) != 3 or len(r) != 3:
         return None
+    if 0 in x[:2]:
+        raise ModelError(
+            f"{node.op_type} {name_of(node)!r} has no step, for its input has the shape {x}; give one step at least"
+        )
     steps, batch = (x[1], x[0]) if attribute(node, "layout", 0) else (x[0], x[1])
     dtype = onnx.helper.tensor_dtype_to_np_dtype(types[node.input[0]].elem_type)
     if (node.domain, node.op_type) != QUANTISED:
