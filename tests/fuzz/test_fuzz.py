@@ -125,6 +125,16 @@ def test_interpolation_among_infinities_is_left_open(mode):
     assert str(verdict).startswith("undefined") == (mode == "linear")
 
 
+@pytest.mark.parametrize(("base", "exponent", "open_"), [(9, 2.5, False), (8166, 2.5, True), (-2, 0.5, True)])
+def test_a_fractional_power_that_is_no_integer_is_left_open(base, exponent, open_):
+    ends = [helper.make_tensor_value_info(name, TensorProto.INT32, [1]) for name in "xy"]
+    power = [helper.make_tensor("p", TensorProto.FLOAT, [1], [exponent])]
+    graph = helper.make_graph([helper.make_node("Pow", ["x", "p"], ["y"])], "power", ends[:1], ends[1:], power)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    verdict = judge(model, {"x": np.array([base], "int32")})
+    assert str(verdict).startswith("undefined") == open_
+
+
 @pytest.mark.parametrize("indices", [[], ["i"]])
 def test_where_the_largest_is_beside_a_nan_is_left_open(indices):
     kinds = {"x": (TensorProto.FLOAT, 3), "y": (TensorProto.FLOAT, 2), "i": (TensorProto.INT64, 2)}

@@ -103,6 +103,8 @@ def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
         x, y = np.asarray(values[node.input[0]]), np.asarray(values[node.output[0]])
         if node.op_type in ("Cast", "CastLike") and _overflows(x, y.dtype):
             return True
+        if node.op_type == "Pow" and node.input[1] in values and _overflows(_power(x, values[node.input[1]]), y.dtype):
+            return True  # an integer to a fractional power is a Cast, too
         if node.op_type in INTERPOLATED and not _is_nearest(node) and not _all_finite(node, values):
             return True
         chosen = node.op_type in RECURRENT and any(a.name == "activations" for a in node.attribute)
@@ -125,6 +127,14 @@ def _is_nearest(node: onnx.NodeProto) -> bool:
 def _all_finite(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     read = [np.asarray(values[name]) for name in node.input if name in values]
     return all(np.isfinite(a.astype("float64")).all() for a in read if a.dtype.kind == "f")
+
+
+def _power(base: np.ndarray, exponent: Any) -> np.ndarray:
+    """A power in double precision; the base, if both are integers, whose powers are integers, too."""
+    if np.asarray(exponent).dtype.kind in "iu":
+        return base
+    with np.errstate(all="ignore"):
+        return np.asarray(np.power(base.astype("float64"), np.asarray(exponent, "float64")))
 
 
 def _overflows(x: np.ndarray, dtype: np.dtype) -> bool:
