@@ -97,7 +97,7 @@ class Campaign:
     def _one(self, client: Client, kind: str, seed: int) -> None:
         report = client.run((kind, seed))
         with self._lock:
-            self.summary.count(kind, report)
+            self.summary.count(kind, seed, report)
         if not report.failed:
             return
         # An error's class is known before it is shrunk; a wrong result's is not.

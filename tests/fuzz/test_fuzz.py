@@ -22,6 +22,7 @@ from .failures.classes import failure_class, skeleton
 from .failures.print_model import python_of_model
 from .failures.reproduce import write_test
 from .failures.shrink_script import simpler
+from .failures.summary import Summary
 from .generate.graphs import OPSETS, finish, graph_case, grow
 from .generate.kernels import kernel_case
 from .generate.recipe import bounds
@@ -244,6 +245,13 @@ def test_failures_of_one_class():
 def fuzz(*options):
     command = [sys.executable, str(ROOT / "scripts/programs/fuzz.py"), *map(str, options)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_summary_names_a_case_of_each_refusal():
+    summary = Summary()
+    for seed, name in ((4, "a"), (5, "b")):
+        summary.count("graphs", seed, Report("refused", f"ModelError: Relu '{name}' is refused"))
+    assert re.search(r"2  ModelError: Relu '...' is refused \(graphs:4\)", summary.text())
 
 
 def test_the_log_of_a_failure_is_enough_to_repeat_it(tmp_path):

@@ -20,18 +20,21 @@ class Found:
 
 @dataclass
 class Summary:
-    """Counts of outcomes, and the classes of failures."""
+    """Counts of outcomes, and the classes of failures; of each refusal one case by name."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
     found: dict[str, Found] = field(default_factory=dict)
 
-    def count(self, kind: str, report: Report) -> None:
+    def count(self, kind: str, seed: int, report: Report) -> None:
         """Count one case."""
         self.outcomes[kind, report.outcome] += 1
         if report.outcome == "refused":
-            self.refused[skeleton(report.detail)] += 1
+            reason = skeleton(report.detail)
+            self.refused[reason] += 1
+            self.examples.setdefault(reason, f" ({kind}:{seed})")
         if report.outcome == "skipped":
             self.skipped[skeleton(report.detail)[:70]] += 1
 
@@ -48,7 +51,7 @@ class Summary:
             lines.append(f"| {kind} | {sum(counts)} | " + " | ".join(map(str, counts)) + " |")
         for title, some in (("refused", self.refused), ("skipped", self.skipped)):
             lines += [f"\n{title}:"] if some else []
-            lines += [f"  {count:5d}  {line}" for line, count in some.most_common(most)]
+            lines += [f"  {count:5d}  {line}{self.examples.get(line, '')}" for line, count in some.most_common(most)]
             if len(some) > most:
                 lines.append(f"  {sum(some.values()) - sum(c for _, c in some.most_common(most)):5d}  others")
         lines.append(f"\n{len(self.found)} distinct failures, {self.failures} in all" + (":" if self.found else ""))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from ..generate.builder import Builder
 from . import (
     control,
+    dependent,
     elementwise,
     images,
     indexing,
@@ -30,6 +31,7 @@ FAMILIES = {
     "norms": norms.TABLE,
     "recurrent": recurrent.TABLE,
     "control": control.TABLE,
+    "dependent": dependent.TABLE,
     "quantised": quantised.TABLE,
 }
 
