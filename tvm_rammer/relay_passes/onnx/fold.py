@@ -240,7 +240,7 @@ def used_names(graph: onnx.GraphProto) -> set[str]:
 
 
 def drop_unused(graph: onnx.GraphProto) -> None:
-    """Remove nodes and initializers that no output depends on, in place."""
+    """Remove nodes and initializers that no output depends on, in place; in the graphs that nodes hold, too."""
     used = {value.name for value in graph.output}
     kept: list[onnx.NodeProto] = []
     for node in reversed(graph.node):
@@ -248,6 +248,7 @@ def drop_unused(graph: onnx.GraphProto) -> None:
             kept.append(node)
             used.update(name for name in node.input if name)
             for inner in subgraphs(node):
+                drop_unused(inner)
                 used |= used_names(inner)
     tensors = [tensor for tensor in graph.initializer if tensor.name in used]
     del graph.node[:], graph.initializer[:]

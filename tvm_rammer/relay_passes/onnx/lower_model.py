@@ -15,6 +15,7 @@ from .lower.operators import lower_missing
 from .lower.quantised.pairs import join_quantised
 from .lower.recurrence.loops import unroll_loops
 from .lower.recurrence.recurrent import expand_recurrent
+from .lower.slices import assign_by_choice
 from .sequences import resolve_sequences
 
 
@@ -69,6 +70,7 @@ def lower(model: onnx.ModelProto, *, loops: bool) -> None:
     steps = (
         partial(unroll_loops, keep=loops),
         resolve_sequences,
+        assign_by_choice,
         partial(expand_recurrent, loops=loops),
         lower_missing,
         expand_functions,

@@ -51,6 +51,13 @@ def test_infinity_stays_among_the_results_that_read_it(mode, reach, run):
     np.testing.assert_array_equal(~np.isfinite(got[0, 0]), want)
 
 
+def test_sizes_beside_scales_without_elements(run):
+    """As exporters wrote it for opset 11, where scales were no option."""
+    attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    proto = resize(scales=(), sizes=(1, 2, 10, 12), roi=(), **attributes)
+    by_reference(run, proto, x=random(1, 2, 5, 6))
+
+
 def test_channels_are_resized_too(run):
     by_reference(run, resize(sizes=(2, 3, 7, 4), mode="linear"), x=random(1, 2, 5, 6))
 

@@ -2,6 +2,7 @@
 
     outline          calls in the place of such nodes
     branches, loop   the branches of an If, the body of a Loop, as models of their own (part), and imported
+    ranks            results of one element, with an axis and without, made alike
     functions        what they become, as Relax functions: `choose` for an If, `repeat` for a Loop
 
 Each branch and each body is prepared, cut into regions and planned as "main" is: what is inside is still rPrograms.

@@ -7,9 +7,9 @@ import tvm
 
 from ....debug import say
 from ....errors import ModelError, UnsupportedOperatorError
-from ...bindings import dtype_of, static_shape, tensor_fields
 from .functions import choose, refuse
 from .part import BOOL, Part, Types, free_names
+from .ranks import Result, make_alike, results_of
 
 _BRANCHES = ("then_branch", "else_branch")
 
@@ -30,10 +30,14 @@ def branches(part: Part) -> tvm.IRModule:
     both = [part.graph(name) for name in _BRANCHES]
     read = part.variables(name for graph in both for name in free_names(graph))
     then, other = _imported(part, both, read)
-    if (taken := _results(then)) != (left := _results(other)):
+    taken, left = results_of(then), results_of(other)
+    if make_alike(both[1], 0, left, taken, [(part.reader(name),) for name in part.outputs]):
+        other = part.load(part.model_of(both[1], read))
+        left = results_of(other)
+    if taken != left:
         raise UnsupportedOperatorError(
-            f"the branches of {part.text} return {taken} and {left}: what depends on data cannot have a static shape; "
-            f"make them alike, or make its condition a constant (tvm_rammer.fix_inputs)"
+            f"the branches of {part.text} return {_told(taken)} and {_told(left)}: what depends on data cannot have a "
+            f"static shape; make them alike, or make its condition a constant (tvm_rammer.fix_inputs)"
         )
     part.inputs = [part.scalar(part.node.input[0], BOOL), *read]
     return choose(then, other)
@@ -57,11 +61,5 @@ def _imported(part: Part, graphs: Sequence[onnx.GraphProto], read: Types) -> lis
     return [made[name] for name in _BRANCHES]
 
 
-def _results(mod: tvm.IRModule) -> str:
-    """What the "main" of a module returns."""
-    fields = tensor_fields(mod["main"].ret_ty) or []
-    shapes = [static_shape(field) for field in fields]
-    return ", ".join(
-        f"{dtype_of(field)}{'[?]' if shape is None else list(shape)}"
-        for field, shape in zip(fields, shapes, strict=True)
-    )
+def _told(results: Sequence[Result]) -> str:
+    return ", ".join(map(str, results))

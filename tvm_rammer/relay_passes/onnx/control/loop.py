@@ -13,11 +13,11 @@ import tvm
 from onnx import helper, numpy_helper
 
 from ....errors import ModelError, UnsupportedOperatorError
-from ...bindings import dtype_of, static_shape, tensor_fields
-from ..fold import static_dims
+from ..fold import infer_types, static_dims, used_names
 from ..read import MOST_ELEMENTS, elements
 from .functions import repeat
-from .part import BOOL, INT64, NO_AXES, Kind, Part, Types, free_names, tensor_type
+from .part import BOOL, INT64, NO_AXES, Kind, Part, Reader, Types, free_names, tensor_type
+from .ranks import Result, make_alike, results_of
 
 DOMAIN = "tvm_rammer"
 FIRST_ROWS = "FirstRows"
@@ -50,7 +50,15 @@ def loop(part: Part) -> tvm.IRModule:
     given = {inner.name: part.type(outer) for inner, outer in zip(body.input[2:], states, strict=True)}
     collected = _Collected()
     module = part.load(_body_model(part, given, read, limit, collected))
-    _check_states(part, module, given)
+    before, after = _states(module, given)
+    if before != after:
+        _replace_placeholders(part, after, given, states)
+        inside = _body_model(part, given, read, limit, collected)
+        types = infer_types(inside)
+        readers = [(Reader(inside.graph, n, types), part.reader(o)) for n, o in zip(given, node.output, strict=False)]
+        make_alike(body, 1, after, before, readers)
+        module = part.load(_body_model(part, given, read, limit, collected))
+        _check_states(part, *_states(module, given))
     if any(node.output[len(states) :]):
         collected = _collected(part, module, limit)
         module = part.load(_body_model(part, given, read, limit, collected))
@@ -94,23 +102,35 @@ def _body_model(part: Part, given: Types, read: Types, limit: str, collected: _C
     return made
 
 
-def _check_states(part: Part, module: tvm.IRModule, given: Types) -> None:
-    after = [(dtype_of(f), static_shape(f)) for f in _returned(module)[: len(given)]]
-    before = [(_dtype(kind), tuple(static_dims(kind) or ())) for kind in given.values()]
+def _states(module: tvm.IRModule, given: Types) -> tuple[list[Result], list[Result]]:
+    """What the states are before a round, and after it."""
+    before = [Result(_dtype(kind), tuple(static_dims(kind) or ())) for kind in given.values()]
+    return before, results_of(module)[2 : 2 + len(given)]
+
+
+def _replace_placeholders(part: Part, after: Sequence[Result], given: dict[str, Kind], states: list[str]) -> None:
+    """Let states that no round reads begin in the shape that they end in, if there is a round.
+
+    Exporters have such states for variables that are first assigned within the loop.
+    """
+    limit, condition = (part.value(name) if name else np.array(True) for name in part.node.input[:2])
+    if limit is None or condition is None or limit.item() < 1 or not condition.item():
+        return
+    read = used_names(part.graph("body"))
+    for at, (inner, result) in enumerate(zip(list(given), after, strict=True)):
+        if inner not in read and result.shape is not None:
+            first = np.zeros(result.shape, result.dtype)
+            states[at] = part.constant(f"{inner}/unread", first)
+            given[inner] = tensor_type(helper.np_dtype_to_tensor_dtype(first.dtype), result.shape)
+
+
+def _check_states(part: Part, before: Sequence[Result], after: Sequence[Result]) -> None:
     if after != before:
-        told, then = (
-            ", ".join(f"{dtype}{'[?]' if shape is None else list(shape)}" for dtype, shape in some)
-            for some in (before, after)
-        )
+        told, then = (", ".join(map(str, some)) for some in (before, after))
         raise UnsupportedOperatorError(
             f"the states of {part.text} are {told} before a round and {then} after it; give them one shape, or make "
             f"its number of rounds a constant (tvm_rammer.fix_inputs)"
         )
-
-
-def _returned(module: tvm.IRModule) -> list[tvm.ir.Type]:
-    """The types of the states and rows that a body returns."""
-    return list(tensor_fields(module["main"].ret_ty) or ())[2:]
 
 
 def _dtype(kind: Kind) -> str:
@@ -127,8 +147,8 @@ def _collected(part: Part, module: tvm.IRModule, limit: str) -> _Collected:
             f"number has no constant bound; give it one, or collect into a state of a static shape"
         )
     found = []
-    for name, field in zip(part.node.output[num_states:], _returned(module)[num_states:], strict=True):
-        shape = static_shape(field)
+    for name, row in zip(part.node.output[num_states:], results_of(module)[2 + num_states :], strict=True):
+        shape = row.shape
         if shape is None:
             raise UnsupportedOperatorError(f"{part.text} collects {name!r}, whose shape is not known before it runs")
         if (count := elements((int(most), *shape))) >= MOST_ELEMENTS:
@@ -136,7 +156,7 @@ def _collected(part: Part, module: tvm.IRModule, limit: str) -> _Collected:
                 f"{part.text} collects up to {int(most)} rows of {list(shape)} in {name!r}: {count} elements, of which "
                 f"less than {MOST_ELEMENTS} can be addressed; give it fewer rounds"
             )
-        found.append(tensor_type(helper.np_dtype_to_tensor_dtype(np.dtype(dtype_of(field))), shape))
+        found.append(tensor_type(helper.np_dtype_to_tensor_dtype(np.dtype(row.dtype)), shape))
     return _Collected(tuple(found), max(1, int(most)))
 
 

@@ -1,6 +1,7 @@
 """An If or a Loop in the making of a call: what it reads from outside, and its graphs as models of their own."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -14,6 +15,15 @@ from ..inline import subgraphs
 Kind = onnx.TypeProto.Tensor
 Types = Mapping[str, Kind]
 Load = Callable[[onnx.ModelProto], tvm.IRModule]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A value of a graph, and what is known of the others there."""
+
+    graph: onnx.GraphProto
+    name: str
+    types: Types
 
 
 class Part:
@@ -76,6 +86,10 @@ class Part:
     def variables(self, names: Iterable[str]) -> dict[str, Kind]:
         """Those of the names that are no constants, with their types."""
         return {name: self.type(name) for name in dict.fromkeys(names) if name not in self._constants}
+
+    def reader(self, name: str) -> Reader:
+        """A value of the model, as those see it that read it there."""
+        return Reader(self._model.graph, name, self._types)
 
     def value(self, name: str) -> np.ndarray | None:
         """The value of a constant; None for what is computed."""

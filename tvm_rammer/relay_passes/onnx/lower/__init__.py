@@ -9,6 +9,7 @@
     fused             what ONNX Runtime's optimisers fuse
     attention         fused attention, of numbers and of bytes
     deformed          deformable convolutions, by samples of the image
+    slices            assignments to slices that are computed, by a choice
     resize            Resize and Upsample, by constant matrices
     functions         what ONNX itself defines by others
     quantised         integer products and quantised operators

@@ -10,6 +10,14 @@ INTEGERS = {
     for name in "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()  # noqa: SIM905
 }
 
+BY_ELEMENT = frozenset(
+    """Abs Acos Acosh Add And Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Celu Clip Cos
+    Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu
+    Less LessOrEqual Log Max Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh
+    Softplus Softsign Sqrt Sub Sum Tan Tanh ThresholdedRelu Where Xor""".split()  # noqa: SIM905 (a list of words)
+)
+"""Operators whose every result is of the elements at its place, by broadcasting where they read several tensors."""
+
 _FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")}
 
 _SELU = (1.67326319217681884765625, 1.05070102214813232421875)

@@ -54,7 +54,17 @@ def _resize(node: NodeView, emit: Emitter) -> Emitter | None:
     if dims is None or any(node.input(i) and node.array(i) is None for i in (2, 3)):
         return None
     axes = _axes(node, dims)
-    return None if _native(node, axes, len(dims)) else _resized(node, emit, axes, dims)
+    if not _native(node, axes, len(dims)):
+        return _resized(node, emit, axes, dims)
+    scales = node.array(2)
+    return _without_scales(node, emit) if scales is not None and not scales.size else None
+
+
+def _without_scales(node: NodeView, emit: Emitter) -> Emitter:
+    """The same node with sizes alone: before opset 13 scales had to be there, too, without elements."""
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
+    emit.last("Resize", node.input(0), "", "", node.input(3), outputs=node.node.output, **attributes)
+    return emit
 
 
 def _of_old(node: NodeView, emit: Emitter) -> Emitter | None:

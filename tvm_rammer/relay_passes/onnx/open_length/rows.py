@@ -14,13 +14,8 @@ from onnx import helper
 
 from ....errors import LengthError
 from ..importer import describe
+from ..lower.elementwise import BY_ELEMENT
 
-_BY_ELEMENT = frozenset(
-    """Abs Acos Acosh Add And Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Celu Clip Cos
-    Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu
-    Less LessOrEqual Log Max Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh
-    Softplus Softsign Sqrt Sub Sum Tan Tanh ThresholdedRelu Where Xor""".split()  # noqa: SIM905 (a list of words)
-)
 _NORMALISING = {"Softmax": -1, "LogSoftmax": -1, "Hardmax": -1, "LayerNormalization": -1, "RMSNormalization": -1}
 """Operators along the axes from one on, and which that is by default."""
 
@@ -94,7 +89,7 @@ def rows_axis(node: Node) -> int:
     kind = node.node.op_type
     if node.node.domain not in ("", "ai.onnx"):
         raise node.refuse("is an operator whose rows are not known")
-    if kind in _BY_ELEMENT:
+    if kind in BY_ELEMENT:
         return _by_element(node)
     if kind in _NORMALISING:
         return _normalising(node)

@@ -1,6 +1,6 @@
 """A Loop of a known number of rounds as a Scan, which says what each step reads instead of computing where it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -126,8 +126,22 @@ class _Scan:
     def read_tables(self) -> None:
         """Let the steps read what else depends on their number."""
         read = used_names(onnx.GraphProto(node=self._body.node))
+        numbers: dict[tuple[str, bytes], str] = {}
         for name in [name for name in self._tables if name in read] or list(self._tables)[: not self._names]:
-            self._read(name, self._emit.constant(self._tables[name]))
+            rows = self._tables[name]
+            alike = (str(rows.dtype), rows.tobytes())
+            if alike in numbers:
+                self._reshape(numbers[alike], name, rows.shape[1:])
+                continue
+            if rows[0].size == 1:
+                numbers[alike] = name
+            self._read(name, self._emit.constant(rows))
+
+    def _reshape(self, number: str, name: str, shape: Sequence[int]) -> None:
+        """Make one number of another, which is the same in all steps: so whoever follows names sees that it is."""
+        as_shape = f"{name}/shape"
+        self._body.initializer.append(numpy_helper.from_array(np.array(shape, np.int64), as_shape))
+        self._body.node.insert(0, onnx.helper.make_node("Reshape", [number, as_shape], [name]))
 
     def emit_last(self) -> None:
         """Add the Scan, and what its results would be that it has not."""
