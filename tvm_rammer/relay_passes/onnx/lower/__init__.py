@@ -6,13 +6,12 @@
     indexing          by constant indices and masks: OneHot, Tile, Compress
     boxes             of detectors, and grids of images
     layers            forms of layers: of training, with further results
-    fused             what ONNX Runtime's optimisers fuse
-    attention         fused attention, of numbers and of bytes
     deformed          deformable convolutions, by samples of the image
     slices            assignments to slices that are computed, by a choice
     resize            Resize and Upsample, by constant matrices
     functions         what ONNX itself defines by others
     quantised         integer products and quantised operators
+    fused/            what ONNX Runtime's optimisers fuse: activations, norms, attention
     classical/        scikit-learn's models: trees, linear models, scalers
     spectra           Fourier transforms of a known length, as products
     recurrence/       LSTM, GRU and RNN layers, Loop and Scan, as loops or step by step

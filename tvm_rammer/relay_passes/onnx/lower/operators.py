@@ -8,11 +8,11 @@ from onnx import TensorProto
 
 from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
 from ..read import default_opset
-from .attention import ATTENTION
 from .boxes import BOXES
 from .classical import CLASSICAL
 from .elementwise import ELEMENTWISE, element, numpy_type
-from .fused import FUSED
+from .fused.attention import ATTENTION
+from .fused.operators import FUSED
 from .indexing import INDEXING, windows
 from .layers import LAYERS
 from .quantised.operators import QUANTISED

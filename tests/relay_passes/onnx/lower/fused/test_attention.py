@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
 
-from ...models import by_onnxruntime, model, node, random, rng, tensor, value
+from ....models import by_onnxruntime, model, node, random, rng, tensor, value
 
 INT32 = TensorProto.INT32
 BATCH, POSITIONS, HEADS, SIZE, BEFORE = 2, 5, 2, 4, 3

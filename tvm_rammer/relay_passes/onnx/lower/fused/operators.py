@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..emit import Emitter, NodeView
+from ...emit import Emitter, NodeView
 
 _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 _GEMM = ("alpha", "beta", "transA", "transB")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from ..emit import Emitter, NodeView
+from ...emit import Emitter, NodeView
 
 _FILTERED = -10000.0
 """`mask_filter_value` by default."""

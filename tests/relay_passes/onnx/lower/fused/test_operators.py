@@ -7,9 +7,9 @@ from onnx import helper
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
 
-from ...models import model, node, random, rng, tensor, value
-from .test_operators import close
-from .test_quantised import with_contrib
+from ....models import model, node, random, rng, tensor, value
+from ..test_operators import close
+from ..test_quantised import with_contrib
 
 
 def contrib(nodes, inputs, outputs, constants=()):
