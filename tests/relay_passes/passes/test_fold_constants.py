@@ -11,7 +11,7 @@ from tvm.script import tirx as T
 
 from tvm_rammer.relay_passes import FoldConstants
 
-from ..models import op_names, random
+from ..models import calls, op_names, random
 from .test_fold_batchnorm import build
 
 
@@ -31,6 +31,22 @@ def test_reshapes_and_transposes_need_no_compiler(run, monkeypatch):
     assert op_names(mod) == ["add"]
     x = random(3, 2, seed=1)
     np.testing.assert_allclose(run(mod, x), x + random(2, 3).T)
+
+
+def test_weights_that_several_products_transpose_are_one_constant(run):
+    """Each step of an unrolled layer would read a copy of its own, from memory, where the steps share a cache."""
+
+    def body(b, x):
+        weights = relax.const(random(3, 3))
+        for axes in ([1, 0], [1, 0], None, [0, 1]):
+            x = b.emit(relax.op.matmul(x, b.emit(relax.op.permute_dims(weights, axes))))
+        return x
+
+    mod = folded(build((2, 3), body))
+    found = [call.args[1] for call in calls(mod)]
+    assert found[0].same_as(found[1]) and not found[0].same_as(found[3])
+    x, w = random(2, 3, seed=1), random(3, 3)
+    np.testing.assert_allclose(run(mod, x), x @ w.T @ w.T @ w.T @ w, rtol=1e-5, atol=1e-6)
 
 
 def fold_constants_module():

@@ -97,6 +97,7 @@ class _Plan:
         self.numpy: dict[relax.Var, relax.Expr] = {}
         self.compiled: list[relax.VarBinding] = []
         self.known: set[relax.Var] = set()
+        self._made: dict[tuple[str, Constant, str, str], relax.Expr] = {}
         for block in body_blocks(func):
             for binding in block.bindings:
                 if isinstance(binding, relax.VarBinding):
@@ -121,7 +122,14 @@ class _Plan:
             elif by_numpy is None or not is_const(value.args[0]):
                 self._compile(binding, value)
             else:
-                self.numpy[binding.var] = relax.const(by_numpy(value.args[0].value.numpy(), value), dtype_of(value.ty))
+                self.numpy[binding.var] = self._once(value, by_numpy)
+
+    def _once(self, call: Call, by_numpy: Callable[[np.ndarray, Call], np.ndarray]) -> relax.Expr:
+        """What a call makes of a constant: the same one for all such calls, as of the weights that many steps read."""
+        key = call.op.name, call.args[0], str(call.attrs), str(call.ty)
+        if key not in self._made:
+            self._made[key] = relax.const(by_numpy(call.args[0].value.numpy(), call), dtype_of(call.ty))
+        return self._made[key]
 
     def _compile(self, binding: relax.VarBinding, value: relax.Expr) -> None:
         self.known.add(binding.var)
