@@ -36,7 +36,7 @@ def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> No
     given, sizes = check_given(shapes, [value.name for value in graph.input], open_dims)
     symbols = {symbol: (size, "shapes") for symbol, size in sizes.items()}
     for value in graph.input:
-        _check_tensor(value, _maker(graph, value.name))
+        _check_tensor(value, graph)
         if value.name in given:
             _apply(value, given[value.name], symbols)
     for value in graph.input:
@@ -63,7 +63,7 @@ def name_input_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int 
     graph = model.graph
     _drop_weights(graph)
     for value in graph.input:
-        _check_tensor(value, _maker(graph, value.name))
+        _check_tensor(value, graph)
         dims = [{"dim_param": e} if isinstance(e, str) else {"dim_value": int(e)} for e in shapes[value.name]]
         shape = onnx.TensorShapeProto(dim=[onnx.TensorShapeProto.Dimension(**dim) for dim in dims])
         value.type.tensor_type.shape.CopyFrom(shape)
@@ -152,14 +152,15 @@ def remedy(name: str, shape: Sequence[int | str]) -> str:
     return f"give it one, as in shapes={{{name!r}: ({text})}} or --shape {name}={','.join(map(str, sizes))}"
 
 
-def _check_tensor(value: onnx.ValueInfoProto, of: str) -> None:
+def _check_tensor(value: onnx.ValueInfoProto, graph: onnx.GraphProto) -> None:
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
         raise ModelError(
-            f"input {value.name!r}{of} is of ONNX type {kind}; only tensors can be inputs: "
+            f"input {value.name!r}{_maker(graph, value.name)} is of ONNX type {kind}; only tensors can be inputs: "
             f"export the model with its elements as inputs"
         )
     if value.type.tensor_type.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
+        of = _maker(graph, value.name)
         raise ModelError(f"input {value.name!r}{of} holds strings or has no element type; use a numeric type")
 
 
