@@ -11,7 +11,7 @@ from .arguments import names_of, whole
 from .compilation.request import Request
 from .compilation.target import resolve_device, with_threads
 from .compilation.unrolling import with_loops
-from .errors import ModelError
+from .errors import LoopError, ModelError
 from .open_shapes.dimensions import has_symbols
 from .open_shapes.module import MOST_SHAPES, OnNewShape, SymbolicModule, check_options
 from .open_shapes.specialise import RequestMaker, open_request
@@ -238,7 +238,13 @@ def _compile(request: Request, concurrency: int, loaded: Callable[[Sequence[Tens
 
     model = load_request(request)
     loaded(model.inputs)
-    exploration = compile_loaded(request, model)
+    try:
+        exploration = compile_loaded(request, model)
+    except LoopError as error:
+        if not model.rolled:
+            raise
+        debug.say(1, f"what the model has step by step stays so: {error}")
+        return _compile(replace(request, roll=False), concurrency, lambda inputs: None)
     if model.length is not None:
         return LengthModule(exploration, model.inputs, model.outputs, model.length, concurrency)
     return RammerModule(exploration, model.inputs, model.outputs, concurrency)

@@ -98,6 +98,31 @@ def test_a_scan_backward_along_another_axis():
     serves(proto, lambda n: {"start": random(4), "xs": random(4, n, seed=2)})
 
 
+@pytest.mark.parametrize("backward", one_in(2, [0, 1]))
+def test_products_in_the_steps_of_a_scan(backward):
+    """They are ahead of the loop, and the gates in blocks, for any length as for one."""
+    body = step(
+        [value("before", [B, 16]), value("x", [B, I])],
+        [
+            node("Gemm", ["x", "wx", "bias"], ["from_x"], transB=1),
+            node("Gemm", ["before", "wh"], ["from_before"]),
+            node("Add", ["from_x", "from_before"], ["gates"]),
+            node("Split", ["gates"], ["forget", "new"], axis=1),
+            node("Sigmoid", ["forget"], ["on"]),
+            node("Mul", ["on", "before"], ["kept"]),
+            node("Tanh", ["new"], ["added"]),
+            node("Add", ["kept", "added"], ["after"]),
+            node("Relu", ["after"], ["y"]),
+        ],
+        [value("after", [B, 16]), value("y", [B, 16])],
+    )
+    weights = [tensor("wx", random(32, I)), tensor("wh", 0.2 * random(16, 32)), tensor("bias", random(32))]
+    ends = [value("start", [B, 16])], [value("xs", ["time", B, I])], ["last", "ys"]
+    directions = {"scan_input_directions": [backward], "scan_output_directions": [backward]}
+    proto = scan_model(body, *ends, weights, **directions)
+    serves(proto, lambda n: {"start": random(B, 16), "xs": random(n, B, I, seed=2)}, exact=(20, 33))
+
+
 @pytest.mark.parametrize("length", [1, 2, 7, 20])
 def test_the_reference_interpreter_counts_too(length):
     """In random orders, with memory that nobody has written: what is beyond the end stays so."""

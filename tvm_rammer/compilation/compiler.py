@@ -10,7 +10,7 @@ from .. import relay_passes
 from ..errors import LoopError
 from ..ir import LENGTH, Length
 from ..relay_passes.bindings import body_blocks
-from ..relay_passes.loop_body import loop_bodies
+from ..relay_passes.loop_body import ROLLED_UP, loop_bodies
 from ..runtime.alternatives import plan_alternatives
 from ..runtime.explore import Alternative, Exploration
 from ..runtime.explore_log import model_key, recall, remember
@@ -35,6 +35,8 @@ class Loaded:
         How many inputs each of several joined models has; empty for a single model.
     length : Length or None
         What the module learns from each call; `inputs` and `outputs` have -1 there.
+    rolled : bool
+        Whether it has loops of what the model has step by step.
     """
 
     mod: tvm.IRModule
@@ -42,6 +44,7 @@ class Loaded:
     outputs: tuple[TensorSpec, ...]
     num_params: tuple[int, ...] = ()
     length: Length | None = None
+    rolled: bool = False
 
 
 def load_request(request: Request) -> Loaded:
@@ -61,6 +64,7 @@ def load_request(request: Request) -> Loaded:
             symbolic=request.symbolic,
             loops=request.keeps_loops,
             join=request.joins_loops,
+            roll=request.rolls_up,
             length=request.length,
         )
         for model, shapes in zip(request.models, request.shapes, strict=True)
@@ -71,7 +75,8 @@ def load_request(request: Request) -> Loaded:
     if request.length is not None:
         return _of_any_length(mods[0])
     if not request.joined:
-        return Loaded(mods[0], tensor_specs(mods[0]), output_specs(mods[0]))
+        rolled = bool(mods[0].attrs and ROLLED_UP in mods[0].attrs)
+        return Loaded(mods[0], tensor_specs(mods[0]), output_specs(mods[0]), rolled=rolled)
     inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
     outputs = [output_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
     num_params = tuple(len(specs) for specs in inputs)

@@ -40,6 +40,8 @@ class Request:
         Whether recurrent layers and loops stay loops where they can; otherwise all are unrolled.
     most_loops : int or None
         How many loops there may be; None for any number.
+    roll : bool
+        Whether what a model has step by step may become loops.
     symbolic : bool
         Whether dimensions that `shapes` leaves open stay symbolic: stock TVM then compiles what depends on them.
     length : Length or None
@@ -65,6 +67,7 @@ class Request:
     explore: int = 0
     loops: bool = True
     most_loops: int | None = None
+    roll: bool = True
     symbolic: bool = False
     length: Length | None = None
     digests: tuple[bytes, ...] | None = None
@@ -78,6 +81,11 @@ class Request:
     def joins_loops(self) -> bool:
         """Whether stacked loops become one: on a GPU, where each has its own vEUs then; on a CPU that does not pay."""
         return self.keeps_loops and self.device.kind != "cpu"
+
+    @property
+    def rolls_up(self) -> bool:
+        """Whether recurrence that a model has step by step becomes loops: on a CPU, where several loops may stay."""
+        return self.keeps_loops and self.roll and self.device.kind == "cpu"
 
     def __post_init__(self) -> None:
         whole("explore", self.explore, 0)

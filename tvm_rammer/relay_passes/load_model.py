@@ -19,6 +19,7 @@ def load_model(
     symbolic: bool = False,
     loops: bool = False,
     join: bool = False,
+    roll: bool = False,
     length: Length | None = None,
 ) -> tvm.IRModule:
     """Load a model as a Relax module whose function "main" has static shapes and its weights as constants.
@@ -36,6 +37,8 @@ def load_model(
         Whether recurrent layers and loops stay loops where they can; otherwise all are unrolled.
     join : bool
         Whether loops of which each reads, step by step, what another makes become one, as stacked layers do.
+    roll : bool
+        Whether recurrence that an ONNX model has step by step becomes loops; otherwise it stays as it is.
     length : Length, optional
         What of an ONNX model is learnt from each call.
 
@@ -71,7 +74,7 @@ def load_model(
     if isinstance(model, str | os.PathLike) or (
         kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx")
     ):
-        return _load_onnx(model, shapes, symbolic, loops, join, length)
+        return _load_onnx(model, shapes, symbolic, loops, join, roll, length)
     raise ModelError(
         f"cannot load a model from {kind.__module__}.{kind.__qualname__}; give the path of an .onnx or .pt2 file, "
         f"an onnx.ModelProto, a Relax IRModule or a torch.export.ExportedProgram"
@@ -114,7 +117,9 @@ def _load_relax(mod: tvm.IRModule, shapes: Any, symbolic: bool, loops: bool, joi
     return mod.clone()
 
 
-def _load_onnx(model: Any, shapes: Any, symbolic: bool, loops: bool, join: bool, length: Length | None) -> tvm.IRModule:
+def _load_onnx(
+    model: Any, shapes: Any, symbolic: bool, loops: bool, join: bool, roll: bool, length: Length | None
+) -> tvm.IRModule:
     from .onnx.convert_opset import convert_opset
     from .onnx.lower_model import lower_and_import
     from .onnx.open_length.lengths import import_any_length
@@ -127,7 +132,7 @@ def _load_onnx(model: Any, shapes: Any, symbolic: bool, loops: bool, join: bool,
     try:
         if length is not None:
             return import_any_length(proto, shapes, length)
-        return lower_and_import(convert_opset(proto), loops=loops, join=join)
+        return lower_and_import(convert_opset(proto), loops=loops, join=join, roll=roll)
     except RammerError:
         raise
     except Exception as error:  # a model that says what onnx's checker should not have let pass

@@ -20,6 +20,9 @@ from ..errors import LoopError
 from .bindings import dtype_of, name_of_packed, static_shape, tensor_fields
 
 LOOP = "rammer.loop"
+ROLLED_UP = "rammer.rolled_up"
+"""An attribute of modules with loops of steps that the model has one by one."""
+
 _CALL = "rammer.loop."
 
 Value = TypeVar("Value", bound=Hashable)

@@ -6,6 +6,9 @@ from itertools import takewhile
 import onnx
 import tvm
 
+from ... import debug
+from ...errors import RammerError
+from ..loop_body import ROLLED_UP
 from .control.outline import is_control, outline
 from .fold import fold_onnx
 from .importer import check_supported, import_onnx
@@ -16,10 +19,16 @@ from .lower.quantised.pairs import join_quantised
 from .lower.recurrence.loops import unroll_loops
 from .lower.recurrence.recurrent import expand_recurrent
 from .lower.slices import assign_by_choice
+from .roll_up.ahead import move_ahead
+from .roll_up.gates import put_gates_in_blocks
+from .roll_up.gemms import take_gemms_apart
+from .roll_up.roll_up import roll_up
 from .sequences import resolve_sequences
 
 
-def lower_and_import(model: onnx.ModelProto, *, loops: bool = False, join: bool = False) -> tvm.IRModule:
+def lower_and_import(
+    model: onnx.ModelProto, *, loops: bool = False, join: bool = False, roll: bool = False
+) -> tvm.IRModule:
     """Import a model; what data decide in it becomes functions of the module, each imported in the same way.
 
     Parameters
@@ -30,6 +39,9 @@ def lower_and_import(model: onnx.ModelProto, *, loops: bool = False, join: bool 
         Whether loops of a known length stay loops; not those within what data decide.
     join : bool
         Whether of these become one what can be one (`joined`).
+    roll : bool
+        Whether equal steps that the model has one by one become loops, and what needs no state is computed ahead of
+        loops (`roll_up`).
 
     Raises
     ------
@@ -38,19 +50,30 @@ def lower_and_import(model: onnx.ModelProto, *, loops: bool = False, join: bool 
     LoopError
         A loop cannot stay one.
     """
+    if roll:
+        fold_onnx(model)
+        if (rolled := roll_up(model)) is not None:
+            try:
+                return _lowered(rolled, loops, join, ahead=True).with_attr(ROLLED_UP, True)
+            except RammerError as error:
+                debug.say(1, f"what the model has step by step stays so: {error}")
+    return _lowered(model, loops, join, ahead=roll)
+
+
+def _lowered(model: onnx.ModelProto, loops: bool, join: bool, *, ahead: bool) -> tvm.IRModule:
     called: dict[str, tvm.IRModule] = {}
-    lower(model, loops=loops)
+    lower(model, loops=loops, ahead=ahead)
     while any(map(is_control, model.graph.node)):
         # After an operator that is lacking no shape is known; and what comes after may be lowered once shapes are.
         check_supported(takewhile(lambda node: not is_control(node), model.graph.node), loops=loops)
         outline(model, called, lower_and_import)
-        lower(model, loops=loops)
+        lower(model, loops=loops, ahead=ahead)
     if join:
         join_loops(model)
     return import_onnx(model, called, loops=loops)
 
 
-def lower(model: onnx.ModelProto, *, loops: bool) -> None:
+def lower(model: onnx.ModelProto, *, loops: bool, ahead: bool = False) -> None:
     """Replace the operators that TVM's frontend lacks, in place.
 
     Parameters
@@ -59,6 +82,8 @@ def lower(model: onnx.ModelProto, *, loops: bool) -> None:
         As `lower_and_import` takes it. What data decide remains in it.
     loops : bool
         Whether loops of a known length stay loops.
+    ahead : bool
+        Whether products in loops that wait for no step before are computed ahead of them (`roll_up.ahead`).
 
     Raises
     ------
@@ -74,6 +99,7 @@ def lower(model: onnx.ModelProto, *, loops: bool) -> None:
         partial(expand_recurrent, loops=loops),
         lower_missing,
         expand_functions,
+        *((take_gemms_apart, put_gates_in_blocks, move_ahead) if ahead else ()),
     )
     while any(step(model) for step in steps):
         fold_onnx(model)

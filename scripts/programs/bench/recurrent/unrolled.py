@@ -1,6 +1,8 @@
-"""What a loop saves where a file has a recurrent layer unrolled: the LSTM as a loop, unrolled here, and by the file.
+"""What rolling up saves where a file has recurrent layers unrolled, against an LSTM node of the same sizes.
 
-The three take turns. Compiling is in processor seconds.
+An LSTM node is a loop, or unrolled here. One file has an input for each step, the other writes cells as PyTorch's
+exporter does, with slices of one input: each is rolled up, or stays. All take turns. Compiling is in processor
+seconds.
 """
 
 import argparse
@@ -16,6 +18,16 @@ import onnx
 import tvm_rammer
 from tvm_rammer.zoo.lstm_stack import lstm_stack
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
+from tvm_rammer.zoo.onnx_tools.graph import OnnxGraph
+
+NAMES = (
+    "LSTM, a loop",
+    "LSTM, unrolled",
+    "inputs, rolled up",
+    "inputs, as in the file",
+    "cells, rolled up",
+    "cells, as in the file",
+)
 
 
 def compiled(model: onnx.ModelProto, *, loops: bool = True) -> tuple[Any, float]:
@@ -38,6 +50,38 @@ def milliseconds(modules: Mapping[str, Any], seconds: float, rounds: int) -> dic
     return {name: statistics.median(sorted(found[1:])[: -(-rounds // 2)]) for name, found in times.items()}
 
 
+def cells(layers: int, steps: int, hidden: int) -> onnx.ModelProto:
+    """A loop over LSTM cells as PyTorch's exporter writes it: a slice of `x` and two Gemms in each step."""
+    graph, below = OnnxGraph(), []
+    for t in range(steps):
+        below.append(graph.node("Gather", ["x", graph.weight(f"t{t}", np.array(t))], f"x{t}", axis=0))
+    for layer in range(layers):
+        weights = [graph.weight(f"{n}{layer}", graph.he((4 * hidden, hidden), 4 * hidden)) for n in ("wx", "wh")]
+        biases = [graph.weight(f"{n}{layer}", graph.small(4 * hidden)) for n in ("bx", "bh")]
+        h, c = "h0", "c0"
+        for t, x in enumerate(below):
+            at = f"_{layer}_{t}"
+            gemms = [
+                graph.node("Gemm", [read, w, b], f"{name}{at}", transB=1)
+                for read, w, b, name in zip((x, h), weights, biases, ("of_x", "of_h"), strict=True)
+            ]
+            total = graph.node("Add", gemms, f"total{at}")
+            i, f, g, o = graph.nodes("Split", [total], [f"{gate}{at}" for gate in "ifgo"], axis=1)
+            i, f, o = (graph.node("Sigmoid", [gate], f"{gate}_on") for gate in (i, f, o))
+            new = graph.node("Mul", [i, graph.node("Tanh", [g], f"{g}_on")], f"new{at}")
+            c = graph.node("Add", [graph.node("Mul", [f, c], f"kept{at}"), new], f"state{at}")
+            h = graph.node("Mul", [o, graph.node("Tanh", [c], f"{c}_on")], f"h{at}")
+            below[t] = h
+    state = (1, hidden)
+    return graph.model("cells", {"x": (steps, *state), "h0": state, "c0": state}, {h: state})
+
+
+def variants(layers: int, steps: int, hidden: int) -> dict[str, tuple[Any, float]]:
+    """The modules by `NAMES`, each with what compiling took."""
+    models = onnx_lstm(layers, steps, hidden), lstm_stack(layers, steps, hidden), cells(layers, steps, hidden)
+    return dict(zip(NAMES, (compiled(model, loops=loops) for model in models for loops in (True, False)), strict=True))
+
+
 def main() -> int:
     """Print the table; every row as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -45,14 +89,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0.1, help="of each measurement (default: 0.1)")
     parser.add_argument("--rounds", type=int, default=10, help="measurements of each (default: 10)")
     args = parser.parse_args()
-    print(
-        "| layers x steps x units | loop: compiled in s, ms | unrolled here | unrolled in the file |\n|---|---|---|---|"
-    )
+    print(f"| layers x steps x units | {' | '.join(f'{name}: compiled in s, ms' for name in NAMES)} |")
+    print("|---" * (len(NAMES) + 1) + "|")
     compiled(onnx_lstm(1, 2, 16))  # what is loaded once is no part of the first row
     for size in args.sizes.split(","):
-        layers, steps, hidden = map(int, size.split("x"))
-        looped, stacked = onnx_lstm(layers, steps, hidden), lstm_stack(layers, steps, hidden)
-        made = {"loop": compiled(looped), "here": compiled(looped, loops=False), "file": compiled(stacked)}
+        made = variants(*map(int, size.split("x")))
         found = milliseconds({name: module for name, (module, _) in made.items()}, args.seconds, args.rounds)
         print(f"| {size} | {' | '.join(f'{made[n][1]:.1f}, {ms:.2f}' for n, ms in found.items())} |", flush=True)
     return 0

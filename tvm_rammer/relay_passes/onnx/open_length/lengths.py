@@ -84,7 +84,7 @@ def _lowered(model: onnx.ModelProto, shapes: Shapes, length: Length, rows: int) 
     copy = convert_opset(copy)
     fold_onnx(copy)
     _check_lengths(copy, rows)
-    lower(copy, loops=True)
+    lower(copy, loops=True, ahead=True)
     if control := next(filter(is_control, copy.graph.node), None):
         raise LengthError(f"{describe(control)} is decided by data")
     known = {name: static_dims(kind) for name, kind in infer_types(copy).items()}

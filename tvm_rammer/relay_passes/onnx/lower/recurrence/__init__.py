@@ -5,6 +5,7 @@
     matrices    its weights, of numbers or of bytes
     layer       what a node says
     looped      the layer as a Scan, and the products ahead of it
+    scan_node   a Scan in the making
     unrolled    the layer step by step
     loops       Loop and Scan nodes: kept as Scan, or unrolled
 

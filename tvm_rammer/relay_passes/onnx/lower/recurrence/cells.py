@@ -99,11 +99,18 @@ class Cell(ABC):
 
     def gate(self, total: str, first: int, count: int = 1, of: int = 0) -> str:
         """Some neighbouring gates of a sum of all of them, or of as many as it has."""
-        hidden, block = self.weights.hidden, self.weights.block
-        if block == hidden:
-            return self.emit.part(total, 1, first * hidden, (first + count) * hidden)
-        blocks = self.emit.reshape(total, [-1, hidden // block, of or self.GATES, block])
-        return self.emit.reshape(self.emit.part(blocks, 2, first, first + count), [-1, count * hidden])
+        weights = self.weights
+        return columns_of(
+            self.emit, total, weights.hidden, weights.block, of or self.GATES, range(first, first + count)
+        )
+
+
+def columns_of(emit: Emitter, total: str, hidden: int, block: int, of: int, gates: range) -> str:
+    """The columns of some neighbouring gates, of `of` that lie as `Weights.block` says: [batch, gates x hidden]."""
+    if block == hidden:
+        return emit.part(total, 1, gates.start * hidden, gates.stop * hidden)
+    blocks = emit.reshape(total, [-1, hidden // block, of, block])
+    return emit.reshape(emit.part(blocks, 2, gates.start, gates.stop), [-1, len(gates) * hidden])
 
 
 class Rnn(Cell):
