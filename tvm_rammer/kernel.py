@@ -90,16 +90,18 @@ class RTaskFunction:
     Parameters
     ----------
     name : str
-        The kernel's name.
+        The kernel's name, or that of the code that several kernels share.
     func : tirx.PrimFunc
         Parameters: a data pointer for each buffer of the operator, in its order; a pointer
-        for each scratch array; the rTask index; and on a GPU the thread index.
+        for each scratch array; the rTask index; on a GPU the thread index, then `numbers`.
     dtypes : tuple of str
         Element type behind each buffer pointer.
     scratch : tuple of (int, str)
         Bytes and element type of each scratch array, private to the vEU that runs the rTask.
     threads : int
         Threads that call it together (1 on a CPU).
+    numbers : tuple of int
+        What tells the kernel's code from that of others with the same function: int32 arguments.
     """
 
     name: str
@@ -107,6 +109,7 @@ class RTaskFunction:
     dtypes: tuple[str, ...]
     scratch: tuple[tuple[int, str], ...] = ()
     threads: int = 1
+    numbers: tuple[int, ...] = ()
 
     @property
     def scratch_bytes(self) -> int:

@@ -1,6 +1,7 @@
 """Print a table of models: the code of their kernels for a GPU, and the time in which nvcc compiles it."""
 
 import argparse
+import re
 import resource
 from dataclasses import replace
 
@@ -13,8 +14,9 @@ from tvm_rammer.gpu_bundle.kernels import lower_kernels
 from tvm_rammer.nvcc import code_bytes, compile_cuda
 from tvm_rammer.zoo.models import MODELS, model_names
 
-HEAD = """| model | kernels | rTask functions | code KB | registers | spilled bytes | nvcc, s of a processor | again |
-|---|---|---|---|---|---|---|---|"""
+HEAD = """\
+| model | kernels | rKernels | rTask functions | code KB | registers | spilled bytes | nvcc, s of a processor | again |
+|---|---|---|---|---|---|---|---|---|"""
 
 
 def main() -> None:
@@ -47,10 +49,12 @@ def _cells(model: str, request: Request) -> str:
     again = _children_s() - began - first
     kernels = sum(len(function.calls) for function in functions.values())
     used = {kernel.name for program in record.programs for kernel in program.kernels}
+    made = set(re.findall(r"__device__ void (\w+)\(", text[text.index('extern "C"') :]))
     code = sum(code_bytes(cubin).values()) / 1024
     registers = max(int(need["registers"]) for need in record.resources.values())
     spilled = sum(int(need["spill_bytes"]) for need in record.resources.values())
-    return f"| {model} | {kernels} | {len(used)} | {code:.0f} | {registers} | {spilled} | {first:.0f} | {again:.0f} |"
+    return (f"| {model} | {kernels} | {len(used)} | {len(made)} | {code:.0f} | {registers} | {spilled} | {first:.0f} | "
+            f"{again:.0f} |")  # fmt: skip
 
 
 def _children_s() -> float:

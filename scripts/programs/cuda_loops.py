@@ -22,7 +22,7 @@ from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.nvcc.compile import compile_cuda
 from tvm_rammer.nvcc.issue import simulate, simulate_once
 from tvm_rammer.nvcc.ptxas import Resources, parse_reports
-from tvm_rammer.nvcc.sass import Kernel, branches_between_loads, disassemble, work_of
+from tvm_rammer.nvcc.sass import Kernel, branches_between_loads, disassemble, inner_passes, work_of
 from tvm_rammer.rkernel_gen.analysis.work import Work
 from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.cuda.lowered import lowered_kernels, read_launch
@@ -229,7 +229,7 @@ def _estimate(
     """Once through all of the code, and the further passes of its main loop, for each wave of blocks."""
     warps = -(-one.threads // device.warp)
     span = code.main_loop()
-    inner = _inner_passes(kernel, code, span) if span else 1
+    inner = inner_passes(code, span, kernel.spec.name) if span and kernel else 1
     once = simulate_once(code.whole(span, inner), warps, blocks=resident)
     cycles, in_flight, peak, guards = once.cycles, once.bytes_in_flight, 0.0, branches_between_loads(code.whole())
     if span:
@@ -244,18 +244,6 @@ def _estimate(
     waves = -(-one.blocks // (device.units * resident))
     us = waves * cycles / (device.clock_ghz * 1e3)
     return Estimate(needs.registers, code.code_bytes, guards, in_flight, peak, us)
-
-
-def _inner_passes(kernel: ScheduledKernel | None, code: Kernel, span: tuple[int, int]) -> int:
-    """How often a loop within the main loop runs, over K, as the tiling's multiply-adds say."""
-    choices = {}
-    if kernel is not None:
-        choices = {name: int(value) for name, value in re.findall(r"_([a-z]+?)(\d+)(?=_|$)", kernel.spec.name)}
-    once, twice = (work_of(code.body(span, n))[0] for n in (1, 2))
-    if once == twice or "slices" not in choices:
-        return 1
-    wanted = choices["mi"] * choices["mj"] * choices["k"] // choices["slices"]
-    return max(1, 1 + (wanted - once) // (twice - once))
 
 
 def _line(candidates: Candidates, one: Estimate) -> str:

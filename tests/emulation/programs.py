@@ -14,11 +14,12 @@ from tvm_rammer import relay_passes
 from tvm_rammer.compilation.splitting import split_long_sums
 from tvm_rammer.device import DeviceSpec, preset
 from tvm_rammer.ir import Copies, RKernel, RProgram
-from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.kernel import RTaskFunction, ScheduledKernel
 from tvm_rammer.persistent_codegen import AssembledProgram, cuda_source
 from tvm_rammer.persistent_codegen.cuda.memory import CONSTANT_NAMES
 from tvm_rammer.persistent_codegen.cuda.program import assemble_cuda
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
+from tvm_rammer.persistent_codegen.share_code import share_code
 from tvm_rammer.rkernel_gen import find_copies
 from tvm_rammer.rkernel_gen.make_kernels import constant_parameters, repeated_functions
 from tvm_rammer.wavefront import schedule, schedule_loop
@@ -28,10 +29,11 @@ H200 = preset("cuda:h200")
 
 @dataclass
 class Built:
-    """A program with its kernels and constants, its text, and the arrays of a run."""
+    """A program with its kernels, their functions in its text, its constants, its text, and the arrays of a run."""
 
     program: RProgram
     kernels: Sequence[ScheduledKernel]
+    functions: Sequence[RTaskFunction]
     values: Mapping[int, np.ndarray]
     cuda: AssembledProgram
     source: str
@@ -63,8 +65,10 @@ def build(
 ) -> Built:
     """Generate the text of a program."""
     extracted = {k.spec.name: extract_cuda(k, device) for k in kernels}
-    cuda = assemble_cuda(program, values, [k.packs for k in kernels], [extracted[k.spec.name] for k in kernels], device)
-    return Built(program, kernels, values, cuda, cuda_source(cuda, device), cuda.constants[-1].copy())
+    functions = [extracted[k.spec.name] for k in kernels]
+    cuda = assemble_cuda(program, values, [k.packs for k in kernels], functions, device)
+    shared = share_code(functions, program.name)
+    return Built(program, kernels, shared, values, cuda, cuda_source(cuda, device), cuda.constants[-1].copy())
 
 
 def plan(

@@ -74,3 +74,16 @@ def test_a_part_of_an_input_or_output_has_a_word_for_its_offset():
     assert [s.offsets for s in tables.signatures] == [(2, None), (None, None)]
     assert tables.arguments.tolist() == [[FIRST_EXTERNAL, 0, 16, 0], [0, 3, 0, 0]]
     assert build_tables(PROGRAM, LAYOUT, FUNCTIONS).arguments.shape == (2, 2)
+
+
+def test_numbers_of_a_function_follow_its_buffers():
+    functions = [replace(FUNCTIONS[0], name="shared", numbers=numbers) for numbers in ((7, -2), (5, 3))]
+    tables = build_tables(PROGRAM, LAYOUT, functions)
+    assert tables.arguments.tolist() == [[FIRST_EXTERNAL, 0, 7, -2], [0, 3, 5, 3]]
+    assert tables.width == 4
+    assert [s.function.name for s in tables.signatures] == ["shared", "shared"]  # of other kinds of memory
+    part = replace(EXTERNAL, offset=64)
+    shifted = replace(LAYOUT, addresses=((part, Address(WORKSPACE, 0)), LAYOUT.addresses[1]))
+    tables = build_tables(PROGRAM, shifted, [functions[0], FUNCTIONS[1]])
+    assert [s.offsets for s in tables.signatures] == [(4, None), (None, None)]
+    assert tables.arguments.tolist() == [[FIRST_EXTERNAL, 0, 7, -2, 16, 0, 0, 0], [0, 3, 0, 0, 0, 0, 0, 0]]

@@ -8,6 +8,7 @@ In go a verified rProgram, the scheduled kernel of each operator and the values 
     layout     where each buffer lies: segments and byte offsets
     tables     the plan as int32 tables, which an interpreter in the generated code walks through
     library    rTask functions of a module, each extracted once
+    share_code one rTask function for several kernels of a program, on a GPU
     cpu, cuda  the backends: one rTask as a function, the interpreter, synchronisation
     arrays     sizes of arrays in TIR, and pointers to them
     rocm       a kernel's rTasks for an AMD GPU, as text only

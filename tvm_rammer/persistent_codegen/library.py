@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import tvm
+from tvm import tirx
 from tvm.ir import GlobalVar
 
 from ..kernel import RTaskFunction, ScheduledKernel
@@ -39,5 +40,10 @@ class RTaskLibrary:
         if name not in self._functions:
             function = self._extract(kernel)
             self._functions[name] = function
-            self.variables[name] = tvm.IRModule({name: function.func}).get_global_var(name)
+            self.variables[name] = variable_of(name, function.func)
         return self._functions[name]
+
+
+def variable_of(name: str, func: tirx.PrimFunc) -> GlobalVar:
+    """A variable for a function, of its type."""
+    return tvm.IRModule({name: func}).get_global_var(name)

@@ -7,8 +7,9 @@ each *call signature* (an rTask function, and the kinds of segments that its poi
     code[row]                     (WAIT, event, arrivals) | (SIGNAL, event) | (RUN + signature, operator, start, count,
                                   step)
     arguments[operator]           for each of its buffers: in constants or workspace the offset, in elements; for an
-                                  input or output of the program the segment; then, if any operator reads or writes
-                                  views of those, the offsets in these segments
+                                  input or output of the program the segment; then the numbers of its function, if it
+                                  has any; then, if any operator reads or writes views of inputs or outputs, the
+                                  offsets in these segments
 
 A program of several steps has a little more:
 
@@ -75,7 +76,7 @@ class CallSignature:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The plan as data (see the module); `width` is the number of buffers of an operator, at most."""
+    """The plan as data (see the module); `width` is how many buffers and numbers an operator has, at most."""
 
     begin: np.ndarray
     code: np.ndarray
@@ -169,11 +170,11 @@ class _Records:
     signature_of : dict of int to int
         For each row of a call that is made.
     width : int
-        The number of buffers of an operator, at most.
+        How many buffers and numbers an operator has, at most.
     """
 
     def __init__(self, calls: _Calls, moves: int) -> None:
-        self.width = max((len(addresses) for addresses, _ in calls.calls), default=1)
+        self.width = max((len(addresses) + len(of.numbers) for addresses, of in calls.calls), default=1)
         shifted = any(map(_is_shifted, (a for addresses, _ in calls.calls for a in addresses)))
         # Word 0 of what follows: the offsets, if there are any; the strides, if there are steps.
         self._offsets = self.width
@@ -195,6 +196,7 @@ class _Records:
             self._found.append((function, [set() for _ in addresses]))
         number = self._number[key]
         self.signature_of[row] = number
+        self.arguments[row, len(addresses) : len(addresses) + len(function.numbers)] = function.numbers
         for i, (address, dtype) in enumerate(zip(addresses, function.dtypes, strict=True)):
             self._found[number][1][i].add(address.segment)
             external, offset = address.segment >= FIRST_EXTERNAL, address.offset // ITEM_BYTES[dtype]

@@ -44,16 +44,25 @@ def steps(x, y, z, w):
     return relax.op.concat([relax.op.tanh(relax.op.matmul(step, w)) for step in (x, y, z)], axis=1)
 
 
+def alike(x, y):
+    # Both exponentials have the same code but for a number: how many elements there are.
+    return relax.op.matmul(relax.op.exp(x), relax.op.exp(y))
+
+
 GRAPHS = {
     "two_matmuls": (two_matmuls, [(40, 48), (48, 72), (72, 24)]),
     "diamond": (diamond, [(1, 8, 14, 14), (16, 8, 1, 1), (12, 8, 3, 3), (10, 28, 1, 1)]),
     "softmax": (softmax, [(12, 32), (32, 200)]),
     "steps": (steps, [(4, 32), (4, 32), (4, 32), (32, 40)]),
+    "alike": (alike, [(40, 60), (60, 24)]),
     "lstm_cell": (lstm_cell, [(1, 64), (1, 64), (1, 64), (64, 256), (64, 256)]),
 }
 
 BY_COLUMNS = 4
 """The `choice` that cuts the first of two_matmuls into narrow columns: no vEU makes all that one of its tiles reads."""
+
+SHARED = 2
+"""The `choice` with which both exponentials of alike have the same tile, and so one function."""
 
 
 @functools.cache

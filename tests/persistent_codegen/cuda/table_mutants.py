@@ -64,7 +64,7 @@ def form_of(built: Built) -> RowForm:
     groups = [group for lane in program.lanes for group in groups_of(lane)]
     most = {kind: max(sum(isinstance(i, kind) for i in group) for group in groups) or 1 for kind in (Wait, Signal)}
     shifted = any(_is_external(program, b) and program.graph.extent(b).start for _, _, b in _arguments(program))
-    return RowForm(most[Wait], most[Signal], program.steps > 1, (2 if shifted else 1) * _width(program))
+    return RowForm(most[Wait], most[Signal], program.steps > 1, (2 if shifted else 1) * _width(built))
 
 
 def groups_of(lane: Lane) -> list[list[Instruction]]:
@@ -109,7 +109,7 @@ def _instructions(built: Built, form: RowForm, row: np.ndarray, runs: Iterator[i
 def _operator(built: Built, form: RowForm, row: np.ndarray, planned: int) -> int:
     """The operator that a row runs; if several are alike the one that is planned."""
     program = built.program
-    branch, branches = int(row[form.what]) // _MARKS, _branches(program)
+    branch, branches = int(row[form.what]) // _MARKS, _branches(built)
     words = row[form.first_argument :]
     fitting = [
         o
@@ -121,12 +121,13 @@ def _operator(built: Built, form: RowForm, row: np.ndarray, planned: int) -> int
     return planned if planned in fitting else fitting[0]
 
 
-def _branches(program: RProgram) -> list[int]:
+def _branches(built: Built) -> list[int]:
     """For each operator its branch: one for each rTask function and kinds of memory, in order of first use."""
+    program = built.program
     kinds = {"input": _EXTERNAL, "output": _EXTERNAL, "constant": 0, "intermediate": 1}
     calls = [
-        (k.name, tuple(kinds[_memory(program, b).kind] for b in (*op.inputs, *op.outputs)))
-        for op, k in zip(program.graph.operators, program.kernels, strict=True)
+        (function.name, tuple(kinds[_memory(program, b).kind] for b in (*op.inputs, *op.outputs)))
+        for op, function in zip(program.graph.operators, built.functions, strict=True)
     ]
     distinct = list(dict.fromkeys(calls))
     return [distinct.index(call) for call in calls]
@@ -157,14 +158,21 @@ def _expected(built: Built, operator: int) -> Iterator[tuple[int, int]]:
         if _is_external(program, b):
             yield i, external[extent.base]
             if extent.start:
-                yield _width(program) + i, extent.start // item
+                yield _width(built) + i, extent.start // item
         elif _memory(program, b).kind == "intermediate":
             yield i, (program.offsets[extent.base] + extent.start) // item
+    yield from _numbers(built, operator)
 
 
-def _width(program: RProgram) -> int:
+def _numbers(built: Built, operator: int) -> Iterator[tuple[int, int]]:
+    """(place, word) of each number that an operator's function takes."""
+    function = built.functions[operator]
+    return enumerate(function.numbers, len(function.dtypes))
+
+
+def _width(built: Built) -> int:
     """Words of an operator's arguments before those that shift a pointer within an input or output."""
-    return max(len(op.inputs) + len(op.outputs) for op in program.graph.operators)
+    return max(len(function.dtypes) + len(function.numbers) for function in built.functions)
 
 
 def mutants_of(built: Built) -> Iterator[TableMutant]:
@@ -237,7 +245,7 @@ def _changed_runs(
     if row[count] > 1:
         yield "run: count - 1", word(count, -1)
         yield "run: step + 1", word(form.what + 3, 1)
-    branches = _branches(built.program)
+    branches = _branches(built)
     if int(row[form.what]) // _MARKS < max(branches):
         yield "run: branch + 1", word(form.what, _MARKS)
     program = built.program
@@ -250,7 +258,9 @@ def _changed_runs(
                 yield f"{kind}: {by:+}", word(form.first_argument + i, by)
         if not inside and program.graph.extent(b).start:
             for by in (-16, 16):
-                yield f"shift of an argument: {by:+}", word(form.first_argument + _width(program) + i, by)
+                yield f"shift of an argument: {by:+}", word(form.first_argument + _width(built) + i, by)
+    for at, _ in _numbers(built, operator):
+        yield "number of a function - 1", word(form.first_argument + at, -1)
 
 
 def _mutant(built: Built, kind: str, what: str, lanes: Sequence[Sequence[np.ndarray]]) -> TableMutant:

@@ -15,13 +15,13 @@ import pytest
 from tests.emulation.emulate import EmulationError
 from tests.emulation.programs import Built
 from tests.persistent_codegen.cuda import table_mutants, text_mutants
-from tests.persistent_codegen.cuda.programs import BY_COLUMNS, GRAPHS, inputs_of, planned, relay, tiny
+from tests.persistent_codegen.cuda.programs import BY_COLUMNS, GRAPHS, SHARED, inputs_of, planned, relay, tiny
 from tests.persistent_codegen.cuda.table_mutants import ContradictionError, decoded
 from tvm_rammer.errors import VerificationError
 from tvm_rammer.ir import Run, Wait
 from tvm_rammer.wavefront import verify
 
-QUICK = [("tiny", 2, None), ("relay", 2, None), ("two_matmuls", 3, BY_COLUMNS)]
+QUICK = [("tiny", 2, None), ("relay", 2, None), ("two_matmuls", 3, BY_COLUMNS), ("alike", 3, SHARED)]
 ALL = [*QUICK, *((name, veus, None) for name in GRAPHS for veus in (3, 8)), ("two_matmuls", 8, BY_COLUMNS)]
 SEEDS, RUNS = 24, 2
 """Runs of a mutant: so many orders, each with a second run on the same counters."""
@@ -91,7 +91,7 @@ def verdicts_on_text(case) -> collections.Counter[tuple[str, str]]:
         verdicts = {mutant: failure(mutant) for mutant in mutants}
         barriers = [m for m in mutants if m.kind.endswith("left out") and verdicts[m] is None]
         for mutant, verdict in verdicts.items():
-            if verdict is None and mutant.after and most_rtasks_of_a_run(built.program, mutant.after) == 1:
+            if verdict is None and mutant.after and most_rtasks_of_a_run(built, mutant.after) == 1:
                 verdict = BETWEEN_RTASKS
             if verdict is None and mutant in barriers:
                 if mutant.at_start:
@@ -109,10 +109,10 @@ def verdicts_on_text(case) -> collections.Counter[tuple[str, str]]:
     return found
 
 
-def most_rtasks_of_a_run(program, kernel: str) -> int:
-    """How many rTasks of a kernel the longest run has."""
-    runs = [i for _, _, i in program.instructions() if isinstance(i, Run)]
-    return max(run.count for run in runs if program.kernels[run.operator].name == kernel)
+def most_rtasks_of_a_run(built: Built, function: str) -> int:
+    """How many rTasks of a function the longest run has."""
+    runs = [i for _, _, i in built.program.instructions() if isinstance(i, Run)]
+    return max(run.count for run in runs if built.functions[run.operator].name == function)
 
 
 def rows_follow_waits(program) -> bool:

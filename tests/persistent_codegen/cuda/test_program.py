@@ -8,7 +8,7 @@ import pytest
 from tests.emulation.programs import H200
 from tests.functions import chosen
 from tests.golden import check_golden
-from tests.persistent_codegen.cuda.programs import GRAPHS, module, planned, tiny
+from tests.persistent_codegen.cuda.programs import GRAPHS, SHARED, module, planned, tiny
 from tvm_rammer import relay_passes
 from tvm_rammer.errors import CodegenError
 from tvm_rammer.nvcc import measure_resources
@@ -24,13 +24,13 @@ def test_the_text_of_a_tiny_program_is_as_it_was():
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_one_kernel_and_one_function_for_each_rkernel(name):
+def test_one_kernel_and_the_functions_of_its_rkernels(name):
     for built in planned(name, 3):
         body = built.source[built.source.index('extern "C"') :]
         kernels = set(re.findall(r"__global__ void (?:__launch_bounds__\([\d, ]+\) )?(\w+)\(", body))
         functions = set(re.findall(r'extern "C" __device__ void (\w+)\(', body))
         assert kernels == {f"{built.program.name}_kernel"}
-        assert functions == {k.name for k in built.program.kernels}
+        assert functions == {f.name for f in built.functions}
         assert built.source.count("#define RAMMER_SYNC") == built.source.count(sync_text())
         assert not re.search(r"(?<!extern )__shared__", body)
         assert "__syncthreads" not in body  # all barriers go through sync.cuh
@@ -39,9 +39,9 @@ def test_one_kernel_and_one_function_for_each_rkernel(name):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_rtask_barriers_name_the_threads_that_reach_them(name):
     for built in planned(name, 3):
-        for kernel in built.program.kernels:
-            text = re.search(rf"__device__ void {kernel.name}\([^)]*\) {{\n(.*?)\n}}\n", built.source, re.DOTALL)[1]
-            assert set(re.findall(r"rammer_rtask_barrier\(1, (\d+)\)", text)) <= {str(kernel.threads)}
+        for function in built.functions:
+            text = re.search(rf"__device__ void {function.name}\([^)]*\) {{\n(.*?)\n}}\n", built.source, re.DOTALL)[1]
+            assert set(re.findall(r"rammer_rtask_barrier\(1, (\d+)\)", text)) <= {str(function.threads)}
 
 
 def test_the_grid_is_the_lanes():
@@ -91,6 +91,16 @@ def test_operators_that_differ_in_their_inputs_share_a_branch():
     (product,) = {k.name for k in built.program.kernels if "matmul" in k.name}
     calls = re.findall(rf"(?<!void ){product}\((.*)\);", built.source)
     assert len(calls) == 1 and calls[0].count("rammer_select(") == 2
+
+
+def test_operators_that_differ_in_a_number_share_a_function():
+    (built,) = planned("alike", 3, SHARED)
+    first, second, product = built.functions
+    assert first.name == second.name and (first.numbers, second.numbers) == ((75,), (45,))
+    assert product.name == built.program.kernels[2].name and not product.numbers
+    assert "int number0)" in built.source and "int number1" not in built.source
+    rows = built.cuda.constants[2].tolist()
+    assert 75 in rows and 45 in rows
 
 
 def kernels_of(name):

@@ -91,14 +91,9 @@ def check_rows(kernel, built):
     released = next(n for n in range(signals, len(code)) if ".release." in code[n])
     assert released - signals <= MOST_OF_A_SIGNAL
     shuffles = len(kernel.matching(r"shfl\.sync\.idx"))
-    arguments = sum(len(s) for s in {k.name: (*op.inputs, *op.outputs) for k, op in pairs_of(built)}.values())
+    arguments = sum(len(words) for words in {f.name: (*f.dtypes, *f.numbers) for f in built.functions}.values())
     in_rtasks = built.source.count("__shfl")
     assert shuffles <= MOST_SHUFFLES + 2 * arguments + in_rtasks
-
-
-def pairs_of(built):
-    """Each operator with its kernel."""
-    return zip(built.program.kernels, built.program.graph.operators, strict=True)
 
 
 MOST_BEFORE_A_RUN, MOST_OF_A_SIGNAL, MOST_SHUFFLES = 75, 16, 6

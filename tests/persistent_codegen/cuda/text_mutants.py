@@ -53,9 +53,10 @@ class _Mutation:
     def __init__(self, built: Built) -> None:
         self.found: list[TextMutant] = []
         self._threads = built.cuda.threads
-        kernels = built.program.kernels
-        self._names = {k.name for k in kernels}
-        self._single = {k.name for k in kernels if k.num_rtasks == 1}  # their code does not ask for the index
+        functions = [(f.name, k.num_rtasks) for f, k in zip(built.functions, built.program.kernels, strict=True)]
+        self._names = {name for name, _ in functions}
+        # The code of a single rTask does not ask for its index.
+        self._single = self._names - {name for name, num_rtasks in functions if num_rtasks > 1}
         self._parameters: list[str] = []
         self._touched, self._called = False, ""
 

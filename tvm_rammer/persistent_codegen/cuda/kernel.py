@@ -269,6 +269,7 @@ def _run(body: _Body, signature: CallSignature, row: _Row, rtasks: tuple[Expr, E
         return _bind(f"argument{i}", _word(row, body.form.first_argument + i))
 
     pointers = [_pointer(body, signature, i, argument, k) for i in range(len(function.dtypes))]
+    numbers = [argument(len(pointers) + n) for n in range(len(function.numbers))]
     scratch = [
         _scratch_pointer(body, dtype, offset)
         for (_, dtype), (_, offset) in zip(function.scratch, function.scratch_offsets(), strict=True)
@@ -277,7 +278,7 @@ def _run(body: _Body, signature: CallSignature, row: _Row, rtasks: tuple[Expr, E
     def loop() -> None:
         thread = _bind("thread", sync.thread(body.tid, function.threads)) if body.many else body.tid
         with T.serial(0, count, annotations={"disable_unroll": True}) as i:
-            T.evaluate(body.callees[function.name](*pointers, *scratch, start + i * step, thread))
+            T.evaluate(body.callees[function.name](*pointers, *scratch, start + i * step, thread, *numbers))
             if scratch:  # the next rTask uses the same arena
                 with T.If(i + 1 < count), T.Then():
                     T.evaluate(sync.rtask_barrier(RTASK_BARRIER, function.threads))

@@ -23,6 +23,8 @@ from ...ir import RProgram
 from ...kernel import Pack, RTaskFunction
 from ..assembled import AssembledProgram
 from ..layout import lay_out
+from ..library import variable_of
+from ..share_code import share_code
 from ..tables import build_tables
 from .kept import build_copies
 from .kernel import build_kernel
@@ -69,6 +71,7 @@ def assemble_cuda(
         An rTask needs more threads or shared memory than a block of the device has.
     """
     layout = lay_out(program, values, packs)  # no arenas in the workspace: on a GPU they are shared memory
+    functions = share_code(functions, program.name)
     arena_bytes = max((function.scratch_bytes for function in functions), default=0)
     tables = build_tables(program, layout, functions, arena_bytes)
     threads = max((s.function.threads for s in tables.signatures), default=device.warp)
@@ -79,7 +82,7 @@ def assemble_cuda(
             f"{device.name} has {device.threads_per_block} and {device.shared_per_block}: choose smaller tiles"
         )
     rtasks = {s.function.name: s.function.func for s in tables.signatures}
-    callees = {name: variables[name] if variables else GlobalVar(name) for name in rtasks}
+    callees = {name: (variables or {}).get(name) or variable_of(name, func) for name, func in rtasks.items()}
     rows = build_rows(tables, program.steps)
     begin = np.concatenate([rows.begin, build_copies(program, layout, packs, arena_bytes)])
     limit = None if watchdog_s is None else _limit(watchdog_s, device)

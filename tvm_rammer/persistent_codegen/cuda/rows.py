@@ -11,7 +11,7 @@ to all.
     signals     counters that are signalled after the run; -1: none
     what        MARKS x branch, plus SIGNALS if it does; the branch is that of a call signature, or -1
     start, count, step
-    arguments   the operator's, as in tables.py
+    arguments   the operator's, with the numbers of its function, as in tables.py
 
 What is polled and signalled lies within the first 32 words: a lane has its own counter at hand. A program of several
 steps has all rows twice, first those of step 0.
