@@ -88,6 +88,16 @@ def test_a_value_without_elements(name):
     np.testing.assert_array_equal(tvm_rammer.compile(proto)(x), want, strict=True)
 
 
+@pytest.mark.parametrize("sizes", [[2, 0, 1], [0, 3], [3, 0]])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_parts_without_elements(sizes, axis):
+    names = [f"p{n}" for n in range(len(sizes))]
+    nodes = [node("Split", ["x", "sizes"], names, axis=axis)]
+    proto, x = model(nodes, [value("x", [3, 3])], names, [tensor("sizes", np.array(sizes))]), random(3, 3)
+    for got, want in zip(tvm_rammer.compile(proto).run(None, {"x": x}), by_onnxruntime(proto, x=x), strict=True):
+        np.testing.assert_array_equal(got, want, strict=True)
+
+
 def test_a_recurrent_layer_of_no_sequence():
     """ONNX Runtime ends the process."""
     cut = node("Slice", ["x", "zero", "zero", "one"], ["e"])

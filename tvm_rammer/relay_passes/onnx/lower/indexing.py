@@ -1,5 +1,6 @@
 """Operators that choose, move or make elements, by constant indices and masks."""
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -234,6 +235,21 @@ def _max_unpool(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _split(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Parts of which one has no element, each by itself: TVM's split has none of these."""
+    dims = node.dims(0)
+    sizes = node.attribute("split", None) if node.array(1) is None else node.array(1).tolist()
+    if dims is None or sizes is None or all(sizes):
+        return None
+    axis = node.attribute("axis", 0) % len(dims)
+    ends = np.cumsum([0, *sizes]).tolist()
+    node.require(ends[-1] == dims[axis], f"parts of {sizes}, which are not the {dims[axis]} that there are")
+    for name, bounds in zip(node.node.output, itertools.pairwise(ends), strict=True):
+        if name:
+            emit.name(emit.part(node.input(0), axis, *bounds), name)
+    return emit
+
+
 def windows(
     dims: Sequence[int],
     kernel: Sequence[int],
@@ -263,6 +279,7 @@ INDEXING = {
     ("", "OneHot"): _one_hot,
     ("", "ScatterElements"): _scatter_elements,
     ("", "SpaceToDepth"): _space_to_depth,
+    ("", "Split"): _split,
     ("", "Squeeze"): _squeeze,
     ("", "TensorScatter"): _tensor_scatter,
     ("", "Tile"): _tile,
