@@ -237,8 +237,8 @@ def _max_unpool(node: NodeView, emit: Emitter) -> Emitter | None:
 
 def _split(node: NodeView, emit: Emitter) -> Emitter | None:
     """Parts of which one has no element, each by itself: TVM's split has none of these."""
-    dims = node.dims(0)
-    sizes = node.attribute("split", None) if node.array(1) is None else node.array(1).tolist()
+    dims, given = node.dims(0), node.array(1)
+    sizes = node.attribute("split", None) if given is None else given.tolist()
     if dims is None or sizes is None or all(sizes):
         return None
     axis = node.attribute("axis", 0) % len(dims)
