@@ -22,7 +22,7 @@ from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.nvcc.compile import compile_cuda
 from tvm_rammer.nvcc.issue import simulate, simulate_once
 from tvm_rammer.nvcc.ptxas import Resources, parse_reports
-from tvm_rammer.nvcc.sass import Kernel, branches_between_loads, disassemble, inner_passes, work_of
+from tvm_rammer.nvcc.sass import Kernel, branches_between_loads, disassemble, inner_passes, step_macs, work_of
 from tvm_rammer.rkernel_gen.analysis.work import Work
 from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.cuda.lowered import lowered_kernels, read_launch
@@ -229,7 +229,7 @@ def _estimate(
     """Once through all of the code, and the further passes of its main loop, for each wave of blocks."""
     warps = -(-one.threads // device.warp)
     span = code.main_loop()
-    inner = inner_passes(code, span, kernel.spec.name) if span and kernel else 1
+    inner = inner_passes(code, span, step_macs(kernel.spec.name)) if span and kernel else 1
     once = simulate_once(code.whole(span, inner), warps, blocks=resident)
     cycles, in_flight, peak, guards = once.cycles, once.bytes_in_flight, 0.0, branches_between_loads(code.whole())
     if span:

@@ -1,48 +1,50 @@
-"""Print a table of a model's rTask functions that several kernels share: their main loops with constants and without.
+"""Print a table of products that share an rTask function on a GPU: what that costs their main loops.
 
-For a GPU. A kernel is compiled twice: alone in a persistent kernel, then in one with all that share its function, which
-gets what differs as arguments. The cycles of a pass through the main loop are those of the issue model, as in
-scripts/cuda_loops: ratios mean something.
+They are 1x1 convolutions of DenseNet-121 with the tiles that a plan for an H200 gives them. Of each group the first is
+compiled twice: alone in a persistent kernel, then with the others, and so with arguments where it had constants. The
+cycles of a step of K are those of the issue model, as in scripts/cuda_loops: ratios mean something.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tvm_rammer.compilation.compiler import load_request
-from tvm_rammer.compilation.record import Compilation
-from tvm_rammer.compilation.regions import KernelizedModule, plan_regions
-from tvm_rammer.compilation.request import Request
-from tvm_rammer.compilation.stages import find_kernels
+from tvm import relax, tirx
+
+from tvm_rammer import relay_passes
+from tvm_rammer.compilation.target import tvm_target
 from tvm_rammer.device import DeviceSpec, preset
+from tvm_rammer.errors import ToolError
 from tvm_rammer.ir import Buffer, RGraph, ROperator, RProgram, Run
-from tvm_rammer.kernel import RTaskFunction, ScheduledKernel
+from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.nvcc import compile_cuda
 from tvm_rammer.nvcc.issue import simulate
 from tvm_rammer.nvcc.ptxas import parse_reports
-from tvm_rammer.nvcc.sass import disassemble, inner_passes, work_of
+from tvm_rammer.nvcc.sass import disassemble, inner_passes, step_macs, work_of
 from tvm_rammer.persistent_codegen import cuda_source
 from tvm_rammer.persistent_codegen.cuda.program import assemble_cuda
-from tvm_rammer.persistent_codegen.share_code import share_code
-from tvm_rammer.zoo.models import MODELS, model_names
+from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
+from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
+from tvm_rammer.rkernel_gen.tiling import Function
 
-HEAD = """| kernel | share | their us | arguments | registers, before | code KB, before | cycles a pass, before | % |
-|---|---|---|---|---|---|---|---|"""
+FILTERS = 128
 
+GROUPS = (
+    (56, (32, 128, 32, 4, 8, 1), (96, 160, 224)),
+    (28, (16, 64, 64, 4, 8, 4), (160, 288, 416)),
+    (14, (8, 32, 128, 4, 8, 16), (288, 352, 544, 608)),
+    (14, (16, 16, 256, 4, 8, 32), (672, 736, 800, 864, 928, 992)),
+    (7, (8, 8, 256, 4, 4, 32), (544, 608, 672, 736, 800, 864, 928, 992)),
+)
+"""Rows of pixels, the tile (i, j, k, mi, mj, slices), and the channels of each convolution."""
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """Kernels that share a function, each with its function by itself; how many arguments; what all take in a model."""
-
-    kernels: tuple[ScheduledKernel, ...]
-    alone: tuple[RTaskFunction, ...]
-    arguments: int
-    us: float
+HEAD = """| pixels | tile | channels | registers, alone | code KB, alone | cycles a step, alone | % |
+|---|---|---|---|---|---|---|"""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of a persistent kernel: registers, bytes of code, cycles of a pass through its main loop (0: it has none)."""
+    """Of a persistent kernel: registers of a thread, bytes of code, and cycles of a step of its product."""
 
     registers: int
     code_bytes: int
@@ -50,67 +52,63 @@ class Figures:
 
 
 def main() -> None:
-    """Read the command line, plan, compile, print."""
+    """Read the command line, build, compile, print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", type=model_names, help=f"of {', '.join(MODELS)}")
     parser.add_argument("--target", default="cuda:h200", help="a GPU by name (cuda:h200)")
-    parser.add_argument("--most", type=int, default=12, help="functions of a model, those that take most time (12)")
-    options = parser.parse_args()
-    device = preset(options.target)
-    for model in options.models:
-        print(f"\n{model}\n\n{HEAD}")
-        found = sorted(_shared(model, device), key=lambda shared: -shared.us)
-        for shared in found[: options.most]:
-            print(_line(shared, device), flush=True)
+    device = preset(parser.parse_args().target)
+    print(HEAD)
+    for pixels, tile, channels in GROUPS:
+        kernels = [_kernel(pixels, tile, c, device) for c in channels]
+        alone, shared = (_figures(some, device) for some in (kernels[:1], kernels))
+        change = 100 * (shared.cycles / alone.cycles - 1)
+        name = GEMM_RULE.name + "".join(f" {key}{n}" for key, n in _choices(tile).items())
+        pairs = [
+            [f"{figure:{form}}" for figure in pair]
+            for pair, form in (
+                ((shared.registers, alone.registers), "d"),
+                ((shared.code_bytes / 1024, alone.code_bytes / 1024), ".1f"),
+                ((shared.cycles, alone.cycles), ".0f"),
+            )
+        ]
+        columns = [f"{pixels} x {pixels}", name, ", ".join(map(str, channels)), *map(", ".join, pairs)]
+        print(f"| {' | '.join(columns)} | {change:+.1f} |", flush=True)
 
 
-def _shared(model: str, device: DeviceSpec) -> Iterator[Shared]:
-    """The functions of a model's programs that several kernels share."""
-    request = Request((MODELS[model](),), (None,), device)
-    record = Compilation(device, request.policy, request.sync, request.options)
-    module = plan_regions(find_kernels(load_request(request).mod, record), record)
-    by_name = {k.spec.name: k for made in module.kernels.values() for k in made}
-    for program in record.programs:
-        yield from _shared_in(program, module, by_name)
+def _choices(tile: Sequence[int]) -> dict[str, int]:
+    return dict(zip(("i", "j", "k", "mi", "mj", "slices"), tile, strict=True))
 
 
-def _shared_in(program: RProgram, module: KernelizedModule, by_name: Mapping[str, ScheduledKernel]) -> Iterator[Shared]:
-    functions = [module.library.function(by_name[spec.name]) for spec in program.kernels]
-    groups: dict[str, list[int]] = {}
-    shared = share_code(functions, program.name)
-    for o, function in enumerate(shared):
-        groups.setdefault(function.name, []).append(o)
-    for operators in groups.values():
-        alone = {functions[o].name: functions[o] for o in operators}
-        if len(alone) > 1:
-            us = sum(program.kernels[o].work_us for o in operators)
-            kernels = tuple(by_name[name] for name in alone)
-            yield Shared(kernels, tuple(alone.values()), len(shared[operators[0]].numbers), us)
+def _kernel(pixels: int, tile: Sequence[int], channels: int, device: DeviceSpec) -> ScheduledKernel:
+    """A convolution with what follows it in a dense layer: bias, batch norm, activation."""
+    per_filter = (1, FILTERS, 1, 1)
+    shapes = [(1, channels, pixels, pixels), (FILTERS, channels, 1, 1), per_filter, per_filter, per_filter]
+    x, w, bias, scale, shift = (relax.Var(f"x{i}", relax.TensorType(s, "float32")) for i, s in enumerate(shapes))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, w, bias, scale, shift]):
+        with builder.dataflow():
+            sums = relax.op.add(relax.op.nn.conv2d(x, w), bias)
+            out = relax.op.nn.relu(relax.op.add(relax.op.multiply(sums, scale), shift))
+            result = builder.emit_output(out)
+        builder.emit_func_output(result)
+    module = relay_passes.prepare(tvm_target(device))(builder.get())
+    (func,) = [f for f in module.functions.values() if isinstance(f, tirx.PrimFunc)]
+    kernel = GEMM_RULE.build(Function(f"conv{channels}", func, device, frozenset({1})), _choices(tile))
+    if kernel is None:
+        raise ToolError(f"the tile {tile} does not fit a convolution of {channels} channels: see GROUPS")
+    return kernel
 
 
-def _line(shared: Shared, device: DeviceSpec) -> str:
-    first = shared.kernels[0]
-    before, after = (
-        _figures(shared.kernels[:count], shared.alone[:count], device) for count in (1, len(shared.kernels))
-    )
-    cycles = change = "-"
-    if before.cycles:
-        cycles, change = f"{after.cycles:.0f}, {before.cycles:.0f}", f"{100 * (after.cycles / before.cycles - 1):+.1f}"
-    return (f"| {first.spec.name.replace('_', ' ')} | {len(shared.kernels)} | {shared.us:.0f} | {shared.arguments} | "
-            f"{after.registers}, {before.registers} | {after.code_bytes / 1024:.1f}, {before.code_bytes / 1024:.1f} | "
-            f"{cycles} | {change} |")  # fmt: skip
-
-
-def _figures(kernels: Sequence[ScheduledKernel], functions: Sequence[RTaskFunction], device: DeviceSpec) -> Figures:
-    """What nvcc makes of a persistent kernel that runs an rTask of each kernel."""
-    program = _program(kernels)
-    built = assemble_cuda(program, {}, [{} for _ in kernels], functions, device)
+def _figures(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> Figures:
+    """What nvcc makes of a persistent kernel that runs an rTask of each kernel, and the issue model of its loop."""
+    functions = [extract_cuda(kernel, device) for kernel in kernels]
+    built = assemble_cuda(_program(kernels), {}, [{} for _ in kernels], functions, device)
     compiled = compile_cuda(cuda_source(built, device), device.arch)
     ((name, code),) = disassemble(compiled.cubin).items()
-    span, cycles = code.main_loop(), 0.0
-    if span and work_of(code.body(span))[0]:
-        body = code.body(span, inner_passes(code, span, kernels[0].spec.name))
-        cycles = simulate(body, kernels[0].spec.threads // device.warp).cycles
+    span, macs = code.main_loop(), step_macs(kernels[0].spec.name)
+    if len(built.helpers) > 1 or span is None:
+        raise ToolError(f"{kernels[0].spec.name} has {len(built.helpers)} functions, and the main loop {span}")
+    body = code.body(span, inner_passes(code, span, macs))
+    cycles = simulate(body, kernels[0].spec.threads // device.warp).cycles * macs / work_of(body)[0]
     return Figures(parse_reports(compiled.report)[name].registers, code.code_bytes, cycles)
 
 
@@ -124,9 +122,9 @@ def _program(kernels: Sequence[ScheduledKernel]) -> RProgram:
         buffers += [Buffer(f"b{n}_{i}", *tensor, "input") for i, tensor in enumerate(tensors[:-1])]
         buffers.append(Buffer(f"b{n}", *tensors[-1], "output"))
         operators.append(ROperator(f"o{n}", kernel.spec.function, tuple(range(first, last)), (last,)))
-    graph = RGraph("alone", tuple(buffers), tuple(operators))
+    graph = RGraph("products", tuple(buffers), tuple(operators))
     lane = tuple(Run(o, 0, 1) for o in range(len(kernels)))
-    return RProgram("alone", graph, tuple(k.spec for k in kernels), (lane,), 0, {}, 0)
+    return RProgram("products", graph, tuple(k.spec for k in kernels), (lane,), 0, {}, 0)
 
 
 if __name__ == "__main__":

@@ -114,23 +114,18 @@ def work_of(code: Sequence[Instruction]) -> tuple[int, int]:
     return sum(i.macs for i in code), sum(i.width for i in code if i.name in LOADS)
 
 
-def inner_passes(code: Kernel, span: tuple[int, int], kernel: str) -> int:
-    """How often a loop within the main loop runs, over K, as the multiply-adds of its tiling say.
-
-    Parameters
-    ----------
-    code : Kernel
-    span : tuple of int
-        Its main loop.
-    kernel : str
-        The name of the rKernel: that of its function and its choices. 1 where these are no product's.
-    """
+def step_macs(kernel: str) -> int:
+    """Multiply-adds of a thread in a step of K, as the name of a product's rKernel says: 0 where it is none."""
     choices = {name: int(value) for name, value in re.findall(r"_([a-z]+?)(\d+)(?=_|$)", kernel)}
+    if "slices" not in choices:
+        return 0
+    return choices["mi"] * choices["mj"] * choices["k"] // choices["slices"]
+
+
+def inner_passes(code: Kernel, span: tuple[int, int], macs: int) -> int:
+    """How often a loop within the main loop runs, if a pass through that has so many multiply-adds."""
     once, twice = (work_of(code.body(span, n))[0] for n in (1, 2))
-    if once == twice or "slices" not in choices:
-        return 1
-    wanted = choices["mi"] * choices["mj"] * choices["k"] // choices["slices"]
-    return max(1, 1 + (wanted - once) // (twice - once))
+    return 1 if once == twice or not macs else max(1, 1 + (macs - once) // (twice - once))
 
 
 def branches_between_loads(body: Sequence[Instruction]) -> int:
