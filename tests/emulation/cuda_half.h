@@ -1,4 +1,4 @@
-// Half precision, for cuda_host.h.
+// Numbers of 16 bits, for cuda_host.h.
 #pragma once
 
 // ---- half precision: each operation rounded, as the host's compiler does it ----------------------------------------
@@ -21,3 +21,26 @@ inline half hsin(half x) { return half(sinf(float(x))); }
 inline half hpow(half x, half y) { return half(powf(float(x), float(y))); }
 inline half __habs(half x) { return x < half(0) ? -x : x; }
 #define CUDART_INF_FP16 half(INFINITY)
+
+// ---- bfloat16: float's upper half; each result of an operation in float is rounded to the nearest, ties to even ----
+struct nv_bfloat16 {
+  unsigned short bits;
+  nv_bfloat16() = default;
+  nv_bfloat16(float x) {
+    unsigned word;
+    memcpy(&word, &x, sizeof word);
+    bits = x != x ? 0x7FFF : (word + 0x7FFF + (word >> 16 & 1)) >> 16;
+  }
+  operator float() const {
+    unsigned word = (unsigned)bits << 16;
+    float x;
+    memcpy(&x, &word, sizeof x);
+    return x;
+  }
+};
+using nv_bfloat162 = emu::Vec2<nv_bfloat16>;
+using nv_bfloat164 = emu::Vec4<nv_bfloat16>;
+inline nv_bfloat162 make_nv_bfloat162(nv_bfloat16 x, nv_bfloat16 y) { return {x, y}; }
+inline nv_bfloat164 make_nv_bfloat164(nv_bfloat16 x, nv_bfloat16 y, nv_bfloat16 z, nv_bfloat16 w) { return {x, y, z, w}; }
+inline nv_bfloat16 __float2bfloat16_rn(float x) { return x; }
+inline float __bfloat162float(nv_bfloat16 x) { return x; }

@@ -223,14 +223,14 @@ void load_matrices(bool transposed, unsigned* const (&result)[4], size_t address
   warp_barrier(0xFFFFFFFFu);  // nobody goes on, to write what others still read
 }
 
-float half_of(unsigned word, int which) {
-  uint16_t bits = word >> 16 * which;
-  half value;
-  std::memcpy(&value, &bits, 2);
+template <class T> float number_of(unsigned word, int which) {
+  unsigned short bits = word >> 16 * which;
+  T value;
+  std::memcpy(&value, &bits, sizeof value);
   return float(value);
 }
 
-void multiply_matrices(float* const (&d)[4], const unsigned (&ab)[6], const float (&c)[4]) {
+template <class T> void multiply_matrices(float* const (&d)[4], const unsigned (&ab)[6], const float (&c)[4]) {
   WarpMatrices& shared = matrices[&warp_of()];
   int lane = now->linear % 32;
   std::memcpy(shared.words[lane], ab, sizeof ab);
@@ -241,10 +241,13 @@ void multiply_matrices(float* const (&d)[4], const unsigned (&ab)[6], const floa
     for (int k = 0; k < 16; k++) {
       unsigned a = shared.words[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
       unsigned b = shared.words[column * 4 + k % 8 / 2][4 + k / 8];
-      sum += half_of(a, k % 2) * half_of(b, k % 2);
+      sum += number_of<T>(a, k % 2) * number_of<T>(b, k % 2);
     }
     *d[e] = sum;
   }
   warp_barrier(0xFFFFFFFFu);
 }
+
+template void multiply_matrices<half>(float* const (&)[4], const unsigned (&)[6], const float (&)[4]);
+template void multiply_matrices<nv_bfloat16>(float* const (&)[4], const unsigned (&)[6], const float (&)[4]);
 }  // namespace emu

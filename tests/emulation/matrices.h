@@ -4,7 +4,7 @@
 
 namespace emu {
 void load_matrices(bool transposed, unsigned* const (&result)[4], size_t address);
-void multiply_matrices(float* const (&d)[4], const unsigned (&ab)[6], const float (&c)[4]);
+template <class T> void multiply_matrices(float* const (&d)[4], const unsigned (&ab)[6], const float (&c)[4]);
 }  // namespace emu
 
 inline size_t __cvta_generic_to_shared(const void* p) { return reinterpret_cast<size_t>(p); }
@@ -17,5 +17,10 @@ inline void ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned& a, unsigned
 inline void mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(
     float& d0, float& d1, float& d2, float& d3, unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0,
     unsigned b1, float c0, float c1, float c2, float c3) {
-  emu::multiply_matrices({&d0, &d1, &d2, &d3}, {a0, a1, a2, a3, b0, b1}, {c0, c1, c2, c3});
+  emu::multiply_matrices<half>({&d0, &d1, &d2, &d3}, {a0, a1, a2, a3, b0, b1}, {c0, c1, c2, c3});
+}
+inline void mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(
+    float& d0, float& d1, float& d2, float& d3, unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0,
+    unsigned b1, float c0, float c1, float c2, float c3) {
+  emu::multiply_matrices<nv_bfloat16>({&d0, &d1, &d2, &d3}, {a0, a1, a2, a3, b0, b1}, {c0, c1, c2, c3});
 }

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tvm import relax
 
 from tests.emulation.emulate import EmulationError
 from tests.emulation.programs import H200, plan, reference, run_all
+from tests.functions import relax_module
 from tests.marks import slow_but
 from tests.persistent_codegen.cuda.programs import BY_COLUMNS, GRAPHS, inputs_of, module, planned, tiny
 from tests.persistent_codegen.cuda.table_mutants import BEGIN, ROWS, form_of
@@ -35,6 +37,22 @@ def test_programs_compute_what_stock_tvm_does(name, veus):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_every_tiling_computes_the_same(name, choice):
     check(planned(name, 3, choice), name, seed=choice)
+
+
+def test_a_program_of_bfloat16_rounds_what_operators_hand_on():
+    shapes = [(40, 48), (48, 72), (72,), (72, 24)]
+    op, nn = relax.op, relax.op.nn
+    built = plan(
+        relax_module(shapes, lambda a, b, c, d: op.matmul(nn.relu(op.add(op.matmul(a, b), c)), d), dtype="bfloat16"),
+        3,
+    )
+    assert all("_mma_" in kernel.name for one in built for kernel in one.program.kernels)
+    rng = np.random.default_rng(0)
+    arrays = [(rng.standard_normal(shape) * 0.3).astype("bfloat16") for shape in shapes]
+    known = run_all(built, {f"x{i}": array for i, array in enumerate(arrays)})
+    (got,) = [known[b.name] for b in built[-1].program.graph.buffers if b.kind == "output"]
+    a, b, c, d = (array.astype("float64") for array in arrays)
+    np.testing.assert_allclose(got.astype("float64"), np.maximum(a @ b + c, 0) @ d, rtol=2**-6, atol=2**-6)
 
 
 def test_programs_of_many_functions_compute_the_same(monkeypatch):

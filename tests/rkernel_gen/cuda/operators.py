@@ -97,10 +97,10 @@ HALF = {
 """The same in half precision."""
 
 
-def function_of(name: str) -> tirx.PrimFunc:
-    """The fused function of an operator, its tensors named as an ONNX model's may be."""
+def function_of(name: str, dtype: str | None = None) -> tirx.PrimFunc:
+    """The fused function of an operator, its tensors named as an ONNX model's may be; perhaps of another type."""
     make, shapes = (OPERATORS | HALF)[name]
-    dtype = "float16" if name in HALF else "float32"
+    dtype = dtype or ("float16" if name in HALF else "float32")
     return fused(shapes, make, tvm.target.Target(H200.target_config()), names="x/{}", dtype=dtype)
 
 

@@ -37,10 +37,10 @@ TILINGS = {
 }
 
 
-def text_of(name):
+def text_of(name, dtype=None):
     """The CUDA text of a kernel of an operator."""
     rule, choices = TILINGS[name]
-    return source_of([rule.build(Function(name, function_of(name), H200, frozenset({1})), choices)], H200)
+    return source_of([rule.build(Function(name, function_of(name, dtype), H200, frozenset({1})), choices)], H200)
 
 
 @pytest.mark.parametrize("name", TILINGS)
@@ -48,10 +48,10 @@ def test_the_text_of_a_kernel_is_as_it_was(name):
     check_golden(f"{name}.cu", text_of(name))
 
 
-def ptx_of(name, folder):
+def ptx_of(name, folder, dtype=None):
     """The instructions of a kernel of an operator."""
     source = folder / "kernel.cu"
-    source.write_text(text_of(name), encoding="utf-8")
+    source.write_text(text_of(name, dtype), encoding="utf-8")
     flags = [f for f in FLAGS if f != "-cubin" and not f.startswith("--ptxas-options")]
     command = ["nvcc", "-ptx", *flags, "-arch=sm_90", str(source), "-o", str(folder / "kernel.ptx")]
     subprocess.run(command, check=True, timeout=300)
@@ -78,9 +78,11 @@ def test_no_branch_is_between_the_loads_of_a_fetch(name, fewest, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
-def test_a_step_of_a_warp_has_its_matrix_instructions_and_nothing_in_local_memory(tmp_path):
-    names = [instruction.partition(" ")[0] for instruction in ptx_of("half_conv", tmp_path)]
-    multiplies, loads = (sum(name.startswith(start) for name in names) for start in ("mma.sync", "ldmatrix"))
+@pytest.mark.parametrize(("dtype", "kind"), [("float16", "f16"), ("bfloat16", "bf16")])
+def test_a_step_of_a_warp_has_its_matrix_instructions_and_nothing_in_local_memory(dtype, kind, tmp_path):
+    names = [instruction.partition(" ")[0] for instruction in ptx_of("half_conv", tmp_path, dtype)]
+    product = f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32"
+    multiplies, loads = (sum(name.startswith(start) for name in names) for start in (product, "ldmatrix"))
     # Of 16 terms a warp multiplies two fragments of A by two of B; nvcc may unroll the two such parts of a step.
     assert (multiplies, loads) in ((4, 3), (8, 6))
     assert not any("local" in name for name in names)

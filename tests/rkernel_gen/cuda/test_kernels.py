@@ -8,7 +8,7 @@ import tvm
 from tvm import s_tir
 
 from tests.emulation.programs import H200
-from tests.functions import chosen
+from tests.functions import chosen, run
 from tests.marks import slow_but
 from tests.rkernel_gen.cuda.operators import HALF, OPERATORS, check, emulated, function_of
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
@@ -124,6 +124,25 @@ def test_products_of_half_precision_are_computed_by_matrix_instructions(name, co
     function = Function(name, func, H200, frozenset(constants))
     choices = [dict(zip(("i", "j", "k", "mi", "mj", "slices"), tile, strict=True)) for tile in MATRIX_TILES]
     check(func, [MMA_RULE.build(function, chosen) for chosen in choices], 1e-2, 1e-1, constants)
+
+
+@pytest.mark.parametrize(
+    ("name", "constants"), [("half_conv", {1}), ("half_matmul", {1}), ("half_matmul", ()), ("half_matmul_wide", ())]
+)
+def test_products_of_bfloat16_are_computed_by_matrix_instructions(name, constants):
+    func, exact = function_of(name, "bfloat16"), function_of(name, "float32")
+    function = Function(name, func, H200, frozenset(constants))
+    choices = [dict(zip(("i", "j", "k", "mi", "mj", "slices"), tile, strict=True)) for tile in MATRIX_TILES]
+    kernels = [MMA_RULE.build(function, chosen) for chosen in choices]
+    assert all("rammer_mma_bf16" in kernel.func.script() for kernel in kernels)
+    rng = np.random.default_rng(0)
+    shapes = [[int(n) for n in p.shape] for p in func.params]
+    arrays = [rng.standard_normal(shape).astype("bfloat16") for shape in shapes[:-1]]
+    want = run(exact, [*(a.astype("float32") for a in arrays), np.zeros(shapes[-1], "float32")])
+    # In bfloat16 sums up to 32 are rounded before anything is added to them.
+    rtol, atol = (2**-7, 32 * 2**-8) if str(func.params[-1].dtype) == "bfloat16" else (1e-5, 1e-4)
+    for (got,) in emulated(func, kernels, arrays, constants):
+        np.testing.assert_allclose(got.astype("float32"), want, rtol, atol)
 
 
 def kernels_of(name):

@@ -16,6 +16,7 @@ from ..threads import number, sequence, unrolled, vector
 from .elements import has_calls, is_vector, loads_of, replaced, step_of
 from .parts import Axes, Operand, Values
 from .steps import Steps
+from .warp_matrix import KINDS
 
 VECTOR = 4
 """Elements of a vector load."""
@@ -244,7 +245,7 @@ def cast(value: Expr, buffer: tirx.Var) -> Expr:
 
 def _is_contiguous(part: Part, steps: Steps) -> bool:
     """Whether the elements of each vector are neighbours in memory, and the first is aligned."""
-    if part.operand.dtype != "float32" and not (part.fragments and part.operand.dtype == "float16"):
+    if part.operand.dtype != "float32" and not (part.fragments and part.operand.dtype in KINDS):
         return False
     if part.packed is not None:
         return True

@@ -1,4 +1,4 @@
-"""CUDA tilings of half-precision products on tensor cores: `mma.sync` m16n8k16, sums in single precision."""
+"""CUDA tilings of products of float16 or bfloat16 on tensor cores: `mma.sync` m16n8k16, sums in single precision."""
 
 import itertools
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from .mma_code import WARP, MatrixWriter
 from .problem import padded
 from .steps import Covering
 from .tile import GemmTile
-from .warp_matrix import COLUMNS, ROWS, TERMS
+from .warp_matrix import COLUMNS, KINDS, ROWS, TERMS
 
 HALVES = 8
 """Halves between rows of a tile in shared memory: 16 bytes, so that eight rows are in different banks."""
@@ -88,14 +88,15 @@ class MatrixTile(GemmTile):
 
 
 def find_matrix(function: Function) -> Simt | None:
-    """Return a product of half precision on a device that has the instruction; None for others."""
+    """Return a product of 16-bit numbers on a device that has the instruction; None for others."""
     arch = "".join(c for c in function.device.arch if c.isdigit())
     if not arch or int(arch) < FIRST_ARCH:
         return None
     problem = find_simt(function)
-    if problem is None or problem.gemm.dtypes[:2] != ("float16", "float16"):
+    if problem is None:
         return None
-    return problem if problem.gemm.dtypes[2] in ("float16", "float32") else None
+    a, b, result = problem.gemm.dtypes
+    return problem if a in KINDS and a == b and result in (a, "float32") else None
 
 
 def matrix_tiles(problem: Simt, device: DeviceSpec) -> Iterator[MatrixTile]:

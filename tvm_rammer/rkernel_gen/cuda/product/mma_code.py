@@ -57,7 +57,7 @@ class MatrixWriter(Writer):
                 unrolled(tiles_i, lambda x: load(0, a[x * 8], first_i + x * ROWS, k, low, high)),
                 unrolled(tiles_j // 2, lambda y: load(1, b[y * 8], first_j + y * 2 * COLUMNS, k, high, low)),
                 unrolled(tiles_i, lambda x: unrolled(tiles_j, lambda y: multiply_add(
-                    sums[(x * tiles_j + y) * 4], a[x * 8], b[y * 4]))),
+                    sums[(x * tiles_j + y) * 4], a[x * 8], b[y * 4], self.shared_dtype))),
             ])  # fmt: skip
 
         steps = serial(tile.k // TERMS, lambda k: one(k * TERMS))

@@ -27,14 +27,17 @@ __device__ __forceinline__ void {name}(void* fragment, const void* row) {{
 """
 
 _MULTIPLY = """
-__device__ __forceinline__ void rammer_mma_f16(float* c, const void* a, const void* b) {
+__device__ __forceinline__ void rammer_mma_{kind}(float* c, const void* a, const void* b) {{
   const unsigned *x = (const unsigned*)a, *y = (const unsigned*)b;
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-    "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 "
+    "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
     : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
-}
+}}
 """
+
+KINDS = {"float16": "f16", "bfloat16": "bf16"}
+"""What PTX calls the types whose products `mma.sync` adds up in single precision."""
 
 
 def load_matrices(fragment: Expr, row: Expr, *, transposed: bool) -> tirx.Stmt:
@@ -54,7 +57,15 @@ def load_matrices(fragment: Expr, row: Expr, *, transposed: bool) -> tirx.Stmt:
     return tirx.Evaluate(cuda_func_call(name, address(fragment), address(row), source_code=source))
 
 
-def multiply_add(sums: Expr, a: Expr, b: Expr) -> tirx.Stmt:
-    """Add the product of two fragments of half precision to one of single precision; all by their first elements."""
+def multiply_add(sums: Expr, a: Expr, b: Expr, dtype: str) -> tirx.Stmt:
+    """Add the product of two fragments of 16-bit numbers to one of single precision; all by their first elements.
+
+    Parameters
+    ----------
+    sums, a, b : Expr
+    dtype : str
+        Of the numbers, one of `KINDS`.
+    """
+    name, source = f"rammer_mma_{KINDS[dtype]}", _MULTIPLY.format(kind=KINDS[dtype])
     address = tirx.op.address_of
-    return tirx.Evaluate(cuda_func_call("rammer_mma_f16", address(sums), address(a), address(b), source_code=_MULTIPLY))
+    return tirx.Evaluate(cuda_func_call(name, address(sums), address(a), address(b), source_code=source))
