@@ -15,6 +15,10 @@ from .steps import Graph
 from .walk import Walk
 from .whole import put_together
 
+FEWEST_COLLECTED = 32
+"""Steps that read values of their own, which have to be put into one array first: fewer take as long to compile, and to
+run, as they are (`./scripts/bench unrolled`)."""
+
 
 def roll_up(model: onnx.ModelProto) -> onnx.ModelProto | None:
     """Replace equal steps, each of which reads what the one before made, by Scans.
@@ -81,6 +85,10 @@ def _equal_steps(graph: Graph, first: int, second: int) -> EqualSteps | None:
     walk = Walk(graph)
     walk.begin(first, second)
     found = Step(graph, slots_of(walk, FEWEST_ITERATIONS)).recurrence()
-    steps = found and equal_steps(graph, *found, FEWEST_ITERATIONS)
-    reads = steps and any(isinstance(each, Read | Others) for operands in steps.operands for each in operands)
-    return steps if reads else None
+    steps = equal_steps(graph, *found, FEWEST_ITERATIONS) if found is not None else None
+    if steps is None:
+        return None
+    kinds = {type(operand) for operands in steps.operands for operand in operands}
+    if Others in kinds:
+        return steps if steps.end - steps.first >= FEWEST_COLLECTED else None
+    return steps if Read in kinds else None
