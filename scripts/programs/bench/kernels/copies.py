@@ -3,6 +3,7 @@
 import argparse
 import math
 import pathlib
+import time
 from collections import Counter
 
 import numpy as np
@@ -25,7 +26,8 @@ from tvm_rammer.rkernel_gen.cpu.window.read import find_window
 from tvm_rammer.rkernel_gen.tiling import Function, Tiling
 from tvm_rammer.zoo.onnx_tools.random_weights import random_weights
 
-REPEAT, MIN_MS = 5, 20
+RUN_S, SECONDS = 3e-4, 0.3
+"""Seconds of a run, at least, and of all runs of a kernel."""
 
 
 def main() -> None:
@@ -93,7 +95,7 @@ def best(function: Function) -> tuple[Tiling, ScheduledKernel]:
 
 
 def milliseconds(kernel: ScheduledKernel, func: tirx.PrimFunc, target: tvm.target.Target) -> float:
-    """The least mean of some runs."""
+    """The least processor time of some runs, each of at least `RUN_S` seconds: so short that many are not disturbed."""
     built = tvm.compile(func.with_attr("global_symbol", "main"), target=target).jit()
     rng = np.random.default_rng(0)
     shapes = [tuple(int(s) for s in p.shape) for p in kernel.func.params]
@@ -101,8 +103,19 @@ def milliseconds(kernel: ScheduledKernel, func: tirx.PrimFunc, target: tvm.targe
         tvm.runtime.tensor((rng.standard_normal(shape) / math.sqrt(max(1, math.prod(shape)))).astype(str(p.dtype)))
         for p, shape in zip(kernel.func.params, shapes, strict=True)
     ]
-    timer = built.time_evaluator("main", tvm.cpu(), number=1, repeat=REPEAT, min_repeat_ms=MIN_MS)
-    return float(min(timer(*arrays).results)) * 1e3
+    main = built["main"]
+
+    def run(calls: int) -> float:
+        begin = time.process_time()
+        for _ in range(calls):
+            main(*arrays)
+        return (time.process_time() - begin) / calls
+
+    calls = math.ceil(RUN_S / max(1e-6, run(1), run(1)))
+    end, best = time.monotonic() + SECONDS, math.inf
+    while time.monotonic() < end:
+        best = min(best, run(calls))
+    return best * 1e3
 
 
 if __name__ == "__main__":

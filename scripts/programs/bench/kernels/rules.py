@@ -15,7 +15,7 @@ os.environ["TVM_NUM_THREADS"] = "1"
 
 import numpy as np
 import tvm
-from copies import REPEAT, milliseconds
+from copies import milliseconds
 from onnx import helper, numpy_helper
 
 from tvm_rammer import relay_passes
@@ -91,7 +91,7 @@ def cell(function: Function, rule: Rule, work: float, tried: int, *, cold: bool)
 
 
 def cold_milliseconds(kernel: ScheduledKernel, function: Function) -> float:
-    """The least mean of some rounds, in which the kernel runs with more copies of its weights than a cache holds."""
+    """The median of runs with more copies of the weights than a cache holds."""
     (constant,) = function.constants
     built = tvm.compile(kernel.func.with_attr("global_symbol", "main"), target=tvm_target(function.device)).jit()
     rng = np.random.default_rng(0)
@@ -104,12 +104,11 @@ def cold_milliseconds(kernel: ScheduledKernel, function: Function) -> float:
         tvm.runtime.tensor(weights) for _ in range(1 + math.ceil(2 * function.device.cache_bytes / weights.nbytes))
     ]
     main, taken = built["main"], []
-    for _ in range(REPEAT):
-        begin = time.perf_counter()
-        for copy in copies:
-            main(*arrays[:constant], copy, *arrays[constant + 1 :])
-        taken.append((time.perf_counter() - begin) / len(copies))
-    return min(taken) * 1e3
+    for copy in copies:
+        begin = time.process_time()
+        main(*arrays[:constant], copy, *arrays[constant + 1 :])
+        taken.append(time.process_time() - begin)
+    return float(np.median(taken)) * 1e3
 
 
 if __name__ == "__main__":
