@@ -1,6 +1,7 @@
 """The launch of a program on a CPU: how its code and the workers come together."""
 
 import importlib.resources
+from collections.abc import Sequence
 
 from tvm import tirx
 from tvm.ir import GlobalVar
@@ -10,16 +11,24 @@ from .workers import client_text, plain_functions
 
 _LAUNCH = """
 declare i32 @{name}_walk(ptr, i32, ptr, ptr)
+@{name}_asked = internal global [{slots} x ptr] zeroinitializer
 define internal i1 @{name}_launch({parameters}, ptr %begin, i32 %lanes) {{
   %environment = alloca [{count} x ptr]
 {stores}
+{asked}
   %ran = call i1 @rammer_run(ptr @{name}_walk, ptr %environment, ptr %begin, i32 %lanes)
   ret i1 %ran
 }}
 """
 
 
-def launch_text(name: str, pointers: int, machine: str, *, stamped: bool) -> str:
+LARGE_PAGE = 2 << 20
+"""Bytes of a page that takes one entry of a processor's translation buffers in the place of 512."""
+_SLOTS = 8
+"""Addresses that are remembered as asked for: calls at the same time have workspaces of their own."""
+
+
+def launch_text(name: str, pointers: int, machine: str, sizes: Sequence[int], *, stamped: bool) -> str:
     """The LLVM IR that a program calls: its `NAME_launch`, the workers' client, and what its interpreter needs.
 
     Parameters
@@ -31,15 +40,28 @@ def launch_text(name: str, pointers: int, machine: str, *, stamped: bool) -> str
         How many segments and tables the interpreter finds in its environment.
     machine : str
         What it is compiled for (`DeviceSpec.machine`).
+    sizes : sequence of int
+        Bytes of the first segments: Linux is asked for large pages for those that may hold one.
     stamped : bool
         Whether the interpreter notes the time.
     """
     place = "  %at{0} = getelementptr ptr, ptr %environment, i64 {0}\n  store ptr %p{0}, ptr %at{0}"
     stores = "\n".join(place.format(i) for i in range(pointers))
     parameters = ", ".join(f"ptr %p{i}" for i in range(pointers))
-    launch = _LAUNCH.format(name=name, parameters=parameters, count=pointers, stores=stores)
-    sync = importlib.resources.files(__package__).joinpath("sync.ll").read_text(encoding="utf-8")
-    return client_text(machine) + sync + (CLOCK if stamped else "") + launch
+    asked = "\n".join(
+        f"  call void @rammer_ask_large_pages(ptr @{name}_asked, ptr %p{i}, i64 {size})"
+        for i, size in enumerate(sizes)
+        if size >= LARGE_PAGE
+    )
+    launch = _LAUNCH.format(
+        name=name, parameters=parameters, count=pointers, stores=stores, slots=_SLOTS, asked=asked
+    )  # fmt: skip
+    texts = [_file("sync.ll"), _file("large_pages.ll")]
+    return client_text(machine) + "".join(texts) + (CLOCK if stamped else "") + launch
+
+
+def _file(name: str) -> str:
+    return importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def walk(name: str, interpreter: tirx.PrimFunc) -> dict[GlobalVar, tirx.PrimFunc]:

@@ -85,7 +85,8 @@ def assemble_cpu(
     memory = Memory(tuple(segments), parts, counters_at, stamps_at if stamped else None)
     interpreter = build_interpreter(program, layout, tables, memory, variables)
     report = _report(program, segments[WORKSPACE], stamps_at, num_stamps) if stamped else []
-    text = launch_text(program.name, len(segments) + len(parts), device.machine, stamped=stamped)
+    sizes = (layout.constants.nbytes, workspace_bytes)
+    text = launch_text(program.name, len(segments) + len(parts), device.machine, sizes, stamped=stamped)
     main = _main(program, layout, memory, _buffer("plan", constants[1]), text, report)
     establish()
     used = {variables[f.name]: f.func for f in functions}
