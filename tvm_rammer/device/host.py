@@ -52,7 +52,8 @@ def _believed(found: Measured, typical: DeviceSpec) -> Measured:
     usual = Measured(
         clock_ghz=typical.clock_ghz, flops_per_cycle=typical.flops_per_cycle, unit_gbps=typical.unit_gbps,
         core_cache_gbps=typical.cache_gbps / typical.units, memory_gbps=typical.memory_gbps,
-        signal_us=typical.signal_us, wake_us=typical.wake_us,
+        signal_us=typical.signal_us, wake_us=typical.wake_us, step_cycles=typical.step_cycles,
+        loads_per_cycle=typical.loads_per_cycle, line_ns=typical.line_ns,
     )  # fmt: skip
     names = doubtful(found)
     for name in names:
@@ -84,7 +85,8 @@ def _with(typical: DeviceSpec, found: Measured) -> DeviceSpec:
     return replace(
         typical, clock_ghz=found.clock_ghz, flops_per_cycle=found.flops_per_cycle, unit_gbps=found.unit_gbps,
         cache_gbps=found.core_cache_gbps * typical.units, memory_gbps=found.memory_gbps,
-        signal_us=found.signal_us, barrier_us=found.signal_us, wake_us=found.wake_us,
+        signal_us=found.signal_us, barrier_us=found.signal_us, wake_us=found.wake_us, step_cycles=found.step_cycles,
+        loads_per_cycle=found.loads_per_cycle, line_ns=found.line_ns,
     )  # fmt: skip
 
 

@@ -20,12 +20,20 @@ class Measured:
     Parameters
     ----------
     clock_ghz : float
+        While it multiplies vectors: some processors are slower then.
     flops_per_cycle : int
         Single-precision operations of a core in a cycle, with the vectors that code is made for.
+    step_cycles : float
+        Cycles of a step of a register tile beside its multiply-adds.
+    loads_per_cycle : float
+        Loads of vectors and of broadcast elements that a core does in a cycle, beside its multiply-adds.
     unit_gbps : float
         Bandwidth of a core to its own second-level cache, in GB/s.
     core_cache_gbps : float
         Bandwidth of a core to the last-level cache, in GB/s.
+    line_ns : float
+        Of a step of a register tile that reads a line of the last-level cache, each on another page, in nanoseconds; 0
+        where that takes hardly longer than other steps.
     memory_gbps : float
         Bandwidth of all cores to memory, in GB/s.
     signal_us : float
@@ -36,15 +44,19 @@ class Measured:
 
     clock_ghz: float
     flops_per_cycle: int
+    step_cycles: float
+    loads_per_cycle: float
     unit_gbps: float
     core_cache_gbps: float
+    line_ns: float
     memory_gbps: float
     signal_us: float
     wake_us: float
 
 
 LIMITS = {
-    "clock_ghz": (0.25, 10.0), "flops_per_cycle": (2, 1024), "unit_gbps": (1.0, 10_000.0),
+    "clock_ghz": (0.25, 10.0), "flops_per_cycle": (2, 1024), "step_cycles": (0.0, 4.0),
+    "loads_per_cycle": (0.5, 8.0), "line_ns": (0.0, 100.0), "unit_gbps": (1.0, 10_000.0),
     "core_cache_gbps": (1.0, 10_000.0), "memory_gbps": (0.5, 10_000.0), "signal_us": (0.005, 10.0),
     "wake_us": (0.5, 500.0),
 }  # fmt: skip

@@ -43,6 +43,13 @@ class DeviceSpec:
         behind those of a CPU may sleep. 0 where all vEUs are launched together.
     threads_per_unit, threads_per_block, registers_per_unit, blocks_per_unit, shared_per_block, warp : int
         Limits of a GPU; a CPU has one thread a unit.
+    step_cycles : float
+        Cycles of a step of a CPU's register tile beside its multiply-adds; 0 where that is not known.
+    loads_per_cycle : float
+        Loads of vectors and of broadcast elements that a CPU's core does in a cycle, beside two multiply-adds.
+    line_ns : float
+        Of a step of a CPU's register tile of twelve pixels that reads a cache line from beyond the core's own cache,
+        each on another page, in nanoseconds; 0 where that takes hardly longer than other steps, or is not known.
     dot : int
         Products of bytes that one instruction of a CPU adds to each element of a vector of int32, at most: 4 with
         AVX512-VNNI, 2 on any other x86, and 1 elsewhere.
@@ -75,6 +82,9 @@ class DeviceSpec:
     unit_gbps: float = 0.0
     wake_us: float = 0.0
     node_us: float = 0.0
+    step_cycles: float = 0.0
+    loads_per_cycle: float = 2.0
+    line_ns: float = 0.0
     dot: int = 1
     processor: str = ""
     target: str = ""

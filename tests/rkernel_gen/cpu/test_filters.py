@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import tvm_ffi
 from tvm import tirx
+from tvm.ir import TensorLoad
 from tvm.relax import op
 
 from tests.functions import TARGET, UNOPTIMISED, fused, random_arrays, run, run_kernels
 from tests.marks import one_in, slow_but
 from tests.rkernel_gen.cpu.test_window import DEVICES, HOST_BYTES, conv
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
+from tvm_rammer.rkernel_gen.analysis.affine import linear
 from tvm_rammer.rkernel_gen.cpu.filters.code import filters_code
 from tvm_rammer.rkernel_gen.cpu.filters.layout import FilterLayout, FilterTile, pack_of
 from tvm_rammer.rkernel_gen.cpu.filters.rule import FILTERS_RULE
@@ -19,6 +21,7 @@ from tvm_rammer.rkernel_gen.cpu.in_registers import transpose
 from tvm_rammer.rkernel_gen.cpu.window.code import window_code
 from tvm_rammer.rkernel_gen.cpu.window.layout import WindowTile
 from tvm_rammer.rkernel_gen.cpu.window.read import find_window
+from tvm_rammer.rkernel_gen.cpu.window.rule import WINDOW_RULE
 from tvm_rammer.rkernel_gen.footprint.footprint import covers, footprints_of
 from tvm_rammer.rkernel_gen.tiling import Function
 
@@ -92,7 +95,7 @@ def test_tilings_are_right_and_write_all(name, device):
     arrays, function = random_arrays(func), function_of(func, device)
     want = run(func, arrays, UNOPTIMISED)
     tilings = FILTERS_RULE.tilings(function)
-    forms = {(t["vectors"], t["rows"], t["columns"], t["row_parts"] > 1): t for t in tilings}
+    forms = {(t["vectors"], t["rows"], t["columns"], t["panels"], t["row_parts"] > 1): t for t in tilings}
     rng = np.random.default_rng(len(name))
     sampled = [list(forms.values())[i] for i in rng.permutation(len(forms))[:SAMPLED]]
     kernels = [FILTERS_RULE.build(function, dict(tiling.choices)) for tiling in sampled]
@@ -118,6 +121,8 @@ def test_tilings_are_right_and_write_all(name, device):
         ("rows, stride 2, dilation 3, bias", FilterTile(8, 2, 0, 6, 1, 1, 1, 3)),
         ("1x1, 50 filters, epilogue", FilterTile(8, 3, 1, 4, 1, 1, 2, 4)),
         ("1x1, channels that conflict", FilterTile(8, 2, 1, 6, 1, 1, 1, 2)),
+        ("1x1, many blocks", FilterTile(8, 3, 1, 4, 1, 3, 2, 1, 1)),
+        ("rows of single taps, epilogue", FilterTile(8, 1, 1, 7, 1, 1, 2, 1, 1)),
         ("1x1, strides 2 and 3, groups, epilogue", FilterTile(8, 2, 1, 6, 2, 1, 1, 4)),
     ],
 )
@@ -157,6 +162,51 @@ def test_waits_for_weights_are_counted_for_vectors_of_32_bytes_alone():
         assert common
         dearer.append(any(t.rtask_us > 1.05 * times[t.choices] for t in common))
     assert dearer == [True, False]
+
+
+@pytest.mark.parametrize("size", [7, 28, 56])
+def test_an_innermost_loop_reads_few_pages_of_the_scratch_image(size):
+    func = fused([(1, 64, size, size), (32, 64, 3, 3)], lambda x, w: conv(x, w, padding=1))
+    window, tile = find_window(func), FilterTile(16, 2, 1, 7, 1, 1, 1)
+    layout, found = FilterLayout.of(window, tile), set()
+
+    def load(node):
+        if node.source.name == "image":
+            axes = []
+            tvm_ffi.structural_walk(node.indices[0], [(tirx.Var, axes.append)], order="pre")
+            found.update(linear(node.indices[0], axes)[:-1])
+
+    tvm_ffi.structural_walk(filters_code(func, window, tile).body, [(TensorLoad, load)], order="pre")
+    assert layout.width in found  # a channel after the other, of the same row
+    assert layout.channels * layout.width in found
+    assert layout.inner * layout.width * 4 <= 2 * 4096
+
+
+def far(device, **figures):
+    """A device whose cores read lines of other pages slowly."""
+    return replace(DEVICES[device], unit_bytes=2 << 20, clock_ghz=3.5, flops_per_cycle=64, **figures)
+
+
+def best_of(shapes, device, rule=FILTERS_RULE):
+    tilings = rule.tilings(Function("op", fused(shapes, conv), device, frozenset({1})))
+    return min((t for t in tilings if t.num_rtasks == 1), key=lambda t: t.rtask_us)
+
+
+def test_an_image_that_no_cache_holds_is_copied_once_where_its_lines_are_waited_for():
+    large, small = [(1, 256, 56, 56), (128, 256, 1, 1)], [(1, 256, 14, 14), (128, 256, 1, 1)]
+    assert best_of(large, far("avx512", line_ns=0.0))["panels"] == 0
+    assert best_of(large, far("avx512", line_ns=4.0))["panels"] == 1
+    assert best_of(small, far("avx512", line_ns=4.0))["panels"] == 0
+    window = [best_of(large, far("avx512", line_ns=ns), WINDOW_RULE).rtask_us for ns in (0.0, 4.0)]
+    assert window[1] > window[0]
+
+
+def test_tiles_are_larger_where_a_step_has_cycles_beside_its_multiply_adds():
+    shapes = [(1, 256, 14, 14), (256, 256, 1, 1)]
+    size = [(t := best_of(shapes, far("avx512", step_cycles=n, loads_per_cycle=1.5)))["vectors"] * t["columns"]
+            for n in (0.0, 1.25)]  # fmt: skip
+    assert size[1] >= size[0]
+    assert size[1] == 28
 
 
 @pytest.mark.parametrize("name", LEFT)

@@ -17,9 +17,16 @@ FULL_ACCUMULATORS = 9.5
 """With fewer vectors of accumulators the two multiply-add units stall: each has a latency of four cycles."""
 WEIGHT_CYCLES = 1.5
 """Cycles to load a vector of weights that is not in the first-level cache."""
-LOADS, LOADS_OF_BYTES = 2.0, {32: 1.3}
-"""Loads that a core does in a cycle beside its multiply-adds; and exceptions by the bytes of a vector, fitted to an AMD
-EPYC of family 25."""
+LOADS_OF_BYTES = {32: 1.3}
+"""Loads that a core does in a cycle beside its multiply-adds, by the bytes of a vector, where they were fitted (to an
+AMD EPYC of family 25); else they are the device's."""
+KEPT_SHARE = 0.75
+"""The share of a core's own cache that keeps what is read again from one register tile, or block of filters, to the
+next."""
+LINE_BYTES = 64
+"""Of a cache line."""
+LINE_INSTRUCTIONS = 13.0
+"""Instructions of the step that `DeviceSpec.line_ns` is the time of: a load, and a multiply-add of each pixel."""
 PRIVATE_CACHE_CYCLES, SHARED_CACHE_CYCLES = 0.02, 0.035
 """Cycles for each byte that a core reads or writes: in its own second-level cache, and in the shared one."""
 NOT_OVERLAPPED = 0.2
@@ -48,6 +55,9 @@ class RegisterTile:
         Elements of the operator's output.
     scattered : bool
         Whether the elements of a vector are not contiguous in the output.
+    lines : float
+        Cache lines of an image of many channels that are read, again for each block of vectors, where no core's cache
+        holds the image; else 0.
     """
 
     vectors: int
@@ -55,6 +65,7 @@ class RegisterTile:
     simd: int
     results: int
     scattered: bool
+    lines: float = 0.0
 
 
 def fma_vectors(simd: int, device: DeviceSpec) -> float:
@@ -64,7 +75,34 @@ def fma_vectors(simd: int, device: DeviceSpec) -> float:
 
 def loads_per_cycle(device: DeviceSpec) -> float:
     """Loads of vectors and of broadcast elements that a core does in a cycle, beside two multiply-adds."""
-    return LOADS_OF_BYTES.get(device.vector_bytes, LOADS)
+    return LOADS_OF_BYTES.get(device.vector_bytes, device.loads_per_cycle)
+
+
+def step_cycles(multiply_adds: float, efficiency: float, device: DeviceSpec) -> float:
+    """Cycles of a step of a register tile.
+
+    Parameters
+    ----------
+    multiply_adds : float
+        Cycles that its multiply-adds take.
+    efficiency : float
+        The share of their peak that steps reach where nothing else is known of the device.
+    """
+    return max(multiply_adds / efficiency, multiply_adds + device.step_cycles)
+
+
+def far_cycles(instructions: float, device: DeviceSpec) -> float:
+    """Cycles from a cache line to the next, each on another page, that steps read from beyond a core's own cache.
+
+    The processor foresees no such line. How many are under way is a matter of how many steps are: its window holds so
+    many instructions.
+
+    Parameters
+    ----------
+    instructions : float
+        Loads and multiply-adds of a step.
+    """
+    return device.line_ns * device.clock_ghz * instructions / LINE_INSTRUCTIONS
 
 
 def contraction_us(work: Work, rtasks: int, tile: RegisterTile, device: DeviceSpec) -> float:
@@ -77,6 +115,8 @@ def contraction_us(work: Work, rtasks: int, tile: RegisterTile, device: DeviceSp
     slowed = max(1.0, rate / 2 * stalls) * (1.0 + HIDDEN * (1 - rate / 2) * stalls)
     peak = 2 * tile.simd * rate * CONTRACTION_EFFICIENCY / slowed
     cycles = work.flops / peak + tile.results * (SCATTER_CYCLES if tile.scattered else STORE_CYCLES / tile.simd)
+    # A tile of few pixels waits for lines that the next ones find: what some wait for, the others' sums do not hide.
+    cycles += tile.lines * far_cycles(size + tile.vectors + tile.pixels, device)
     compute = cycles / rtasks / (device.clock_ghz * 1e3)
     traffic = traffic_us(work.nbytes, work.nbytes / rtasks, device)
     return RTASK_US + max(compute, traffic) + NOT_OVERLAPPED * min(compute, traffic)

@@ -170,14 +170,17 @@ def _dot(problem: Contraction, function: Function, simd: int) -> int:
 
 def _tiling(problem: Contraction, function: Function, tile: ContractionTile) -> Tiling:
     rtasks = problem.batch * tile.channel_parts * tile.row_parts
-    register_tile = cost.RegisterTile(tile.vectors, tile.pixels, tile.simd, problem.results, problem.scattered)
     work, dot = Work.of(function.func), _dot(problem, function, tile.simd)
+    all_data = max(0.0, work.nbytes - problem.weights - problem.results * problem.itemsize)
+    far = problem.scattered and all_data > cost.KEPT_SHARE * function.device.unit_bytes
+    lines = all_data / cost.LINE_BYTES * problem.channels / (tile.simd * tile.vectors) if far else 0.0
+    register_tile = cost.RegisterTile(tile.vectors, tile.pixels, tile.simd, problem.results, problem.scattered, lines)
     if problem.bytes_matrix:
         faster = dot if dot == 4 or tile.simd == WIDEST else 1
         work = replace(work, flops=2.0 * problem.results * problem.terms / faster)
     rtask_us = cost.contraction_us(work, rtasks, register_tile, function.device)
-    data = (work.nbytes - problem.weights - problem.results * problem.itemsize) / (problem.batch * tile.row_parts)
-    refill_us = cost.refill_us(problem.weights / tile.channel_parts, max(0.0, data), register_tile, function.device)
+    data = all_data / (problem.batch * tile.row_parts)
+    refill_us = cost.refill_us(problem.weights / tile.channel_parts, data, register_tile, function.device)
     return Tiling("contraction", choices_of(tile), rtasks, rtask_us, refill_us)
 
 

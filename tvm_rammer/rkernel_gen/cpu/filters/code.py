@@ -132,7 +132,8 @@ class _Writer:
         )
         if arrays.image is None or not self.copies:
             return work
-        planes, block = Planes((1, 1), layout.height, layout.width, layout.phase), g * tile.sum_parts + k
+        others = (layout.channels - 1) * layout.width
+        planes, block = Planes((1, 1), layout.height, layout.width, layout.width, others), g * tile.sum_parts + k
         whole = replace(window.without_stride(), channels=layout.channels)
         return sequence([fill_rows(whole, planes, tile.simd, arrays.image, n, block, band * window.stride[0]), work])
 
@@ -161,27 +162,25 @@ class _Writer:
 
         def some(part: Expr) -> tirx.Stmt:
             first, block = ending(part, together, tiles), g * tile.sum_parts + k
-            panels = each(first, together, lambda i, column: self.panel(image, n, block, i, column))
-            return sequence(
-                [panels, loop(blocks, lambda b: each(first, together, lambda i, column: work(b, first, i, column)))]
-            )
+            # Tiles are the inner loop: a channel's pixels are read as a stream, not as a part of a page each.
+            panels = loop(layout.channels, lambda c: each(
+                first, together, lambda i, column: self.panel(image, n, block, c, i, column)))  # fmt: skip
+            work_on = loop(blocks, lambda b: each(first, together, lambda i, column: work(b, first, i, column)))
+            return sequence([panels, work_on] if self.copies else [work_on])
 
         return loop(-(-tiles // together), some)
 
-    def panel(self, image: tirx.Buffer, n: Expr, block: Expr, i: Expr, column: Expr) -> tirx.Stmt:
-        """Copy a register tile's pixels of a block of channels to scratch, where they are contiguous."""
+    def panel(self, image: tirx.Buffer, n: Expr, block: Expr, c: Expr, i: Expr, column: Expr) -> tirx.Stmt:
+        """Copy a register tile's pixels of a channel to scratch, where those of all channels are contiguous."""
         window, tile, channels, (sy, sx) = self.window, self.tile, self.layout.channels, self.window.stride
 
-        def channel(c: Expr) -> tirx.Stmt:
-            def copy(p: Expr) -> tirx.Stmt:
-                at = column + p
-                y, x = (number(0), at) if window.flat else (at // window.columns * sy, at % window.columns * sx)
-                value = pixel_of(window, n, block * channels + c, y, x)
-                return tirx.BufferStore(image, value, [(i * channels + c) * tile.columns + p])
+        def copy(p: Expr) -> tirx.Stmt:
+            at = column + p
+            y, x = (number(0), at) if window.flat else (at // window.columns * sy, at % window.columns * sx)
+            value = pixel_of(window, n, block * channels + c, y, x)
+            return tirx.BufferStore(image, value, [(i * channels + c) * tile.columns + p])
 
-            return sequence(vectors(tile.columns, tile.simd, copy))
-
-        return loop(channels, channel) if self.copies else tirx.Evaluate(0)
+        return sequence(vectors(tile.columns, tile.simd, copy))
 
     def one(self, arrays: _Arrays, at: _Tile) -> tirx.Stmt:
         """A register tile: accumulate, transpose, store; or keep the sums, where they are not complete."""
@@ -276,14 +275,14 @@ class _Writer:
         window, layout = self.window, self.layout
         (sy, sx), (dy, dx) = window.stride, window.dilation
         if image is not None and window.one_row:
-            return image[(at.row * layout.channels + c) * layout.phase + p]
+            return image[(at.row * layout.channels + c) * self.tile.columns + p]
         if self.tile.rows:
             row, column = divmod(p, self.tile.columns)
             y, x = at.row * sy + ry * dy + row * sy, at.column * sx + rx * dx + column * sx
         else:
             y, x = (at.column + p) // window.columns * sy + ry * dy, (at.column + p) % window.columns * sx + rx * dx
         if image is not None:
-            return image[c * layout.phase + y * layout.width + x]
+            return image[(y * layout.channels + c) * layout.width + x]
         row_of_image = number(0) if window.one_row else at.band * sy + y
         channel = (at.group * self.tile.sum_parts + at.part) * layout.channels + c
         return pixel_of(window, at.n, channel, row_of_image, x)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ....kernel import Pack
-from ..window.layout import channels_inside, conflicting, plane_of
+from ..window.layout import channels_inside, conflicting
 from ..window.problem import Window
 
 KEPT_BYTES, KEPT_BYTES_OF_32 = {16: 640 << 10}, 256 << 10
@@ -33,6 +33,9 @@ class FilterTile:
     sum_parts : int
         Blocks of channels that an rTask adds one after the other, each for all of its results: the weights of a block
         stay in a cache meanwhile (Goto and van de Geijn, TOMS 2008, section 4).
+    panels : int
+        1: the pixels of a flat image are copied to scratch, one register tile after the other, though they could be
+        read in place. So they come from beyond the core's cache once, not for each block of filters.
     """
 
     simd: int
@@ -43,6 +46,7 @@ class FilterTile:
     filter_parts: int
     row_parts: int
     sum_parts: int = 1
+    panels: int = 0
 
     @property
     def filters(self) -> int:
@@ -79,10 +83,11 @@ class FilterLayout:
         Channels of the innermost loop.
     copied : bool
         Whether the image is copied to scratch: it is padded, its channels conflict in the first-level cache, or its
-        windows are 1x1 and either strided or read, for many blocks of filters, as short parts of cache lines. The copy
-        for windows of 1x1 has one register tile after the other.
-    height, width, phase : int
-        Rows of the image that an rTask reads, their length, and the distance from a channel to the next, in scratch.
+        windows are 1x1 and either strided or read, for many blocks of filters, as short parts of cache lines, or the
+        tile says so. The copy for windows of 1x1 has one register tile after the other.
+    height, width : int
+        Rows of the image that an rTask reads, and their length in scratch. There the same row of all channels lies
+        together: an innermost loop, which is one over channels, reads a page or two, however large the image is.
     together : int
         Register tiles that use a block of weights before the next one is loaded: of a flat image that is copied only
         those that are in scratch at once, else all of the rTask.
@@ -100,7 +105,6 @@ class FilterLayout:
     copied: bool
     height: int
     width: int
-    phase: int
     together: int
     scratch: int
 
@@ -116,24 +120,23 @@ class FilterLayout:
             tile_bytes, kept = channels * tile.columns * 4, KEPT_BYTES.get(tile.simd, KEPT_BYTES_OF_32)
             parts = 1 if per_part * tile_bytes <= kept else -(-per_part // max(1, kept // 2 // tile_bytes))
             short = tile.columns <= SHORT_PIXELS and blocks // tile.filter_parts >= MANY_BLOCKS
-            copied = not window.flat or conflicting(window) or short
+            copied = not window.flat or conflicting(window) or short or tile.panels == 1
             together = -(-per_part // parts) if copied else per_part
             return FilterLayout(
                 rows=1, columns=total, row_tiles=1, column_tiles=per_part, blocks=blocks, channels=channels,
-                inner=inner, copied=copied, height=1, width=total, phase=tile.columns, together=together,
+                inner=inner, copied=copied, height=1, width=total, together=together,
                 scratch=channels * tile.columns * together if copied else 0,
             )  # fmt: skip
         rows = -(-window.rows // tile.row_parts)
         (kh, kw), (sy, sx), (dy, dx) = window.kernel, window.stride, window.dilation
         height, width = (rows - 1) * sy + (kh - 1) * dy + 1, (window.columns - 1) * sx + (kw - 1) * dx + 1
         copied = not window.inside or conflicting(window)
-        phase = plane_of(height * width)
         columns = rows * window.columns if tile.rows == 0 else window.columns
         row_tiles, column_tiles = -(-rows // tile.rows) if tile.rows else 1, -(-columns // tile.columns)
         return FilterLayout(
             rows=rows, columns=columns, row_tiles=row_tiles, column_tiles=column_tiles, blocks=blocks,
-            channels=channels, inner=inner, copied=copied, height=height, width=width, phase=phase,
-            together=row_tiles * column_tiles, scratch=channels * phase if copied else 0,
+            channels=channels, inner=inner, copied=copied, height=height, width=width,
+            together=row_tiles * column_tiles, scratch=channels * height * width if copied else 0,
         )  # fmt: skip
 
     @property

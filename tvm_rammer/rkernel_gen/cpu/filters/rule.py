@@ -6,6 +6,7 @@ transposes its results.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from tvm import tirx
 
@@ -14,8 +15,9 @@ from ....ir import ITEM_BYTES
 from ....kernel import Pack
 from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
-from ..cost import RTASK_US, fma_vectors, loads_per_cycle, refill_us, traffic_us
+from ..cost import KEPT_SHARE, RTASK_US, far_cycles, fma_vectors, loads_per_cycle, refill_us, step_cycles, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
+from ..window.ahead import LINE
 from ..window.problem import Window
 from ..window.read import find_window
 from ..window.rule import EFFICIENCY, ROW_CYCLES
@@ -51,8 +53,6 @@ STEP_CYCLES_OF_32 = 1.2
 they are a share of these, `EFFICIENCY`."""
 ADDRESS_CYCLES = 1.5
 """Cycles to compute the address of a pixel at the start of an innermost loop, where the pixels are of several rows."""
-KEPT_SHARE = 0.75
-"""The share of a core's own cache that keeps what is read again from one register tile to the next."""
 SUM_CYCLES = 3.0
 """Cycles to keep a vector of sums that are not complete, and to load it again."""
 REREAD_CYCLES, FIRST_READ_CYCLES = 0.4, 2.0
@@ -86,8 +86,14 @@ def _tiles(window: Window, device: DeviceSpec) -> Iterator[FilterTile]:
                 for groups, parts in splits:
                     count = groups * parts * row_parts
                     if count == 1 or window.batch * count <= max_rtasks:
-                        tiles = (FilterTile(simd, vectors, rows, columns, groups, parts, row_parts, k) for k in sums)
+                        plain = FilterTile(simd, vectors, rows, columns, groups, parts, row_parts)
+                        tiles = [replace(plain, sum_parts=k, panels=p) for k in sums for p in _panels(window, plain)]
                         yield from (tile for tile in tiles if tile.sum_parts == 1 or _sums_once(window, tile))
+
+
+def _panels(window: Window, tile: FilterTile) -> tuple[int, ...]:
+    """Whether the pixels of a tile are copied to scratch: both, where they could be read in place."""
+    return (0, 1) if window.flat and not FilterLayout.of(window, tile).copied else (0,)
 
 
 def _sum_parts(window: Window, filters: int, device: DeviceSpec) -> list[int]:
@@ -136,10 +142,12 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, the transposition and the copy."""
     accumulators, rate = tile.pixels * tile.vectors, fma_vectors(tile.simd, device)
     step = max(accumulators, LATENCY * rate) / rate
-    step = step + STEP_CYCLES_OF_32 if device.vector_bytes == 32 else step / EFFICIENCY
+    step = step + STEP_CYCLES_OF_32 if device.vector_bytes == 32 else step_cycles(step, EFFICIENCY, device)
     step = max(step, (tile.pixels + tile.vectors) / loads_per_cycle(device))
     if window.flat and not layout.copied and tile.columns <= SHORT_PIXELS:
         step += SHORT_CYCLES
+    if window.flat and not layout.copied:
+        step += _waits_for_pixels(window, tile, layout, device, step)
     if tile.rows == 0:
         step += tile.pixels * ADDRESS_CYCLES / layout.inner
     if device.vector_bytes == 32:
@@ -159,6 +167,17 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     image = nbytes_of(window.data) + nbytes_of(window.out)
     traffic = traffic_us(weights + image, weights / parts + image / rtasks, device)
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic)
+
+
+def _waits_for_pixels(window: Window, tile: FilterTile, layout: FilterLayout, device: DeviceSpec, step: float) -> float:
+    """Cycles that a step waits, on average, for pixels of an image that is read in place and no core's cache holds."""
+    kept = KEPT_SHARE * device.unit_bytes
+    if nbytes_of(window.data) <= kept:
+        return 0.0
+    instructions = tile.pixels * tile.vectors + tile.vectors + (tile.pixels if tile.vectors > 1 else 0)
+    first = max(0.0, tile.columns / LINE * far_cycles(instructions, device) - step)
+    near = _inner_bytes(window, tile, layout) <= kept
+    return first / (layout.blocks // tile.filter_parts) if near else first
 
 
 def _waits_of_32(window: Window, tile: FilterTile, layout: FilterLayout, device: DeviceSpec) -> float:

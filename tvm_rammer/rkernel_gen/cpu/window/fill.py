@@ -22,12 +22,15 @@ class Planes:
         Extents of a phase.
     size : int
         Distance in elements from one phase to the next.
+    between : int
+        Elements between the end of a row and the next row of the phase, which are other channels' rows.
     """
 
     phases: tuple[int, int]
     height: int
     width: int
     size: int
+    between: int = 0
 
 
 def fill_rows(
@@ -41,7 +44,7 @@ def fill_rows(
 
     def row(c: Expr, py: int, px: int, h: Expr) -> tirx.Stmt:
         y = (first_row + h) * sy + (py - top)
-        at = ((c * py_count + py) * px_count + px) * planes.size + h * planes.width
+        at = ((c * py_count + py) * px_count + px) * planes.size + h * (planes.width + planes.between)
         low = min(planes.width, max(0, -(-(left - px) // sx)))
         high = max(low, min(planes.width, (width - 1 + left - px) // sx + 1))
 

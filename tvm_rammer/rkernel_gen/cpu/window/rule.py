@@ -11,7 +11,7 @@ from ....ir import ITEM_BYTES
 from ....kernel import Pack
 from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
-from ..cost import RTASK_US, fma_vectors, loads_per_cycle, refill_us, traffic_us
+from ..cost import KEPT_SHARE, RTASK_US, far_cycles, fma_vectors, loads_per_cycle, refill_us, step_cycles, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
 from .code import window_code
 from .layout import Layout, WindowTile, pack_of
@@ -37,9 +37,9 @@ MIN_BURST = 8
 """Vectors of results that are stored while the next sums are computed."""
 ROW_CYCLES = 2.0
 """Cycles to start a row of scratch or of the output."""
-KEPT_SHARE, SHARED_BYTES_PER_CYCLE = 0.75, 20.0
-"""The share of a core's own cache that keeps an image in scratch from one block of filters to the next; and how fast
-a larger one is read again."""
+SHARED_BYTES_PER_CYCLE = 20.0
+"""Bytes of an image in scratch that are read in a cycle, for each block of filters, where a core's own cache does not
+keep it."""
 FIRST_LEVEL_BYTES, SECOND_LEVEL_CYCLES, THIRD_LEVEL_CYCLES = 24 << 10, 1.0, 5.0
 """Capacity for pixels in the first-level cache; and cycles to load a vector from the other levels."""
 
@@ -93,8 +93,13 @@ def rtask_us(window: Window, tile: WindowTile, device: DeviceSpec) -> float:
     # Vectors are loaded as slowly as multiply-adds are begun; with too few accumulators these stall.
     rate = fma_vectors(tile.simd, device)
     loads = (tile.filters + aligned * tile.vectors * 2 / rate) / loads_per_cycle(device)
-    tap = max(max(tile.filters * tile.vectors * 2 / rate, MIN_ACCUMULATORS) / 2, loads) / EFFICIENCY
+    multiply_adds = max(tile.filters * tile.vectors * 2 / rate, MIN_ACCUMULATORS) / 2
+    tap = max(step_cycles(multiply_adds, EFFICIENCY, device), loads / EFFICIENCY)
     tap += _line_cycles(window, tile, layout, device) * tile.vectors
+    if window.flat and nbytes_of(window.data) > KEPT_SHARE * device.unit_bytes:
+        # The first block of filters fetches the pixels of a tile; lines that follow one another come together.
+        far = far_cycles((tile.filters + 1) * (tile.vectors + 1) - 1, device)
+        tap += max(0.0, far - tap) / (layout.blocks // tile.filter_parts)
     phases = math.prod(window.phases.stride) if window.phases else 1
     blocks = phases * window.groups * layout.blocks / parts
     cycles = blocks * layout.steps * window.taps * tap

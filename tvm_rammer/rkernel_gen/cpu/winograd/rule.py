@@ -15,7 +15,7 @@ from ....ir import ITEM_BYTES
 from ....kernel import Pack
 from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
-from ..cost import RTASK_US, fma_vectors, loads_per_cycle, refill_us, traffic_us
+from ..cost import RTASK_US, fma_vectors, loads_per_cycle, refill_us, step_cycles, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
 from ..window.problem import Window
 from ..window.read import find_window
@@ -95,7 +95,8 @@ def _rtask_us(window: Window, tile: WinogradTile, layout: WinogradLayout, device
     by, rate = tile.by, fma_vectors(tile.simd, device)
     accumulators, row_vectors = tile.filters * tile.vectors, layout.step * layout.row_vectors
     loads = (tile.filters + tile.vectors) / loads_per_cycle(device)
-    term = max(accumulators / rate, loads, MIN_ACCUMULATORS / 2) / EFFICIENCY
+    multiply_adds = max(accumulators / rate, MIN_ACCUMULATORS / 2)
+    term = max(step_cycles(multiply_adds, EFFICIENCY, device), loads / EFFICIENCY)
     if window.channels * layout.line * 4 > FIRST_LEVEL_BYTES:
         term += SECOND_LEVEL_CYCLES * tile.vectors
     register_tile = window.channels * term + accumulators * STORE_CYCLES + START_CYCLES
