@@ -11,7 +11,7 @@ from .workers import client_text, plain_functions
 
 _LAUNCH = """
 declare i32 @{name}_walk(ptr, i32, ptr, ptr)
-@{name}_asked = internal global [{slots} x ptr] zeroinitializer
+{tables}
 define internal i1 @{name}_launch({parameters}, ptr %begin, i32 %lanes) {{
   %environment = alloca [{count} x ptr]
 {stores}
@@ -24,8 +24,8 @@ define internal i1 @{name}_launch({parameters}, ptr %begin, i32 %lanes) {{
 
 LARGE_PAGE = 2 << 20
 """Bytes of a page that takes one entry of a processor's translation buffers in the place of 512."""
-_SLOTS = 8
-"""Addresses that are remembered as asked for: calls at the same time have workspaces of their own."""
+_PLACES = 8
+"""Addresses of an array that are asked for: calls at the same time have workspaces of their own."""
 
 
 def launch_text(name: str, pointers: int, machine: str, sizes: Sequence[int], *, stamped: bool) -> str:
@@ -48,13 +48,14 @@ def launch_text(name: str, pointers: int, machine: str, sizes: Sequence[int], *,
     place = "  %at{0} = getelementptr ptr, ptr %environment, i64 {0}\n  store ptr %p{0}, ptr %at{0}"
     stores = "\n".join(place.format(i) for i in range(pointers))
     parameters = ", ".join(f"ptr %p{i}" for i in range(pointers))
+    large = [(i, size) for i, size in enumerate(sizes) if size >= LARGE_PAGE]
+    tables = "\n".join(f"@{name}_asked{i} = internal global [{_PLACES} x ptr] zeroinitializer" for i, _ in large)
     asked = "\n".join(
-        f"  call void @rammer_ask_large_pages(ptr @{name}_asked, ptr %p{i}, i64 {size})"
-        for i, size in enumerate(sizes)
-        if size >= LARGE_PAGE
+        f"  call void @rammer_ask_large_pages(ptr @{name}_asked{i}, i64 {_PLACES}, ptr %p{i}, i64 {size})"
+        for i, size in large
     )
     launch = _LAUNCH.format(
-        name=name, parameters=parameters, count=pointers, stores=stores, slots=_SLOTS, asked=asked
+        name=name, parameters=parameters, count=pointers, stores=stores, tables=tables, asked=asked
     )  # fmt: skip
     texts = [_file("sync.ll"), _file("large_pages.ll")]
     return client_text(machine) + "".join(texts) + (CLOCK if stamped else "") + launch
