@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from tvm_rammer.errors import RammerError
-from tvm_rammer.files import check_writable, replacing, write_text
+from tvm_rammer.files import check_room, check_writable, replacing, write_text
 
 
 def test_a_file_takes_the_place_of_the_old_one(tmp_path: pathlib.Path) -> None:
@@ -54,3 +54,10 @@ def test_a_full_device_is_an_error_of_ours() -> None:
     check_writable("/dev/full")
     with pytest.raises(RammerError, match="cannot write '/dev/full': No space left on device"):
         write_text("/dev/full", "text")
+
+
+def test_room_is_looked_for_before_others_write(tmp_path: pathlib.Path) -> None:
+    check_room(tmp_path, 1 << 20)
+    assert not os.listdir(tmp_path)
+    with pytest.raises(RammerError, match=r"no room for 1099511627776 MB in .*make room, or name another folder"):
+        check_room(tmp_path, 1 << 60)

@@ -1,9 +1,11 @@
 """Files: written so that each is there as a whole or not at all; and what a file is."""
 
 import contextlib
+import errno
 import os
 import pathlib
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
 
@@ -55,6 +57,25 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file as a whole; raises as `replacing` does."""
     with replacing(path) as new:
         new.write_text(text, encoding="utf-8")
+
+
+def check_room(folder: Path, nbytes: int) -> None:
+    """Find out whether a folder has room for files that others write: LLVM ends the process where there is none.
+
+    Raises
+    ------
+    RammerError
+        The disk is full, or the user may not write as much.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            os.posix_fallocate(file.fileno(), 0, nbytes)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # a file system that cannot tell
+            raise RammerError(
+                f"there is no room for {nbytes >> 20} MB in {os.fspath(folder)!r}: {error.strerror}; make room, or "
+                f"name another folder in the variable TMPDIR"
+            ) from error
 
 
 def check_writable(path: Path) -> None:

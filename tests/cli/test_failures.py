@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.marks import slow_but
 from tvm_rammer.cli import main
+from tvm_rammer.cli.main import COMMANDS
 from tvm_rammer.errors import ModelError, RammerError
 from tvm_rammer.relay_passes.onnx.fix_inputs import fix_inputs
 from tvm_rammer.tuning.measure.remote import server_keys
@@ -43,20 +44,72 @@ def shell(command: str, model: str) -> subprocess.CompletedProcess:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        ("rammer run $MODEL --output /dev/full", "cannot write '/dev/full': No space left on device"),
-        ("rammer explain $MODEL > /dev/full", "No space left on device"),
-        ("rammer explain $MODEL | true", "what reads standard output has closed it"),
-    ],
-)
-def test_what_cannot_be_written_is_one_line(model, command, message):
-    done = shell(command, model)
+EACH = {
+    "compile": "compile $MODEL -o y.so",
+    "run": "run $MODEL",
+    "explain": "explain $MODEL",
+    "report": "report $MODEL -o y.html",
+    "export": "export $MODEL -o project --target cuda:h200",
+    "bench": "bench $MODEL --against stock --repeat 3",
+    "profile": "profile $MODEL",
+    "fix": "fix $MODEL x=1 -o y.onnx",
+    "tune": "tune $MODEL --trials 1 --logs logs",
+    "warm": "warm $MODEL --shape x=3",
+    "cache": "cache",
+    "device": "device",
+}
+"""Of each command a line that says something on standard output."""
+
+FILES = {
+    "run --output": "run $MODEL --output /dev/full",
+    "compile -o": "compile $MODEL -o /dev/full",
+    "compile --cuda-source": "compile $MODEL --target cuda:h200 -o y.so --cuda-source /dev/full",
+    "explain --svg": "explain $MODEL --svg /dev/full",
+    "explain --trace": "explain $MODEL --trace /dev/full",
+    "report -o": "report $MODEL -o /dev/full",
+    "export -o": "export $MODEL -o /dev/full --target cuda:h200",
+    "bench --json": "bench $MODEL --against stock --repeat 3 --json /dev/full",
+    "profile --svg": "profile $MODEL --svg /dev/full",
+    "profile --trace": "profile $MODEL --trace /dev/full",
+    "fix -o": "fix $MODEL x=1 -o /dev/full",
+    "tune --logs": "tune $MODEL --trials 1 --logs /dev/full",
+}
+
+
+def test_no_command_is_left_out():
+    assert [command.__name__.rpartition(".")[2] for command in COMMANDS] == list(EACH)
+
+
+def fails_in_one_line(command: str, model: str) -> str:
+    """What a command says that cannot write."""
+    done = shell(f"export RAMMER_CACHE_BYTES=1000000000; {command}", model)
     assert done.returncode == 1
     (last,) = done.stderr.splitlines()
     assert last.startswith("tvm-rammer: ")
-    assert message in last
+    return last
+
+
+@pytest.mark.parametrize("command", slow_but(["explain", "cache"], EACH))
+def test_a_full_disk_behind_standard_output_is_one_line(model, command):
+    assert "No space left on device" in fails_in_one_line(f"rammer {EACH[command]} > /dev/full", model)
+
+
+@pytest.mark.parametrize("command", slow_but(["explain", "cache"], EACH))
+def test_a_closed_pipe_is_one_line(model, command):
+    assert "what reads standard output has closed it" in fails_in_one_line(f"rammer {EACH[command]} | true", model)
+
+
+@pytest.mark.parametrize("command", slow_but(["run --output"], FILES))
+def test_a_file_that_cannot_be_written_is_one_line(model, command):
+    assert "/dev/full" in fails_in_one_line(f"rammer {FILES[command]}", model)
+
+
+@pytest.mark.parametrize("command", ["compile $MODEL -o y.so", "compile $MODEL -o y.rammer"])
+def test_a_disk_that_becomes_full_leaves_no_file_in_pieces(model, command):
+    """LLVM would end the process, at once and without a word of ours."""
+    last = fails_in_one_line(f"export PYTHONDONTWRITEBYTECODE=1; ulimit -f 2; rammer {command} --no-cache", model)
+    assert "there is no room for 32 MB in" in last
+    assert os.listdir(pathlib.Path(model).parent) == ["model.onnx"]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +138,11 @@ def test_files_are_looked_at_before_anything_is_compiled(model, arguments, messa
     assert message in error
 
 
-INTERRUPTED = ["compile long.onnx -o y.so", "bench long.onnx --repeat 100000", "tune long.onnx --trials 500"]
+INTERRUPTED = [
+    "compile long.onnx -o y.so", "run long.onnx", "explain long.onnx", "report long.onnx -o y.html",
+    "export long.onnx -o project --target cuda:h200", "bench long.onnx --repeat 100000", "profile long.onnx",
+    "tune long.onnx --trials 500", "warm long.onnx --shape v0=4,9",
+]  # fmt: skip
 
 
 def layers(count: int) -> onnx.ModelProto:
@@ -103,7 +160,7 @@ def test_an_interrupted_command_is_one_line_and_ends_with_all_its_processes(comm
     process = subprocess.Popen(
         [sys.executable, "-m", "tvm_rammer", *command.split()],
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=tmp_path, start_new_session=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "RAMMER_CACHE_BYTES": "1000000000"},
     )  # fmt: skip
     time.sleep(5)
     process.send_signal(signal.SIGINT)

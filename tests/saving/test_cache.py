@@ -183,6 +183,25 @@ def test_a_folder_that_cannot_be_written_hinders_nothing(tmp_path, place):
     np.testing.assert_array_equal(module(X), np.maximum(X, 0))
 
 
+def test_a_full_disk_hinders_nothing(tmp_path):
+    """LLVM ends the process where it cannot write an object file, so it is not asked to."""
+    onnx.save(relu(), tmp_path / "model.onnx")
+    program = f"""
+import resource
+import numpy as np
+import tvm_rammer
+resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
+module = tvm_rammer.compile({str(tmp_path / "model.onnx")!r}, shapes={SHAPES}, cache={str(tmp_path / "cache")!r})
+print(module(np.array([[-1, 0, 1]], "float32")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}, cwd=pathlib.Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout == "[[0. 0. 1.]]\n", done.stderr
+    assert not list((tmp_path / "cache").glob("*"))
+
+
 def test_without_a_c_compiler_nothing_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("tvm.support.cc.get_cc", lambda: None)
     tvm_rammer.compile(relu(), shapes=SHAPES, cache=tmp_path)(X)

@@ -2,13 +2,20 @@
 
 import os
 import pathlib
+import re
+import tempfile
+from math import prod
 from typing import TYPE_CHECKING
 
 from ..errors import RammerError, ToolError, last_line
-from ..files import check_writable, replacing
+from ..files import check_room, check_writable, replacing
 
 if TYPE_CHECKING:
     from tvm import relax
+
+
+CODE_BYTES = 32 << 20
+"""Room for object files, the constants aside: more than any model's code has taken."""
 
 
 def can_link() -> bool:
@@ -36,6 +43,7 @@ def link_library(executable: "relax.VMExecutable", target: pathlib.Path) -> None
         raise ToolError("no C compiler to link a library with; install g++, or name one in the variable CXX")
     try:
         check_writable(target)
+        check_room(tempfile.gettempdir(), CODE_BYTES + 2 * _constant_bytes(executable))
         with replacing(target) as new:
             executable.export_library(os.fspath(new))
     except (RuntimeError, ValueError) as error:
@@ -43,3 +51,9 @@ def link_library(executable: "relax.VMExecutable", target: pathlib.Path) -> None
         raise ToolError(f"cannot link the library {str(target)!r}: {reason.strip()}") from error
     except RammerError as error:
         raise ToolError(str(error)) from error
+
+
+def _constant_bytes(executable: "relax.VMExecutable") -> int:
+    """What the constants take: nearly all of it are rPrograms', which are arrays of bytes."""
+    pool = executable.stats().partition("Constant pool")[2].partition("\n")[0]
+    return sum(prod(map(int, shape.split(","))) for shape in re.findall(r"(?<!shapetuple)\[([\d, ]+)\]", pool))
