@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 import tvm_rammer
 from tvm_rammer.errors import ModelError, ToolError
@@ -52,6 +53,39 @@ def call_from_threads(module, threads, calls):
 
 def test_each_thread_gets_its_own_results_bit_by_bit(module):
     assert call_from_threads(module, 8, CALLS) == []
+
+
+def test_what_is_wrong_with_one_call_is_no_other_thread_s():
+    """Indices outside, NaN and right ones come from eight threads at once; each has its own answer."""
+    x, rows = np.random.default_rng(0).standard_normal((10, 4)).astype("float32"), np.array([0, 9, -1])
+    values = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [10, 4]),
+        helper.make_tensor_value_info("rows", TensorProto.INT64, [3]),
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4]),
+    ]
+    nodes = [helper.make_node("Gather", ["x", "rows"], ["g"]), helper.make_node("Tanh", ["g"], ["y"])]
+    graph = helper.make_graph(nodes, "g", values[:2], values[2:])
+    module = tvm_rammer.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    nan = np.full_like(x, np.nan)
+    wanted: list = [module(x, rows), module(nan, rows), None, None]
+    given = [(x, rows), (nan, rows), (x, np.array([0, 10, 1])), (x, np.array([2**62, 0, 1]))]
+    wrong = []
+
+    def work(n):
+        for k in range(CALLS):
+            try:
+                if not np.array_equal(module(*given[n % 4]), wanted[n % 4], equal_nan=True):
+                    wrong.append((n, k))
+            except ModelError as error:
+                if wanted[n % 4] is not None or "Gather got an index outside" not in str(error):
+                    wrong.append((n, str(error)))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
