@@ -121,12 +121,13 @@ def _load_onnx(
     model: Any, shapes: Any, symbolic: bool, loops: bool, join: bool, roll: bool, length: Length | None
 ) -> tvm.IRModule:
     from .onnx.convert_opset import convert_opset
-    from .onnx.lower_model import lower_and_import
+    from .onnx.lower_model import check_learned, lower_and_import
     from .onnx.open_length.lengths import import_any_length
     from .onnx.read import read_onnx
     from .onnx.shapes import fix_input_shapes, name_input_shapes
 
     proto = read_onnx(model)
+    check_learned(proto)
     if length is None:
         (name_input_shapes if symbolic else fix_input_shapes)(proto, shapes)
     try:

@@ -169,7 +169,7 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
 
     Two branches of an If may give one name to values of two types: such a name is left out.
     """
-    bare = skeleton(model)
+    bare = skeleton(model, tables=False)
     for value in bare.graph.output:  # what is declared may be wrong: nobody checks it
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.Clear()

@@ -12,7 +12,9 @@ from ..loop_body import ROLLED_UP
 from .control.outline import is_control, outline
 from .fold import fold_onnx
 from .importer import check_supported, import_onnx
+from .inline import all_nodes
 from .joined.join import join_loops
+from .lower.classical import CLASSICAL, ML
 from .lower.functions import expand_functions
 from .lower.operators import lower_missing
 from .lower.quantised.pairs import join_quantised
@@ -24,6 +26,17 @@ from .roll_up.gates import put_gates_in_blocks
 from .roll_up.gemms import take_gemms_apart
 from .roll_up.roll_up import roll_up
 from .sequences import resolve_sequences
+
+
+def check_learned(model: onnx.ModelProto) -> None:
+    """Check ahead that all operators of ai.onnx.ml are known: to lower large trees beside others takes minutes.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        Some are lacking.
+    """
+    check_supported(n for n in all_nodes(model.graph) if n.domain == ML and (ML, n.op_type) not in CLASSICAL)
 
 
 def lower_and_import(

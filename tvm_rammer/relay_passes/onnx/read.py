@@ -22,6 +22,10 @@ SMALL_ELEMENTS = 1024
 """Constants of at most so many elements may be a shape: onnx's tools see their values. Weights they do not see."""
 
 
+_TABLES = ("nodes_", "class_", "target_")
+"""How the lists begin that hold trees."""
+
+
 def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProto:
     """Read a model into a ModelProto of our own, which later steps may change.
 
@@ -57,7 +61,7 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
         raise ModelError(f"{what} stores {name!r} as a sparse initializer; export it with dense weights")
     _name_domains(proto)
     try:
-        bare = skeleton(proto)
+        bare = skeleton(proto, tables=False)
         _complete(bare.graph)
         onnx.checker.check_model(bare)
         _check_inputs(bare)
@@ -121,18 +125,24 @@ def _load(path: str) -> onnx.ModelProto:
         raise ModelError(f"{path!r} cannot be read: {first_line(error)}; is its external data beside it?") from error
 
 
-def skeleton(model: onnx.ModelProto) -> onnx.ModelProto:
+def skeleton(model: onnx.ModelProto, *, tables: bool = True) -> onnx.ModelProto:
     """Copy a model without its weights: each becomes an input of the same type.
 
     onnx's checker and shape inference work on serialized models: weights would cost seconds, and over
     2 GB an error.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    tables : bool
+        Whether nodes keep long lists of trees, on which no shape depends: they may be larger than all else.
     """
     bare = onnx.ModelProto(ir_version=max(model.ir_version, 4))
     bare.opset_import.extend(model.opset_import)
     bare.functions.extend(model.functions)
     graph = model.graph
     bare.graph.name = graph.name or "main"
-    bare.graph.node.extend(graph.node)
+    bare.graph.node.extend(graph.node if tables else map(_without_tables, graph.node))
     bare.graph.input.extend(graph.input)
     bare.graph.output.extend(graph.output)
     bare.graph.value_info.extend(graph.value_info)
@@ -143,6 +153,21 @@ def skeleton(model: onnx.ModelProto) -> onnx.ModelProto:
         elif tensor.name not in known:
             bare.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
     return bare
+
+
+def _without_tables(node: onnx.NodeProto) -> onnx.NodeProto:
+    """A node of ai.onnx.ml without its long lists of the nodes and leaves of trees."""
+    if node.domain != "ai.onnx.ml":
+        return node
+    long = [len(a.ints) + len(a.floats) + len(a.strings) > SMALL_ELEMENTS for a in node.attribute]
+    if not any(long):
+        return node
+    made = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name)
+    made.input.extend(node.input)
+    made.output.extend(node.output)
+    kept = (a for a, each in zip(node.attribute, long, strict=True) if not each or not a.name.startswith(_TABLES))
+    made.attribute.extend(kept)
+    return made
 
 
 def default_opset(model: onnx.ModelProto) -> int:

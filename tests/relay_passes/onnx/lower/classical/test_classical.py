@@ -6,6 +6,7 @@ from onnx import TensorProto, helper
 
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
+from tvm_rammer.relay_passes.onnx.read import SMALL_ELEMENTS
 
 from ....models import by_onnxruntime, model, node, random, tensor, value
 
@@ -259,3 +260,21 @@ def test_trees_that_are_none_are_refused(change, message):
     found = STUMP | leaves("target", [{0: 1.0}, {0: 2.0}]) | {"n_targets": 1} | change
     with pytest.raises(ModelError, match=message):
         load_model(learned("TreeEnsembleRegressor", [value("x", [2, 2])], [value("y", None)], **found))
+
+
+def test_what_is_lacking_beside_trees_is_told_before_they_are_read():
+    attributes = forest(2, 2, 3, "class")
+    attributes["nodes_values"] = attributes["nodes_values"][1:]
+    proto = learned("TreeEnsembleClassifier", [value("x", [4, 3])], both(), **attributes, classlabels_int64s=[0, 1, 2])
+    with pytest.raises(ModelError, match="lists of nodes that are not of one length"):
+        load_model(proto)
+    proto.graph.node.append(node("ZipMap", ["scores"], ["y"], domain="ai.onnx.ml", classlabels_int64s=[0, 1, 2]))
+    with pytest.raises(UnsupportedOperatorError, match="ZipMap"):
+        load_model(proto)
+
+
+def test_large_trees(run):
+    """Their lists are not shown to onnx's shape inference."""
+    attributes = forest(3, 10, 2, "target")
+    assert len(attributes["nodes_values"]) > SMALL_ELEMENTS
+    same(run, "TreeEnsembleRegressor", random(5, 3), n_targets=2, **attributes)

@@ -13,4 +13,7 @@ from .features import FEATURES
 from .linear import LINEAR
 from .trees import TREES
 
-CLASSICAL = {("ai.onnx.ml", kind): lower for kind, lower in {**FEATURES, **LINEAR, **TREES}.items()}
+ML = "ai.onnx.ml"
+"""The domain of all of them."""
+
+CLASSICAL = {(ML, kind): lower for kind, lower in {**FEATURES, **LINEAR, **TREES}.items()}
