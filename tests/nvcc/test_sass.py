@@ -3,7 +3,15 @@
 import pytest
 
 from tvm_rammer.errors import MissingToolError
-from tvm_rammer.nvcc.sass import Instruction, Kernel, branches_between_loads, disassemble, parse
+from tvm_rammer.nvcc.sass import (
+    Instruction,
+    Kernel,
+    branches_between_loads,
+    disassemble,
+    inner_passes,
+    parse,
+    step_macs,
+)
 
 FFMA, BRA, BAR = Instruction("FFMA", macs=1), Instruction("BRA"), Instruction("BAR")
 
@@ -43,6 +51,15 @@ def test_loops_within_a_loop_run_as_often_as_one_says():
     kernel = Kernel(code, labels)
     assert kernel.main_loop() == (0, 4)
     assert [i.name for i in kernel.body((0, 4), 3)] == ["LDG", *(["FFMA", "BRA"] * 3), "BAR", "BRA"]
+
+
+def test_a_loop_over_k_runs_as_often_as_the_multiply_adds_of_a_step_say():
+    code = (load(0), FFMA, Instruction("BRA", target="inner"), BAR, Instruction("BRA", target="outer"))
+    kernel = Kernel(code, {"outer": 0, "inner": 1})
+    assert step_macs("conv8_add2_gemm_i8_j8_k256_mi4_mj4_slices32") == 128
+    assert step_macs("exp_elementwise_vectors_per_thread2_threads64_vector_width4") == 0
+    assert inner_passes(kernel, (0, 4), 128) == 128
+    assert inner_passes(kernel, (0, 4), 0) == 1
 
 
 def test_branches_between_loads_are_counted_up_to_a_barrier():

@@ -175,6 +175,11 @@ def test_numbers_that_determine_each_other_are_one_argument():
     assert int(found[0].func.body.seq[0].buffer.shape[0]) == 40  # the largest array
 
 
+def test_programs_of_one_module_name_their_functions_apart():
+    functions = [written(f"f{n}", sums(n)) for n in (1, 2)]
+    assert [share_code(functions, program)[1].name for program in ("p", "q")] == ["p_f1", "q_f1"]
+
+
 def test_functions_of_too_many_numbers_keep_their_own():
     for count in (MOST_NUMBERS, MOST_NUMBERS + 1):
         functions = [written(f"f{n}", sums(*(n ** (power + 1) for power in range(count)))) for n in (1, 2, 3, 5, 7)]
