@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+import tvm_rammer
 from tvm_rammer.errors import UnsupportedOperatorError, last_line
 from tvm_rammer.relay_passes import load_model
 
-from ...models import model, node, random, tensor, value
+from ...models import by_onnxruntime, model, node, random, tensor, value
 from ..test_load_onnx import agree
 from .judge import check
 
@@ -123,3 +124,18 @@ def test_an_operator_of_tvm_is_told_by_its_name():
             bb.normalize(relax.op.exp(x))
         bb.emit_func_output(x)
     assert last_line(raised.value).startswith("relax.exp requires")
+
+
+@pytest.mark.parametrize("kind", ["ArgMax", "ArgMin", "Hardmax", "IsNaN"])
+def test_places_and_nan_among_numbers_of_bfloat16(kind):
+    """As among the same numbers in single precision, which ONNX Runtime compares."""
+    x = np.round(random(3, 5) * 8) / 8  # numbers of both types
+    x[1, 2] = np.nan if kind == "IsNaN" else 9
+    result = value("y", None, {"Hardmax": TensorProto.FLOAT, "IsNaN": TensorProto.BOOL}.get(kind, TensorProto.INT64))
+    found = []
+    for elem in (TensorProto.BFLOAT16, TensorProto.FLOAT):
+        nodes = [node("Cast", ["x"], ["c"], to=elem), node(kind, ["c"], ["f"])]
+        nodes.append(node("Cast", ["f"], ["y"], to=result.type.tensor_type.elem_type))
+        found.append(model(nodes, [value("x", [3, 5])], [result], opset=20, ir=10))
+    (want,) = by_onnxruntime(found[1], x=x)
+    np.testing.assert_array_equal(tvm_rammer.compile(found[0])(x), want, strict=True)

@@ -66,6 +66,17 @@ def _of_real_numbers(node: NodeView, emit: Emitter) -> Emitter:
     return emit
 
 
+def _in_single_precision(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Of numbers of bfloat16, of which TVM knows no extreme and no NaN: each is one of float32, too."""
+    if element(node, 0) != TensorProto.BFLOAT16:
+        return _of_an_axis(node, emit) if node.node.op_type in ("ArgMax", "ArgMin") else None
+    found = emit(node.node.op_type, emit("Cast", node.input(0), to=TensorProto.FLOAT), **_attributes(node))
+    if node.node.op_type == "Hardmax":
+        found = emit("Cast", found, to=TensorProto.BFLOAT16)
+    emit.name(found, node.output)
+    return emit
+
+
 def _of_an_axis(node: NodeView, emit: Emitter) -> Emitter | None:
     """Before opset 11 TVM's frontend does not count an axis from the last."""
     dims, axis = node.dims(0), node.attribute("axis", 0)
@@ -120,8 +131,7 @@ def _attributes(node: NodeView) -> dict[str, Any]:
 
 
 REDUCTIONS = {
-    ("", "ArgMax"): _of_an_axis,
-    ("", "ArgMin"): _of_an_axis,
+    **{("", kind): _in_single_precision for kind in ("ArgMax", "ArgMin", "Hardmax", "IsNaN")},
     **{
         ("", f"Reduce{kind}"): _reduce
         for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
