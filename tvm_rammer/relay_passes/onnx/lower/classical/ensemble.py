@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import onnx
+from onnx import numpy_helper
 
 from ...emit import NodeView
 
@@ -14,6 +16,11 @@ _MODES = {
     b"BRANCH_GT": (False, False, True),
 }
 """Whether the first branch is taken where an element is less than the node's value, equal to it, greater."""
+
+_NUMBERED = (b"BRANCH_LEQ", b"BRANCH_LT", b"BRANCH_GTE", b"BRANCH_GT", b"BRANCH_EQ")
+"""The same modes by their numbers in a TreeEnsemble, which has others, too."""
+
+_BOTH = ("true", "false")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ def ensemble_of(node: NodeView, side: str, results: int) -> Ensemble:
     place = {key: at for at, key in enumerate(zip(trees, numbers, strict=False))}
     values = np.array(node.attribute("nodes_values", []), np.float32)
     columns = np.array(node.attribute("nodes_featureids", []), np.int64)
-    named = [node.attribute(f"nodes_{name}nodeids", []) for name in ("true", "false")]
+    named = [node.attribute(f"nodes_{name}nodeids", []) for name in _BOTH]
     missing = np.array(node.attribute("nodes_missing_value_tracks_true", []) or [0] * count, bool)
     lists = (numbers, modes, values, columns, missing, *named)
     node.require(count > 0 and all(len(each) == count for each in lists), "lists of nodes that are not of one length")
@@ -104,6 +111,65 @@ def ensemble_of(node: NodeView, side: str, results: int) -> Ensemble:
         depth=_depth(node, roots, leaf, following),
         weights=weights,
         has_weight=has_weight,
+    )
+
+
+def ensemble_with_leaves(node: NodeView, results: int) -> Ensemble:
+    """Read the attributes of a TreeEnsemble, which lists leaves apart: here they come after all other nodes.
+
+    Parameters
+    ----------
+    node : NodeView
+    results : int
+
+    Raises
+    ------
+    ModelError
+        They do not describe trees.
+    UnsupportedOperatorError
+        A comparison is not known.
+    """
+    splits, leaf_weights, modes = (
+        numpy_helper.to_array(node.attribute(name, onnx.TensorProto(data_type=1, dims=[0])))
+        for name in ("nodes_splits", "leaf_weights", "nodes_modes")
+    )
+    columns, targets, roots = (
+        np.array(node.attribute(name, []), np.int64) for name in ("nodes_featureids", "leaf_targetids", "tree_roots")
+    )
+    inner, leaves = len(splits), len(leaf_weights)
+    missing = np.array(node.attribute("nodes_missing_value_tracks_true", []) or [0] * inner, bool)
+    branches = [
+        [np.array(node.attribute(f"nodes_{b}{of}", []), np.int64) for of in ("nodeids", "leafs")] for b in _BOTH
+    ]
+    lists = (columns, modes, missing, *branches[0], *branches[1])
+    node.require(inner > 0 and all(len(each) == inner for each in lists), "lists of nodes that are not of one length")
+    node.require(leaves == len(targets), "lists of leaves that are not of one length")
+    for to, is_leaf in branches:
+        limits = np.where(is_leaf != 0, leaves, inner)
+        node.require(bool(((to >= 0) & (to < limits)).all()), "a branch to a node that is not there")
+    node.require(bool(len(roots) and ((roots >= 0) & (roots < inner)).all()), "a root that is not there")
+    node.require(bool(((targets >= 0) & (targets < results)).all()), f"a leaf of another target than its {results}")
+    if modes.max() >= len(_NUMBERED):
+        node.refuse(f"has nodes of the mode {modes.max()}", f"export trees of the modes 0 to {len(_NUMBERED) - 1}")
+    leaf, own = np.arange(inner + leaves) >= inner, np.arange(inner, inner + leaves)
+    following = [np.concatenate([np.where(is_leaf != 0, inner + to, to), own]) for to, is_leaf in branches]
+    holds = np.array([_MODES[_NUMBERED[mode]] for mode in modes] + [(True, True, True)] * leaves)
+    weights = np.zeros((inner + leaves, results), leaf_weights.dtype)
+    weights[own, targets] = leaf_weights
+    return Ensemble(
+        roots=roots,
+        leaf=leaf,
+        columns=np.concatenate([columns, np.zeros(leaves, np.int64)]),
+        values=np.concatenate([splits, np.zeros(leaves, splits.dtype)]),
+        first=following[0],
+        second=following[1],
+        less=holds[:, 0],
+        equal=holds[:, 1],
+        greater=holds[:, 2],
+        missing=np.concatenate([missing, np.zeros(leaves, bool)]),
+        depth=_depth(node, roots, leaf, following),
+        weights=weights,
+        has_weight=weights != 0,
     )
 
 

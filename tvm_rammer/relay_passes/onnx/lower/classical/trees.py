@@ -3,11 +3,14 @@
 import numpy as np
 
 from ...emit import Emitter, NodeView
-from .ensemble import Ensemble, ensemble_of
+from ..elementwise import element, numpy_type
+from .ensemble import Ensemble, ensemble_of, ensemble_with_leaves
 from .features import as_float
 from .scores import both_of_two, class_count, name_label, name_scores, second_of_two, transformed
 
 _ELSEWHERE = "compute the trees outside of the model"
+_AVERAGE, _SUM = 0, 1
+"""What a TreeEnsemble may make of the weights of its leaves, by the number of its attribute."""
 
 
 def _tree_ensemble_regressor(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -25,6 +28,25 @@ def _tree_ensemble_regressor(node: NodeView, emit: Emitter) -> Emitter | None:
     if aggregate == "AVERAGE":
         sums = emit("Div", sums, emit.constant(np.array(len(trees.roots), np.float32)))
     emit.name(transformed(node, emit, _with_base(node, emit, sums, targets)), node.output)
+    return emit
+
+
+def _tree_ensemble(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Of ai.onnx.ml 5, in single or double precision."""
+    targets, dims = node.attribute("n_targets", 0), _table(node)
+    if dims is None or not element(node, 0):
+        return None
+    node.require(targets > 0, f"{targets} targets")
+    aggregate, transform = node.attribute("aggregate_function", 1), node.attribute("post_transform", 0)
+    if aggregate not in (_AVERAGE, _SUM) or transform:
+        node.refuse(f"has the aggregate_function {aggregate} and the post_transform {transform}", _ELSEWHERE)
+    trees = ensemble_with_leaves(node, targets)
+    kinds = {np.dtype(numpy_type(element(node, 0))), trees.values.dtype, trees.weights.dtype}
+    node.require(len(kinds) == 1, f"numbers of the types {', '.join(sorted(map(str, kinds)))}, which are to be one")
+    sums = _added(emit, trees.weights, _leaves(node, emit, trees, dims, node.input(0)))
+    if aggregate == _AVERAGE:
+        sums = emit("Div", sums, emit.constant(np.array(len(trees.roots), trees.weights.dtype)))
+    emit.name(sums, node.output)
     return emit
 
 
@@ -75,11 +97,11 @@ def _table(node: NodeView) -> list[int] | None:
     return dims
 
 
-def _leaves(node: NodeView, emit: Emitter, trees: Ensemble, dims: list[int]) -> str:
+def _leaves(node: NodeView, emit: Emitter, trees: Ensemble, dims: list[int], table: str = "") -> str:
     """The leaf that each row comes to in each tree: numbers of nodes of the shape [rows, trees]."""
     outside = trees.columns[(trees.columns < 0) | (trees.columns >= dims[1])]
     node.require(not outside.size, f"a node that reads the column {outside[:1].tolist()} of {dims[1]}")
-    table = as_float(node, emit)
+    table = table or as_float(node, emit)
     at = emit.constant(np.tile(trees.roots, (dims[0], 1)))
     for _ in range(trees.depth):
         seen = emit("GatherElements", table, _looked_up(emit, trees.columns, at), axis=1)
@@ -134,6 +156,7 @@ def _spoken_of(emit: Emitter, sums: str, trees: Ensemble, leaves: str, based: bo
 
 
 TREES = {
+    "TreeEnsemble": _tree_ensemble,
     "TreeEnsembleClassifier": _tree_ensemble_classifier,
     "TreeEnsembleRegressor": _tree_ensemble_regressor,
 }
