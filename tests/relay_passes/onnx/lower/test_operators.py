@@ -147,3 +147,16 @@ def test_numbers_become_narrow_integers(kind, run):
     proto = model([node("Cast", ["x"], ["y"], to=kind)], [value("x", x.shape)], [value("y", None, kind)])
     mod = agree(run, proto, x=x)
     assert op_names(mod) == ["isfinite", "logical_not", "where", "astype", "astype"]
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.5, 1.0])
+@pytest.mark.parametrize("how", ["half_pixel", "output_half_pixel"])
+def test_boxes_of_a_scaled_image(run, scale, how):
+    """Moved by half a pixel of the image, not of what they were found in."""
+    boxes, where = np.array([[1.5, 0.5, 13, 9], [2, 3, 9.5, 14]], "float32"), np.array([0, 0])
+    nodes = [
+        node("RoiAlign", ["x", "boxes", "where"], ["y"], spatial_scale=scale, coordinate_transformation_mode=how,
+             output_height=2, output_width=3),
+    ]  # fmt: skip
+    proto = model(nodes, [value("x", [1, 2, 6, 7])], ["y"], [tensor("boxes", boxes), tensor("where", where)], opset=16)
+    agree(run, proto, x=random(1, 2, 6, 7))

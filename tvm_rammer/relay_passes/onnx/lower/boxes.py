@@ -1,7 +1,7 @@
 """Boxes and grids of images: NonMaxSuppression, AffineGrid, RoiAlign."""
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from ..emit import Emitter, NodeView
 
@@ -69,10 +69,17 @@ def _affine_grid(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _roi_align(node: NodeView, _emit: Emitter) -> Emitter | None:
+def _roi_align(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Boxes that are scaled ahead: TVM's frontend moves them by half a pixel before it scales them."""
     if node.attribute("mode", b"avg") == b"max":
         node.refuse("has the mode 'max'", "use 'avg'")
-    return None
+    scale, how = node.attribute("spatial_scale", 1.0), node.attribute("coordinate_transformation_mode", b"half_pixel")
+    if emit.opset < 16 or how != b"half_pixel" or scale == 1:
+        return None
+    boxes = emit("Mul", node.input(1), emit.number(scale))
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute} | {"spatial_scale": 1.0}
+    emit.last("RoiAlign", node.input(0), boxes, node.input(2), outputs=node.node.output, **attributes)
+    return emit
 
 
 BOXES = {
