@@ -10,9 +10,12 @@ import pytest
 
 import tvm_rammer
 from tests.end_to_end.models import image
+from tests.relay_passes.onnx.roll_up.cells import unrolled
 from tvm_rammer.cli.main import main
+from tvm_rammer.compilation.regions import plan_regions
 from tvm_rammer.device import host_cpu
-from tvm_rammer.errors import ModelError, TargetError, ToolError
+from tvm_rammer.errors import LoopError, ModelError, TargetError, ToolError
+from tvm_rammer.runtime import profiler
 from tvm_rammer.runtime.profiler import make_profile, profiled_cost
 from tvm_rammer.wavefront import CostModel, simulate
 from tvm_rammer.zoo.inception_module import inception_module
@@ -121,3 +124,24 @@ def test_what_cannot_be_profiled_is_said(monkeypatch):
     monkeypatch.setattr("tvm_rammer.runtime.profiler.codegen.num_workers", lambda: host_cpu().units - 1)
     with pytest.raises(ToolError, match="TVM_NUM_THREADS"):
         tvm_rammer.profile(model)
+
+
+def test_what_is_rolled_up_is_profiled_as_it_is_compiled():
+    model = unrolled("RNN", 16)
+    compiled, measured = tvm_rammer.compile(model, cache=False), tvm_rammer.profile(model, runs=1)
+    assert [p.steps for p in measured.compilation.programs] == [p.steps for p in compiled.compilation.programs]
+    assert max(p.steps for p in measured.compilation.programs) >= 15
+
+
+def test_a_loop_that_is_refused_is_profiled_step_by_step(monkeypatch):
+    model, refused = unrolled("RNN", 16), []
+
+    def refuse_once(*args):
+        if not refused:
+            refused.append(args)
+            raise LoopError("no such loop")
+        return plan_regions(*args)
+
+    monkeypatch.setattr(profiler, "plan_regions", refuse_once)
+    measured = tvm_rammer.profile(model, runs=1)
+    assert refused and max(p.steps for p in measured.compilation.programs) == 1

@@ -10,7 +10,7 @@ from .. import relay_passes
 from ..errors import LoopError
 from ..ir import LENGTH, Length
 from ..relay_passes.bindings import body_blocks
-from ..relay_passes.loop_body import ROLLED_UP, loop_bodies
+from ..relay_passes.loop_body import is_rolled_up, loop_bodies
 from ..runtime.alternatives import plan_alternatives
 from ..runtime.explore import Alternative, Exploration
 from ..runtime.explore_log import model_key, recall, remember
@@ -75,8 +75,7 @@ def load_request(request: Request) -> Loaded:
     if request.length is not None:
         return _of_any_length(mods[0])
     if not request.joined:
-        rolled = bool(mods[0].attrs and ROLLED_UP in mods[0].attrs)
-        return Loaded(mods[0], tensor_specs(mods[0]), output_specs(mods[0]), rolled=rolled)
+        return Loaded(mods[0], tensor_specs(mods[0]), output_specs(mods[0]), rolled=is_rolled_up(mods[0]))
     inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
     outputs = [output_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
     num_params = tuple(len(specs) for specs in inputs)

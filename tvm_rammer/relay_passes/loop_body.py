@@ -196,6 +196,11 @@ def called_loop(value: relax.Expr) -> str | None:
     return name_of_packed(value, _CALL)
 
 
+def is_rolled_up(mod: tvm.IRModule) -> bool:
+    """Whether a module has loops of steps that the model has one by one."""
+    return bool(mod.attrs and ROLLED_UP in mod.attrs)
+
+
 def loop_bodies(mod: tvm.IRModule) -> dict[str, relax.Function]:
     """The functions of a module that are steps of loops."""
     return {

@@ -20,8 +20,9 @@ from ..compilation.stages import build, find_kernels
 from ..compilation.target import resolve_device, with_threads
 from ..compilation.unrolling import with_loops
 from ..device import DeviceSpec
-from ..errors import ModelError, TargetError, ToolError
+from ..errors import LoopError, ModelError, TargetError, ToolError
 from ..ir import RProgram, Run, unroll
+from ..relay_passes.loop_body import is_rolled_up
 from ..wavefront import (
     CostModel,
     PolicyOptions,
@@ -147,10 +148,17 @@ def profile(
     device = with_threads(resolve_device(target), threads)
     _check_device(device)
 
-    def compiled(loops: bool, _most: int | None) -> tuple[Compilation, tuple[TensorSpec, ...], relax.VMExecutable]:
+    def compiled(
+        loops: bool, most: int | None, roll: bool = True
+    ) -> tuple[Compilation, tuple[TensorSpec, ...], relax.VMExecutable]:
         record = Compilation(device, policy, sync, options)
-        loaded = relay_passes.load_model(model, shapes, loops=loops)
-        module = plan_regions(find_kernels(loaded, record, tuning_logs), record)
+        loaded = relay_passes.load_model(model, shapes, loops=loops, roll=loops and roll)
+        try:
+            module = plan_regions(find_kernels(loaded, record, tuning_logs), record)
+        except LoopError:
+            if not is_rolled_up(loaded):
+                raise
+            return compiled(loops, most, roll=False)
         return record, tensor_specs(loaded), build(module, record, stamped=True)
 
     record, specs, executable = with_loops(compiled, device, sync == "auto")
