@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import runpy
+import signal
 import subprocess
 import sys
 
@@ -119,3 +120,15 @@ def test_a_program_without_its_tool_ends_in_one_line(tmp_path):
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("cuda_rows: nvcc") and "install" in line
+
+
+def test_ctrl_c_ends_a_program_in_one_line(tmp_path):
+    (tmp_path / "endless.py").write_text("print('begun', flush=True)\nwhile True: pass\n", encoding="utf-8")
+    command = [sys.executable, ROOT / "scripts" / "programs" / "run" / "program.py", tmp_path / "endless.py"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    ) as running:
+        assert running.stdout.readline() == "begun\n"
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=300)
+    assert (running.returncode, told) == (130, "endless: interrupted\n")

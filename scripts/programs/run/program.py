@@ -1,4 +1,4 @@
-"""Run a program of `scripts/programs`: what the package refuses on purpose ends in one line, not in a traceback."""
+"""Run a program of `scripts/programs`: what the package refuses, and Ctrl-C, end in one line, not in a traceback."""
 
 import os
 import pathlib
@@ -10,7 +10,13 @@ from tvm_rammer.errors import RammerError, first_line
 
 
 def main() -> int:
-    """Run the program that the first argument names with all further ones; 1 where it failed with an error of ours."""
+    """Run the program that the first argument names with all further ones.
+
+    Returns
+    -------
+    int
+        1 where it failed with an error of ours, 130 where somebody interrupted it.
+    """
     program = sys.argv.pop(1)
     sys.path[0] = os.path.dirname(os.path.abspath(program))  # as where Python is given the file
     sys.argv[0] = program
@@ -22,6 +28,10 @@ def main() -> int:
         sys.stdout.flush()
         print(f"{pathlib.Path(program).stem}: {first_line(error)}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        sys.stdout.flush()
+        print(f"{pathlib.Path(program).stem}: interrupted", file=sys.stderr)
+        return 130
     return 0
 
 
