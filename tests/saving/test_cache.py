@@ -102,14 +102,15 @@ def test_the_key_is_of_all_that_matters(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(f"tvm_rammer.saving.key.{name}", other)
             found.add(request_key(request(model)))
-    assert len(found) == 17
+    found.add(request_key(request(model, roll=False)))
+    assert len(found) == 18
 
 
 def test_no_field_of_a_request_is_left_out_of_the_key():
     """Whoever adds one has to say in `saving/key.py` what it does to the key."""
     fields = {field.name for field in dataclasses.fields(Request)}
     named = {"models", "shapes", "device", "joined", "shares", "policy", "sync", "options", "tuning_logs", "loops"}
-    named |= {"most_loops", "symbolic", "length", "digests"}
+    named |= {"most_loops", "roll", "symbolic", "length", "digests"}
     refused = {"explore"}
     assert fields == named | refused
 
