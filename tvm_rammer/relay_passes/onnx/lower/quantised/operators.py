@@ -16,7 +16,7 @@ import numpy as np
 from onnx import TensorProto
 
 from ...emit import Emitter, NodeView
-from .values import MOST_TERMS, Quantised, quantise_while_running
+from .values import MOST_TERMS, Quantised
 
 _MOST = 255
 """The largest difference of an 8-bit number and its zero point."""
@@ -154,15 +154,14 @@ def _qlinear_concat(node: NodeView, emit: Emitter) -> Emitter | None:
 
 def _dynamic_matmul(node: NodeView, emit: Emitter) -> Emitter:
     """A product of bytes: the data are quantised while it runs, all by one scale."""
+    data, scale, offset = (f"{emit.prefix}{name}" for name in ("bytes", "scale", "zero"))
+    emit.last("DynamicQuantizeLinear", node.input(0), outputs=[data, scale, offset])
     q, matrix, zero = Quantised(node, emit), node.array(1), node.array(3)
     if matrix is None or matrix.ndim != 2 or (node.input(3) and zero is None):
-        data, scale, offset = (f"{emit.prefix}{name}" for name in ("bytes", "scale", "zero"))
-        emit.last("DynamicQuantizeLinear", node.input(0), outputs=[data, scale, offset])
         given = [data, node.input(1), scale, node.input(2), offset, *(node.input(i) for i in (3, 4))]
         emit.last("MatMulIntegerToFloat", *given, outputs=[node.output], domain="com.microsoft")
         return emit
     # Not by way of that operator: onnx knows no type in the body of a Scan that has one.
-    data, scale, offset = quantise_while_running(emit, node.input(0))
     total = q.sums(data, emit("Cast", offset, to=TensorProto.INT32), matrix, zero)
     value = q.scaled(emit("Cast", total, to=TensorProto.FLOAT), scale, q.parameter(2, (-1,)))
     return q.give(emit("Add", value, node.input(4)) if node.input(4) else value)

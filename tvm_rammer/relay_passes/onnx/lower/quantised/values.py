@@ -202,19 +202,3 @@ class Quantised:
         value = emit("Add", emit("Mul", high, emit.number(_PART)), low)
         high, low = (emit("Cast", part, to=TensorProto.INT32) for part in (high, low))
         return emit("Add", emit("Mul", high, emit.constant(np.array(_PART, np.int32))), low), value
-
-
-def quantise_while_running(emit: Emitter, value: str) -> tuple[str, str, str]:
-    """A value of float32 as unsigned bytes, by the range of all of it: the bytes, and as float32 scale and zero point.
-
-    As DynamicQuantizeLinear does it, but scale and zero point have as many axes as the value: a GPU has no kernels for
-    numbers without axes.
-    """
-    most, none = emit.number(255.0), emit.number(0.0)
-    low = emit("Min", emit("ReduceMin", value, keepdims=1), none)
-    high = emit("Max", emit("ReduceMax", value, keepdims=1), none)
-    span = emit("Sub", high, low)
-    scale = emit("Where", emit("Equal", span, none), emit.number(1.0), emit("Div", span, most))
-    zero = emit("Round", emit("Min", emit("Div", emit("Sub", none, low), scale), most))
-    place = emit("Add", emit("Round", emit("Div", value, scale)), zero)
-    return emit("Cast", emit("Min", emit("Max", place, none), most), to=TensorProto.UINT8), scale, zero
