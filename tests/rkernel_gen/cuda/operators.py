@@ -56,6 +56,7 @@ OPERATORS = {
     "avg_pool": (lambda x: nn.avg_pool2d(x, (3, 3), padding=(1, 1)), [(1, 12, 15, 15)]),
     "global_pool": (lambda x: op.mean(x, axis=[2, 3], keepdims=True), [(1, 150, 7, 7)]),
     "dot_product": (lambda a, b: op.tanh(op.matmul(a, b)), [(1, 64), (64, 1)]),
+    "number_without_axes": (lambda a, b: op.tanh(op.divide(op.minimum(a, b), b)), [(), ()]),
     "sum_of_rows": (lambda x: op.sum(x, axis=-1), [(17, 96)]),
     "max_of_columns": (lambda x: op.max(x, axis=0), [(90, 33)]),
     "softmax": (lambda x: nn.softmax(x, axis=-1), [(3, 500)]),

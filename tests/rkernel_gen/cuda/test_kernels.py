@@ -29,6 +29,7 @@ RULES = {
     "matmul_column": {"reduction", "elementwise"},
     "max_pool": {"window", "elementwise"},
     "global_pool": {"reduction", "elementwise"},
+    "number_without_axes": {"elementwise"},
     "sum_of_rows": {"reduction", "elementwise"},
     "softmax_of_channels": {"rowwise", "elementwise"},
     "instance_norm": {"rowwise", "elementwise"},

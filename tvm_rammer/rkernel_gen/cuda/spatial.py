@@ -25,7 +25,12 @@ def set_scopes(sch: s_tir.Schedule, block: SBlockRV, scope: str) -> None:
 
 
 def spatial_loops(sch: s_tir.Schedule, block: SBlockRV) -> list[LoopRV]:
-    """Loops over the spatial axes of a block that is not scheduled yet; they are nested as the axes are afterwards."""
+    """Loops over the spatial axes of a block that is not scheduled yet; they are nested as the axes are afterwards.
+
+    What computes one number without axes has none: TVM gives such a block an axis, but no loop over it.
+    """
+    if not sch.get_loops(block):
+        return []
     by_axis = zip(loops_by_axis(sch, block), sch.get(block).iter_vars, strict=True)
     loops = [loop for loop, axis in by_axis if axis.iter_type == SPATIAL]
     if len(loops) > 1:
