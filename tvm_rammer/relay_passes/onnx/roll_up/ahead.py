@@ -4,11 +4,11 @@ import onnx
 from onnx import helper
 
 from ..emit import Constants, Emitter, Types, attribute
-from ..fold import drop_unused, static_dims, used_names
+from ..fold import drop_unused, used_names
 from ..inline import subgraphs
 from ..lower.elementwise import BY_ELEMENT
 from ..open_length.axes import Scan
-from .scans import emit_again, replace_scans
+from .scans import ScanChange, emit_again, replace_scans
 
 _SHAPED = frozenset(["Flatten", "Reshape", "Squeeze", "Unsqueeze"])
 """Operators that give the same elements another shape."""
@@ -39,39 +39,26 @@ def move_ahead(model: onnx.ModelProto) -> bool:
     return replace_scans(model, lambda *scan: _Ahead(*scan).moved())
 
 
-class _Ahead:
-    """A Scan, and what goes ahead of it.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-    constants : mapping of str to onnx.TensorProto
-        All that the node can see.
-    types : mapping of str to onnx.TypeProto.Tensor
-    opset : int
-    """
+class _Ahead(ScanChange):
+    """A Scan, and what goes ahead of it; parameters as there."""
 
     def __init__(self, node: onnx.NodeProto, constants: Constants, types: Types, opset: int) -> None:
-        self._node, self._types, self._constants = node, types, constants
-        self._body = onnx.GraphProto()
-        self._body.CopyFrom(attribute(node, "body", None))
-        self._emit = Emitter(node, opset, how="ahead")
-        self._own = {tensor.name: tensor for tensor in self._body.initializer}
-        made = {name for each in self._body.node for name in each.output}
-        self._inside = {value.name for value in self._body.input} | made
+        super().__init__(node, constants, types, opset, how="ahead")
+        made = {name for each in self.body.node for name in each.output}
+        self._inside = {value.name for value in self.body.input} | made
         self._lifted: dict[str, str] = {}
         self._backward: dict[str, bool] = {}
 
     def moved(self) -> Emitter | None:
         """The Scan, and the nodes ahead of it; None where there are none."""
-        names = (*self._node.input, *self._node.output)
-        shapes = {name: tuple(dims) for name in names if (dims := self._dims(name)) is not None}
+        names = (*self.node.input, *self.node.output)
+        shapes = {name: tuple(dims) for name in names if (dims := self.dims(name)) is not None}
         if any(name not in shapes for name in names):
             return None
-        scan = Scan.of(self._node, shapes)
-        directions = attribute(self._node, "scan_input_directions", ()) or (0,) * len(scan.reads)
+        scan = Scan.of(self.node, shapes)
+        directions = attribute(self.node, "scan_input_directions", ()) or (0,) * len(scan.reads)
         self._steps = shapes[scan.reads[0]][scan.read_axes[0]]
-        values = list(self._body.input)[len(scan.states) :]
+        values = list(self.body.input)[len(scan.states) :]
         arrays = list(zip(scan.reads, scan.read_axes, map(bool, directions), strict=True))
         for value, (_, _, backward) in zip(values, arrays, strict=True):
             self._backward[value.name] = backward
@@ -83,20 +70,16 @@ class _Ahead:
             if value.name in read:
                 rank = len(shapes[array])
                 order = [axis, *(a for a in range(rank) if a != axis)]
-                self._lifted[value.name] = self._emit("Transpose", array, perm=order) if axis else array
+                self._lifted[value.name] = self.emit("Transpose", array, perm=order) if axis else array
         for each in ahead:
             self._lift(each)
         self._finish(scan, list(zip(values, arrays, strict=True)), ahead)
-        return self._emit
-
-    def _dims(self, name: str) -> list[int] | None:
-        tensor = self._own.get(name) or self._constants.get(name)
-        return list(tensor.dims) if tensor is not None else static_dims(self._types.get(name))
+        return self.emit
 
     def _ahead(self) -> list[onnx.NodeProto]:
         """The nodes that go ahead, in their order: products, what these read, and what reads them."""
-        results = {value.name for value in self._body.output}
-        free = [each for each in self._body.node if results.isdisjoint(each.output) and self._is_free(each)]
+        results = {value.name for value in self.body.output}
+        free = [each for each in self.body.node if results.isdisjoint(each.output) and self._is_free(each)]
         wanted: set[str] = set()
         after: set[str] = set()
         for each in free:
@@ -113,7 +96,7 @@ class _Ahead:
         """Whether a node can be one for all steps; remembers it for its readers."""
         read = [name for name in node.input if name]
         moving = [name for name in read if name in self._backward]
-        known = all(self._dims(name) is not None for name in (*read, *node.output) if name)
+        known = all(self.dims(name) is not None for name in (*read, *node.output) if name)
         if not moving or not known or not goes_ahead(node) or any(True for _ in subgraphs(node)):
             return False
         if any(name in self._inside and name not in self._backward for name in read):
@@ -125,27 +108,27 @@ class _Ahead:
 
     def _has_form(self, node: onnx.NodeProto, moving: list[str]) -> bool:
         if node.op_type == "MatMul":
-            return moving == [node.input[0]] and len(self._dims(node.input[1]) or ()) == 2
+            return moving == [node.input[0]] and len(self.dims(node.input[1]) or ()) == 2
         if node.op_type == "Concat":
             return len(moving) == len(node.input)
         return node.op_type in BY_ELEMENT or (node.op_type in _MOVES and moving == [node.input[0]])
 
     def _outer(self, name: str) -> str:
         """What a step knows as a constant of its own, in the graph around it."""
-        if name not in self._own:
+        if name not in self.own:
             return name
         if name not in self._lifted:
-            self._lifted[name] = self._emit.copy(self._own[name])
+            self._lifted[name] = self.emit.copy(self.own[name])
         return self._lifted[name]
 
     def _lift(self, node: onnx.NodeProto) -> None:
         """Add a node for all steps: its results have the steps as their first axis."""
-        emit, steps, kind = self._emit, self._steps, node.op_type
-        result = [steps, *(self._dims(node.output[0]) or ())]
+        emit, steps, kind = self.emit, self._steps, node.op_type
+        result = [steps, *(self.dims(node.output[0]) or ())]
         given = [self._lifted[name] if name in self._backward else self._outer(name) for name in node.input]
-        rank = len(self._dims(node.input[0]) or ())
+        rank = len(self.dims(node.input[0]) or ())
         if kind == "MatMul":
-            rows = emit.reshape(given[0], [-1, (self._dims(node.input[1]) or [0])[0]])
+            rows = emit.reshape(given[0], [-1, (self.dims(node.input[1]) or [0])[0]])
             self._lifted[node.output[0]] = emit.reshape(emit("MatMul", rows, given[1]), result)
         elif kind in _SHAPED:
             self._lifted[node.output[0]] = emit.reshape(given[0], result)
@@ -168,10 +151,10 @@ class _Ahead:
 
     def _aligned(self, name: str, given: str, rank: int) -> str:
         """An operand of which each step has as many axes as the result."""
-        dims = self._dims(name) or []
+        dims = self.dims(name) or []
         if name not in self._backward or len(dims) == rank:
             return given
-        return self._emit.reshape(given, [self._steps, *[1] * (rank - len(dims)), *dims])
+        return self.emit.reshape(given, [self._steps, *[1] * (rank - len(dims)), *dims])
 
     def _finish(
         self,
@@ -180,7 +163,7 @@ class _Ahead:
         ahead: list[onnx.NodeProto],
     ) -> None:
         """Add the Scan, whose steps read what was computed ahead."""
-        body = self._body
+        body = self.body
         gone = {name for each in ahead for name in each.output if name}
         kept = [each for each in body.node if gone.isdisjoint(each.output)]
         del body.node[:]
@@ -188,15 +171,15 @@ class _Ahead:
         used = used_names(body)
         reads = [each for each in reads if each[0].name in used]
         for name in sorted(gone & used):
-            kind = helper.make_tensor_type_proto(self._types[name].elem_type, self._dims(name))
+            kind = helper.make_tensor_type_proto(self.types[name].elem_type, self.dims(name))
             reads.append((helper.make_value_info(name, kind), (self._lifted[name], 0, self._backward[name])))
         states = list(body.input)[: len(scan.states)]
         del body.input[:]
         body.input.extend([*states, *(value for value, _ in reads)])
         drop_unused(body)
         emit_again(
-            self._emit,
-            self._node,
+            self.emit,
+            self.node,
             *scan.states,
             *(array for _, (array, _, _) in reads),
             body=body,

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import onnx
 
 from ..emit import Constants, Emitter, Types, attribute
-from ..fold import drop_unused, static_dims
+from ..fold import drop_unused
 from ..lower.elementwise import BY_ELEMENT
 from ..lower.recurrence.cells import columns_of
 from ..lower.recurrence.looped import BLOCKS
-from .scans import emit_again, replace_scans
+from .scans import ScanChange, emit_again, replace_scans
 
 
 def put_gates_in_blocks(model: onnx.ModelProto) -> bool:
@@ -52,66 +52,48 @@ class _Split:
     weights: tuple[tuple[onnx.NodeProto, int], ...] | None
 
 
-class _Blocks:
-    """The body of a Scan whose gates are put in blocks.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-        The Scan.
-    constants : mapping of str to onnx.TensorProto
-        All that the node can see.
-    types : mapping of str to onnx.TypeProto.Tensor
-    opset : int
-    """
+class _Blocks(ScanChange):
+    """A Scan whose gates are put in blocks; parameters as there."""
 
     def __init__(self, node: onnx.NodeProto, constants: Constants, types: Types, opset: int) -> None:
-        self._node, self._types, self._constants = node, types, constants
-        self._body = onnx.GraphProto()
-        self._body.CopyFrom(attribute(node, "body", None))
-        self._emit = Emitter(node, opset, how="blocks")
-        self._step = self._emit.inner()
-        self._made = {name: each for each in self._body.node for name in each.output if name}
-        self._own = {tensor.name: tensor for tensor in self._body.initializer}
-        self._moving = {value.name for value in self._body.input} | set(self._made)
+        super().__init__(node, constants, types, opset, how="blocks")
+        self._step = self.emit.inner()
+        self._made = {name: each for each in self.body.node for name in each.output if name}
+        self._moving = {value.name for value in self.body.input} | set(self._made)
         self._copies: dict[str, str] = {}
         self._uses: dict[str, int] = {}
-        for each in self._body.node:
+        for each in self.body.node:
             for name in each.input:
                 self._uses[name] = self._uses.get(name, 0) + 1
-        for value in self._body.output:
+        for value in self.body.output:
             self._uses[value.name] = self._uses.get(value.name, 0) + 1
 
     def replaced(self) -> Emitter | None:
         """The Scan with its gates in blocks; None where it has none."""
-        splits = {each.output[0]: found for each in self._body.node if (found := self._split(each)) is not None}
+        splits = {each.output[0]: found for each in self.body.node if (found := self._split(each)) is not None}
         if not splits:
             return None
         nodes: list[onnx.NodeProto] = []
-        for each in self._body.node:
+        for each in self.body.node:
             if each.output[0] in splits:
                 before = len(self._step.nodes)
                 self._replace(splits[each.output[0]])
                 nodes += self._step.nodes[before:]
             else:
                 nodes.append(each)
-        del self._body.node[:]
-        self._body.node.extend(nodes)
-        self._body.initializer.extend(self._step.tensors)
-        drop_unused(self._body)
-        return emit_again(self._emit, self._node, *self._node.input, body=self._body)
-
-    def _dims(self, name: str) -> list[int] | None:
-        tensor = self._own.get(name) or self._constants.get(name)
-        return list(tensor.dims) if tensor is not None else static_dims(self._types.get(name))
+        del self.body.node[:]
+        self.body.node.extend(nodes)
+        self.body.initializer.extend(self._step.tensors)
+        drop_unused(self.body)
+        return emit_again(self.emit, self.node, *self.node.input, body=self.body)
 
     def _split(self, node: onnx.NodeProto) -> _Split | None:
         """What a node says if it splits rows into equal parts; else None."""
-        dims = self._dims(node.input[0]) if node.op_type == "Split" and node.domain in ("", "ai.onnx") else None
+        dims = self.dims(node.input[0]) if node.op_type == "Split" and node.domain in ("", "ai.onnx") else None
         if dims is None or len(dims) != 2 or attribute(node, "axis", 0) % 2 != 1 or not all(node.output):
             return None
         hidden = dims[1] // len(node.output)
-        if any(self._dims(name) != [dims[0], hidden] for name in node.output):
+        if any(self.dims(name) != [dims[0], hidden] for name in node.output):
             return None
         found = self._weights(node.input[0], dims[1])
         return _Split(node, len(node.output), hidden, None if found is None else tuple(found))
@@ -122,11 +104,11 @@ class _Blocks:
         if maker is None or self._uses[name] > 1 or maker.domain not in ("", "ai.onnx"):
             return None
         if maker.op_type == "MatMul":
-            fits = maker.input[1] not in self._moving and len(self._dims(maker.input[1]) or ()) == 2
+            fits = maker.input[1] not in self._moving and len(self.dims(maker.input[1]) or ()) == 2
             return [(maker, 1)] if fits else None
         found: list[tuple[onnx.NodeProto, int]] = []
         for at, read in enumerate(maker.input if maker.op_type in BY_ELEMENT else ()):
-            dims = self._dims(read)
+            dims = self.dims(read)
             if dims is None:
                 return None
             if not dims or dims[-1] == 1:
@@ -148,10 +130,10 @@ class _Blocks:
 
     def _reordered(self, name: str, split: _Split, block: int) -> str:
         """A constant with its columns in blocks."""
-        emit, dims = self._emit, self._dims(name) or []
-        if name in self._own:
+        emit, dims = self.emit, self.dims(name) or []
+        if name in self.own:
             if name not in self._copies:
-                self._copies[name] = emit.copy(self._own[name])
+                self._copies[name] = emit.copy(self.own[name])
             name = self._copies[name]
         apart = emit.reshape(name, [*dims[:-1], split.gates, split.hidden // block, block])
         rank = len(dims) - 1

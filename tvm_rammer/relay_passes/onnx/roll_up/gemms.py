@@ -5,7 +5,9 @@ from onnx import helper
 
 from ..emit import Constants, Emitter, Types, attribute
 from ..fold import static_dims
-from .scans import emit_again, replace_scans
+from .scans import body_of, emit_again, replace_scans
+
+_GEMMS = (("", "Gemm"), ("ai.onnx", "Gemm"))
 
 
 def take_gemms_apart(model: onnx.ModelProto) -> bool:
@@ -26,8 +28,7 @@ def take_gemms_apart(model: onnx.ModelProto) -> bool:
 
 def _apart(scan: onnx.NodeProto, _constants: Constants, types: Types, opset: int) -> Emitter | None:
     """The Scan without such Gemms; None where it has none."""
-    emit, body = Emitter(scan, opset, how="products"), onnx.GraphProto()
-    body.CopyFrom(attribute(scan, "body", None))
+    emit, body = Emitter(scan, opset, how="products"), body_of(scan)
     inside = {value.name for value in (*body.input, *body.initializer)}
     inside |= {name for node in body.node for name in node.output}
     nodes: list[onnx.NodeProto] = []
@@ -53,4 +54,4 @@ def _apart(scan: onnx.NodeProto, _constants: Constants, types: Types, opset: int
 def _is_plain(node: onnx.NodeProto) -> bool:
     """Whether a node is a Gemm that multiplies, and adds, just what it reads."""
     scaled = attribute(node, "alpha", 1.0) != 1.0 or attribute(node, "beta", 1.0) != 1.0
-    return node.op_type == "Gemm" and not scaled and not attribute(node, "transA", 0)
+    return (node.domain, node.op_type) in _GEMMS and not scaled and not attribute(node, "transA", 0)
