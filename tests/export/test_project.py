@@ -232,7 +232,7 @@ def test_stock_kernels_regions_and_copied_outputs_in_one_project(tmp_path, monke
     text = (folder / "mixed.cu").read_text()
     launches = re.findall(r"^    \{\(const void\*\)(\w+), .*, (true|false), \d+, \d+\},$", text, re.MULTILINE)
     kinds = [cooperative for _, cooperative in launches]
-    assert kinds[0] == kinds[-1] == "true" and kinds.count("false") == 2  # tanh, and whether any index is outside
+    assert kinds[0] == kinds[-1] == "true" and kinds.count("false") == 1  # tanh
     assert len(re.findall(r"_begin\[\]", text)) == 2
     program = build_project(folder)
     for seed in range(3):
