@@ -10,6 +10,7 @@ from tvm.ir import Call, Constant
 from ...define_arithmetic import equals_itself
 from .exact_extremes import extremes
 from .stock_legalization import Legalization, stock
+from .transposed_legalization import transposed_convolutions
 
 _POOLS = [f"relax.nn.{kind}{n}d" for kind in ("avg_pool", "adaptive_avg_pool") for n in (1, 2, 3)]
 _SUMS = ["relax.sum", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d", *_POOLS]
@@ -27,10 +28,11 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for LLVM,
     are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
-    `exact_extremes`.
+    `exact_extremes`, transposed convolutions in `transposed_legalization`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),
+        **transposed_convolutions(),
         "relax.take": _take,
         "relax.logical_not": _logical_not,
         "relax.multiply": _with_zero,

@@ -17,7 +17,9 @@ def conv_transpose(node: NodeView, emit: Emitter) -> Emitter | None:
     spatial, auto = len(dims) - 2, attributes.get("auto_pad", b"NOTSET")
     strides = list(attributes.get("strides", [1] * spatial))
     dilations = list(attributes.get("dilations", [1] * spatial))
-    dilated = any(d > 1 and k > 1 for d, k in zip(dilations, weights[2:], strict=True))
+    known = node.array(1)
+    finite = known is not None and bool(np.isfinite(known).all())
+    dilated = finite and any(d > 1 and k > 1 for d, k in zip(dilations, weights[2:], strict=True))
     if not dilated and not wanted:
         return None
     more = list(attributes.get("output_padding", [0] * spatial))

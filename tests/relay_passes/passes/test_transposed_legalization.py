@@ -1,0 +1,39 @@
+"""Transposed convolutions of weights that may be infinite or NaN: where no pixel lies, none of them counts."""
+
+import numpy as np
+import pytest
+
+from tests.hostile import by_onnxruntime, model, results
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "given"),
+    [
+        ([3], {"strides": [3], "pads": [1, 0]}),
+        ([3, 2], {"dilations": [2, 1], "strides": [2, 1], "group": 2, "output_padding": [1, 0]}),
+        ([2, 2], {"strides": [2, 3], "output_shape": [9, 11]}),
+        ([2, 3, 1], {"strides": [2, 1, 2], "auto_pad": "SAME_UPPER"}),
+    ],
+)
+def test_weights_meet_pixels_alone(kernel, given, constant):
+    rng = np.random.default_rng(0)
+    x = {"x": rng.standard_normal((2, 4, *[4] * len(kernel))).astype("float32")}
+    weights = rng.standard_normal((4, 3, *kernel)).astype("float32")
+    weights[0, 0].flat[0], weights[1, 1].flat[0], weights[3, 2].flat[-1] = np.inf, -np.inf, np.nan
+    arrays, constants = (x, {"w": weights}) if constant else (x | {"w": weights}, {})
+    proto = model([("ConvTranspose", ["x", "w"], given)], arrays, constants)
+    (want,) = by_onnxruntime(proto, arrays)
+    assert 0 < np.isfinite(want).sum() < want.size
+    np.testing.assert_allclose(results(proto, arrays)[0], want, rtol=1e-5, atol=1e-5)
+
+
+def test_half_precision_is_added_up_in_float32():
+    rng = np.random.default_rng(0)
+    x, weights = (rng.standard_normal(shape).astype("float16") for shape in [(1, 300, 4), (300, 2, 3)])
+    (got,) = results(model([("ConvTranspose", ["x", "w"], {})], {"x": x, "w": weights}), {"x": x, "w": weights})
+    want = np.zeros((1, 2, 6))
+    for tap in range(3):
+        want[0, :, tap : tap + 4] += weights[:, :, tap].astype("float64").T @ x[0].astype("float64")
+    assert got.dtype == np.float16
+    np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3)
