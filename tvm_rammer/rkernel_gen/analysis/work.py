@@ -10,6 +10,7 @@ from tvm import s_tir, tirx
 from ...ir import ITEM_BYTES
 
 
+@functools.lru_cache(maxsize=256)  # asked for each tiling
 def shape_of(buffer: tirx.Var) -> tuple[int, ...]:
     """The static shape of a buffer or parameter."""
     return tuple(int(extent) for extent in buffer.shape)
