@@ -157,7 +157,16 @@ OPERATORS = {
     "tanh": Operator("Tanh", ((1, 256, 28, 28),)),
     "sigmoid": Operator("Sigmoid", ((1, 4096),)),
     "hard swish": Operator("HardSwish", ((1, 96, 56, 56),)),
+    "exp": Operator("Exp", ((1, 128, 500),)),
+    "logarithm": Operator("Log", ((1, 128, 500),)),
+    "softplus": Operator("Softplus", ((1, 128, 500),)),
+    "sine": Operator("Sin", ((1, 128, 500),)),
+    "inverse tangent": Operator("Atan", ((1, 128, 500),)),
+    "round": Operator("Round", ((1, 128, 500),)),
     "conv 3x3, run-time weights": Operator("Conv", ((1, 32, 28, 28), (32, 32, 3, 3)), (), {"pads": [1] * 4}),
+    "transposed conv 4x4/2, run-time weights": Operator(
+        "ConvTranspose", ((1, 64, 14, 14), (64, 32, 4, 4)), (), {"pads": [1] * 4, "strides": [2, 2]}
+    ),
     "transposed conv 4x4/2, groups 4": Operator(
         "ConvTranspose", ((1, 64, 14, 14),), ((64, 8, 4, 4), (32,)), {"pads": [1] * 4, "strides": [2, 2], "group": 4}
     ),

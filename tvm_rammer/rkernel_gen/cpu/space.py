@@ -11,7 +11,7 @@ from ...ir import RKernel
 from ...kernel import Pack, ScheduledKernel
 from ..tiling import Function, Tile, Tiling, choices_of
 from .branches import branch_stores
-from .math import reciprocals, vector_math
+from .functions import reciprocals, vector_math
 
 TileT = TypeVar("TileT", bound=Tile)
 

@@ -15,15 +15,20 @@ from ....ir import ITEM_BYTES
 from ...analysis.blocks import blocks_of, is_reduction
 from ...analysis.work import shape_of
 from ..cost import RTASK_US, traffic_us
+from ..functions import FORMULAS, quarters_of
 from .read import inlined_schedule, reads_along, spatial_axes, splits_of, vector_width
 
 FUNCTION_CYCLES = {
-    "exp": 8.0, "tanh": 7.0, "sigmoid": 11.0, "sqrt": 5.0, "rsqrt": 1.0, "pow": 12.0, "floor": 4.0, "round": 4.0,
+    "acos": 12.0, "acosh": 38.0, "asin": 12.0, "asinh": 45.0, "atan": 20.0, "atanh": 34.0, "ceil": 4.0, "cos": 62.0,
+    "erf": 11.0, "exp": 8.0, "floor": 4.0, "log": 16.0, "log1p": 20.0, "nearbyint": 4.0, "pow": 12.0, "round": 4.0,
+    "rsqrt": 1.0, "sigmoid": 11.0, "sin": 62.0, "sqrt": 5.0, "tan": 70.0, "tanh": 7.0, "trunc": 4.0,
 }  # fmt: skip
 """Cycles for a vector of results; `rsqrt` is called once a row."""
 MAX_VECTOR = 64
 """Longer vectors than any device has."""
-FREE_CALLS = frozenset({"if_then_else", "likely", "reinterpret"})
+FREE_CALLS = frozenset(
+    {"call_llvm_pure_intrin", "fabs", "if_then_else", "isfinite", "isinf", "isnan", "likely", "reinterpret"}
+)
 CALL_CYCLES = 20.0
 """Cycles for one call of a function of the C library."""
 NODE_CYCLES = 0.06
@@ -111,10 +116,10 @@ def _block_costs(func: tirx.PrimFunc) -> tuple[tuple[BlockCost, ...], int]:
 
 def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> BlockCost:
     nodes: list[Expr] = []
-    names: list[str] = []
+    calls: list[Call] = []
     loads: list[TensorLoad] = []
     visits: list[tuple[Any, Callable[[Any], None]]] = [
-        (Call, lambda c: names.append(c.op.name.split(".")[-1])),
+        (Call, calls.append),
         (TensorLoad, loads.append),
         (Expr, nodes.append),
     ]
@@ -123,15 +128,24 @@ def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> 
     points = math.prod(int(axis.dom.extent) for axis in block.iter_vars)
     results = math.prod(int(axis.dom.extent) for axis in spatial_axes(block))
     along = reduces and reads_along(block, block.iter_vars[-1].var)
-    scalar = [name for name in names if name not in FUNCTION_CYCLES and name not in FREE_CALLS]
-    vector = NODE_CYCLES * len(nodes) + sum(FUNCTION_CYCLES.get(name, 0.0) for name in names)
+    costly = [call for call in calls if call.op.name.removeprefix("tirx.") not in FREE_CALLS]
+    functions = [cycles for call in costly if (cycles := _function_cycles(call)) is not None]
+    vector = NODE_CYCLES * len(nodes) + sum(functions)
     gathers = sum(_is_gather(load, block.iter_vars[-1].var) for load in loads) if block.iter_vars else 0
     return BlockCost(
         points=points, results=results if along else 0, axes=axes,
         width=vector_width(int(block.iter_vars[-1].dom.extent), MAX_VECTOR) if along else MAX_VECTOR,
         vector_cycles=max(vector, SUM_CYCLES) if reduces else vector,
-        element_cycles=CALL_CYCLES * len(scalar) + GATHER_CYCLES * gathers,
+        element_cycles=CALL_CYCLES * (len(costly) - len(functions)) + GATHER_CYCLES * gathers,
     )  # fmt: skip
+
+
+def _function_cycles(call: Call) -> float | None:
+    """Cycles of a function for a vector; None where it is called for each element."""
+    name = call.op.name.removeprefix("tirx.")
+    if name in FORMULAS and str(call.args[0].ty.dtype) != "float32":
+        return None
+    return None if name == "pow" and quarters_of(call.args[1]) is None else FUNCTION_CYCLES.get(name)
 
 
 def _is_gather(load: TensorLoad, axis: tirx.Var) -> bool:

@@ -1,0 +1,132 @@
+"""Functions as arithmetic: against float64, and where float32 ends."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tvm
+from tvm.relax import op
+
+from tests.functions import TARGET, fused, run
+from tvm_rammer.device import host_cpu
+from tvm_rammer.rkernel_gen.cpu.functions import vector_math
+from tvm_rammer.rkernel_gen.cpu.generic.rule import GenericRule
+from tvm_rammer.rkernel_gen.tiling import Function
+
+BITS = np.random.default_rng(0).integers(0, 1 << 32, 300_000, dtype=np.uint32).view("float32")
+BITS = BITS[np.isfinite(BITS)]  # numbers of all sizes
+SIZES, TURNS = np.abs(BITS), np.concatenate([BITS, np.pi / 2 * np.arange(-20_000, 20_000)])
+UNIT = np.concatenate([np.linspace(-1, 1, 200_001), BITS[np.abs(BITS) < 1]])
+FUNCTIONS = {
+    "exp": (op.exp, np.exp, np.linspace(-87.3, 88.7, 200_000)),
+    "tanh": (op.tanh, np.tanh, np.linspace(-20, 20, 200_000)),
+    "sigmoid": (op.sigmoid, lambda x: 1 / (1 + np.exp(-x)), np.linspace(-80, 80, 200_000)),
+    "erf": (op.erf, np.vectorize(math.erf), np.linspace(-6, 6, 200_000)),
+    "log": (op.log, np.log, np.concatenate([SIZES, np.linspace(0.5, 2, 200_000)])),
+    "sin": (op.sin, np.sin, TURNS),
+    "cos": (op.cos, np.cos, TURNS),
+    "tan": (op.tan, np.tan, TURNS),
+    "asin": (op.asin, np.arcsin, UNIT),
+    "acos": (op.acos, np.arccos, UNIT),
+    "atan": (op.atan, np.arctan, BITS),
+    "asinh": (op.asinh, np.arcsinh, BITS),
+    "acosh": (op.acosh, np.arccosh, np.concatenate([SIZES, 1 + UNIT**2])),
+    "atanh": (op.atanh, np.arctanh, UNIT),
+    "rsqrt": (op.rsqrt, lambda x: 1 / np.sqrt(x), SIZES[SIZES > 1e-30]),
+}
+ERROR = 4e-7
+EDGES = np.array(
+    [0.0, -0.0, 1e-30, -1e-8, 1e-40, np.inf, -np.inf, 1, -1, 0.5, 1.5, -1.5, 200, -200, 88.72, 88.7228, 88.73, -87.4,
+     -103, 2.0**53, 2.0**82, 2.0**111, np.finfo("float32").max, np.finfo("float32").min, np.nan],
+    "float32",
+)  # fmt: skip
+
+
+def evaluate(name, values):
+    func = vector_math(fused([values.shape], FUNCTIONS[name][0]))
+    return run(func, [values, np.zeros_like(values)])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_relative_error(name):
+    _, exact, chosen = FUNCTIONS[name]
+    values = np.concatenate([chosen, np.random.default_rng(0).normal(0, 0.1, 100_000)]).astype("float32")
+    with np.errstate(all="ignore"):
+        want = exact(values.astype("float64"))
+        known = (np.abs(want) < np.finfo("float32").max) & (np.abs(want) >= 2.0**-126)
+        error = np.abs(evaluate(name, values)[known] - want[known]) / np.abs(want[known])
+    assert known.sum() > 100_000
+    assert error.max() < ERROR
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_edges(name):
+    values = np.tile(EDGES, 4)
+    with np.errstate(all="ignore"):
+        want = FUNCTIONS[name][1](values.astype("float64")).astype("float32")
+    got = evaluate(name, values)
+    np.testing.assert_allclose(got, want, rtol=ERROR, atol=2**-126)
+    if name in ("sin", "tan", "asin", "atan", "asinh", "atanh"):
+        zeros = values == 0
+        assert np.array_equal(np.signbit(got[zeros]), np.signbit(values[zeros]))
+
+
+def test_the_nearest_integer_is_the_even_one_of_two():
+    values = np.concatenate([BITS, np.arange(-10, 10, 0.25), 2.0**23 + np.arange(-9, 9) / 2, EDGES]).astype("float32")
+    func = vector_math(fused([values.shape], op.round))
+    np.testing.assert_array_equal(run(func, [values, np.zeros_like(values)]), np.rint(values))
+
+
+@pytest.mark.parametrize("name", ["isnan", "isinf", "isfinite"])
+def test_classes_of_numbers(name):
+    values = np.concatenate([BITS, EDGES, np.array([0x7F800001, 0xFFFFFFFF], "uint32").view("float32")])
+    func = vector_math(fused([values.shape], getattr(op, name)))
+    assert f"T.{name}(" not in func.script()
+    np.testing.assert_array_equal(run(func, [values, np.zeros(values.shape, bool)]), getattr(np, name)(values))
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "round", "isnan"])
+def test_a_function_becomes_vectors(name):
+    """TVM writes a loop over the elements of what it makes no vectors of."""
+    function = Function("f", fused([(64,)], getattr(op, name)), replace(host_cpu(), vector_bytes=32))
+    kernel = GenericRule().build(function, {"parts": 1, "simd": 8})
+    passes = [
+        tvm.s_tir.transform.ConvertBlocksToOpaque(), tvm.s_tir.transform.LowerOpaqueBlock(),
+        tvm.tirx.transform.VectorizeLoop(),
+    ]  # fmt: skip
+    with TARGET:
+        text = tvm.transform.Sequential(passes)(tvm.IRModule({"main": kernel.func})).script()
+    assert "x8" in text
+    assert text.count("for ") == 1
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_call_is_left(name):
+    func = vector_math(fused([(16,)], FUNCTIONS[name][0]))
+    assert f"T.{name}(" not in func.script()
+
+
+@pytest.mark.parametrize("exponent", [0.25, 0.5, 0.75, 1.0, 1.5, 2.75, 4.0])
+def test_powers_of_quarters_are_square_roots(exponent):
+    values = np.concatenate([[0.0, np.inf, 1.0], np.geomspace(1e-9, 1e9, 61)]).astype("float32")
+    func = vector_math(fused([values.shape], lambda x: op.power(x, tvm.relax.const(exponent, "float32"))))
+    assert "T.pow(" not in func.script()
+    with np.errstate(over="ignore"):
+        want = (values.astype("float64") ** exponent).astype("float32")
+    np.testing.assert_allclose(run(func, [values, np.zeros_like(values)]), want, rtol=3e-7)
+
+
+def test_other_powers_are_left_alone():
+    func = fused([(16,)], lambda x: op.power(x, tvm.relax.const(0.7, "float32")))
+    tvm.ir.assert_structural_equal(vector_math(func), func)
+
+
+def test_other_types_and_functions_are_left_alone():
+    x = tvm.relax.Var("x", tvm.relax.TensorType((8,), "float64"))
+    builder = tvm.relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit_te(tvm.topi.exp, x))
+    (double,) = [f for f in builder.get().functions.values() if isinstance(f, tvm.tirx.PrimFunc)]
+    for func in (double, fused([(16,)], op.sqrt)):
+        tvm.ir.assert_structural_equal(vector_math(func), func)

@@ -1,0 +1,51 @@
+"""Formulas in the place of calls."""
+
+from collections.abc import Callable
+
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import Call, Expr
+
+from .angles import acos, asin, atan, cos, sin, tan
+from .classes import isfinite, isinf, isnan
+from .logarithms import acosh, asinh, atanh, log, log1p
+from .powers import erf, exp, power, rsqrt, sigmoid, tanh
+from .terms import nearest
+
+FORMULAS: dict[str, Callable[..., Expr | None]] = {
+    "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atanh": atanh, "cos": cos, "erf": erf,
+    "exp": exp, "isfinite": isfinite, "isinf": isinf, "isnan": isnan, "log": log, "log1p": log1p, "nearbyint": nearest,
+    "pow": power, "rsqrt": rsqrt, "sigmoid": sigmoid, "sin": sin, "tan": tan, "tanh": tanh,
+}  # fmt: skip
+"""By the name of a function: from its arguments to its value; None where there is no formula for these arguments."""
+
+
+def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Replace the calls of `FORMULAS` on float32, of powers those with simple exponents.
+
+    Not where numbers are rounded to bfloat16: that repeats what is rounded (`define_arithmetic`), and a name that the
+    formulas bind must not be bound twice.
+    """
+    if _rounds_to_bfloat16(func):
+        return func
+
+    def rewrite(call: Call) -> Expr:
+        formula = FORMULAS.get(getattr(call.op, "name", "").removeprefix("tirx."))
+        if formula is None or str(call.args[0].ty.dtype) != "float32":
+            return call
+        # A variable, since the formulas use their argument several times, and calls nest.
+        x = tirx.Var("x", "float32")
+        value = formula(x, *call.args[1:])
+        return call if value is None else tirx.Let(x, call.args[0], value)
+
+    return func.with_body(tvm_ffi.structural_map(func.body, (Call, rewrite), order="post"))
+
+
+def _rounds_to_bfloat16(func: tirx.PrimFunc) -> bool:
+    found: list[bool] = []
+
+    def cast(node: tirx.Cast) -> None:
+        found.append("bfloat16" in f"{node.ty.dtype} {node.value.ty.dtype}")
+
+    tvm_ffi.structural_walk(func.body, [(tirx.Cast, cast)], order="pre")
+    return any(found)
