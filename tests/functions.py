@@ -8,7 +8,7 @@ from tvm import relax, tirx
 
 from tvm_rammer.device import DeviceSpec, host_cpu
 from tvm_rammer.kernel import ScheduledKernel
-from tvm_rammer.relay_passes.passes.exact_legalization import exact_legalization
+from tvm_rammer.relay_passes.passes.legalization import exact_legalization
 from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.tiling import Function, Tiling
 
@@ -42,9 +42,13 @@ def fused(
     names: str = "x{}",
     dtype: str | Sequence[str] = "float32",
 ) -> tirx.PrimFunc:
-    """The one function that the graph of `relax_module` fuses to."""
+    """The one function that the graph of `relax_module` fuses to.
+
+    All weights are parameters, and taken for finite constants, as those of a model are.
+    """
+    legalizations = {name: f for name, f in exact_legalization(target).items() if not name.endswith("d_transpose")}
     passes = [
-        relax.transform.LegalizeOps(exact_legalization(target)),
+        relax.transform.LegalizeOps(legalizations),
         relax.transform.AnnotateTIROpPattern(),
         relax.transform.FuseOps(),
         relax.transform.FuseTIR(),

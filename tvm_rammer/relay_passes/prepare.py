@@ -15,12 +15,12 @@ from .finish import pipeline_of
 from .module_pass import module_pass
 from .passes.bound_chains import BoundChains
 from .passes.drop_dead_blocks import DropDeadBlocks
-from .passes.exact_legalization import exact_legalization
 from .passes.exact_simplification import ExactSimplification
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
 from .passes.indices import CheckIndices
+from .passes.legalization import exact_legalization
 from .passes.products.float_bytes import FloatBytes
 from .passes.products.merge_convolutions import MergeConvolutions
 from .passes.products.pad_columns import PadColumns

@@ -3,6 +3,7 @@
 simplify_ops      operators of TVM's ONNX frontend become cheaper ones
 fold_batchnorm    batch normalisation into the convolution before it
 products          those of half precision in float32; constant matrices are padded to full vectors of columns
+legalization      operators become functions, some in other ways than TVM's
 indices           run-time indices are clipped or end the call; a branch at the end reports those that were outside
 fold_constants    what depends on constants only is evaluated
 bound_chains      fusion puts few transcendental functions into one another

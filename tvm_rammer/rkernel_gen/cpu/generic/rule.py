@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from tvm.s_tir.schedule import ScheduleError
 
+from ....ir import ITEM_BYTES
 from ....kernel import ScheduledKernel
 from ...analysis.work import Work
 from ...tiling import Function, Tiling, choices_of
@@ -20,7 +21,7 @@ from .cost import generic_us
 from .read import output_shapes, splits_of
 
 UNKNOWN_CYCLES = 2.0
-"""Cycles for an operation of a function that is not schedulable: nothing is vectorised."""
+"""Cycles for an operation, or an element, of a function that is not schedulable: nothing is vectorised."""
 
 _output_shapes = lru_cache(maxsize=64)(output_shapes)
 
@@ -63,5 +64,6 @@ def _tiling(function: Function, tile: PartsTile) -> Tiling:
         rtask_us = generic_us(function.func, tile.parts, tile.simd, shapes[0], function.device)
     else:
         work = Work.of(function.func)
-        rtask_us = cost.RTASK_US + work.flops * UNKNOWN_CYCLES / (function.device.clock_ghz * 1e3)
+        steps = max(work.flops, work.nbytes / ITEM_BYTES["float32"])
+        rtask_us = cost.RTASK_US + steps * UNKNOWN_CYCLES / (function.device.clock_ghz * 1e3)
     return Tiling("generic", choices_of(tile), tile.parts, rtask_us)

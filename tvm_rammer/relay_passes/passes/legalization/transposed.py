@@ -7,8 +7,8 @@ import numpy as np
 from tvm import relax, te, tirx
 from tvm.ir import Call, Constant
 
-from ..bindings import static_shape
-from .stock_legalization import Legalization, stock
+from ...bindings import static_shape
+from .stock import Legalization, stock
 
 _LAYOUTS = {"NCW": "IOW", "NCHW": "IOHW", "NCDHW": "IODHW"}
 

@@ -7,7 +7,7 @@ from tvm import relax
 
 from tests.functions import TARGET, relax_module
 from tests.hostile import model, results
-from tvm_rammer.relay_passes.passes.exact_legalization import exact_legalization
+from tvm_rammer.relay_passes.passes.legalization import exact_legalization
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

@@ -7,10 +7,11 @@ import tvm
 from tvm import relax, te, tirx
 from tvm.ir import Call, Constant
 
-from ...define_arithmetic import equals_itself
-from .exact_extremes import extremes
-from .stock_legalization import Legalization, stock
-from .transposed_legalization import transposed_convolutions
+from ....define_arithmetic import equals_itself
+from .extremes import extremes
+from .scatters import scatters
+from .stock import Legalization, stock
+from .transposed import transposed_convolutions
 
 _POOLS = [f"relax.nn.{kind}{n}d" for kind in ("avg_pool", "adaptive_avg_pool") for n in (1, 2, 3)]
 _SUMS = ["relax.sum", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d", *_POOLS]
@@ -28,7 +29,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for LLVM,
     are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
-    `exact_extremes`, transposed convolutions in `transposed_legalization`.
+    `extremes`, transposed convolutions in `transposed`, scatters in `scatters`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),
@@ -42,6 +43,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.sign": _sign,
     }
     if target.kind.name == "llvm":
+        exact |= scatters()
         exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax, "relax.cosh": _cosh, "relax.sinh": _sinh}
         exact |= dict.fromkeys([*_SUMS, *_ARCS], _in_float32)
     return exact

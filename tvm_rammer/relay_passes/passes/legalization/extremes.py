@@ -7,8 +7,8 @@ import tvm_ffi
 from tvm import relax, te, tirx
 from tvm.ir import Call
 
-from ...define_arithmetic import equals_itself
-from .stock_legalization import Legalization, stock
+from ....define_arithmetic import equals_itself
+from .stock import Legalization, stock
 
 _INFINITE = {"max": math.inf, "min": -math.inf}
 

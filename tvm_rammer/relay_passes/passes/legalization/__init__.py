@@ -1,0 +1,12 @@
+"""Operators as functions, where TVM's own are less exact than the model asks for, slower, or warn in vain.
+
+exact        all of them by name; what is not of the others
+extremes     largest and smallest numbers, of which one may be NaN
+scatters     results that are written where indices say
+transposed   transposed convolutions of weights that may be infinite
+stock        what TVM makes of an operator
+"""
+
+from .exact import exact_legalization
+
+__all__ = ["exact_legalization"]
