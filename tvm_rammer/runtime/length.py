@@ -41,6 +41,7 @@ class LengthModule(RammerModule):
     ) -> None:
         super().__init__(exploration, inputs, outputs, concurrency)
         self.length = length
+        self._writes_arrays = False  # results have rows beyond the end
         self._open = [(n, axis) for n, axis in enumerate(length.inputs) if axis is not None]
         staged = [rows_first(spec, axis, length.room) for spec, axis in zip(self.inputs, length.inputs, strict=True)]
         self._contexts = ContextPool([*staged, TensorSpec(length.name, (1,), "int32")], concurrency)

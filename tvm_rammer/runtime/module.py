@@ -11,6 +11,7 @@ from ..arguments import names_of
 from ..device import why_not_here
 from ..errors import DATA_MARK, ModelError, TargetError, ToolError, last_line
 from .bound.binding import Binding, Port, arrays_of
+from .bound.results import are_large, into_arrays
 from .compiled import CompiledModel
 from .contexts import Context, ContextPool
 from .explore import Exploration, Plan
@@ -70,6 +71,7 @@ class RammerModule(CompiledModel):
         self._workers_told = not on_cpu or exploration.best.file is None
         self._needs_pool = any(plan.stock_calls for plan in exploration.alternatives)
         self._stageable = on_cpu and all(hasattr(np, s.dtype) and -1 not in s.shape for s in self.inputs)
+        self._writes_arrays = self._stageable and are_large(self.outputs)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the model; any number of threads may call at the same time.
@@ -194,8 +196,13 @@ class RammerModule(CompiledModel):
 
     def _call(self, context: Context, given: Sequence[Any], by_numpy: bool) -> Any:
         self._prepare()
-        result = self._run(context, _main, self._tensors(context, given, by_numpy))
-        return self._returned(result, given, by_numpy)
+        tensors = self._tensors(context, given, by_numpy)
+        if by_numpy and self._writes_arrays:
+            return self._run(context, self._into_arrays, tensors)
+        return self._returned(self._run(context, _main, tensors), given, by_numpy)
+
+    def _into_arrays(self, machine: Machine, tensors: Sequence[Any]) -> Any:
+        return into_arrays(machine, tensors, self.outputs)
 
     def _prepare(self) -> None:
         """Before a call: find out whether it can run, and let this thread have workers for what stock TVM does."""

@@ -170,11 +170,11 @@ def is_on_cpu(value: Any) -> bool:
     return isinstance(value, tvm_ffi.Tensor) and value.device.type == "cpu"
 
 
-def aligned_tensor(spec: TensorSpec) -> tuple[np.ndarray, Any]:
+def aligned_tensor(spec: TensorSpec, *, zeros: bool = True) -> tuple[np.ndarray, Any]:
     """An array of an input's shape, aligned as TVM wants it, and a tensor that shares its memory."""
     dtype = np.dtype(spec.dtype)
     nbytes = math.prod(spec.shape) * dtype.itemsize
-    storage = np.zeros(nbytes + ALIGNMENT, np.uint8)
+    storage = (np.zeros if zeros else np.empty)(nbytes + ALIGNMENT, np.uint8)
     begin = -storage.ctypes.data % ALIGNMENT
     # Of an array without elements NumPy and TVM take different strides for compact ones.
     strides = [math.prod(spec.shape[axis + 1 :]) * dtype.itemsize for axis in range(len(spec.shape))]
