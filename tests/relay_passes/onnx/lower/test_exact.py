@@ -193,6 +193,13 @@ def test_boxes_of_negative_scores_are_in_their_order(run):
     check(run, "NonMaxSuppression", [boxes, scores], [*constants, np.array([-1.0], "float32")])
 
 
+@pytest.mark.parametrize("least", [0.1, -1.0])
+def test_boxes_whose_score_is_no_number_are_not_found(least, run):
+    boxes = np.zeros((1, 6, 4), "float32")
+    scores = np.array([[[-2.0, np.nan, -1.7, np.nan, np.nan, 0.2]]], "float32")
+    check(run, "NonMaxSuppression", [boxes, scores], [np.array([4]), *np.array([[0.5], [least]], "float32")])
+
+
 def test_unique_elements_of_a_matrix(run):
     check(run, "Unique", [np.array([[3, 1, 3], [2, 1, 2]], "float32")], outputs=4)
 

@@ -13,7 +13,7 @@ _LEAST = ((_SIGN ^ 0x80800000) >> 1) - 1
 def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
     """With what it leaves out written down: TVM's frontend has other defaults, and keeps fewer on the boundary.
 
-    Of scores TVM knows positive ones only.
+    Of scores TVM knows positive ones only. One that is NaN is not above the threshold.
     """
     given = [node.array(i) for i in (2, 3, 4)]
     if any(node.input(i) and array is None for i, array in zip((2, 3, 4), given, strict=True)):
@@ -24,9 +24,10 @@ def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
     most = int(boxes.item()) if boxes is not None else 0
     overlap = np.float32(threshold.item() if threshold is not None else 0.0)
     score = np.float32(least.item() if least is not None else np.finfo(np.float32).min)
-    scores = node.input(1)
+    lowest = emit.constant(np.array(0.0 if score >= 0 else -np.inf, np.float32))
+    scores = emit("Where", emit("IsNaN", node.input(1)), lowest, node.input(1))
     if score < 0:
-        scores, score = _positive(node, emit), _ordered(score)
+        scores, score = _positive(emit, scores), _ordered(score)
     inputs = [np.array([most], np.int64), np.nextafter(overlap, np.float32(2)).reshape(1), score.reshape(1)]
     emit.last(
         "NonMaxSuppression", node.input(0), scores, *map(emit.constant, inputs), outputs=node.node.output,
@@ -35,9 +36,9 @@ def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _positive(node: NodeView, emit: Emitter) -> str:
+def _positive(emit: Emitter, scores: str) -> str:
     """Scores as positive numbers of the same order; neighbours in float32 may become equal. See `_ordered`."""
-    bits = emit("BitCast", node.input(1), to=TensorProto.UINT32)
+    bits = emit("BitCast", scores, to=TensorProto.UINT32)
     sign, ones, one, least = (emit.constant(np.array(n, np.uint32)) for n in (_SIGN, 2**32 - 1, 1, _LEAST))
     negative = emit("Not", emit("Less", bits, sign))
     order = emit("BitwiseXor", bits, emit("Where", negative, ones, sign))
