@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from onnx import TensorProto
+from onnx.reference import ReferenceEvaluator
 from tvm import relax
 
 import tvm_rammer
@@ -47,6 +48,18 @@ def test_of_a_slice_without_rows(name):
     proto = model([cut, *ALONG_ROWS[name]], [value("x", [4, 3])], ["y"], constants, 20, 10)
     (want,) = by_onnxruntime(proto, x=random(4, 3))
     np.testing.assert_array_equal(tvm_rammer.compile(proto)(random(4, 3)), want)
+
+
+def test_of_samples_of_a_box_that_is_turned_inside_out():
+    """How many samples a window has follows from its box: none where that ends before it begins."""
+    boxes = np.array([[1, 1, 5, 5], [5, 5, 1, 1], [5, 1, 1, 5], [2, 2, 2, 2]], "float32")
+    where = np.zeros(4, np.int64)
+    align = node("RoiAlign", ["x", "boxes", "where"], ["y"], output_height=3, output_width=3)
+    inputs = [value("x", [1, 2, 8, 8]), value("boxes", [4, 4]), value("where", [4], TensorProto.INT64)]
+    proto, x = model([align], inputs, ["y"], opset=16), random(1, 2, 8, 8)
+    (want,) = ReferenceEvaluator(proto).run(None, {"x": x, "boxes": boxes, "where": where})
+    assert not want[1:].any() and want[0].all()
+    np.testing.assert_allclose(tvm_rammer.compile(proto)(x, boxes, where), want, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["ArgMax", "ArgMin"])
