@@ -82,7 +82,10 @@ def roi_align(b: Builder):
     n, _, h, w = b.of(x)
     count = b.integer(1, 4)
     corners = b.numbers("float32", [count, 4], 0, 1) * np.array([w / 2, h / 2, w / 2, h / 2], "float32")
-    boxes = b.constant(corners + np.array([0, 0, w / 2, h / 2], "float32"))
+    corners += np.array([0, 0, w / 2, h / 2], "float32")
+    if not b.integer(0, 3):  # some end before they begin
+        corners[::2] = np.roll(corners[::2], 2, axis=1)
+    boxes = b.constant(corners)
     where = b.integers(b.numbers("int64", [count], 0, n - 1))
     how = {
         "mode": b.pick([None, "avg", "max"]),
