@@ -1,7 +1,7 @@
 """Contexts: what one call of a module changes, so that many threads may call one module.
 
 Plans, code and constants are shared. TVM's virtual machine has registers of its own and is for one thread at a time,
-and inputs are staged in arrays that are used again; so each context has both, and a call holds one context.
+and small inputs are staged in arrays that are used again; so each context has both, and a call holds one context.
 """
 
 import os
@@ -13,13 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
+import tvm_ffi
 
 from ..errors import ToolError
 from .explore import Plan
-from .tensors import TensorSpec, aligned_tensor, check_input
+from .tensors import TensorSpec, aligned_tensor, check_input, plain
 from .tvm_runtime import Machine
 
 Result = TypeVar("Result")
+
+LARGE = 1 << 16
+"""Bytes of an input from which on to copy it takes longer than to make a tensor of it."""
 
 
 class Context:
@@ -42,20 +46,30 @@ class Context:
             machine = self._machines[plan.label] = Machine(plan.module, plan.device.kind)
         return machine
 
-    def stage(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
-        """Copy arrays to tensors that are made once: making one takes longer than many a small model.
+    def stage(self, arrays: Sequence[np.ndarray[Any, Any]], *, in_place: bool) -> list[Any]:
+        """Copy arrays to tensors that are made once; where it may be, large ones are read where they are.
+
+        Parameters
+        ----------
+        arrays : sequence of numpy.ndarray
+        in_place : bool
+            Whether the model's code takes arrays that are aligned as their elements only.
 
         Raises
         ------
         ModelError
             An array has another shape or type than its input.
         """
-        places = self.places()
-        for array, spec, (place, _) in zip(arrays, self._inputs, places, strict=True):
+        tensors = []
+        for array, spec, (place, tensor) in zip(arrays, self._inputs, self.places(), strict=True):
             if array.shape != place.shape or array.dtype != place.dtype:
                 check_input(array, spec)
-            np.copyto(place, array)
-        return [tensor for _, tensor in places]
+            if in_place and place.nbytes >= LARGE and array.flags.carray:
+                tensors.append(tvm_ffi.from_dlpack(plain(array)))
+            else:
+                np.copyto(place, array)
+                tensors.append(tensor)
+        return tensors
 
     def places(self) -> list[tuple[np.ndarray[Any, Any], Any]]:
         """For each input an array of its own, and the tensor that shares its memory."""

@@ -216,7 +216,7 @@ class RammerModule(CompiledModel):
     def _tensors(self, context: Context, given: Sequence[Any], by_numpy: bool) -> Sequence[Any]:
         """What the compiled function takes, for what a call was given."""
         if self._stageable and by_numpy:
-            return context.stage(given)
+            return context.stage(given, in_place=not self._needs_pool)
         if self._on_cpu and all(map(is_on_cpu, given)):
             for value, spec in zip(given, self.inputs, strict=True):
                 check_input(value, spec)

@@ -182,6 +182,11 @@ def aligned_tensor(spec: TensorSpec, *, zeros: bool = True) -> tuple[np.ndarray,
     return array, tvm_ffi.from_dlpack(array)
 
 
+def plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same memory; of an axis of one element NumPy may have any stride, and those of a new shape are as TVM's."""
+    return array.reshape(-1).reshape(array.shape)
+
+
 def to_numpy(result: Any) -> Any:
     """A result as NumPy arrays: one, or a tuple."""
     if not isinstance(result, tvm_ffi.Tensor):

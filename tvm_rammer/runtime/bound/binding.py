@@ -11,7 +11,7 @@ import numpy as np
 import tvm_ffi
 
 from ...errors import ModelError
-from ..tensors import TensorSpec, aligned_tensor, check_input, leaves_of
+from ..tensors import TensorSpec, aligned_tensor, check_input, leaves_of, plain
 from ..tvm_runtime import Machine
 
 Array = np.ndarray[Any, Any]
@@ -52,7 +52,7 @@ class _Slot:
     def __init__(self, array: Array, port: Port, *, private: bool) -> None:
         self.array = array
         if port.view is None and not private and _is_direct(array):
-            self.memory, self.place = _plain(array), None
+            self.memory, self.place = plain(array), None
             self.tensor = tvm_ffi.from_dlpack(self.memory)
         else:
             self.memory, self.tensor = aligned_tensor(port.memory)
@@ -62,11 +62,6 @@ class _Slot:
 def _is_direct(array: Array) -> bool:
     flags = array.flags
     return flags.c_contiguous and flags.writeable and array.ctypes.data % DIRECT_ALIGNMENT == 0
-
-
-def _plain(array: Array) -> Array:
-    """The same memory; of an axis of one element NumPy may have any stride, and those of a new shape are as TVM's."""
-    return array.reshape(-1).reshape(array.shape)
 
 
 class _Turn:
