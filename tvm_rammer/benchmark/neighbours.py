@@ -50,6 +50,8 @@ class Engine:
         Where its results go.
     group : path, optional
         Of a control group that it joins (`quota_group`).
+    checkout : path, optional
+        Of the package's source, if not this one.
 
     Raises
     ------
@@ -58,12 +60,24 @@ class Engine:
     """
 
     def __init__(
-        self, name: str, model: pathlib.Path, threads: int, result: pathlib.Path, group: pathlib.Path | None = None
+        self,
+        name: str,
+        model: pathlib.Path,
+        threads: int,
+        result: pathlib.Path,
+        group: pathlib.Path | None = None,
+        checkout: pathlib.Path | None = None,
     ) -> None:
         self._result = result
         command = [sys.executable, "-m", "tvm_rammer.benchmark.engine", name, str(model), str(threads)]
         command = joining([*command, str(result)], group)
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=checkout,  # Python takes the package from there
+        )
         try:
             self._read()
         except ModelError:
