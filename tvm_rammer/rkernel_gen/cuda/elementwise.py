@@ -63,6 +63,8 @@ class Elementwise:
         Elements of the largest output.
     terms : int
         Terms of the reductions that one element depends on; 1 where there is none.
+    neighbours : int
+        Elements of one input that an element is computed from, at most, reductions apart.
     vectorizable : bool
         All outputs are single precision, their rows are multiples of `VECTOR_WIDTH`, and a row's inputs are
         contiguous or constant along it.
@@ -72,6 +74,7 @@ class Elementwise:
 
     elements: int
     terms: int
+    neighbours: int
     vectorizable: bool
     work: Work
 
@@ -88,9 +91,19 @@ def find_elementwise(function: Function) -> Elementwise | None:
     return Elementwise(
         elements=max(count_spatial(sch, o) for o in outputs),
         terms=max(1, sum(count_terms(sch, block) for block in reductions)),
+        neighbours=max(_neighbours(sch.get(o)) for o in outputs),
         vectorizable=not reductions and all(_is_vectorizable(sch, o) for o in outputs),
         work=Work.of(function.func),
     )
+
+
+def _neighbours(block: s_tir.SBlock) -> int:
+    """How many elements of one buffer a block reads, at most; the same element counts once."""
+    places: dict[tirx.Var, set[str]] = {}
+    tvm_ffi.structural_walk(
+        block.body, (TensorLoad, lambda n: places.setdefault(n.source, set()).add(str(n.indices))), order="pre"
+    )
+    return max(map(len, places.values()), default=1)
 
 
 def elementwise_tiles(problem: Elementwise, device: DeviceSpec) -> Iterator[ElementwiseTile]:
@@ -107,12 +120,14 @@ def elementwise_tiles(problem: Elementwise, device: DeviceSpec) -> Iterator[Elem
 def elementwise_cost(problem: Elementwise, tile: ElementwiseTile) -> Cost:
     """What an rTask does. Data that neighbouring threads share comes from the cache."""
     num_rtasks = -(-problem.elements // tile.elements)
+    terms = tile.vectors_per_thread * problem.terms
+    beyond_first = tile.vectors_per_thread * problem.neighbours - LOADS_IN_FLIGHT
     return Cost(
         num_rtasks,
         tile.threads,
         problem.work.flops / num_rtasks,
         problem.work.nbytes / num_rtasks,
-        steps=tile.vectors_per_thread * problem.terms / LOADS_IN_FLIGHT,
+        steps=max(terms, beyond_first) / LOADS_IN_FLIGHT,
     )
 
 
