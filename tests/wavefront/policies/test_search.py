@@ -108,7 +108,7 @@ def problem_of(case: RandomCase, sync: str = "auto") -> Problem:
 @given(random_cases())
 def test_changed_plans_are_legal_and_replayed_as_if_planned_afresh(case: RandomCase) -> None:
     problem = problem_of(case)
-    moves, replay = _Moves(problem), Replay(problem)
+    moves, replay = _Moves(problem), Replay(ProgramBuilder(problem))
     steps = [Step(o, Random(o).choice(problem.candidates(o))) for o in range(len(case.reads))]
     for _ in range(8):
         steps = moves.draw(steps)

@@ -71,6 +71,10 @@ class ProgramBuilder:
         """Predicted time of the program with its launch; 0 for an empty one, which is never launched."""
         return self.problem.cost.launch_us + max(self.ready_us) if self.kernels else 0.0
 
+    def end_us(self, operator: int) -> float:
+        """When the last rTask of an operator of this program ends."""
+        return self._placements[operator].finish_us
+
     def arrivals(self, operator: int, kernel: RKernel) -> list[Arrival]:
         """When the data of each rTask of an operator arrives.
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from ...ir import RKernel
 from ..plan.append_operator import append_operator
 from ..plan.builder import Mark, ProgramBuilder
-from ..problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +30,12 @@ class Replay:
 
     Parameters
     ----------
-    problem : Problem
-
-    Attributes
-    ----------
     builder : ProgramBuilder
-        The program of the last sequence.
+        A program that all sequences continue; it becomes that of the last one.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.builder = ProgramBuilder(problem)
+    def __init__(self, builder: ProgramBuilder) -> None:
+        self.builder = builder
         self._steps: list[Step] = []
         self._marks: list[Mark] = []
 

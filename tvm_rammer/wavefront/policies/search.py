@@ -43,7 +43,7 @@ def search(problem: Problem) -> list[ProgramBuilder]:
 
 
 def _climb(problem: Problem, starts: Sequence[Sequence[Step]]) -> ProgramBuilder:
-    replay, moves = Replay(problem), _Moves(problem)
+    replay, moves = Replay(ProgramBuilder(problem)), _Moves(problem)
     best_us, best = min(((replay.time_us(steps), list(steps)) for steps in starts), key=lambda found: found[0])
     spent = _stopwatch(problem)
     for _ in range(problem.options.budget):
