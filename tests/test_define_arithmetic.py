@@ -310,3 +310,25 @@ def test_what_is_used_several_times_may_bind_names(value, dtype, compute):
     got = np.asarray(tvm_rammer.compile(module)(x))
     assert got.dtype == dtype
     np.testing.assert_allclose(got, compute(power, np.tanh(x)), rtol=1e-5)
+
+
+def test_a_flat_index_is_not_repeated_by_the_sizes_that_divide_it():
+    """A size that is not known before is 0 or more, so nothing but 0 is to be ruled out."""
+
+    @T.prim_func(s_tir=True)
+    def func(x: T.handle, y: T.handle):
+        n = T.int64()
+        m = T.int64()
+        a = T.match_buffer(x, (n, m), "float32")
+        b = T.match_buffer(y, (n, m), "int64")
+        for i, j in T.grid(n, m):
+            with T.sblock("b"):
+                v, w = T.axis.remap("SS", [i, j])
+                b[v, w] = T.Cast("int64", a[v, w]) // n // m % n
+
+    defined = define_arithmetic(func.with_attr("global_symbol", "f"), "llvm")
+    assert defined.script().count("T.Cast") == 1
+    module = tvm.compile(tvm.IRModule({"f": defined}), target={"kind": "llvm"})
+    x, y = np.array([[100.0, -7.0], [55.0, 12.0], [3.0, 41.0]], "float32"), tvm.runtime.empty((3, 2), "int64")
+    module["f"](tvm.runtime.tensor(x), y)
+    np.testing.assert_array_equal(y.numpy(), x.astype(int) // 3 // 2 % 3)

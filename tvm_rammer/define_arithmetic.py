@@ -12,11 +12,13 @@ code generator.
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import tvm
 import tvm_ffi
 from tvm import tirx
 from tvm.ir import Expr, TensorLoad
+from tvm.tirx.buffer import BufferType
 
 
 def DefineArithmetic(kind: str) -> tvm.transform.Pass:
@@ -53,14 +55,13 @@ def define_arithmetic(func: tirx.PrimFunc, kind: str) -> tirx.PrimFunc:
     if kind == "llvm":
         func = func.with_body(_with_long_extremes(func.body))
     extreme = _extreme_on_gpu if kind == "cuda" else _extreme
+    sizes = _sizes(func)
     rules: list[tuple[type, Callable[..., Expr]]] = [
         (tirx.Max, extreme),
         (tirx.Min, extreme),
         (tirx.NE, _not_equal),
-        (tirx.Div, _quotient),
-        (tirx.FloorDiv, _quotient),
-        (tirx.Mod, _remainder),
-        (tirx.FloorMod, _remainder),
+        *((operator, partial(_quotient, sizes=sizes)) for operator in (tirx.Div, tirx.FloorDiv)),
+        *((operator, partial(_remainder, sizes=sizes)) for operator in (tirx.Mod, tirx.FloorMod)),
         (tirx.LShift, _left_shift),
         (tirx.RShift, _right_shift),
     ]
@@ -218,23 +219,29 @@ def _not_equal(node: tirx.NE) -> Expr:
     return tirx.Select(equal, _same(equal, False), _same(equal, True))
 
 
-def _quotient(node: tirx.Div | tirx.FloorDiv) -> Expr:
+def _sizes(func: tirx.PrimFunc) -> set[tirx.Var]:
+    """Variables that are a whole dimension of an argument, so none is below 0."""
+    buffers = [param for param in func.params if isinstance(param.ty, BufferType)]
+    return {size for buffer in buffers for size in buffer.shape if isinstance(size, tirx.Var)}
+
+
+def _quotient(node: tirx.Div | tirx.FloorDiv, sizes: set[tirx.Var]) -> Expr:
     """By 0 it is 0 by 1. No choice is around the division: TVM would take its condition for known within."""
     if not _may_fail(node):
         return node
     zero = _same(node.b, 0)
 
     def quotient(a: Expr, b: Expr) -> Expr:
-        return type(node)(tirx.Select(tirx.EQ(b, zero), zero, a), _divisor(a, b))
+        return type(node)(tirx.Select(tirx.EQ(b, zero), zero, a), _divisor(a, b, sizes))
 
     return _repeated(quotient, node.a, node.b)
 
 
-def _remainder(node: tirx.Mod | tirx.FloorMod) -> Expr:
+def _remainder(node: tirx.Mod | tirx.FloorMod, sizes: set[tirx.Var]) -> Expr:
     """By 1, in the place of what it cannot be divided by: that is 0."""
     if not _may_fail(node):
         return node
-    return _repeated(lambda a, b: type(node)(a, _divisor(a, b)), node.a, node.b)
+    return _repeated(lambda a, b: type(node)(a, _divisor(a, b, sizes)), node.a, node.b)
 
 
 def _may_fail(node: tirx.Div | tirx.FloorDiv | tirx.Mod | tirx.FloorMod) -> bool:
@@ -242,8 +249,14 @@ def _may_fail(node: tirx.Div | tirx.FloorDiv | tirx.Mod | tirx.FloorMod) -> bool
     return not _is_float(node) and not (isinstance(divisor, tirx.IntImm) and divisor.value not in (0, -1))
 
 
-def _divisor(a: Expr, b: Expr) -> Expr:
-    """The divisor `b` of `a`, or 1 where the quotient by it is not defined."""
+def _divisor(a: Expr, b: Expr, sizes: set[tirx.Var]) -> Expr:
+    """The divisor `b` of `a`, or 1 where the quotient by it is not defined.
+
+    A size is never -1, so `a` need not be repeated: a flat index is divided by one size after the other, and would
+    double with each.
+    """
+    if b in sizes:
+        return tirx.max(b, _same(b, 1))
     undefined = tirx.EQ(b, _same(b, 0))
     if _scalar(b).startswith("int"):
         # By its bits: TVM knows of no integer that is as small, and would take `a == least` for false.
