@@ -1,7 +1,7 @@
 """Operators that go straight to Relax, since no others of ONNX say what they do, or TVM's converter is wrong."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,9 @@ from tvm.ir import Constant
 from tvm.relax.frontend.onnx.onnx_frontend import MatMulInteger
 
 from .control.functions import first_rows
+
+_MOST = 2**31 - 1
+"""TVM counts boxes in 32 bits."""
 
 
 def _bit_cast(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
@@ -65,7 +68,8 @@ def _matmul_integer(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: d
 
 def _non_max_suppression(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
     """As many boxes as there are. By the type of TVM's operator it is the most that may be, and readers rely on it."""
-    boxes, scores, (most, overlap, score) = inputs[0], inputs[1], (constant.value.numpy() for constant in inputs[2:5])
+    most, overlap, score = (constant.value.numpy().item() for constant in inputs[2:5])
+    boxes, scores = _candidates(bb, inputs[0], inputs[1])
     if attributes.get("center_point_box", 0):
         x, y, width, height = (bb.emit(relax.op.strided_slice(boxes, [2], [i], [i + 1])) for i in range(4))
         half = relax.const(0.5, "float32")
@@ -74,9 +78,25 @@ def _non_max_suppression(bb: relax.BlockBuilder, inputs: Sequence[Any], attribut
             [choose(y, half_height), choose(x, half_width)] for choose in (relax.op.subtract, relax.op.add)
         )  # fmt: skip
         boxes = bb.emit(relax.op.concat([*low, *high], axis=2))
-    limits = most.item(), *(relax.const(bound.item(), "float32") for bound in (overlap, score))
-    found = bb.emit_te(topi.vision.all_class_non_max_suppression, boxes, scores, *limits, "onnx")
+    *leading, number = scores.ty.shape
+    rows = None
+    if isinstance(number, tirx.IntImm):
+        limit = min(most, int(number))
+    else:  # TVM clears ten rows a class, however many boxes there are
+        limit = tirx.min(number.astype("int32"), tirx.IntImm("int32", min(most, _MOST)))
+        rows = (math.prod(leading) * (number + 10), 3)
+    bounds = (relax.const(bound, "float32") for bound in (overlap, score))
+    found = bb.emit_te(topi.vision.all_class_non_max_suppression, boxes, scores, limit, *bounds, "onnx", rows)
     return first_rows(bb, bb.emit(relax.TupleGetItem(found, 0)), bb.emit(relax.TupleGetItem(found, 1)))
+
+
+def _candidates(bb: relax.BlockBuilder, *values: relax.Expr) -> Iterator[relax.Expr]:
+    """Boxes (batch, n, 4) and scores (batch, classes, n); a size that only the data know gets a name."""
+    batch, classes, number = (tirx.Var(name, "int64") for name in ("batch", "classes", "boxes"))
+    for value, sizes in zip(values, ((batch, number, tirx.IntImm("int64", 4)), (batch, classes, number)), strict=True):
+        if value.ty.shape is None:
+            value = bb.match_cast(value, relax.TensorType(sizes, value.ty.dtype))
+        yield value
 
 
 def _sequence_insert(_bb: relax.BlockBuilder, inputs: Sequence[Any], _attributes: dict[str, Any]) -> relax.Expr:

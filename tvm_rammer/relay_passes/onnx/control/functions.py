@@ -113,8 +113,8 @@ def repeat(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
 
 
 def first_rows(builder: relax.BlockBuilder, rows: relax.Expr, count: relax.Expr) -> relax.Expr:
-    """So many rows of a tensor of static shape; how many is known when it runs."""
-    _, *rest = (int(extent) for extent in rows.ty.shape)
+    """So many rows of a tensor, whose other axes are static; how many is known when it runs."""
+    rest = [int(extent) for extent in list(rows.ty.shape)[1:]]
     sizes = [builder.emit(relax.op.reshape(count, (1,))), relax.const(np.array(rest, np.int64), "int64")]
     shape = builder.emit(relax.op.tensor_to_shape(builder.emit(relax.op.concat(sizes))))
     number = tirx.Var("rows", "int64")
