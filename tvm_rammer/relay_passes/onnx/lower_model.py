@@ -16,6 +16,7 @@ from .inline import all_nodes
 from .joined.join import join_loops
 from .lower.classical import CLASSICAL, ML
 from .lower.functions import expand_functions
+from .lower.join_chosen import join_chosen
 from .lower.operators import lower_missing
 from .lower.quantised.pairs import join_quantised
 from .lower.recurrence.loops import unroll_loops
@@ -105,6 +106,7 @@ def lower(model: onnx.ModelProto, *, loops: bool, ahead: bool = False) -> None:
     """
     join_quantised(model)
     fold_onnx(model)
+    join_chosen(model)
     steps = (
         partial(unroll_loops, keep=loops),
         resolve_sequences,
