@@ -268,6 +268,31 @@ def test_empty_graphs():
         load_model(model([node("Relu", ["x"], ["y"])], [value("x", [1])], []))
 
 
+def test_nodes_in_any_order(run):
+    """ONNX Runtime takes them, if not within a branch: that reads what is made behind it, too."""
+    inner = [node("Exp", ["made"], ["early"]), node("Neg", ["early"], ["y"])]
+    branches = {
+        name: helper.make_graph(nodes, name, [], [value("y", [3])])
+        for name, nodes in (("then_branch", inner), ("else_branch", [node("Identity", ["made"], ["y"])]))
+    }
+    nodes = [
+        node("Add", ["z", "x"], ["out"]),
+        node("If", ["c"], ["z"], **branches),
+        node("Abs", ["x"], ["made"]),
+        node("Greater", ["most", "limit"], ["c"]),
+        node("ReduceMax", ["x"], ["most"], keepdims=0),
+    ]
+    proto = model(nodes, [value("x", [3])], [value("out", [3])], [tensor("limit", np.float32(0.5))])
+    for x in (np.float32([1, 2, -3]), np.float32([0.1, -2, 0.2])):
+        agree(run, proto, x=x)
+
+
+def test_nodes_that_wait_for_each_other_are_refused():
+    nodes = [node("Add", ["x", "b"], ["a"]), node("Neg", ["a"], ["b"])]
+    with pytest.raises(ModelError, match="topologically sorted"):
+        load_model(model(nodes, [value("x", [3])], ["b"]))
+
+
 def test_an_invalid_model_is_refused():
     with pytest.raises(ModelError, match="not a valid ONNX model"):
         load_model(model([node("Relu", ["nowhere"], ["y"])], [value("x", [1])], ["y"]))

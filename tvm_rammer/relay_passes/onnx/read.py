@@ -1,7 +1,8 @@
 """Read an ONNX model and check it, so that later steps may trust what it says."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
 
 import onnx
 import onnx.inliner
@@ -10,7 +11,7 @@ from google.protobuf.message import DecodeError
 from ...arguments import path_of
 from ...errors import ModelError, first_line
 from ...files import is_saved_model
-from .inline import all_nodes, subgraphs
+from .inline import all_graphs, all_nodes, subgraphs
 
 MOST_ELEMENTS = 2**31
 """Of one tensor: indices are int32."""
@@ -37,7 +38,7 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
     Returns
     -------
     onnx.ModelProto
-        Valid by onnx's own checker, local functions inlined.
+        Valid by onnx's own checker, local functions inlined. Nodes come after those whose results they read.
 
     Raises
     ------
@@ -60,6 +61,7 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
         name = proto.graph.sparse_initializer[0].values.name
         raise ModelError(f"{what} stores {name!r} as a sparse initializer; export it with dense weights")
     _name_domains(proto)
+    _sort(proto.graph)
     try:
         bare = skeleton(proto, tables=False)
         _complete(bare.graph)
@@ -80,6 +82,29 @@ def _name_domains(model: onnx.ModelProto) -> None:
         node.domain = "com.microsoft"
     if found and not any(o.domain == "com.microsoft" for o in model.opset_import):
         model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+
+
+def _sort(graph: onnx.GraphProto) -> None:
+    """Put nodes behind those that they read from, in place: ONNX asks for it, ONNX Runtime does of subgraphs alone."""
+    makers = {name: i for i, node in enumerate(graph.node) for name in node.output}
+    needed = [{makers[name] for name in _read_by(node) if name and name in makers} for node in graph.node]
+    if all(max(others, default=-1) < i for i, others in enumerate(needed)):
+        return
+    try:
+        order = list(TopologicalSorter(dict(enumerate(needed))).static_order())
+    except CycleError:  # onnx's checker says so
+        return
+    nodes = [graph.node[i] for i in order]
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _read_by(node: onnx.NodeProto) -> Iterator[str]:
+    """The values that a node reads, also in its subgraphs."""
+    yield from node.input
+    for graph in subgraphs(node):
+        yield from (name for inner in all_nodes(graph) for name in inner.input)
+        yield from (value.name for each in all_graphs(graph) for value in each.output)
 
 
 def _check_inputs(model: onnx.ModelProto) -> None:
