@@ -36,11 +36,14 @@ class NodeView:
         All that it can see.
     types : mapping of str to onnx.TypeProto.Tensor
         Of the model's values, as far as they are known.
+    last : bool
+        Whether no more constants will become known.
     """
 
     node: onnx.NodeProto
     constants: Constants
     types: Types
+    last: bool = False
 
     def input(self, index: int) -> str:
         """The name of an input; empty where it is left out."""
@@ -88,6 +91,11 @@ class NodeView:
         UnsupportedOperatorError
         """
         raise UnsupportedOperatorError(f"{self.node.op_type} {self.node.name or self.output!r} {what}; {remedy}")
+
+    def refuse_at_last(self, what: str, remedy: str) -> None:
+        """Refuse a node as `refuse` does, but not while what it lacks may become known: it may be made of shapes."""
+        if self.last:
+            self.refuse(what, remedy)
 
     @property
     def output(self) -> str:

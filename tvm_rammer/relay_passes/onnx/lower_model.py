@@ -17,7 +17,7 @@ from .joined.join import join_loops
 from .lower.classical import CLASSICAL, ML
 from .lower.functions import expand_functions
 from .lower.join_chosen import join_chosen
-from .lower.operators import lower_missing
+from .lower.operators import MAY_WAIT, lower_missing
 from .lower.quantised.pairs import join_quantised
 from .lower.recurrence.loops import unroll_loops
 from .lower.recurrence.recurrent import expand_recurrent
@@ -82,6 +82,8 @@ def _lowered(model: onnx.ModelProto, loops: bool, join: bool, *, ahead: bool) ->
         check_supported(takewhile(lambda node: not is_control(node), model.graph.node), loops=loops)
         outline(model, called, lower_and_import)
         lower(model, loops=loops, ahead=ahead)
+    if any(node.op_type in MAY_WAIT for node in all_nodes(model.graph)):
+        lower_missing(model, last=True)
     if join:
         join_loops(model)
     return import_onnx(model, called, loops=loops)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
@@ -160,3 +160,21 @@ def test_boxes_of_a_scaled_image(run, scale, how):
     ]  # fmt: skip
     proto = model(nodes, [value("x", [1, 2, 6, 7])], ["y"], [tensor("boxes", boxes), tensor("where", where)], opset=16)
     agree(run, proto, x=random(1, 2, 6, 7))
+
+
+def repeated(count):
+    """A Tile whose repeats are a constant, but only once the operator of ONNX Runtime before it is lowered."""
+    nodes = [node("QuickGelu", ["x"], ["h"], domain="com.microsoft"), *count, node("Tile", ["h", "n"], ["y"])]
+    proto = model(nodes, [value("x", [2])], ["y"])
+    proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    return proto
+
+
+def test_repeats_that_are_known_once_others_are_lowered(run):
+    agree(run, repeated([node("Shape", ["h"], ["n"])]), x=random(2))
+
+
+def test_repeats_that_data_decide_are_refused():
+    count = [node("ReduceMax", ["h"], ["m"], keepdims=1), node("Cast", ["m"], ["n"], to=TensorProto.INT64)]
+    with pytest.raises(UnsupportedOperatorError, match="Tile 'y' has repeats that are computed"):
+        load_model(repeated(count))

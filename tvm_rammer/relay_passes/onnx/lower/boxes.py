@@ -17,7 +17,8 @@ def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
     """
     given = [node.array(i) for i in (2, 3, 4)]
     if any(node.input(i) and array is None for i, array in zip((2, 3, 4), given, strict=True)):
-        node.refuse("has thresholds or a number of boxes that are computed", "make them constants (fix_inputs)")
+        node.refuse_at_last("has thresholds or a number of boxes that are computed", "make them constants (fix_inputs)")
+        return None
     if node.node.name.endswith("/complete"):
         return None
     boxes, threshold, least = given

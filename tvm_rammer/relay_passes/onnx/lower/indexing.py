@@ -68,7 +68,8 @@ def _tile(node: NodeView, emit: Emitter) -> Emitter | None:
     if dims is None:
         return None
     if repeats is None:
-        node.refuse("has repeats that are computed when the model runs", "make them constants (fix_inputs)")
+        node.refuse_at_last("has repeats that are computed when the model runs", "make them constants (fix_inputs)")
+        return None
     counts = repeats.tolist()
     node.require(len(counts) == len(dims) and min(counts, default=0) >= 0, f"repeats {counts} for the shape {dims}")
     value = node.input(0)
@@ -216,7 +217,8 @@ def _max_unpool(node: NodeView, emit: Emitter) -> Emitter | None:
     if dims is None or not node.input(2):
         return None
     if size is None:
-        node.refuse("has an output_shape that is computed", "make it a constant (fix_inputs)")
+        node.refuse_at_last("has an output_shape that is computed", "make it a constant (fix_inputs)")
+        return None
     kernel = node.attribute("kernel_shape", [])
     strides = node.attribute("strides", [1] * len(kernel))
     pads = node.attribute("pads", [0] * 2 * len(kernel))

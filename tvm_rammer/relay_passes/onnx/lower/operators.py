@@ -24,32 +24,39 @@ _FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE")
 _NARROW = {getattr(TensorProto, name) for name in ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32")}
 
 
-def lower_missing(model: onnx.ModelProto) -> bool:
+MAY_WAIT = frozenset(["MaxUnpool", "NonMaxSuppression", "Tile"])
+"""Operators that need a constant, and are refused where there is none in the end (`NodeView.refuse_at_last`)."""
+
+
+def lower_missing(model: onnx.ModelProto, *, last: bool = False) -> bool:
     """Replace integer products, quantised operators, spectra and the like by plain operators, in place.
 
     Parameters
     ----------
     model : onnx.ModelProto
         Folded, of opset 10 or later where it has any of them.
+    last : bool
+        Whether what then stays for want of a constant is refused.
 
     Returns
     -------
     bool
         Whether there were any. What depends on sizes or weights that are not known stays.
     """
-    return replace_nodes(model, _Lowering(default_opset(model)).replacement)
+    return replace_nodes(model, _Lowering(default_opset(model), last).replacement)
 
 
 class _Lowering:
     """What takes the place of nodes, and which of their integer results are there in floating point, too."""
 
-    def __init__(self, opset: int) -> None:
+    def __init__(self, opset: int, last: bool) -> None:
         self._opset = opset
+        self._last = last
         self._reals: dict[str, str] = {}
 
     def replacement(self, node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
         """What takes a node's place, as `replace_nodes` wants it."""
-        view = NodeView(node, constants, types)
+        view = NodeView(node, constants, types, self._last)
         emit = self._in_floating_point(view) or self._lowered(view)
         for name in node.output:  # another branch of an If may have used the name
             self._reals.pop(name, None)
