@@ -27,6 +27,7 @@ from .passes.products.merge_convolutions import MergeConvolutions
 from .passes.products.pad_columns import PadColumns
 from .passes.products.widen_halves import HALVES, WidenHalves
 from .passes.refuse_calls import RefuseCalls
+from .passes.serial_loops import SerialLoops
 from .passes.simplify_ops import SimplifyOps
 
 _ELEMENTWISE, _INJECTIVE, _OPAQUE = (0, 1), 2, 8
@@ -73,6 +74,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             RefuseCalls(),
             *pipeline_of(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
             relax.transform.LegalizeOps(exact_legalization(target)),
+            *([SerialLoops()] if cpu else ()),
             relax.transform.AnnotateTIROpPattern(),
             _mark_patterns(cpu),
             BoundChains(),

@@ -5,6 +5,7 @@ fold_batchnorm    batch normalisation into the convolution before it
 products          those of half precision in float32; constant matrices are padded to full vectors of columns
 legalization      operators become functions, some in other ways than TVM's
 indices           run-time indices are clipped or end the call; a branch at the end reports those that were outside
+serial_loops      on a CPU what TVM writes by hand starts no threads
 fold_constants    what depends on constants only is evaluated
 bound_chains      fusion puts few transcendental functions into one another
 exact_simplification   what TVM's simplifier gets wrong, in other words

@@ -3,7 +3,6 @@
 exact        all of them by name; what is not of the others
 extremes     largest and smallest numbers, of which one may be NaN
 pools        averages of a few neighbours along one axis, on a GPU
-scatters     results that are written where indices say
 transposed   transposed convolutions of weights that may be infinite
 stock        what TVM makes of an operator
 """

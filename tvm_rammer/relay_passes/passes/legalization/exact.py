@@ -10,7 +10,6 @@ from tvm.ir import Call, Constant
 from ....define_arithmetic import equals_itself
 from .extremes import extremes
 from .pools import pools_along_an_axis
-from .scatters import scatters
 from .stock import Legalization, stock
 from .transposed import transposed_convolutions
 
@@ -30,8 +29,8 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for LLVM,
     are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
-    `extremes`, transposed convolutions in `transposed`, scatters in `scatters`, pools
-    along one axis, for a GPU, in `pools`.
+    `extremes`, transposed convolutions in `transposed`, pools along one axis, for a GPU, in
+    `pools`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),
@@ -45,7 +44,6 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.sign": _sign,
     }
     if target.kind.name == "llvm":
-        exact |= scatters()
         exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax, "relax.cosh": _cosh, "relax.sinh": _sinh}
         exact |= dict.fromkeys([*_SUMS, *_ARCS], _in_float32)
     else:

@@ -1,4 +1,4 @@
-"""Scatters are rOperators on a CPU: no loop of theirs starts TVM's threads."""
+"""What TVM writes by hand starts no threads on a CPU, and scatters are rOperators."""
 
 import numpy as np
 import pytest
