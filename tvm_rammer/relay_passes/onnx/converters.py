@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import helper
-from tvm import relax, te, tirx, topi
+from tvm import relax, te, tirx
 from tvm.ir import Constant
 from tvm.relax.frontend.onnx.onnx_frontend import MatMulInteger
 
+from ..passes.legalization.suppression import Suppression
 from .control.functions import first_rows
-
-_MOST = 2**31 - 1
-"""TVM counts boxes in 32 bits."""
 
 
 def _bit_cast(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
@@ -68,7 +66,11 @@ def _matmul_integer(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: d
 
 def _non_max_suppression(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
     """As many boxes as there are. By the type of TVM's operator it is the most that may be, and readers rely on it."""
-    most, overlap, score = (constant.value.numpy().item() for constant in inputs[2:5])
+    given = [*inputs[2:5], None, None, None]
+    most, overlap, least = (
+        default if constant is None else constant.value.numpy().item()
+        for constant, default in zip(given, (0, 0.0, -math.inf), strict=False)
+    )
     boxes, scores = _candidates(bb, inputs[0], inputs[1])
     if attributes.get("center_point_box", 0):
         x, y, width, height = (bb.emit(relax.op.strided_slice(boxes, [2], [i], [i + 1])) for i in range(4))
@@ -78,15 +80,11 @@ def _non_max_suppression(bb: relax.BlockBuilder, inputs: Sequence[Any], attribut
             [choose(y, half_height), choose(x, half_width)] for choose in (relax.op.subtract, relax.op.add)
         )  # fmt: skip
         boxes = bb.emit(relax.op.concat([*low, *high], axis=2))
-    *leading, number = scores.ty.shape
-    rows = None
-    if isinstance(number, tirx.IntImm):
-        limit = min(most, int(number))
-    else:  # TVM clears ten rows a class, however many boxes there are
-        limit = tirx.min(number.astype("int32"), tirx.IntImm("int32", min(most, _MOST)))
-        rows = (math.prod(leading) * (number + 10), 3)
-    bounds = (relax.const(bound, "float32") for bound in (overlap, score))
-    found = bb.emit_te(topi.vision.all_class_non_max_suppression, boxes, scores, limit, *bounds, "onnx", rows)
+    batch, classes, number = (int(size) if isinstance(size, tirx.IntImm) else size for size in scores.ty.shape)
+    suppression = Suppression(batch, classes, number, int(most), overlap, least)
+    function = bb.add_func(suppression.function(), "non_max_suppression")
+    results = [relax.TensorType((suppression.room, 3), "int64"), relax.TensorType((1,), "int64")]
+    found = bb.emit(relax.call_tir(function, (boxes, scores), results))
     return first_rows(bb, bb.emit(relax.TupleGetItem(found, 0)), bb.emit(relax.TupleGetItem(found, 1)))
 
 

@@ -1,57 +1,16 @@
 """Boxes and grids of images: NonMaxSuppression, AffineGrid, RoiAlign."""
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import helper
 
 from ..emit import Emitter, NodeView
 
-_SIGN = 1 << 31
-_LEAST = ((_SIGN ^ 0x80800000) >> 1) - 1
-"""What the order of the least finite number is above."""
 
-
-def _non_max_suppression(node: NodeView, emit: Emitter) -> Emitter | None:
-    """With what it leaves out written down: TVM's frontend has other defaults, and keeps fewer on the boundary.
-
-    Of scores TVM knows positive ones only. One that is NaN is not above the threshold.
-    """
-    given = [node.array(i) for i in (2, 3, 4)]
-    if any(node.input(i) and array is None for i, array in zip((2, 3, 4), given, strict=True)):
+def _non_max_suppression(node: NodeView, _emit: Emitter) -> Emitter | None:
+    """Stays what it is (`converters`): here it is refused where its numbers are computed."""
+    if any(node.input(i) and node.array(i) is None for i in (2, 3, 4)):
         node.refuse_at_last("has thresholds or a number of boxes that are computed", "make them constants (fix_inputs)")
-        return None
-    if node.node.name.endswith("/complete"):
-        return None
-    boxes, threshold, least = given
-    most = int(boxes.item()) if boxes is not None else 0
-    overlap = np.float32(threshold.item() if threshold is not None else 0.0)
-    score = np.float32(least.item() if least is not None else np.finfo(np.float32).min)
-    lowest = emit.constant(np.array(0.0 if score >= 0 else -np.inf, np.float32))
-    scores = emit("Where", emit("IsNaN", node.input(1)), lowest, node.input(1))
-    if score < 0:
-        scores, score = _positive(emit, scores), _ordered(score)
-    inputs = [np.array([most], np.int64), np.nextafter(overlap, np.float32(2)).reshape(1), score.reshape(1)]
-    emit.last(
-        "NonMaxSuppression", node.input(0), scores, *map(emit.constant, inputs), outputs=node.node.output,
-        name=f"{node.output}/complete", center_point_box=node.attribute("center_point_box", 0),
-    )  # fmt: skip
-    return emit
-
-
-def _positive(emit: Emitter, scores: str) -> str:
-    """Scores as positive numbers of the same order; neighbours in float32 may become equal. See `_ordered`."""
-    bits = emit("BitCast", scores, to=TensorProto.UINT32)
-    sign, ones, one, least = (emit.constant(np.array(n, np.uint32)) for n in (_SIGN, 2**32 - 1, 1, _LEAST))
-    negative = emit("Not", emit("Less", bits, sign))
-    order = emit("BitwiseXor", bits, emit("Where", negative, ones, sign))
-    order = emit("Sub", emit("BitShift", order, one, direction="RIGHT"), least)
-    return emit("BitCast", order, to=TensorProto.FLOAT)
-
-
-def _ordered(score: np.float32) -> np.float32:
-    """The positive number of a score. Bits of float32 are ordered as integers are, once those below 0 are inverted."""
-    bits = int(score.view(np.uint32))
-    order = bits ^ (2**32 - 1 if bits >= _SIGN else _SIGN)
-    return np.uint32((order >> 1) - _LEAST).view(np.float32)
+    return None
 
 
 def _affine_grid(node: NodeView, emit: Emitter) -> Emitter | None:
