@@ -59,3 +59,21 @@ def test_choices_with_other_attributes_stay():
     proto = model(nodes, [value("x", [3, 3]), value("c", [3], TensorProto.BOOL)], ["a", "b"])
     join_chosen(proto)
     assert operators(proto) == ["Compress"] * 2
+
+
+def test_results_that_the_first_leaves_out_are_made_by_the_second():
+    nodes = [
+        node("Unique", ["x"], ["a", "", ""]),
+        node("Unique", ["x"], ["b", "", "where"]),
+        node("Unique", ["x"], ["c", "", "there"]),
+        node("Unique", ["x"], ["d"]),
+    ]
+    kinds = {"where": TensorProto.INT64, "there": TensorProto.INT64}
+    outputs = [value(name, None, kinds.get(name, TensorProto.FLOAT)) for name in ("a", "b", "where", "c", "there", "d")]
+    proto, x = model(nodes, [value("x", [6])], outputs), np.array([3, 1, 3, 2, 1, 1], "float32")
+    want = by_onnxruntime(proto, x=x)
+    got = tvm_rammer.compile(proto, cache=False).run(None, {"x": x})
+    for left, right in zip(got, want, strict=True):
+        np.testing.assert_array_equal(left, right)
+    join_chosen(proto)
+    assert operators(proto).count("Unique") == 3

@@ -31,12 +31,13 @@ def join_chosen(model: onnx.ModelProto) -> None:
         inputs = (same.get(name, name) for name in node.input)
         attributes = sorted(attribute.SerializeToString(deterministic=True) for attribute in node.attribute)
         earlier = seen.setdefault((node.domain, node.op_type, *inputs, *attributes), node)
-        if earlier is node or len(earlier.output) != len(node.output):
+        results = {name: first for name, first in zip(node.output, earlier.output, strict=False) if name}
+        if earlier is node or len(earlier.output) < len(node.output) or not all(results.values()):
             nodes.append(node)
             continue
-        same |= {name: same.get(first, first) for name, first in zip(node.output, earlier.output, strict=True)}
+        same |= {name: same.get(first, first) for name, first in results.items()}
         if node.op_type in _CHOOSING:
-            nodes += [helper.make_node("Identity", [same[name]], [name]) for name in node.output if name]
+            nodes += [helper.make_node("Identity", [same[name]], [name]) for name in results]
         else:
             nodes.append(node)
     del graph.node[:]
