@@ -58,7 +58,7 @@ GRAPHS = {
     "lstm_cell": (lstm_cell, [(1, 64), (1, 64), (1, 64), (64, 256), (64, 256)]),
 }
 
-BY_COLUMNS = 5
+BY_COLUMNS = 4
 """The `choice` that cuts the first of two_matmuls into narrow columns: no vEU makes all that one of its tiles reads."""
 
 SHARED = 2

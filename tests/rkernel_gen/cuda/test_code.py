@@ -98,26 +98,6 @@ def test_steps_cover_a_window_position_by_position_unless_that_is_mostly_padding
     assert covering.count * depth >= taps * channels
 
 
-@pytest.mark.parametrize(
-    ("taps", "channels", "columns", "depth", "by_rows", "count"),
-    [
-        (49, 3, 7, 24, True, 7), (49, 3, 7, 12, True, 14), (25, 16, 5, 80, True, 5), (9, 8, 3, 24, True, 3),
-        (9, 8, 3, 16, False, 5), (9, 8, 3, 8, False, 9), (49, 3, 7, 32, False, 5), (3, 32, 3, 96, True, 1),
-        (1, 8, 1, 32, False, 1),
-    ],
-)  # fmt: skip
-def test_a_step_may_be_some_positions_of_a_row(taps, channels, columns, depth, by_rows, count):
-    covering = Covering(taps, channels, depth, columns)
-    assert (covering.by_rows, covering.count) == (by_rows, count)
-    assert covering.goes_past == ((by_rows and columns % (depth // channels) != 0) or (depth in (16, 32) and taps > 1))
-
-
-def test_rows_of_weights_are_padded_to_whole_steps():
-    function = Function("conv_strided", function_of("conv_strided"), H200, frozenset({1}))
-    kernel = GEMM_RULE.build(function, {"i": 32, "j": 16, "k": 24, "mi": 2, "mj": 2, "slices": 1})
-    assert kernel.packs == {1: Pack((16, 3, 7, 8), (16, 3, 7, 8), (2, 3, 1, 0))}
-
-
 def test_a_product_is_read_as_axes_and_expressions():
     product = read_product(function_of("conv"))
     assert (product.i.extents, product.j.extents, product.taps.extents) == ((1, 13, 13), (20,), (3, 3))

@@ -89,46 +89,6 @@ def test_a_team_may_be_a_part_of_a_warp(name):
     check(func, kernels, constants={1})
 
 
-THIRDS = [
-    (24, 16, 32, 3, 2, 1),
-    (16, 48, 64, 4, 6, 8),
-    (48, 24, 16, 6, 6, 2),
-    (48, 96, 32, 6, 6, 2),
-    (24, 8, 40, 3, 2, 2),
-]
-"""Tiles of three times a power of two along I, along J, and along both; the last one in steps of 40 along K, of which
-each team has 20."""
-
-
-@pytest.mark.parametrize("constants", [(), {1}])
-@pytest.mark.parametrize("name", ["conv", "conv_strided", "matmul", "conv_groups_of_4"])
-def test_a_side_may_be_three_times_a_power_of_two(name, constants):
-    func = function_of(name)
-    function = Function(name, func, H200, frozenset(constants))
-    choices = [dict(zip(("i", "j", "k", "mi", "mj", "slices"), tile, strict=True)) for tile in THIRDS]
-    kernels = [GEMM_RULE.build(function, chosen) for chosen in choices]
-    assert {k.spec.threads for k in kernels} == {64, 256}
-    check(func, kernels, constants=constants)
-
-
-BY_ROWS = {
-    "conv": [(16, 8, 24, 2, 2, 2), (48, 24, 24, 6, 6, 1)],
-    "conv_strided": [(32, 16, 24, 2, 4, 1), (24, 16, 24, 3, 2, 1)],
-    "conv1d": [(8, 16, 64, 2, 2, 8), (16, 16, 32, 2, 2, 1)],
-    "conv_groups_of_4": [(16, 16, 12, 2, 2, 1), (32, 8, 24, 2, 2, 1)],
-}
-"""Tiles whose steps are whole positions of the window, all of a row or some, with and without padding in a row."""
-
-
-@pytest.mark.parametrize("constants", [(), {1}])
-@pytest.mark.parametrize("name", BY_ROWS)
-def test_a_step_may_be_some_positions_of_the_window(name, constants):
-    func = function_of(name)
-    function = Function(name, func, H200, frozenset(constants))
-    choices = [dict(zip(("i", "j", "k", "mi", "mj", "slices"), tile, strict=True)) for tile in BY_ROWS[name]]
-    check(func, [GEMM_RULE.build(function, chosen) for chosen in choices], constants=constants)
-
-
 @pytest.mark.parametrize("name", ["matmul_row", "matmul_few_rows", "conv_of_a_pixel"])
 def test_every_tiling_of_a_product_with_few_rows_computes_it(name):
     func = function_of(name)

@@ -97,7 +97,7 @@ def test_shared_memory_is_what_the_tile_says(rule, name):
         tile = rule.tile(**dict(tiling.choices))
         kernel = rule.build(function, dict(tiling.choices))
         if isinstance(tile, GemmTile):
-            unused = 0 if Covering(9, 8, tile.k, 3).count > 1 else (tile.buffers - 1) * tile.step_elements
+            unused = 0 if Covering(9, 8, tile.k).count > 1 else (tile.buffers - 1) * tile.step_elements
             least = 4 * max(
                 tile.buffers * tile.step_elements - unused, tile.slices * tile.team_sums * (tile.slices > 1)
             )

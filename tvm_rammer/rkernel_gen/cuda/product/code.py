@@ -18,10 +18,10 @@ from tvm.ir import Expr
 
 from ....kernel import Pack
 from ..threads import barrier, block_loop, number, sequence, serial, thread_loop, unrolled, vector
-from .fetch import Part, cast, fetch_of
+from .fetch import VECTOR, Part, cast, fetch_of
 from .parts import Product, read_product
 from .steps import Steps, pack_of
-from .tile import GemmTile, vector_width
+from .tile import MOST_UNROLLED, GemmTile
 
 
 def product_code(
@@ -149,7 +149,8 @@ class Writer:
         """One team's part of a step: of as many neighbours along K as there are teams, each team has one."""
         tile, product = self.tile, self.product
         slice_, ti, tj = self.split_thread(thread)
-        most = tile.unrolled
+        depth = tile.k // tile.slices
+        most = min(depth, MOST_UNROLLED)
         a_row, b_row = tile.rows
         parts = [
             tirx.decl_buffer((m,), operand.dtype, name, scope="local")
@@ -157,7 +158,7 @@ class Writer:
         ]
 
         def read(part: tirx.Var, count: int, base: Expr) -> tirx.Stmt:
-            width = vector_width(count)
+            width = min(count, VECTOR)
             return unrolled(
                 count // width,
                 lambda v: vector(
@@ -182,7 +183,7 @@ class Writer:
             )
 
         loops = serial(
-            tile.depth // most,
+            depth // most,
             lambda outer: unrolled(most, lambda inner: one((outer * most + inner) * tile.slices + slice_)),
         )
         return sequence([*(tirx.AllocBuffer(p) for p in parts), loops])
@@ -239,7 +240,7 @@ class Writer:
         else:
             add_up = unrolled(size // tile.threads, total)
         neighbours = tile.mi if fast_i else tile.mj
-        return sequence([barrier(), mine(keep, vector_width(neighbours)), barrier(), add_up])
+        return sequence([barrier(), mine(keep, min(neighbours, VECTOR)), barrier(), add_up])
 
     def storer(self, s: Expr, i: Expr, j: Expr) -> Callable[[Expr, Expr, Expr], tirx.Stmt]:
         """`store(x, y, sum)` stores the result at a place of the tile, if the output has it."""

@@ -16,8 +16,10 @@ from ..threads import number, sequence, unrolled, vector
 from .elements import has_calls, is_vector, loads_of, replaced, step_of
 from .parts import Axes, Operand, Values
 from .steps import Steps
-from .tile import VECTOR
 from .warp_matrix import KINDS
+
+VECTOR = 4
+"""Elements of a vector load."""
 
 ZERO = number(0)
 """An index."""
@@ -191,9 +193,11 @@ class Fetch:
         """Whether an index may be outside of its dimension: that of a padded image, or of a channel past the last."""
         if has_calls(self.part.operand.value):
             return True
-        product = self.steps.product
+        product, depth = self.steps.product, self.part.depth
+        terms = product.channels.extent * (product.taps.extent if self.steps.fused else 1)
         summed = {*product.channels.variables, *product.taps.variables}
-        return self.steps.covering.goes_past and bool(summed & set(tirx.analysis.undefined_vars(index)))
+        past = terms % depth != 0 and not self.steps.missing
+        return past and bool(summed & set(tirx.analysis.undefined_vars(index)))
 
     def _staged(self, step: Expr, n: Expr, element: Expr) -> Expr:
         """The operand's value, of what was loaded for it."""

@@ -14,27 +14,20 @@ from ..cost import Cost, loop_cycles
 from ..lowered import MAX_SHARED, MAX_THREADS
 from ..rule import Code, CudaRule
 from .code import Writer, product_code
-from .fetch import RUN
+from .fetch import VECTOR
 from .parts import read_product
 from .problem import Gemm, find_gemm, padded
 from .steps import Covering
-from .tile import GemmTile, vector_width
+from .tile import GemmTile
 
-SIDES = (8, 16, 24, 32, 48, 64, 96, 128)
-"""Extents of a tile in I and J: multiples of a memory transaction of 32 bytes. Where powers of two give a few rTasks
-more than there are vEUs, those between may give as many as there are."""
+SIDES = (8, 16, 32, 64, 128)
+"""Extents of a tile in I and J: multiples of a memory transaction of 32 bytes."""
 
 DEPTHS = (8, 16, 32, 64, 128, 256)
-"""Extents of a tile in K, besides parts of the terms that a position of the window has."""
-
-MOST_PARTS = 8
-"""Equal parts of these terms, at most: no place of such a step is without a term."""
+"""Extents of a tile in K."""
 
 THREAD_TILES = ((1, 2), (2, 1), (2, 2), (2, 4), (4, 2), (4, 4), (4, 8), (8, 4), (8, 8))
-"""Extents in I and J of what one thread computes, in registers; half as much again along a side that three divides."""
-
-MOST_RESULTS = 8
-"""Extent in I and J of what a thread computes, at most."""
+"""Extents in I and J of what one thread computes, in registers."""
 
 SLICES = (1, 2, 4, 8, 16, 32, 64)
 """Teams of threads, each of which has its own part of K."""
@@ -50,9 +43,6 @@ MIN_DEPTH = 4
 
 MAX_STAGED = 40
 """Elements that a thread loads in advance, at most: they take registers."""
-
-MAX_PLACES = 12
-"""Places in rows of a window at which a thread loads, at most: they take registers, too."""
 
 PLAIN_ADDRESS, WINDOW_ADDRESS, FUSED_ADDRESS = 3, 8, 50
 """Instructions to load and stage an element of A: of a matrix; of an image by windows, the position of which is that of
@@ -77,8 +67,6 @@ class Simt:
     gemm : Gemm
     taps, channels : int
         Positions of a window, and terms of the sum at each.
-    columns : int
-        Positions in a row of the window.
     weights : tuple of int
         Parameters that are constants, which can be packed.
     """
@@ -86,12 +74,7 @@ class Simt:
     gemm: Gemm
     taps: int
     channels: int
-    columns: int
     weights: tuple[int, ...]
-
-    def covering(self, depth: int) -> Covering:
-        """The steps of K, of so many terms each."""
-        return Covering(self.taps, self.channels, depth, self.columns)
 
 
 def find_simt(function: Function) -> Simt | None:
@@ -103,47 +86,20 @@ def find_simt(function: Function) -> Simt | None:
         product = read_product(function.func)
     except (ScheduleError, AssertionError, ValueError):
         return None
-    taps, weights = product.taps, tuple(sorted(function.constants))
-    return Simt(gemm, taps.extent, product.channels.extent, taps.columns.extent, weights)
+    return Simt(gemm, product.taps.extent, product.channels.extent, tuple(sorted(function.constants)))
 
 
 def gemm_tiles(problem: Simt, device: DeviceSpec) -> Iterator[GemmTile]:
     """All aligned tiles that fit an rTask, without those that pad too much."""
     gemm = problem.gemm
     least_work = padded(gemm.i, SIDES[0]) * padded(gemm.j, SIDES[0])
-    depths = [k for k in _depths(problem) if k <= 2 * gemm.k or k == DEPTHS[0]]
     for i, j in itertools.product(SIDES, SIDES):
         if padded(gemm.i, i) * padded(gemm.j, j) > MAX_PADDED_WORK * least_work:
             continue
-        for k, (mi, mj), slices in itertools.product(depths, _thread_tiles(i, j), SLICES):
+        for k, (mi, mj), slices in itertools.product(DEPTHS, THREAD_TILES, SLICES):
             tile = GemmTile(i, j, k, mi, mj, slices)
-            if k % slices == 0 and _is_aligned(tile, device) and not _is_long(problem, tile):
+            if _is_aligned(tile, device) and (k <= 2 * gemm.k or k == DEPTHS[0]):
                 yield tile
-
-
-def _is_long(problem: Simt, tile: GemmTile) -> bool:
-    """Whether addresses would take most of the code, or of the registers: where a thread loads at several pixels, each
-    time at another position of the window, or has many places in a row of the window, which it keeps.
-    """
-    covering = problem.covering(tile.k)
-    if covering.by_rows:
-        return tile.i * tile.k > MAX_PLACES * tile.threads
-    return tile.i % 3 == 0 and covering.fused
-
-
-def _depths(problem: Simt) -> list[int]:
-    """Extents of a tile in K: powers of two, equal parts of a position of the window, and some whole positions."""
-    terms = problem.channels
-    parts = {terms // n for n in range(1, MOST_PARTS + 1) if terms % (n * RUN) == 0}
-    several = {terms * n for n in range(2, problem.columns + 2) if terms * n % RUN == 0}
-    return sorted({*DEPTHS, *(k for k in parts | several if k <= DEPTHS[-1])})
-
-
-def _thread_tiles(i: int, j: int) -> list[tuple[int, int]]:
-    """What a thread may compute of a tile: so that its threads along each side are a power of two."""
-    scaled = [(3 * mi if i % 3 == 0 else 2 * mi, 3 * mj if j % 3 == 0 else 2 * mj) for mi, mj in THREAD_TILES]
-    halves = [(mi // 2, mj // 2) for mi, mj in scaled if mi % 2 == 0 and mj % 2 == 0]
-    return [(mi, mj) for mi, mj in halves if max(mi, mj) <= MOST_RESULTS]
 
 
 def _is_aligned(tile: GemmTile, device: DeviceSpec) -> bool:
@@ -168,11 +124,11 @@ def _is_aligned(tile: GemmTile, device: DeviceSpec) -> bool:
 def gemm_cost(problem: Simt, tile: GemmTile) -> Cost:
     """The work of an rTask of a product."""
     gemm = problem.gemm
-    covering = problem.covering(tile.k)
+    covering = Covering(problem.taps, problem.channels, tile.k)
     steps = covering.count
     itemsize = ITEM_BYTES[gemm.dtypes[0]]
     step_bytes = itemsize * (tile.i + tile.j) * tile.k
-    depth, vectors = tile.depth, sum(m // vector_width(m) for m in (tile.mi, tile.mj))
+    depth, vectors = tile.k // tile.slices, sum(-(-m // VECTOR) for m in (tile.mi, tile.mj))
     a, b = tile.i * tile.k / tile.threads, tile.j * tile.k / tile.threads
     address = FUSED_ADDRESS if covering.fused else PLAIN_ADDRESS if problem.taps == 1 else WINDOW_ADDRESS
     passes = depth * (tile.mi + tile.mj) / 2 + 2 * a + b

@@ -16,6 +16,7 @@ from .code import product_code
 from .gemm import FUSED_ADDRESS, PLAIN_ADDRESS, WINDOW_ADDRESS, Simt, find_simt
 from .mma_code import WARP, MatrixWriter
 from .problem import padded
+from .steps import Covering
 from .tile import GemmTile
 from .warp_matrix import COLUMNS, KINDS, ROWS, TERMS
 
@@ -126,7 +127,7 @@ def _fits(tile: MatrixTile) -> bool:
 def matrix_cost(problem: Simt, tile: MatrixTile) -> Cost:
     """The work of an rTask of a product."""
     gemm = problem.gemm
-    covering = problem.covering(tile.k)
+    covering = Covering(problem.taps, problem.channels, tile.k)
     itemsize = ITEM_BYTES[gemm.dtypes[0]]
     step_bytes = itemsize * (tile.i + tile.j) * tile.k
     a, b = tile.i * tile.k / tile.threads, tile.j * tile.k / tile.threads / 4

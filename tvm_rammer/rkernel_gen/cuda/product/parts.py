@@ -42,18 +42,6 @@ class Axes:
             index = tirx.floordiv(index, tirx.IntImm("int64", extent))
         return values | {var: index for var, _ in moving[:1]}
 
-    @property
-    def columns(self) -> "Axes":
-        """The fastest axis that has more than one element; without any if none has."""
-        moving = [n for n, extent in enumerate(self.extents) if extent > 1][-1:]
-        return Axes(tuple(self.variables[n] for n in moving), tuple(self.extents[n] for n in moving))
-
-    @property
-    def rows(self) -> "Axes":
-        """All others."""
-        rest = [n for n, var in enumerate(self.variables) if var not in self.columns.variables]
-        return Axes(tuple(self.variables[n] for n in rest), tuple(self.extents[n] for n in rest))
-
 
 @dataclass(frozen=True, slots=True)
 class Operand:

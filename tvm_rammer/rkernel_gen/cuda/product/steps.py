@@ -12,14 +12,10 @@ from .parts import Product, Values
 from .problem import padded
 from .tile import GemmTile
 
-MOST_PADDED = 1.25
-"""Work on padding that steps of whole positions may add, relative to what they are compared with."""
-
 
 @dataclass(frozen=True, slots=True)
 class Covering:
-    """How many steps of K there are, and what a step is a part of: the terms of one position of the window, those of
-    some positions that follow each other in a row of the window, or all terms as one axis.
+    """How many steps of K there are: some for each position of the window, or all terms are one axis.
 
     Parameters
     ----------
@@ -27,48 +23,26 @@ class Covering:
         Positions of the window, and terms at each.
     depth : int
         Terms of a step.
-    columns : int
-        Positions in a row of the window.
     """
 
     taps: int
     channels: int
     depth: int
-    columns: int = 1
-
-    @property
-    def by_rows(self) -> bool:
-        """Whether a step has several whole positions of one row: where channels are few, and hardly any is padded.
-
-        The place in the row of what a thread loads is then the same in all steps, but for where the step begins.
-        """
-        several = self.columns > 1 and self.depth > self.channels and self.depth % self.channels == 0
-        return several and MOST_PADDED * self.columns >= padded(self.columns, self.positions)
-
-    @property
-    def positions(self) -> int:
-        """Whole positions of the window in a step."""
-        return self.depth // self.channels
 
     @property
     def fused(self) -> bool:
         """Whether positions and channels are one axis: where channels alone would be mostly padding."""
         separate = padded(self.channels, self.depth) * self.taps
-        mostly = separate > MOST_PADDED * padded(self.channels * self.taps, self.depth)
-        return self.taps > 1 and not self.by_rows and mostly
+        return self.taps > 1 and 4 * separate > 5 * padded(self.channels * self.taps, self.depth)
 
     @property
     def per_tap(self) -> int:
-        """Steps in a row of the same position of the window, or of the same row."""
-        if self.by_rows:
-            return padded(self.columns, self.positions) // self.positions
+        """Steps in a row of the same position of the window."""
         return padded(self.channels * (self.taps if self.fused else 1), self.depth) // self.depth
 
     @property
     def count(self) -> int:
         """All steps."""
-        if self.by_rows:
-            return self.per_tap * (self.taps // self.columns)
         return self.per_tap * (1 if self.fused else self.taps)
 
     @property
@@ -80,13 +54,6 @@ class Covering:
         """
         return self.per_tap * self.depth - self.channels if self.taps == 1 else 0
 
-    @property
-    def goes_past(self) -> bool:
-        """Whether some step has places past the last channel, position of the row, or term."""
-        if self.by_rows:
-            return self.columns % self.positions != 0
-        return not self.missing and self.channels * (self.taps if self.fused else 1) % self.depth != 0
-
 
 @dataclass(frozen=True, slots=True)
 class Steps:
@@ -97,14 +64,18 @@ class Steps:
 
     @property
     def covering(self) -> Covering:
-        """How many there are, and of what."""
-        product = self.product
-        return Covering(product.taps.extent, product.channels.extent, self.depth, product.taps.columns.extent)
+        """How many there are."""
+        return Covering(self.product.taps.extent, self.product.channels.extent, self.depth)
 
     @property
     def fused(self) -> bool:
         """Whether positions of the window and channels are one axis."""
         return self.covering.fused
+
+    @property
+    def per_tap(self) -> int:
+        """Steps in a row of the same position of the window."""
+        return self.covering.per_tap
 
     @property
     def count(self) -> int:
@@ -118,14 +89,8 @@ class Steps:
 
     def at(self, step: Expr, k: Expr) -> tuple[dict[tirx.Var, Expr], Expr | None]:
         """The summed axes at a place of a step; and whether there is such a place, None where it always is."""
-        taps, channels, covering = self.product.taps, self.product.channels, self.covering
-        per_tap = number(covering.per_tap)
-        if covering.by_rows:
-            column = tirx.floormod(step, per_tap) * covering.positions + tirx.floordiv(k, number(channels.extent))
-            values = taps.rows.at(tirx.floordiv(step, per_tap)) | taps.columns.at(column)
-            values |= channels.at(tirx.floormod(k, number(channels.extent)))
-            return values, column < covering.columns if covering.goes_past else None
-        if covering.fused:
+        taps, channels = self.product.taps, self.product.channels
+        if self.fused:
             term = step * self.depth + k
             terms = channels.extent * taps.extent
             values = taps.at(tirx.floordiv(term, number(channels.extent)))
@@ -137,10 +102,10 @@ class Steps:
                 term = tirx.max(term, number(0))
             return taps.at(number(0)) | channels.at(term), place >= self.missing
         else:
-            term = tirx.floormod(step, per_tap) * self.depth + k
+            term = tirx.floormod(step, number(self.per_tap)) * self.depth + k
             terms = channels.extent
-            values = taps.at(tirx.floordiv(step, per_tap)) | channels.at(term)
-        return values, term < terms if covering.goes_past else None
+            values = taps.at(tirx.floordiv(step, number(self.per_tap))) | channels.at(term)
+        return values, term < terms if terms % self.depth else None
 
     def packed_element(self, packed: tirx.Var, batch: Values, step: Expr, k: Expr, j: Expr) -> Expr:
         """An element of packed weights, whose last axis is J, and all others are S and then K.
@@ -180,19 +145,16 @@ def pack_of(product: Product, tile: GemmTile, weight: tirx.Var) -> Pack | None:
         return None
     j_axes = [v for v in product.j.variables if v in large]
     channel_axes = [v for v in product.channels.variables if v in large]
-    covering = Steps(product, tile.k).covering
+    steps = Steps(product, tile.k)
     new = list(shape)
     if len(j_axes) != 1 or shape[dims[j_axes[0]]] != product.j.extent:
         return None
     new[dims[j_axes[0]]] = padded(product.j.extent, tile.j)
-    if covering.by_rows:
-        new[dims[product.taps.columns.variables[0]]] = covering.per_tap * covering.positions
-    elif not covering.fused and covering.per_tap * tile.k != product.channels.extent:
+    if not steps.fused and steps.per_tap * tile.k != product.channels.extent:
         if len(channel_axes) != 1:
             return None
-        new[dims[channel_axes[0]]] = covering.per_tap * tile.k
+        new[dims[channel_axes[0]]] = steps.per_tap * tile.k
     chosen = [dims[v] for v in large]
     axes = [*(d for d in range(len(shape)) if d not in chosen), *chosen]
-    missing = covering.missing
-    before = [missing if d == dims[channel_axes[0]] else 0 for d in range(len(shape))] if missing else []
+    before = [steps.missing if d == dims[channel_axes[0]] else 0 for d in range(len(shape))] if steps.missing else []
     return Pack(tuple(new), tuple(new), tuple(axes), before=tuple(before))

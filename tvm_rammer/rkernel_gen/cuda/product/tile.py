@@ -7,12 +7,6 @@ from ..lowered import MAX_SHARED
 MOST_UNROLLED = 8
 """Steps of K that are unrolled: more is code that only the first pass through it pays for."""
 
-FEWEST_UNROLLED = 4
-"""Steps of K that are unrolled at least, where a few more than `MOST_UNROLLED` are enough for that."""
-
-VECTOR = 4
-"""Elements of a vector load or store."""
-
 PADDING = 4
 """Floats between rows of a tile in shared memory: a vector, against bank conflicts."""
 
@@ -47,17 +41,6 @@ class GemmTile:
     def sums(self) -> int:
         """Registers of a thread for sums."""
         return self.mi * self.mj
-
-    @property
-    def depth(self) -> int:
-        """Steps of K of a team, from one barrier to the next."""
-        return self.k // self.slices
-
-    @property
-    def unrolled(self) -> int:
-        """How many of them are unrolled: a divisor, so that no steps are left over."""
-        few = largest_divisor(self.depth, MOST_UNROLLED)
-        return few if few >= min(FEWEST_UNROLLED, self.depth) else largest_divisor(self.depth, 2 * MOST_UNROLLED)
 
     @property
     def team(self) -> int:
@@ -98,13 +81,3 @@ class GemmTile:
     def shared_bytes(self) -> int:
         """In single precision."""
         return 4 * self.shared_elements
-
-
-def largest_divisor(number: int, most: int) -> int:
-    """The largest divisor of a number that is at most `most`."""
-    return max(n for n in range(1, most + 1) if number % n == 0)
-
-
-def vector_width(count: int) -> int:
-    """Elements of a load of shared memory, where a thread reads or writes `count` neighbours: 4, 2 or 1."""
-    return next(width for width in (VECTOR, VECTOR // 2, 1) if count % width == 0)
