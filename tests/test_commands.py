@@ -95,7 +95,7 @@ def test_a_command_that_is_not_there_is_found(given, tmp_path, monkeypatch, caps
         ("run", "bench_neighbours conformity"),
         ("run ../programs/no", "bench_neighbours conformity"),
         ("bench nope", "models policies"),
-        ("bench NOPE", "busy checks compiling"),
+        ("bench NOPE", "busy checkouts checks compiling"),
         ("ablation", "interplay sync"),
         ("ablation nope --json x", "interplay sync"),
         ("setup nope", "torch and oldest"),

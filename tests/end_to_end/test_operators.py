@@ -52,7 +52,7 @@ OPERATORS = {
     "LRN": ([node("LRN", "x", "y", size=3, alpha=0.5)], "y", {}),
 }
 IMAGES = {"Resize", "ConvTranspose", "InstanceNorm", "PRelu", "DepthToSpace", "LRN"}
-STOCK = {"TopK", "CumSum", "Scatter"}
+STOCK = {"TopK", "CumSum"}
 
 
 def model_of(name):

@@ -136,16 +136,6 @@ def test_a_fractional_power_that_is_no_integer_is_left_open(base, exponent, open
     assert str(verdict).startswith("undefined") == open_
 
 
-@pytest.mark.parametrize(("weight", "open_"), [(1.0, False), (np.nan, True)])
-def test_weights_of_transposed_convolutions_that_are_not_finite_are_left_open(weight, open_):
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1, n]) for name, n in (("x", 2), ("y", 3))]
-    weights = [helper.make_tensor("w", TensorProto.FLOAT, [1, 1, 2], [1, weight])]
-    nodes = [helper.make_node("ConvTranspose", ["x", "w"], ["y"])]
-    graph = helper.make_graph(nodes, "transposed", ends[:1], ends[1:], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
-    assert str(judge(model, {"x": np.zeros((1, 1, 2), "float32")})).startswith("undefined") == open_
-
-
 @pytest.mark.parametrize("indices", [[], ["i"]])
 def test_where_the_largest_is_beside_a_nan_is_left_open(indices):
     kinds = {"x": (TensorProto.FLOAT, 3), "y": (TensorProto.FLOAT, 2), "i": (TensorProto.INT64, 2)}

@@ -2,9 +2,9 @@
 
 What is fused is inlined where it is read, so a value that is read twice is there twice, and a chain of n squares is 2^n
 products. An operator may read an element more than once, too: a leaky rectifier does so three times. What a condition
-reads costs more still, since TVM's simplifier looks at it again for each branch. And a kernel has exp, tanh, sigmoid
-and erf as arithmetic within a bound variable; TVM's passes visit what is in one twice, so that a chain of n such
-functions in one kernel takes 2^n as long to compile. LLVM's tan and atanh hold their argument twice.
+reads costs more still, since TVM's simplifier looks at it again for each branch. And a kernel has exp, tanh,
+logarithms, angles and the like as arithmetic within bound variables; TVM's passes visit what is in one twice, so that a
+chain of n such functions in one kernel takes 2^n as long to compile.
 """
 
 from collections import Counter
@@ -34,24 +34,28 @@ OPAQUE = 8
 _FUSES_WITH_PRODUCERS = (0, 1, 2)
 """Patterns of functions that are fused into what comes before: elementwise, with broadcasting, injective."""
 
-_FUNCTIONS = frozenset(
-    f"tirx.{name}"
-    for name in (
-        "exp",
-        "exp2",
-        "exp10",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "pow",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "tan",
-        "atanh",
-    )
+_LONG = ("acosh", "asinh", "atanh", "cos", "log1p", "sin", "tan")
+"""Functions whose arithmetic has many bound variables: one of them is as deep as two others."""
+
+_SHORT = (
+    "acos",
+    "asin",
+    "atan",
+    "cosh",
+    "erf",
+    "exp",
+    "exp10",
+    "exp2",
+    "log",
+    "log10",
+    "log2",
+    "pow",
+    "sigmoid",
+    "sinh",
+    "tanh",
 )
+
+_FUNCTIONS = {f"tirx.{name}": MAX_NESTED for name in _LONG} | {f"tirx.{name}": 1 for name in _SHORT}
 
 
 def BoundChains() -> tvm.transform.Pass:
@@ -62,7 +66,7 @@ def BoundChains() -> tvm.transform.Pass:
 @module_pass("RammerBoundChains")
 def _bound_chains(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     links = {
-        var: _Link(_is_transcendental(func), _reads(func))
+        var: _Link(_levels(func), _reads(func))
         for var, func in mod.functions_items()
         if isinstance(func, tirx.PrimFunc) and int(func.attrs.get("op_pattern", OPAQUE)) in _FUSES_WITH_PRODUCERS
     }
@@ -77,18 +81,18 @@ def _bound_chains(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRM
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """What a function adds to a chain: whether it nests, and how often it holds each of its parameters."""
+    """What a function adds to a chain: levels of nested functions, and how often it holds each of its parameters."""
 
-    nests: bool
+    levels: int
     reads: tuple[int, ...]
 
 
-def _is_transcendental(func: tirx.PrimFunc) -> bool:
-    found: list[bool] = []
+def _levels(func: tirx.PrimFunc) -> int:
+    found: list[int] = [0]
     tvm_ffi.structural_walk(
-        func.body, [(Call, lambda call: found.append(getattr(call.op, "name", "") in _FUNCTIONS))], order="pre"
+        func.body, [(Call, lambda call: found.append(_FUNCTIONS.get(getattr(call.op, "name", ""), 0)))], order="pre"
     )
-    return any(found)
+    return max(found)
 
 
 def _reads(func: tirx.PrimFunc) -> tuple[int, ...]:
@@ -131,7 +135,7 @@ def _bounded(mod: tvm.IRModule, func: relax.Function, links: Mapping[GlobalVar, 
             link = links.get(call.args[0]) if is_call(call, ("relax.call_tir",)) else None
             if link is not None:
                 read = call.args[1].fields if isinstance(call.args[1], Tuple) else [call.args[1]]
-                depth[binding.var] = max((depth.get(value, 0) for value in read), default=0) + link.nests
+                depth[binding.var] = max((depth.get(value, 0) for value in read), default=0) + link.levels
                 copies[binding.var] = max(
                     1, sum(copies.get(value, 0) * count for value, count in zip(read, link.reads, strict=False))
                 )
