@@ -7,10 +7,12 @@ import tvm
 from tvm import relax, tirx
 
 from ..define_arithmetic import DefineArithmetic
+from ..errors import UnsupportedOperatorError
 from .destinations import OfferDestinations
 from .empty_constants import AllocateEmptyConstants
 from .empty_reductions import StartEmptyReductions
 from .module_pass import module_pass
+from .regions.eligible import LEAVE
 
 _BACKENDS = {"llvm": "cpu_generic", "cuda": "cuda"}
 
@@ -41,7 +43,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
     @module_pass("RammerFinish")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         stages = [
-            *([_stock_schedules(target)] if target.kind.name == "cuda" else []),
+            *([_refuse_host_code, _stock_schedules(target)] if target.kind.name == "cuda" else []),
             *stock.library_dispatch_passes(target),
             relax.transform.LegalizeOps(),
             # On a GPU stock TVM's own schedules write what a reduction starts from.
@@ -61,6 +63,18 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             return tvm.transform.Sequential(stages)(mod)
 
     return run
+
+
+@module_pass("RefuseHostCode")
+def _refuse_host_code(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    """Refuse functions that are written for a processor: on the host they would read a GPU's memory."""
+    for var, func in mod.functions_items():
+        if isinstance(func, tirx.PrimFunc) and func.attrs and LEAVE in func.attrs and "tirx.is_scheduled" in func.attrs:
+            raise UnsupportedOperatorError(
+                f"{var.name_hint} is computed on a CPU only: {func.attrs[LEAVE]}; compile for target='cpu', "
+                "or split the model before it"
+            )
+    return mod
 
 
 def _stock_schedules(target: tvm.target.Target) -> tvm.transform.Pass:

@@ -45,3 +45,22 @@ def test_every_box_of_a_class_apart(count):
     boxes = np.concatenate([corners, corners, corners + 1, corners + 1], axis=1)[None]
     found = compared(boxes, rng.permutation(count).astype("float32")[None, None] + 1, LIMITS["all that there are"])
     assert len(found) == count
+
+
+@pytest.mark.parametrize(
+    ("boxes", "scores"), [((1, 9, 4), (2, 1, 9)), ((1, 9, 3), (1, 1, 9)), ((1, 9, 4), (1, 1, 8)), ((1, 9, 4), (1, 9))]
+)
+def test_shapes_that_do_not_fit_are_refused(boxes, scores):
+    arrays = {"b": np.ones(boxes, "float32"), "s": np.ones(scores, "float32")}
+    with pytest.raises(tvm_rammer.ModelError, match=r"NonMaxSuppression .* of the shape \["):
+        tvm_rammer.compile(model([("NonMaxSuppression", ["b", "s"], {})], arrays))
+
+
+def test_it_is_refused_on_a_gpu():
+    """Its code is the host's, which cannot read a GPU's memory; so is the look at indices of unknown number."""
+    boxes = {"b": np.ones((1, 9, 4), "float32"), "s": np.ones((1, 1, 9), "float32")}
+    rows = {"x": np.ones((4, 3), "float32"), "c": np.ones(4, bool), "i": np.zeros(2, np.int64)}
+    chosen = [("Compress", ["x", "c"], {"axis": 0}), ("Gather", ["y0", "i"], {})]
+    for proto in (model([("NonMaxSuppression", ["b", "s"], {})], boxes), model(chosen, rows)):
+        with pytest.raises(tvm_rammer.RammerError, match="is computed on a CPU only"):
+            tvm_rammer.compile(proto, target="cuda:h200", cache=False)

@@ -7,6 +7,7 @@
     boxes             of detectors, and grids of images
     layers            forms of layers: of training, with further results
     deformed          deformable convolutions, by samples of the image
+    join_chosen       equal choices by masks are made once
     slices            assignments to slices that are computed, by a choice
     resize            Resize and Upsample, by constant matrices
     functions         what ONNX itself defines by others
