@@ -11,6 +11,7 @@ from tvm.relax import op
 from tests.functions import TARGET, fused, run
 from tvm_rammer.device import host_cpu
 from tvm_rammer.rkernel_gen.cpu.functions import vector_math
+from tvm_rammer.rkernel_gen.cpu.generic.cost import CALL_CYCLES, generic_us
 from tvm_rammer.rkernel_gen.cpu.generic.rule import GenericRule
 from tvm_rammer.rkernel_gen.tiling import Function
 
@@ -130,3 +131,24 @@ def test_other_types_and_functions_are_left_alone():
     (double,) = [f for f in builder.get().functions.values() if isinstance(f, tvm.tirx.PrimFunc)]
     for func in (double, fused([(16,)], op.sqrt)):
         tvm.ir.assert_structural_equal(vector_math(func), func)
+
+
+CHOICES = {
+    "pad": lambda x: op.nn.pad(x, (1, 1, 1, 1)),
+    "concatenation": lambda x: op.concat([x, x], 0),
+    "triangle": lambda x: op.tril(x),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_is_predicted_to_take_no_call(name):
+    device = host_cpu()
+    chosen, plain = (fused([(64, 256)], build) for build in (CHOICES[name], op.nn.relu))
+    times = [generic_us(func, 1, 8, (64, 256), device) for func in (chosen, plain)]
+    assert times[0] < 5 * times[1]
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "round", "floor", "abs", "isnan", "isinf", "isfinite"])
+def test_a_function_is_predicted_to_take_less_than_a_call_of_each_element(name):
+    func = fused([(64, 256)], getattr(op, name))
+    assert generic_us(func, 1, 8, (64, 256), host_cpu()) < 64 * 256 * CALL_CYCLES / (host_cpu().clock_ghz * 1e3)

@@ -6,6 +6,7 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, Expr
 
+from ...footprint.bounds import operation
 from .angles import acos, asin, atan, cos, sin, tan
 from .classes import isfinite, isinf, isnan
 from .logarithms import acosh, asinh, atanh, log, log1p
@@ -30,7 +31,7 @@ def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
         return func
 
     def rewrite(call: Call) -> Expr:
-        formula = FORMULAS.get(getattr(call.op, "name", "").removeprefix("tirx."))
+        formula = FORMULAS.get(operation(call))
         if formula is None or str(call.args[0].ty.dtype) != "float32":
             return call
         # A variable, since the formulas use their argument several times, and calls nest.

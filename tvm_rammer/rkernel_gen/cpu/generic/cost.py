@@ -14,6 +14,7 @@ from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ...analysis.blocks import blocks_of, is_reduction
 from ...analysis.work import shape_of
+from ...footprint.bounds import operation
 from ..cost import RTASK_US, traffic_us
 from ..functions import FORMULAS, quarters_of
 from .read import inlined_schedule, reads_along, spatial_axes, splits_of, vector_width
@@ -128,7 +129,7 @@ def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> 
     points = math.prod(int(axis.dom.extent) for axis in block.iter_vars)
     results = math.prod(int(axis.dom.extent) for axis in spatial_axes(block))
     along = reduces and reads_along(block, block.iter_vars[-1].var)
-    costly = [call for call in calls if call.op.name.removeprefix("tirx.") not in FREE_CALLS]
+    costly = [call for call in calls if operation(call) not in FREE_CALLS]
     functions = [cycles for call in costly if (cycles := _function_cycles(call)) is not None]
     vector = NODE_CYCLES * len(nodes) + sum(functions)
     gathers = sum(_is_gather(load, block.iter_vars[-1].var) for load in loads) if block.iter_vars else 0
@@ -142,7 +143,7 @@ def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> 
 
 def _function_cycles(call: Call) -> float | None:
     """Cycles of a function for a vector; None where it is called for each element."""
-    name = call.op.name.removeprefix("tirx.")
+    name = operation(call)
     if name in FORMULAS and str(call.args[0].ty.dtype) != "float32":
         return None
     return None if name == "pow" and quarters_of(call.args[1]) is None else FUNCTION_CYCLES.get(name)
