@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 import tvm
 
@@ -13,14 +14,14 @@ from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels
 from ..compilation.target import tvm_target
-from ..errors import ModelError
+from ..errors import ModelError, RammerError
 from ..open_shapes.module import as_static
 from ..persistent_codegen import num_workers
 from ..relay_passes.aten.read import is_program_file
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
 from .peers import PACKAGES, Runner, onnxruntime_session, openvino_runner
-from .race import race, tvm_runner
+from .race import MOST_DIFFERENCE, arrays_of, difference, race, tvm_runner
 
 CONTENDERS = ("stock", "stock-same-kernels", *PACKAGES)
 
@@ -37,6 +38,7 @@ def bench(
     tuning_logs: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     seed: int = 0,
+    tolerance: float = MOST_DIFFERENCE,
     progress: Callable[[str], None] = lambda message: None,
 ) -> dict[str, Any]:
     """Time a model against contenders.
@@ -56,6 +58,9 @@ def bench(
         As in `tvm_rammer.compile`.
     seed : int
         Of the random inputs.
+    tolerance : float
+        How far results may be from one another, relative to the largest magnitude. A model that rounds to bytes
+        while it runs needs more than others: a last bit decides which byte it is.
     progress : callable
         Gets a message before each step.
 
@@ -63,13 +68,14 @@ def bench(
     -------
     dict
         `model`, `target`, `threads`, `results` and `ratios` by contender (a ratio is the contender's median
-        over ours), `missing` (contenders that are not installed), `report`.
+        over ours), `missing` (by contender, why it was not timed: it is not installed, cannot run the model, or
+        finds something else than ours and another one), `report`.
 
     Raises
     ------
     ModelError
-        An unknown contender, a dimension without a size, or results that differ by more than 1e-3 of the largest
-        magnitude.
+        An unknown contender, a dimension without a size, or results that differ by more than `tolerance` from those
+        of all contenders.
     """
     unknown = [name for name in against if name not in CONTENDERS]
     if unknown:
@@ -96,8 +102,16 @@ def bench(
             missing[name] = f"the package {name} is not installed"
             continue
         progress(f"building {name}")
-        runners[name] = _contender(name, model, shapes, tuning_logs, module)
-    results = {name: s.summary() for name, s in race(runners, inputs, repeat, progress).items()}
+        try:
+            runners[name] = _contender(name, model, shapes, tuning_logs, module)
+            runners[name](inputs)
+        except Exception as error:
+            if name not in PACKAGES or isinstance(error, RammerError):
+                raise
+            runners.pop(name, None)
+            missing[name] = f"it cannot run the model: {_last_line(error)}"
+    missing |= _leave_out_who_differs(runners, inputs, tolerance)
+    results = {name: s.summary() for name, s in race(runners, inputs, repeat, progress, tolerance=tolerance).items()}
     ours = results["rammer"]["median_ms"]
     return {
         "model": model.graph.name if isinstance(model, onnx.ModelProto) else str(model),
@@ -109,6 +123,26 @@ def bench(
         "missing": missing,
         "report": module.report(),
     }
+
+
+def _last_line(error: Exception) -> str:
+    """What an engine's error ends with, where what is wrong stands."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
+def _leave_out_who_differs(
+    runners: dict[str, Runner], inputs: Sequence[np.ndarray], tolerance: float
+) -> dict[str, str]:
+    """Drop who finds something else than ours and another one; why, by name. Nobody, if all differ from ours."""
+    results = {name: arrays_of(run(inputs)) for name, run in runners.items()}
+    far = {name: difference(result, results["rammer"]) for name, result in results.items() if name != "rammer"}
+    alone = [name for name, error in far.items() if not error <= tolerance]
+    if len(alone) == len(far):
+        return {}
+    for name in alone:
+        del runners[name]
+    return {name: f"its results differ from those of the others by {far[name]:.1e} of the largest" for name in alone}
 
 
 def _contender(

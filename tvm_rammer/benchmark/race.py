@@ -28,6 +28,8 @@ MIN_BLOCK_S, MAX_BLOCK_S = 0.1, 0.3
 DISTURBED = 0.1
 """A block is measured again if other processes used more than this share of a core meanwhile."""
 RETRIES = 3
+MOST_DIFFERENCE = 1e-3
+"""Of results, relative to the largest magnitude, at most."""
 PAUSE_S = 0.05
 """Between two contenders: ONNX Runtime's threads go on spinning for a while after a run."""
 
@@ -63,6 +65,7 @@ def race(
     repeat: int,
     progress: Callable[[str], None] = lambda message: None,
     rounds: int = ROUNDS,
+    tolerance: float = MOST_DIFFERENCE,
 ) -> dict[str, Samples]:
     """Check that all contenders compute the same, then time them, interleaved.
 
@@ -77,6 +80,8 @@ def race(
         Gets a message before each step.
     rounds : int
         Least number of rounds.
+    tolerance : float
+        How far results may be from one another, relative to the largest magnitude.
 
     Returns
     -------
@@ -85,32 +90,38 @@ def race(
     Raises
     ------
     ModelError
-        Results differ by more than 1e-3 of the largest magnitude.
+        Results differ by more than `tolerance`.
     """
     samples = {name: Samples() for name in runners}
     progress("checking results")
-    _check(runners, inputs, samples)
+    _check(runners, inputs, samples, tolerance)
     _measure(runners, inputs, samples, repeat, progress, rounds)
     return samples
 
 
-def _check(runners: Mapping[str, Runner], inputs: Sequence[np.ndarray], samples: Mapping[str, Samples]) -> None:
+def _check(
+    runners: Mapping[str, Runner], inputs: Sequence[np.ndarray], samples: Mapping[str, Samples], tolerance: float
+) -> None:
     """Compare every contender with the last one given, the most independent of our code."""
-    results = {name: [_numpy(t) for t in run(inputs)] for name, run in runners.items()}
+    results = {name: arrays_of(run(inputs)) for name, run in runners.items()}
     reference = results[list(results)[-1]]
     for name, result in results.items():
-        samples[name].max_rel_err = max(
-            (relative_error(a, b) for a, b in zip(result, reference, strict=True)), default=0.0
-        )
-        if not samples[name].max_rel_err <= 1e-3:
-            raise ModelError(
-                f"{name} and {list(results)[-1]} differ by {samples[name].max_rel_err:.1e} of the largest magnitude: "
-                "nothing was timed"
-            )
+        samples[name].max_rel_err = difference(result, reference)
+        if not samples[name].max_rel_err <= tolerance:
+            far = f"{samples[name].max_rel_err:.1e} of the largest magnitude, more than {tolerance:g}"
+            raise ModelError(f"{name} and {list(results)[-1]} differ by {far}: nothing was timed")
 
 
-def _numpy(tensor: Any) -> np.ndarray:
-    return tensor.numpy() if isinstance(tensor, tvm.runtime.Tensor) else np.asarray(tensor)
+def arrays_of(results: Sequence[Any]) -> list[np.ndarray]:
+    """The results of a contender as arrays."""
+    return [r.numpy() if isinstance(r, tvm.runtime.Tensor) else np.asarray(r) for r in results]
+
+
+def difference(results: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
+    """The largest of the results' relative errors; infinite where there are more or fewer."""
+    if len(results) != len(reference):
+        return float("inf")
+    return max((relative_error(a, b) for a, b in zip(results, reference, strict=True)), default=0.0)
 
 
 def relative_error(got: np.ndarray, want: np.ndarray) -> float:

@@ -15,9 +15,21 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--against", default="stock", metavar="A,B", help="stock, stock-same-kernels, onnxruntime and openvino"
     )
-    parser.add_argument("--repeat", type=int, default=50, metavar="N", help="runs of each contender")
+    add_comparison(parser)
     parser.add_argument("--json", metavar="FILE", help="where to write all figures")
     parser.set_defaults(run=run, writes=("json",))
+
+
+def add_comparison(parser: argparse.ArgumentParser) -> None:
+    """Add what `compared` wants to know beside the model and the contenders."""
+    parser.add_argument("--repeat", type=int, default=50, metavar="N", help="runs of each contender")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=1e-3,
+        metavar="X",
+        help="how far results may differ, of the largest magnitude",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -44,6 +56,7 @@ def compared(arguments: argparse.Namespace) -> dict[str, Any]:
         model_of(arguments.model),
         against=[name for name in arguments.against.split(",") if name],
         repeat=arguments.repeat,
+        tolerance=arguments.tolerance,
         progress=progress,
         **compile_arguments(arguments),
     )

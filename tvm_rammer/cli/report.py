@@ -5,7 +5,7 @@ from typing import Any
 
 from ..errors import TargetError
 from ..files import is_saved_model, write_text
-from .bench import compared
+from .bench import add_comparison, compared
 from .options import cache_options, compile_arguments, compiled, model_of, model_options
 from .progress import end_progress, progress
 
@@ -27,7 +27,7 @@ def add_parser(commands: Any) -> None:
         metavar="A,B",
         help="also compare with stock, stock-same-kernels, onnxruntime, openvino",
     )
-    parser.add_argument("--repeat", type=int, default=50, metavar="N", help="runs of each contender")
+    add_comparison(parser)
     parser.set_defaults(run=run, writes=("output",))
 
 
