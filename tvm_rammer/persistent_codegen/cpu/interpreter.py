@@ -1,17 +1,17 @@
 """The interpreter of an rProgram on a CPU: one call walks a lane of the tables as far as its waits allow."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from tvm import ir, tirx
-from tvm.ir import GlobalVar, PrimType
 from tvm.script import tirx as T
 
 from ...ir import ITEM_BYTES, RProgram
 from ..arrays import array_bytes, pointer_variable
 from ..layout import FIRST_EXTERNAL, WORKSPACE, Layout
 from ..tables import FIRST, ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
+from .calls import call_rtask
 from .workers import function_of
 
 COUNTER_WORDS = 16
@@ -40,9 +40,7 @@ class Memory:
     stamps_at: int | None
 
 
-def build_interpreter(
-    program: RProgram, layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar]
-) -> tirx.PrimFunc:
+def build_interpreter(program: RProgram, layout: Layout, tables: Tables, memory: Memory) -> tirx.PrimFunc:
     """Build the interpreter.
 
     Parameters
@@ -52,8 +50,6 @@ def build_interpreter(
     layout : Layout
     tables : Tables
     memory : Memory
-    functions : mapping of str to GlobalVar
-        The name under which the module holds each rTask function.
 
     Returns
     -------
@@ -63,14 +59,12 @@ def build_interpreter(
         lane's end; in step k it is counted from k times one more than all rows, for a lane without rows may begin
         behind the last. It returns zero.
     """
-    return _Interpreter(program, layout, tables, memory, functions).build()
+    return _Interpreter(program, layout, tables, memory).build()
 
 
 class _Interpreter:
-    def __init__(
-        self, program: RProgram, layout: Layout, tables: Tables, memory: Memory, functions: Mapping[str, GlobalVar]
-    ) -> None:
-        self._layout, self._tables, self._memory, self._functions = layout, tables, memory, functions
+    def __init__(self, program: RProgram, layout: Layout, tables: Tables, memory: Memory) -> None:
+        self._layout, self._tables, self._memory = layout, tables, memory
         self._steps, self._rows = program.steps, len(tables.code)
         self._trip_count = program.graph.trip_count
         self._run_steps = tirx.Var("run_steps", "int32")
@@ -170,7 +164,7 @@ class _Interpreter:
             # Counted in elements, since bytes leave 32 bits earlier.
             first, arena = ((n // ITEM_BYTES[dtype]) for n in (layout.arena_offset + offset, layout.arena_bytes))
             args.append(self._element(dtype, WORKSPACE, first + self._lane * arena))
-        rtask = call(self._functions[function.name], *args, self._word(2) + index * self._word(4))
+        rtask = call_rtask(function, *args, self._word(2) + index * self._word(4))
         return tirx.For(index, 0, self._word(3), tirx.ForKind.SERIAL, tirx.Evaluate(rtask))
 
     def _moved(
@@ -228,11 +222,6 @@ class _Interpreter:
             *(tirx.DeclBuffer(view, data=self._pointers[s]) for (s, _), view in self._views.items()),
             tirx.DeclBuffer(self._place, data=self._place_at),
         ]
-
-
-def call(function: GlobalVar, *args: ir.Expr) -> ir.Expr:
-    """Call a function that returns nothing."""
-    return ir.Call(function, list(args), ret_ty=PrimType("void"))
 
 
 def _pointer(environment: tirx.Var, index: int, variable: tirx.Var) -> ir.Expr:

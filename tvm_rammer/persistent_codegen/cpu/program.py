@@ -19,6 +19,7 @@ from ..arrays import array_bytes, pointer_variable
 from ..assembled import AssembledProgram
 from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
 from ..tables import build_tables
+from .calls import calls_text
 from .interpreter import COUNTER_WORDS, Memory, build_interpreter
 from .launch import launch_text, walk
 from .stamps import STAMPED
@@ -83,10 +84,11 @@ def assemble_cpu(
         segments.append(tirx.decl_buffer(buffer.shape, buffer.dtype, f"arg{i}"))
     parts = tuple(_buffer(n, a) for n, a in zip(("begin", "code", "arguments"), plan, strict=True))
     memory = Memory(tuple(segments), parts, counters_at, stamps_at if stamped else None)
-    interpreter = build_interpreter(program, layout, tables, memory, variables)
+    interpreter = build_interpreter(program, layout, tables, memory)
     report = _report(program, segments[WORKSPACE], stamps_at, num_stamps) if stamped else []
     sizes = (layout.constants.nbytes, workspace_bytes)
-    text = launch_text(program.name, len(segments) + len(parts), device.machine, sizes, stamped=stamped)
+    launch = launch_text(program.name, len(segments) + len(parts), device.machine, sizes, stamped=stamped)
+    text = launch + calls_text(functions)
     main = _main(program, layout, memory, _buffer("plan", constants[1]), text, report)
     establish()
     used = {variables[f.name]: f.func for f in functions}

@@ -17,8 +17,8 @@ from .keep_indices import keep_indices
 from .keep_remainders import keep_remainders
 
 _PLAIN_FUNCTION = 2
-"""Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. LLVM would
-inline each private function into its only caller, the interpreter, and work for a minute on the result."""
+"""Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. A private function
+could not be declared by the text of `calls`."""
 
 
 def lower(func: tirx.PrimFunc) -> tirx.PrimFunc:
