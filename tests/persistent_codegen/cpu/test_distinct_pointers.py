@@ -44,6 +44,8 @@ def test_no_sums_are_stored_between_two_hints(programs):
     loops = [range(labels[jump[1]], n) for n, jump in jumps if jump and labels.get(jump[1], n) < n]
     hints = [n for n, line in enumerate(lines) if line.startswith("prefetch")]
     around = [[body for body in loops if n in body and any(_ADD.match(lines[i]) for i in body)] for n in hints]
-    smallest = {min(bodies, key=len) for bodies in around if bodies}
+    hinted = {min(bodies, key=len) for bodies in around if bodies}
+    # A hint at the places of the results is ahead of the whole sum, in the loop that stores them.
+    smallest = [body for body in hinted if not any(other != body and other[0] in body for other in hinted)]
     assert smallest
     assert not [lines[i] for body in smallest for i in body if _STORE.match(lines[i])]
