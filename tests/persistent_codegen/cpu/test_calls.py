@@ -2,7 +2,9 @@
 
 import re
 
+import numpy as np
 import pytest
+from tvm import relax, te
 
 import tvm_rammer
 from tests.relay_passes.models import model, node, random, tensor, value
@@ -35,3 +37,18 @@ def test_no_rtask_is_inlined(text):
 
 def test_no_stub_is_left(text):
     assert "rammer_call_" not in text
+
+
+@pytest.mark.parametrize("name", ['wéird-näme "x" \\ .%', "a b", "ß"])
+def test_a_function_may_be_called_anything(name):
+    rows = te.placeholder((64, 64), name="rows")
+    doubled = te.compute((64, 64), lambda i, j: rows[i, j] * 2.0, name="doubled")
+    bb = relax.BlockBuilder()
+    callee = bb.add_func(te.create_prim_func([rows, doubled]).with_attr("global_symbol", name), name)
+    x = relax.Var("x", relax.TensorType((64, 64), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            y = bb.emit_output(relax.call_tir(callee, (x,), x.ty))
+        bb.emit_func_output(y)
+    given = random(64, 64)
+    np.testing.assert_array_equal(tvm_rammer.compile(bb.get(), cache=False)(given), 2 * given)

@@ -4,6 +4,7 @@ TIR has no word for that. LLVM would compile each small function twice, alone an
 all others, and some of its passes take much longer than their number of times.
 """
 
+import string
 from collections.abc import Iterable
 
 from tvm import ir
@@ -12,12 +13,13 @@ from tvm.script import tirx as T
 from ...kernel import RTaskFunction
 
 _CALL = """
-declare void @{function}({types})
-define internal void @{stub}({parameters}) alwaysinline {{
-  call void @{function}({parameters}) noinline
+declare void {function}({types})
+define internal void {stub}({parameters}) alwaysinline {{
+  call void {function}({parameters}) noinline
   ret void
 }}
 """
+_PLAIN = frozenset(string.ascii_letters + string.digits + "_")
 
 
 def call_rtask(function: RTaskFunction, *args: ir.Expr) -> ir.Expr:
@@ -34,9 +36,13 @@ def _call(function: RTaskFunction) -> str:
     pointers = len(function.dtypes) + len(function.scratch)
     types = ["ptr"] * pointers + ["i32"]
     parameters = [f"{dtype} %p{i}" for i, dtype in enumerate(types)]
-    return _CALL.format(
-        function=function.name, stub=_stub(function), types=", ".join(types), parameters=", ".join(parameters)
-    )
+    names = {"function": _quoted(function.name), "stub": _quoted(_stub(function))}
+    return _CALL.format(**names, types=", ".join(types), parameters=", ".join(parameters))
+
+
+def _quoted(name: str) -> str:
+    """A name of LLVM IR: a function may be called anything."""
+    return '@"' + "".join(chr(c) if chr(c) in _PLAIN else f"\\{c:02x}" for c in name.encode()) + '"'
 
 
 def _stub(function: RTaskFunction) -> str:
