@@ -14,7 +14,7 @@ from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels
 from ..compilation.target import tvm_target
-from ..errors import ModelError, RammerError
+from ..errors import ModelError, RammerError, last_line
 from ..open_shapes.module import as_static
 from ..persistent_codegen import num_workers
 from ..relay_passes.aten.read import is_program_file
@@ -96,21 +96,24 @@ def bench(
     module = as_static(compiled)
     inputs = random_inputs(module.inputs, seed)
     runners: dict[str, Runner] = {"rammer": tvm_runner(module.executable, module.runtime_device())}
-    missing = {}
+    outputs, missing = {"rammer": arrays_of(runners["rammer"](inputs))}, {}
     for name in against:
         if name in PACKAGES and importlib.util.find_spec(name) is None:
             missing[name] = f"the package {name} is not installed"
             continue
         progress(f"building {name}")
         try:
-            runners[name] = _contender(name, model, shapes, tuning_logs, module)
-            runners[name](inputs)
+            runner = _contender(name, model, shapes, tuning_logs, module)
+            outputs[name] = arrays_of(runner(inputs))
         except Exception as error:
             if name not in PACKAGES or isinstance(error, RammerError):
                 raise
-            runners.pop(name, None)
-            missing[name] = f"it cannot run the model: {_last_line(error)}"
-    missing |= _leave_out_who_differs(runners, inputs, tolerance)
+            missing[name] = f"it cannot run the model: {last_line(error)}"
+            continue
+        runners[name] = runner
+    for name, far in _who_differs(outputs, tolerance).items():
+        missing[name] = f"its results differ from those of the others by {far:.1e} of the largest magnitude"
+        del runners[name]
     results = {name: s.summary() for name, s in race(runners, inputs, repeat, progress, tolerance=tolerance).items()}
     ours = results["rammer"]["median_ms"]
     return {
@@ -125,24 +128,11 @@ def bench(
     }
 
 
-def _last_line(error: Exception) -> str:
-    """What an engine's error ends with, where what is wrong stands."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
-
-
-def _leave_out_who_differs(
-    runners: dict[str, Runner], inputs: Sequence[np.ndarray], tolerance: float
-) -> dict[str, str]:
-    """Drop who finds something else than ours and another one; why, by name. Nobody, if all differ from ours."""
-    results = {name: arrays_of(run(inputs)) for name, run in runners.items()}
-    far = {name: difference(result, results["rammer"]) for name, result in results.items() if name != "rammer"}
-    alone = [name for name, error in far.items() if not error <= tolerance]
-    if len(alone) == len(far):
-        return {}
-    for name in alone:
-        del runners[name]
-    return {name: f"its results differ from those of the others by {far[name]:.1e} of the largest" for name in alone}
+def _who_differs(outputs: Mapping[str, Sequence[np.ndarray]], tolerance: float) -> dict[str, float]:
+    """Who finds something else than ours and another one, and by how much. Nobody, if all differ from ours."""
+    errors = {name: difference(found, outputs["rammer"]) for name, found in outputs.items() if name != "rammer"}
+    alone = {name: error for name, error in errors.items() if not error <= tolerance}
+    return alone if len(alone) < len(errors) else {}
 
 
 def _contender(

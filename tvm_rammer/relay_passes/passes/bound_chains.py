@@ -31,6 +31,9 @@ CONDITION = 5
 OPAQUE = 8
 """TVM's `op_pattern` of what is never fused."""
 
+INTO_RESULT = 4
+"""TVM's `op_pattern` of products and convolutions: only what comes after them is fused with them."""
+
 _FUSES_WITH_PRODUCERS = (0, 1, 2)
 """Patterns of functions that are fused into what comes before: elementwise, with broadcasting, injective."""
 

@@ -12,13 +12,10 @@ from tvm.ir import Call
 
 from ..bindings import body_blocks, is_call, leaves, rename, result_of, rewrite_functions
 from ..module_pass import module_pass
-from .bound_chains import OPAQUE
+from .bound_chains import INTO_RESULT, OPAQUE
 
 MAX_DEPTH = 32
 """Operators that are fused into one function at most."""
-
-_INTO_RESULT = 4
-"""TVM's `op_pattern` of products and convolutions: only what comes after them is fused with them."""
 
 
 def Fuse() -> tvm.transform.Pass:
@@ -56,7 +53,7 @@ def _fuses_with_no_producer(mod: tvm.IRModule, value: relax.Expr) -> bool:
     if not is_call(value, ("relax.call_tir",)):
         return isinstance(value, Call)
     callee = mod[value.args[0]]
-    return isinstance(callee, tirx.PrimFunc) and int(callee.attrs.get("op_pattern", OPAQUE)) in (_INTO_RESULT, OPAQUE)
+    return isinstance(callee, tirx.PrimFunc) and int(callee.attrs.get("op_pattern", OPAQUE)) in (INTO_RESULT, OPAQUE)
 
 
 def _without_outputs(func: relax.Function) -> relax.Function | None:

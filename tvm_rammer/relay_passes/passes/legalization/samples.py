@@ -11,6 +11,7 @@ from tvm.ir import Call
 from tvm.tirx import Expr
 
 from ...bindings import static_shape
+from ..bound_chains import INTO_RESULT
 from .stock import Legalization, stock
 
 _CUBIC = -0.75
@@ -18,9 +19,6 @@ _CUBIC = -0.75
 
 _TAPS = {"nearest": 1, "bilinear": 2, "bicubic": 4}
 """Pixels along one axis that a point is computed from, by method."""
-
-_INTO_RESULT = 4
-"""TVM's `op_pattern` of what is fused with nothing that comes before it."""
 
 
 def samples() -> dict[str, Legalization]:
@@ -44,7 +42,7 @@ def _legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         return stock(bb, call)
     sampler = _Sampler(shape, points, str(attrs.method), str(attrs.padding_mode), bool(attrs.align_corners))
     sizes = relax.const(np.array(shape[2:], str(grid.ty.dtype)))
-    apart = {"op_pattern": _INTO_RESULT}
+    apart = {"op_pattern": INTO_RESULT}
     places = bb.emit_te(sampler.places, grid, sizes, primfunc_name_hint="sampled_places", primfunc_attrs=apart)
     along = bb.emit_te(sampler.pixels, places, sizes, primfunc_name_hint="sampled_pixels")
     taps = [bb.emit_te(sampler.places_in_image, along, primfunc_name_hint="sampled_taps")]
@@ -75,7 +73,7 @@ class _Sampler:
         def place(axis: Expr, image: Expr, *point: Expr) -> Expr:
             given = grid(image, self.axes - 1 - axis, *point) + 1.0
             found = given * (sizes[axis] - 1.0) / 2.0 if self.align_corners else given * sizes[axis] / 2.0 - 0.5
-            if self.taps == _TAPS["bicubic"] or self.padding == "zeros":
+            if self.method == "bicubic" or self.padding == "zeros":
                 return found
             return _limited(self._mirrored(found, sizes[axis]), sizes[axis])
 
@@ -86,7 +84,7 @@ class _Sampler:
 
         def pixel(axis: Expr, tap: Expr, *point: Expr) -> Expr:
             place, size = places(axis, *point), sizes[axis]
-            if self.taps == 1:
+            if self.method == "nearest":
                 at = te.nearbyint(place)
             else:
                 at = te.floor(place) + (tap - (self.taps // 2 - 1)).astype(places.dtype)
@@ -103,7 +101,7 @@ class _Sampler:
         def weight(axis: Expr, tap: Expr, *point: Expr) -> Expr:
             place = places(axis, *point)
             fraction = place - te.floor(place)
-            if self.taps == _TAPS["bilinear"]:
+            if self.method == "bilinear":
                 return tirx.Select(_is(tap, 0), 1.0 - fraction, fraction)
             far = te.abs(fraction + (1 - tap).astype(places.dtype))
             near = ((_CUBIC + 2) * far - (_CUBIC + 3)) * far * far + 1.0
