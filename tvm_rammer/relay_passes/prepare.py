@@ -72,8 +72,8 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             MergeConvolutions(),
             CheckIndices(),
             RefuseCalls(),
-            *pipeline_of(target).library_dispatch_passes(target),  # as stock: sorts and scans have own forms on a GPU
             relax.transform.LegalizeOps(exact_legalization(target)),
+            *pipeline_of(target).library_dispatch_passes(target),  # as stock: sorts, and scans that are left
             *([SerialLoops()] if cpu else ()),
             relax.transform.AnnotateTIROpPattern(),
             _mark_patterns(cpu),

@@ -7,6 +7,9 @@ is as exact, and as x <= y and y <= x.
 
 And of a quotient that is rounded to 0 it takes vectors apart as if it were rounded down: for lanes i of (1 - 2 * i) / 2
 it says -i. An average pool with dilations counts by such quotients.
+
+A remainder of what is less than the divisor, as reshapes have them, becomes what it is a remainder of. Where a reversal
+reads it, TVM would take (4 - i) % 5 apart into something else.
 """
 
 from collections.abc import Mapping
@@ -65,7 +68,12 @@ class _Function:
         tvm_ffi.structural_walk(func.body, [(s_tir.SBlock, bind)], order="pre")
 
     def body(self) -> tirx.Stmt:
-        rules = [(tirx.Sub, self._difference), (tirx.EQ, self._equality), (tirx.Div, self._quotient)]
+        rules = [
+            (tirx.Sub, self._difference),
+            (tirx.EQ, self._equality),
+            (tirx.Div, self._quotient),
+            (tirx.FloorMod, self._remainder),
+        ]
         return tvm_ffi.structural_map(self._func.body, rules, order="post")
 
     def _difference(self, node: tirx.Sub) -> tirx.Expr:
@@ -107,6 +115,12 @@ class _Function:
         if self._axes.can_prove(node.a >= 0):
             return tirx.FloorDiv(node.a, node.b)
         return _rounded_to_zero(node, zero)
+
+    def _remainder(self, node: tirx.FloorMod) -> tirx.Expr:
+        """What it is a remainder of, where that is less than the divisor."""
+        if not isinstance(node.b, tirx.IntImm) or not _is_of_positions(node.a):
+            return node
+        return node.a if self._axes.can_prove(tirx.And(node.a >= 0, node.a < node.b)) else node
 
 
 def _rounded_to_zero(node: tirx.Div, zero: tirx.Expr) -> tirx.Expr:

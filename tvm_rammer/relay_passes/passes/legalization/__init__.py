@@ -4,6 +4,7 @@ exact        all of them by name; what is not of the others
 extremes     largest and smallest numbers, of which one may be NaN
 pools        averages of a few neighbours along one axis, on a GPU
 samples      GridSample: pixels and weights once for all channels
+scans        running sums and products, on a CPU
 suppression  NonMaxSuppression, which the ONNX importer calls
 transposed   transposed convolutions of weights that may be infinite
 stock        what TVM makes of an operator

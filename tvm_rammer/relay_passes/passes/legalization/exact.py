@@ -11,6 +11,7 @@ from ....define_arithmetic import equals_itself
 from .extremes import extremes
 from .pools import pools_along_an_axis
 from .samples import samples
+from .scans import scans
 from .stock import Legalization, stock
 from .transposed import transposed_convolutions
 
@@ -30,8 +31,8 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for LLVM,
     are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
-    `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, pools along one axis, for a GPU, in
-    `pools`.
+    `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, running sums, for a CPU, in `scans`,
+    pools along one axis, for a GPU, in `pools`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),
@@ -48,6 +49,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     if target.kind.name == "llvm":
         exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax, "relax.cosh": _cosh, "relax.sinh": _sinh}
         exact |= dict.fromkeys([*_SUMS, *_ARCS], _in_float32)
+        exact |= scans()
     else:
         exact |= pools_along_an_axis()
     return exact
