@@ -9,7 +9,7 @@ from tvm.script import tirx as T
 
 from tests.functions import TARGET
 from tvm_rammer.device import host_cpu
-from tvm_rammer.persistent_codegen.cpu.keep_remainders import keep_remainders
+from tvm_rammer.persistent_codegen.cpu.keep_remainders import MOST_UNROLLED, keep_remainders
 
 RTASKS, ROWS, COLUMNS = 8, 8, 16
 
@@ -76,3 +76,25 @@ def other_remainders(x: T.Buffer((64,), "float32"), y: T.Buffer((64,), "float32"
 
 def test_what_llvm_makes_no_vectors_of_is_left_alone() -> None:
     tvm.ir.assert_structural_equal(keep_remainders(other_remainders), other_remainders)
+
+
+def rows_of(steps: int) -> tirx.PrimFunc:
+    """Sums of pixels whose places outer loops tell, over so many steps of an innermost loop."""
+
+    @T.prim_func(s_tir=True)
+    def sums(x: T.Buffer((65536,), "float32"), y: T.Buffer((64,), "float32")) -> None:
+        for i in range(64):
+            y[i] = T.float32(0)
+            for k in range(steps):
+                y[i] = y[i] + x[k * 64 + i % 16]
+
+    return sums
+
+
+def test_a_loop_that_stays_an_outer_one_is_left_alone() -> None:
+    """LLVM would compute some such places as one vector, and take it apart in each step of the innermost loop."""
+    tvm.ir.assert_structural_equal(keep_remainders(rows_of(MOST_UNROLLED + 1)), rows_of(MOST_UNROLLED + 1))
+
+
+def test_a_loop_around_one_that_llvm_may_unroll_is_taken_for_an_innermost_one() -> None:
+    assert not tvm_ffi.structural_equal(keep_remainders(rows_of(8)), rows_of(8))

@@ -106,6 +106,17 @@ def test_tilings_are_right_and_write_all(name, device):
         extract_cpu(kernel)
 
 
+def test_tiles_that_go_on_in_the_next_row_compute_their_places_outside_of_the_innermost_loop():
+    """Nothing is hidden from LLVM there, which would have it extract four of six places from a vector in each step."""
+    func = fused([(1, 64, 16, 16), (32, 64, 3, 3)], lambda x, w: conv(x, w, padding=1))
+    function = function_of(func, "avx2")
+    tilings = [t for t in FILTERS_RULE.tilings(function) if t["rows"] == 0]
+    assert tilings
+    code = str(extract_cpu(FILTERS_RULE.build(function, dict(tilings[0].choices))).func)
+    assert "% 16" in code
+    assert "umul.fix" not in code
+
+
 @pytest.mark.parametrize(
     ("name", "tile"),
     [
