@@ -129,6 +129,7 @@ OPERATORS = {
     ),
     "max pool 3x3/2": _pool("MaxPool", 96, 109, 3, 2),
     "max pool 3x3, padded": _pool("MaxPool", 192, 28, 3, 1, 1),
+    "max pool 1x4/4": Operator("MaxPool", ((1, 64, 296, 64),), (), {"kernel_shape": [1, 4], "strides": [1, 4]}),
     "average pool 3x3": _pool("AveragePool", 288, 35, 3, 1, 1),
     "global average pool": Operator("GlobalAveragePool", ((1, 1000, 13, 13),)),
     "softmax of a row": Operator("Softmax", ((1, 1000),)),

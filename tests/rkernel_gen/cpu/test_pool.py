@@ -61,6 +61,9 @@ POOLS = {
     "larger than the image": ([(1, 8, 5, 4)], lambda x: max_pool(x, (9, 9), (1, 1), (4, 4))),
     "lines in several parts": ([(1, 2, 40, 300)], lambda x: max_pool(x, (3, 3), (1, 1), (1, 1))),
     "vertical stride": ([(1, 4, 31, 18)], lambda x: max_pool(x, (5, 2), (3, 1), (2, 1))),
+    "stride 3, padded": ([(1, 6, 23, 56)], lambda x: max_pool(x, (3, 4), (3, 3), (1, 2))),
+    "stride 4 along a row": ([(1, 6, 17, 257)], lambda x: max_pool(x, (1, 4), (1, 4))),
+    "stride 4, odd padding on one side": ([(2, 3, 12, 39)], lambda x: avg_pool(x, (5, 7), (4, 4), (1, 3, 0, 5))),
     "average of what is inside": ([(1, 8, 17, 35)], lambda x: avg_pool(x, (3, 3), (1, 1), (1, 1))),
     "average with the padding": (
         [(1, 8, 17, 35)],
@@ -74,7 +77,7 @@ POOLS = {
     "average of rows": ([(3, 5, 33)], lambda x: op.nn.avg_pool1d(x, 4, 1, 1)),
 }  # fmt: skip
 LEFT = {
-    "stride 3": ([(1, 8, 9, 9)], lambda x: max_pool(x, (3, 3), (3, 3))),
+    "stride 5": ([(1, 8, 15, 15)], lambda x: max_pool(x, (5, 5), (5, 5))),
     "stride beyond the window": ([(1, 8, 9, 9)], lambda x: max_pool(x, (1, 1), (2, 2))),
     "dilated": ([(1, 8, 9, 9)], lambda x: max_pool(x, (3, 3), (1, 1), dilation=(2, 2))),
     "large": ([(1, 2, 40, 40)], lambda x: max_pool(x, (MAX_KERNEL + 1, 1))),

@@ -20,8 +20,8 @@ _IDENTITY = "llvm.umul.fix"
 through it when it asks how an index changes."""
 
 MOST_UNROLLED = 2048
-"""Instructions of the loops within a loop, at most, that LLVM may unroll, whereupon the loop is an innermost one: its own
-limit is 300, and four times that where it gains much."""
+"""Instructions of the loops within a loop, at most, that LLVM may unroll, whereupon that loop is an innermost one: its
+own limit is 300, and four times that where it gains much."""
 
 
 def keep_remainders(func: tirx.PrimFunc) -> tirx.PrimFunc:

@@ -2,7 +2,7 @@
 
 So a window of k x k elements takes 2 k steps in place of k * k. The rows of a window are combined as vectors of the
 image, to a line that stays in the first-level cache. It has the padding at its ends; at stride 2 its even and its odd
-elements lie apart, so that each column of a row of windows is a vector of the line, too.
+elements lie apart, at longer strides likewise, so that each column of a row of windows is a vector of the line, too.
 """
 
 from collections.abc import Callable, Iterator
@@ -154,18 +154,20 @@ class _Writer:
         if self.window.stride[1] == 1:
             return self.along(extent, lambda x, size: store(0, x + left, self.rows(line, x, size), size))
 
-        def pairs(half: Expr, size: int) -> tirx.Stmt:
-            """The even and the odd ones of some elements."""
-            halves = [tirx.Var("half", f"float32x{size}" if size > 1 else "float32") for _ in range(2)]
-            values = [self.rows(line, half * 2 + i * size, size) for i in range(2)]
-            apart = [_every_other(halves, i, size) if size > 1 else halves[i] for i in range(2)]
-            stores = [store((left + i) % 2, half + (left + i) // 2, apart[i], size) for i in range(2)]
-            return sequence([*(tirx.Bind(*pair) for pair in zip(halves, values, strict=True)), *stores])
+        stride = self.window.stride[1]
 
-        statements = self.along(extent // 2, pairs) if extent > 1 else []
-        if extent % 2:
-            last = left + extent - 1
-            statements.append(store(last % 2, number(last // 2), self.rows(line, number(extent - 1), 1), 1))
+        def some(at: Expr, size: int) -> tirx.Stmt:
+            """As many vectors of elements as the stride is long, put apart: each phase is one vector."""
+            parts = [tirx.Var("part", f"float32x{size}" if size > 1 else "float32") for _ in range(stride)]
+            values = [self.rows(line, at * stride + i * size, size) for i in range(stride)]
+            apart = [_every(stride, parts, i, size) if size > 1 else parts[i] for i in range(stride)]
+            stores = [store((left + i) % stride, at + (left + i) // stride, apart[i], size) for i in range(stride)]
+            return sequence([*(tirx.Bind(*pair) for pair in zip(parts, values, strict=True)), *stores])
+
+        statements = self.along(extent // stride, some) if extent >= stride else []
+        for last in range(extent // stride * stride, extent):
+            value, place = self.rows(line, number(last), 1), left + last
+            statements.append(store(place % stride, number(place // stride), value, 1))
         return statements
 
     def row(self, line: _Line) -> tirx.Stmt:
@@ -225,6 +227,6 @@ def _vector(start: Expr, size: int) -> Expr:
     return start if size == 1 else tirx.Ramp(start, number(1), size)
 
 
-def _every_other(halves: list[tirx.Var], first: int, size: int) -> Expr:
-    """Every second one of the elements of two vectors."""
-    return tirx.Shuffle(halves, [tirx.IntImm("int32", i) for i in range(first, 2 * size, 2)])
+def _every(stride: int, parts: list[tirx.Var], first: int, size: int) -> Expr:
+    """Every second one of the elements of two vectors, or every third one of three, and so on."""
+    return tirx.Shuffle(parts, [tirx.IntImm("int32", i) for i in range(first, stride * size, stride)])

@@ -19,7 +19,7 @@ from ..window.split import num_rtasks, row_parts_of
 from ..window.tiled import TiledRule
 from .code import PoolTile, columns_read, pool_code, rows_of, steps
 
-MAX_STRIDE = 2
+MAX_STRIDE = 4
 """Distance of columns that shuffles put apart, at most."""
 MAX_KERNEL = 16
 """Extents of a window that are unrolled, at most; the sums of larger ones are left to the rule of everything else."""

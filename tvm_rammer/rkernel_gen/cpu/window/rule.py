@@ -35,6 +35,8 @@ UNALIGNED = 2.0
 """Loads that a vector counts as which is not aligned to a cache line."""
 MIN_BURST = 8
 """Vectors of results that are stored while the next sums are computed."""
+APART_CYCLES, ELEMENT_CYCLES = {2: 0.3}, 1.0
+"""Cycles to copy an element of an image to its phase, by the stride: of two phases in vectors, of more one by one."""
 ROW_CYCLES = 2.0
 """Cycles to start a row of scratch or of the output."""
 SHARED_BYTES_PER_CYCLE = 20.0
@@ -109,7 +111,7 @@ def rtask_us(window: Window, tile: WindowTile, device: DeviceSpec) -> float:
         # Where multiply-adds take as long as a tile of few accumulators hides, larger ones only store in longer bursts.
         cycles += blocks * layout.steps * max(0, tile.filters * tile.vectors - MIN_BURST) * (2 - rate)
     else:
-        copy_cycles = 2 / tile.simd if window.stride[1] == 1 else 0.3
+        copy_cycles = 2 / tile.simd if window.stride[1] == 1 else APART_CYCLES.get(window.stride[1], ELEMENT_CYCLES)
         rows = window.groups / tile.group_parts * window.channels * layout.height * layout.phases[0]
         cycles += rows * (layout.width * layout.phases[1] * copy_cycles + ROW_CYCLES)
         scratch = layout.scratch(window, tile) * ITEM_BYTES["float32"]
