@@ -188,7 +188,7 @@ def test_an_innermost_loop_reads_few_pages_of_the_scratch_image(size):
             found.update(linear(node.indices[0], axes)[:-1])
 
     tvm_ffi.structural_walk(filters_code(func, window, tile).body, [(TensorLoad, load)], order="pre")
-    assert layout.width in found  # a channel after the other, of the same row
+    assert layout.width * 2 in found  # two channels after two others, of the same row
     assert layout.channels * layout.width in found
     assert layout.inner * layout.width * 4 <= 2 * 4096
 

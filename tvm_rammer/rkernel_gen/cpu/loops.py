@@ -5,7 +5,12 @@ from collections.abc import Callable, Sequence
 from tvm import tirx
 from tvm.ir import Expr
 
+from .space import divisors
+
 INDEX = "int64"
+UNROLLED = 48
+"""Multiply-adds of an iteration of an innermost loop, at most, where it takes several steps: what counts and compares
+is a sixth of the instructions of a step of twelve."""
 
 
 def number(value: int) -> Expr:
@@ -19,6 +24,23 @@ def loop(extent: int, body: Callable[[Expr], tirx.Stmt], kind: str = "SERIAL") -
         return body(number(0))
     var = tirx.Var("i", INDEX)
     return tirx.For(var, number(0), number(extent), getattr(tirx.ForKind, kind), body(var))
+
+
+def innermost(extent: int, vectors: int, others: int, step: Callable[[Expr], tirx.Stmt]) -> tirx.Stmt:
+    """The innermost loop of a register tile: as many steps in an iteration as divide its extent, up to `UNROLLED`.
+
+    Parameters
+    ----------
+    extent : int
+        Steps of the loop.
+    vectors, others : int
+        A step multiplies so many vectors with so many broadcast numbers each. Where there is but one vector, LLVM would
+        load the numbers of several steps at once, and store accumulators in their place.
+    step : callable
+    """
+    most = UNROLLED // (vectors * others) if vectors > 1 else 1
+    steps = max(n for n in divisors(extent) if n <= max(1, most))
+    return loop(extent // steps, lambda i: sequence([step(i * steps + n) for n in range(steps)]))
 
 
 def sequence(statements: Sequence[tirx.Stmt]) -> tirx.Stmt:

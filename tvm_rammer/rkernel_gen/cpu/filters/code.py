@@ -14,8 +14,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ..in_registers import transpose
-from ..loops import ending, loop, number, sequence, vectors
-from ..space import divisors
+from ..loops import ending, innermost, loop, number, sequence, vectors
 from ..window.ahead import LINE, block_after, fetch_ahead, fetch_weights
 from ..window.fill import Planes, fill_rows, pixel_of
 from ..window.problem import Window
@@ -37,11 +36,6 @@ def filters_code(func: tirx.PrimFunc, window: Window, tile: FilterTile, *, copie
     body = _Writer(window, tile, layout, weight, copies).rtasks()
     params = [weight if p.same_as(window.weight) else p for p in func.params]
     return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True)
-
-
-UNROLLED = 48
-"""Multiply-adds of an iteration of the innermost loop, at most, where it takes several steps: what counts and compares
-is a sixth of the instructions of a step of twelve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +238,8 @@ class _Writer:
 
         def inner(outer: Expr, ry: Expr, rx: Expr) -> tirx.Stmt:
             hints = self.next_weights(at, (outer, *(ry, rx)[-window.rank :]))
-            steps = max(d for d in divisors(layout.inner) if d == 1 or d * tile.pixels * tile.vectors <= UNROLLED)
-            some = loop(
-                layout.inner // steps, lambda c: sequence([term(outer, ry, rx, c * steps + i) for i in range(steps)])
-            )
-            return sequence([*hints, some])
+            steps = innermost(layout.inner, tile.vectors, tile.pixels, lambda c: term(outer, ry, rx, c))
+            return sequence([*hints, steps])
 
         kh, kw = window.kernel
         return [

@@ -13,7 +13,7 @@ from functools import partial
 from tvm import tirx
 from tvm.ir import Expr
 
-from ..loops import loop, number, sequence, vectors
+from ..loops import innermost, loop, number, sequence, vectors
 from .ahead import block_after, fetch_ahead, fetch_weights
 from .fill import Planes, fill_rows, pixel_of
 from .layout import Layout, WindowTile, pack_of
@@ -229,7 +229,9 @@ class _Writer:
 
         def inner(outer: Expr, ry: Expr, rx: Expr) -> tirx.Stmt:
             chunk = (outer, *(ry, rx)[-window.rank :])
-            return sequence([*hints(chunk), loop(layout.inner, lambda c: term(outer, ry, rx, c))])
+            tile = self.tile
+            steps = innermost(layout.inner, tile.vectors, tile.filters, lambda c: term(outer, ry, rx, c))
+            return sequence([*hints(chunk), steps])
 
         code = kernel[1] * self.tile.filters * self.tile.vectors
         columns = "UNROLLED" if layout.inner == 1 and code <= MAX_UNROLLED else "SERIAL"
