@@ -151,10 +151,9 @@ class _Writer:
         def store(phase: int, x: Expr, value: Expr, size: int) -> tirx.Stmt:
             return tirx.BufferStore(line.lines, value, [line.place, number(phase), _vector(x, size)])
 
-        if self.window.stride[1] == 1:
-            return self.along(extent, lambda x, size: store(0, x + left, self.rows(line, x, size), size))
-
         stride = self.window.stride[1]
+        if stride == 1:
+            return self.along(extent, lambda x, size: store(0, x + left, self.rows(line, x, size), size))
 
         def some(at: Expr, size: int) -> tirx.Stmt:
             """As many vectors of elements as the stride is long, put apart: each phase is one vector."""
