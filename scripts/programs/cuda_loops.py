@@ -32,13 +32,15 @@ from tvm_rammer.rkernel_gen.make_kernels import constant_parameters
 from tvm_rammer.rkernel_gen.tiling import Function
 from tvm_rammer.zoo.models import MODELS, model_names
 
-PRODUCTS = ("gemm", "gemv", "mma", "reduction")
+PRODUCTS = ("gemm", "gemv", "mma", "tf32", "reduction")
 """Rules whose loops multiply and add."""
 
 KERNELS_PER_FILE = 12
 
 TENSOR_GAIN = 16
-"""Peak of tensor cores in half precision over that of single precision on CUDA cores: of an A100 and an H100."""
+"""Peak of tensor cores in half precision over that of single precision on CUDA cores: of an A100 and an H100. That of
+TF32 is half of it.
+"""
 
 COLUMNS = ("function", "uses", "kernel", "rTasks x threads", "registers", "code KB", "guards", "KB in flight",
            "% of peak", "us")  # fmt: skip
@@ -239,7 +241,9 @@ def _estimate(
         passes = one.macs / macs if macs and one.macs else one.loaded / loaded
         cycles += max(0.0, passes - 1) * loop.cycles
         in_flight, guards = loop.bytes_in_flight, branches_between_loads(body)
-        rate = device.flops_per_cycle * (TENSOR_GAIN if any(i.name == "HMMA" for i in body) else 1)
+        matrix = next((i for i in body if i.name == "HMMA"), None)
+        gain = 1 if matrix is None else TENSOR_GAIN // 2 if ".TF32" in matrix.text else TENSOR_GAIN
+        rate = device.flops_per_cycle * gain
         peak = 200 * macs * warps * resident * device.warp / loop.cycles / rate
     waves = -(-one.blocks // (device.units * resident))
     us = waves * cycles / (device.clock_ghz * 1e3)

@@ -1,6 +1,8 @@
 """Presets, the devices of TVM targets, this machine's processor, and occupancy."""
 
+import json
 import os
+from dataclasses import asdict, replace
 
 import pytest
 import tvm
@@ -14,6 +16,29 @@ def test_a_preset_is_a_tvm_target_and_back(name):
     device = preset(name)
     again = from_target_config(tvm.target.Target(device.target_config()).export())
     assert (again.kind, again.arch, again.units) == (device.kind, device.arch, device.units)
+
+
+@pytest.mark.parametrize("name", ["cuda:h200", "cuda:a100"])
+def test_a_gpu_may_be_asked_for_tf32(name):
+    assert preset(f"{name}+tf32") == replace(preset(name), name=f"{name}+tf32", tf32=True)
+    assert not preset(name).tf32
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda:v100"])
+def test_what_has_no_tf32_is_refused_with_it(name):
+    with pytest.raises(TargetError, match=r"has no TF32, so .*\+tf32' is no target"):
+        preset(f"{name}+tf32")
+
+
+@pytest.mark.parametrize(("tf32", "arch", "fine"), [(True, "sm_90a", 1), (1, "sm_90", 0), ("yes", "sm_90", 0)])
+def test_a_file_may_say_tf32(tmp_path, tf32, arch, fine):
+    path = tmp_path / "device.json"
+    path.write_text(json.dumps(asdict(preset("cuda:h200")) | {"tf32": tf32, "arch": arch}), encoding="utf-8")
+    if fine:
+        assert preset(str(path)).tf32 and preset(f"{path}+tf32").compute_capability == 90
+        return
+    with pytest.raises(TargetError, match="wrong are tf32"):
+        preset(str(path))
 
 
 def test_a_target_says_how_many_cores_and_how_wide_the_vectors():

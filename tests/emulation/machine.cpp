@@ -230,6 +230,13 @@ template <class T> float number_of(unsigned word, int which) {
   return float(value);
 }
 
+template <> float number_of<tf32>(unsigned word, int) {
+  unsigned read = word & ~0x1FFFu;
+  float value;
+  std::memcpy(&value, &read, sizeof value);
+  return value;
+}
+
 template <class T> void multiply_matrices(float* const (&d)[4], const unsigned (&ab)[6], const float (&c)[4]) {
   WarpMatrices& shared = matrices[&warp_of()];
   int lane = now->linear % 32;
@@ -238,16 +245,17 @@ template <class T> void multiply_matrices(float* const (&d)[4], const unsigned (
   for (int e = 0; e < 4; e++) {
     int row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
     float sum = c[e];
-    for (int k = 0; k < 16; k++) {
-      unsigned a = shared.words[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
-      unsigned b = shared.words[column * 4 + k % 8 / 2][4 + k / 8];
-      sum += number_of<T>(a, k % 2) * number_of<T>(b, k % 2);
+    for (int word = 0; word < 8; word++) {
+      unsigned a = shared.words[row % 8 * 4 + word % 4][row / 8 + word / 4 * 2];
+      unsigned b = shared.words[column * 4 + word % 4][4 + word / 4];
+      for (int n = 0; n < int(sizeof(unsigned) / sizeof(T)); n++) sum += number_of<T>(a, n) * number_of<T>(b, n);
     }
     *d[e] = sum;
   }
   warp_barrier(0xFFFFFFFFu);
 }
 
+template void multiply_matrices<tf32>(float* const (&)[4], const unsigned (&)[6], const float (&)[4]);
 template void multiply_matrices<half>(float* const (&)[4], const unsigned (&)[6], const float (&)[4]);
 template void multiply_matrices<nv_bfloat16>(float* const (&)[4], const unsigned (&)[6], const float (&)[4]);
 }  // namespace emu

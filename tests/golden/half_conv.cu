@@ -13,10 +13,10 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(half* __restrict__ p0
   int cse_v1 = (((int)threadIdx.x) >> 5);
   int cse_v2 = (((int)blockIdx.x) * 32);
   int cse_v3 = (((int)threadIdx.x) & 31);
-  int cse_v12 = ((((int)threadIdx.x) >> 5) * 81);
+  int cse_v10 = ((((int)threadIdx.x) >> 5) * 81);
   int cse_v17 = min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80);
-  int cse_v20 = (min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) / 9);
-  int cse_v21 = (min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) % 9);
+  int cse_v21 = (min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) / 9);
+  int cse_v22 = (min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) % 9);
   #pragma unroll
   for (int i_1 = 0; i_1 < 16; ++i_1) {
     next_ptr[i_1] = p0_x_0_ptr[(((((i_1 & 7) * 162) + ((((int)threadIdx.x) >> 5) * 81)) + (max(((min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) / 9) - 1), 0) * 9)) + max((((i_1 >> 3) + (min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) % 9)) - 1), 0))];
@@ -27,19 +27,19 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(half* __restrict__ p0
   }
   for (int i_3 = 0; i_3 < 5; ++i_3) {
     int cse_v4 = (i_3 * 2);
-    int cse_v14 = ((i_3 & 1) * 2560);
+    int cse_v12 = ((i_3 & 1) * 2560);
     #pragma unroll
     for (int i_4 = 0; i_4 < 16; ++i_4) {
-      int cse_v13 = ((i_3 * 2) + (i_4 >> 3));
-      int cse_v22 = ((min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) / 9) + (((i_3 * 2) + (i_4 >> 3)) / 3));
-      int cse_v23 = ((min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) % 9) + (((i_3 * 2) + (i_4 >> 3)) % 3));
+      int cse_v11 = ((i_3 * 2) + (i_4 >> 3));
+      int cse_v23 = ((min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) / 9) + (((i_3 * 2) + (i_4 >> 3)) / 3));
+      int cse_v24 = ((min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) % 9) + (((i_3 * 2) + (i_4 >> 3)) % 3));
       bool holds = (((((((i_3 * 2) + (i_4 >> 3)) < 9) & (1 <= ((min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) / 9) + (((i_3 * 2) + (i_4 >> 3)) / 3)))) & (((min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) / 9) + (((i_3 * 2) + (i_4 >> 3)) / 3)) < 10)) & (1 <= ((min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) % 9) + (((i_3 * 2) + (i_4 >> 3)) % 3)))) & (((min(((((int)blockIdx.x) * 32) + (((int)threadIdx.x) & 31)), 80) % 9) + (((i_3 * 2) + (i_4 >> 3)) % 3)) < 10));
       half arm = next_ptr[i_4];
       tiles_ptr[(((((i_3 & 1) * 2560) + (i_4 * 80)) + ((((int)threadIdx.x) >> 5) * 40)) + (((int)threadIdx.x) & 31))] = (holds ? arm : __float2half_rn(0x0p+0f/*0.000000e+00*/));
     }
     int cse_v5 = (((int)threadIdx.x) >> 3);
     int cse_v6 = (((int)threadIdx.x) & 7);
-    int cse_v15 = ((((int)threadIdx.x) & 7) * 4);
+    int cse_v13 = ((((int)threadIdx.x) & 7) * 4);
     #pragma unroll
     for (int i_5 = 0; i_5 < 4; ++i_5) {
       half4 condval;
@@ -82,22 +82,14 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(half* __restrict__ p0
     }
   }
   #pragma unroll
-  for (int i_12 = 0; i_12 < 2; ++i_12) {
-    #pragma unroll
-    for (int i_13 = 0; i_13 < 2; ++i_13) {
-      #pragma unroll
-      for (int i_14 = 0; i_14 < 2; ++i_14) {
-        #pragma unroll
-        for (int i_15 = 0; i_15 < 2; ++i_15) {
-          int cse_v10 = (i_12 * 16);
-          int cse_v11 = (i_14 * 8);
-          int cse_v16 = ((((int)threadIdx.x) & 31) >> 2);
-          if ((((((((int)blockIdx.x) * 32) + (i_12 * 16)) + (i_14 * 8)) + ((((int)threadIdx.x) & 31) >> 2)) < 81) & ((((((int)threadIdx.x) >> 5) * 2) + i_13) < 3)) {
-            half b = ((half)sums_ptr[((((i_12 * 8) + (i_13 * 4)) + (i_14 * 2)) + i_15)]);
-            p2_compute_intermediate_ptr[(((((((((((int)threadIdx.x) >> 5) * 1296) + (i_13 * 648)) + ((((int)threadIdx.x) & 3) * 162)) + (i_15 * 81)) + (((int)blockIdx.x) * 32)) + (i_12 * 16)) + (i_14 * 8)) + ((((int)threadIdx.x) & 31) >> 2))] = ((b < __float2half_rn(0x0p+0f/*0.000000e+00*/)) ? __float2half_rn(0x0p+0f/*0.000000e+00*/) : b);
-          }
-        }
-      }
+  for (int i_12 = 0; i_12 < 16; ++i_12) {
+    int cse_v14 = ((i_12 >> 3) * 16);
+    int cse_v15 = ((((int)threadIdx.x) & 31) >> 2);
+    int cse_v16 = ((i_12 & 7) >> 2);
+    int cse_v20 = (((i_12 & 3) >> 1) * 8);
+    if ((((((((int)blockIdx.x) * 32) + ((i_12 >> 3) * 16)) + (((i_12 & 3) >> 1) * 8)) + ((((int)threadIdx.x) & 31) >> 2)) < 81) & ((((((int)threadIdx.x) >> 5) * 2) + ((i_12 & 7) >> 2)) < 3)) {
+      half b = ((half)sums_ptr[i_12]);
+      p2_compute_intermediate_ptr[(((((((((((int)threadIdx.x) >> 5) * 1296) + (((i_12 & 7) >> 2) * 648)) + ((((int)threadIdx.x) & 3) * 162)) + ((i_12 & 1) * 81)) + (((int)blockIdx.x) * 32)) + ((i_12 >> 3) * 16)) + (((i_12 & 3) >> 1) * 8)) + ((((int)threadIdx.x) & 31) >> 2))] = ((b < __float2half_rn(0x0p+0f/*0.000000e+00*/)) ? __float2half_rn(0x0p+0f/*0.000000e+00*/) : b);
     }
   }
 }

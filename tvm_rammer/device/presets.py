@@ -36,14 +36,28 @@ PRESETS = {
 """GPUs by name. `cuda:v100` is for planning: CUDA 13 no longer compiles for it."""
 
 
+TF32 = "+tf32"
+"""Behind the name of a GPU: products of single precision may be those of TF32."""
+
+
 def preset(name: str) -> DeviceSpec:
     """Look a device up by its name, or read it from a JSON file, such as `device.json` of a GPU bundle's results.
+
+    Parameters
+    ----------
+    name : str
+        A name behind which `+tf32` stands is that of a GPU whose tensor cores may multiply numbers of single precision.
 
     Raises
     ------
     TargetError
-        The name is not known, or the file is no device.
+        The name is not known, the file is no device, or the device has no TF32.
     """
+    if name.endswith(TF32):
+        device = preset(name.removesuffix(TF32))
+        if device.compute_capability < 80:
+            raise TargetError(f"{device.name} has no TF32, so {name!r} is no target; leave out {TF32!r}")
+        return replace(device, name=name, tf32=True)
     if name == "cpu":
         return measured_cpu()
     if name in PRESETS:
@@ -75,7 +89,9 @@ def _read(path: str) -> DeviceSpec:
 
 
 def _fits(value: object, kind: object) -> bool:
-    """Whether a figure is a number that is not negative, a whole one for int; a string where it is neither."""
+    """Whether a figure is a number that is not negative, a whole one for int; else a bool or a string."""
+    if kind is bool:
+        return isinstance(value, bool)
     if kind not in (int, float):
         return isinstance(value, str)
     return isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool) and value >= 0

@@ -53,6 +53,8 @@ class DeviceSpec:
     dot : int
         Products of bytes that one instruction of a CPU adds to each element of a vector of int32, at most: 4 with
         AVX512-VNNI, 2 on any other x86, and 1 elsewhere.
+    tf32 : bool
+        Whether a GPU may multiply matrices of single precision on its tensor cores, with ten bits of mantissa (TF32).
     processor : str
         What a CPU is called: times that were measured on one do not hold on another. Empty where that is unknown.
     target : str
@@ -86,6 +88,7 @@ class DeviceSpec:
     loads_per_cycle: float = 2.0
     line_ns: float = 0.0
     dot: int = 1
+    tf32: bool = False
     processor: str = ""
     target: str = ""
 
@@ -115,6 +118,12 @@ class DeviceSpec:
         """Whose instructions a CPU of this kind runs, as `platform.machine` says it; empty for this machine's."""
         triple = str(self.target_config().get("mtriple", "")) if self.kind == "cpu" else ""
         return _MACHINES.get(triple.partition("-")[0], triple.partition("-")[0])
+
+    @property
+    def compute_capability(self) -> int:
+        """Of a GPU, as `sm_NN` says it: 90 for an H200; 0 where `arch` says none."""
+        digits = "".join(c for c in self.arch if c.isdigit()) if self.kind == "cuda" else ""
+        return int(digits or 0)
 
     def resident_blocks(self, threads: int, registers: int, shared_bytes: int) -> int:
         """Blocks of a kernel that one unit holds at once (`occupancy.resident_blocks`)."""

@@ -23,7 +23,7 @@ PORT_BYTES = 64
 
 TENSOR_MACS = 8
 """Multiply-adds of a thread that a scheduler's tensor core does in a cycle by `mma.sync` on sm_80: half of what sm_90's
-own instructions do."""
+own instructions do. Of TF32 it does half as many."""
 
 _FULL_RATE = {"FFMA", "FADD", "FMUL", "BRA", "NOP", "BAR", "BSSY", "BSYNC", "EXIT", "WARPSYNC"}
 
@@ -130,5 +130,5 @@ def _pipe(instruction: Instruction) -> str:
 def _issue_cycles(instruction: Instruction) -> int:
     """Cycles until a pipe takes the next instruction."""
     if instruction.name == "HMMA":
-        return max(1, instruction.macs // TENSOR_MACS)
+        return max(1, instruction.macs // (TENSOR_MACS // 2 if ".TF32" in instruction.text else TENSOR_MACS))
     return 1 if instruction.name in _FULL_RATE else 2

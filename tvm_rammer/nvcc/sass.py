@@ -16,6 +16,8 @@ MEMORY = {*LOADS, *SHARED, "STG", "ST", "LDL", "STL", "SHFL", "RED", "ATOM", "AT
 _TENSOR_SHAPES = {"16816": 64, "1688": 32, "884": 8}
 """Multiply-adds of a thread's share of a matrix instruction: m16n8k16 has 2,048 for a warp."""
 
+_WARP = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
@@ -119,7 +121,8 @@ def step_macs(kernel: str) -> int:
     choices = {name: int(value) for name, value in re.findall(r"_([a-z]+?)(\d+)(?=_|$)", kernel)}
     if "slices" not in choices:
         return 0
-    return choices["mi"] * choices["mj"] * choices["k"] // choices["slices"]
+    share = _WARP if re.search("_(mma|tf32)_", kernel) else choices["slices"]  # of a warp's tile, or of a team's
+    return choices["mi"] * choices["mj"] * choices["k"] // share
 
 
 def inner_passes(code: Kernel, span: tuple[int, int], macs: int) -> int:

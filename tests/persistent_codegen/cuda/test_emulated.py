@@ -55,6 +55,24 @@ def test_a_program_of_bfloat16_rounds_what_operators_hand_on():
     np.testing.assert_allclose(got.astype("float64"), np.maximum(a @ b + c, 0) @ d, rtol=2**-6, atol=2**-6)
 
 
+def test_a_program_of_tf32_has_ten_bits_of_the_operands_and_sums_of_single_precision():
+    shapes = [(128, 64), (64, 128), (128,), (128, 96)]
+    op, nn = relax.op, relax.op.nn
+    built = plan(
+        relax_module(shapes, lambda a, b, c, d: op.matmul(nn.relu(op.add(op.matmul(a, b), c)), d)),
+        3,
+        replace(H200, tf32=True),
+    )
+    assert all("_tf32_" in kernel.name for one in built for kernel in one.program.kernels)
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype("float32") for shape in shapes]
+    known = run_all(built, {f"x{i}": array for i, array in enumerate(arrays)})
+    (got,) = [known[b.name] for b in built[-1].program.graph.buffers if b.kind == "output"]
+    a, b, c, d = (array.astype("float64") for array in arrays)
+    want = np.maximum(a @ b + c, 0) @ d
+    assert 1e-5 * abs(want).max() < abs(got - want).max() < 2e-3 * abs(want).max()
+
+
 def test_programs_of_many_functions_compute_the_same(monkeypatch):
     monkeypatch.setattr("tvm_rammer.persistent_codegen.cuda.kernel.MANY_FUNCTIONS", 0)
     built = plan(module("diamond"), 3, H200)

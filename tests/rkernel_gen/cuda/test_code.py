@@ -11,11 +11,12 @@ import tvm
 from tests.emulation.programs import H200
 from tests.golden import check_golden
 from tests.rkernel_gen.cuda.operators import function_of
+from tvm_rammer.device import preset
 from tvm_rammer.kernel import Pack
 from tvm_rammer.nvcc.compile import FLAGS
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
 from tvm_rammer.rkernel_gen.cuda.product.gemv import GEMV_RULE
-from tvm_rammer.rkernel_gen.cuda.product.mma import MMA_RULE
+from tvm_rammer.rkernel_gen.cuda.product.mma import MMA_RULE, TF32_RULE
 from tvm_rammer.rkernel_gen.cuda.product.parts import read_product
 from tvm_rammer.rkernel_gen.cuda.product.steps import Covering
 from tvm_rammer.rkernel_gen.cuda.reduction import REDUCTION_RULE
@@ -50,8 +51,13 @@ def test_the_text_of_a_kernel_is_as_it_was(name):
 
 def ptx_of(name, folder, dtype=None):
     """The instructions of a kernel of an operator."""
+    return instructions_of(text_of(name, dtype), folder)
+
+
+def instructions_of(text, folder):
+    """What nvcc makes of a text, in PTX."""
     source = folder / "kernel.cu"
-    source.write_text(text_of(name, dtype), encoding="utf-8")
+    source.write_text(text, encoding="utf-8")
     flags = [f for f in FLAGS if f != "-cubin" and not f.startswith("--ptxas-options")]
     command = ["nvcc", "-ptx", *flags, "-arch=sm_90", str(source), "-o", str(folder / "kernel.ptx")]
     subprocess.run(command, check=True, timeout=300)
@@ -86,6 +92,17 @@ def test_a_step_of_a_warp_has_its_matrix_instructions_and_nothing_in_local_memor
     # Of 16 terms a warp multiplies two fragments of A by two of B; nvcc may unroll the two such parts of a step.
     assert (multiplies, loads) in ((4, 3), (8, 6))
     assert not any("local" in name for name in names)
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+def test_a_step_of_single_precision_is_rounded_and_stored_in_vectors(tmp_path):
+    device = preset("cuda:h200+tf32")
+    function = Function("conv", function_of("half_conv", "float32"), device, frozenset({1}))
+    text = source_of([TF32_RULE.build(function, TILINGS["half_conv"][1])], device)
+    names = [instruction.partition(" ")[0] for instruction in instructions_of(text, tmp_path)]
+    assert sum(name.startswith("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32") for name in names) in (4, 8, 16)
+    assert any(name.startswith("st.shared.v4") for name in names)  # the weights, packed
+    assert not any("local" in name or name.startswith("call") for name in names)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from tests.emulation.programs import H200
 from tests.functions import chosen, run
 from tests.marks import slow_but
 from tests.rkernel_gen.cuda.operators import HALF, OPERATORS, check, emulated, function_of
+from tvm_rammer.device import preset
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
 from tvm_rammer.rkernel_gen.cuda.product.gemv import GEMV_RULE
-from tvm_rammer.rkernel_gen.cuda.product.mma import MMA_RULE
+from tvm_rammer.rkernel_gen.cuda.product.mma import MMA_RULE, TF32_RULE
 from tvm_rammer.rkernel_gen.cuda.reduction import REDUCTION_RULE
 from tvm_rammer.rkernel_gen.cuda.rule import name_for_c
 from tvm_rammer.rkernel_gen.cuda.rules import CUDA_RULES
@@ -144,6 +145,53 @@ def test_products_of_bfloat16_are_computed_by_matrix_instructions(name, constant
     rtol, atol = (2**-7, 32 * 2**-8) if str(func.params[-1].dtype) == "bfloat16" else (1e-5, 1e-4)
     for (got,) in emulated(func, kernels, arrays, constants):
         np.testing.assert_allclose(got.astype("float32"), want, rtol, atol)
+
+
+@pytest.mark.parametrize(
+    ("name", "constants"),
+    [
+        ("conv", {1}),
+        ("conv_strided", {1}),
+        ("matmul", {1}),
+        ("matmul", ()),
+        ("half_matmul_wide", ()),
+        ("conv_groups_of_4", {1}),
+    ],
+)
+def test_products_of_single_precision_are_those_of_tf32_where_the_device_says_so(name, constants):
+    func = function_of(name, "float32")
+    function = Function(name, func, preset("cuda:h200+tf32"), frozenset(constants))
+    space = TF32_RULE.tilings(function)
+    assert space and not TF32_RULE.tilings(Function(name, func, H200, frozenset(constants)))
+    sampled = [dict(tiling.choices) for tiling in random.Random(name).sample(space, min(3, len(space)))]
+    kernels = [TF32_RULE.build(function, chosen) for chosen in sampled]
+    assert all("rammer_mma_tf32" in kernel.func.script() for kernel in kernels)
+    rng = np.random.default_rng(0)
+    shapes = [[int(n) for n in p.shape] for p in func.params]
+    arrays = [rng.standard_normal(shape).astype("float32") for shape in shapes[:-1]]
+    want = run(func, [*map(tf32, arrays), np.zeros(shapes[-1], "float32")])
+    # Sums of exact products: nothing but their order differs, if both operands are rounded to the nearest number.
+    for (got,) in emulated(func, kernels, arrays, constants):
+        np.testing.assert_allclose(got, want, 1e-5, 2e-5)
+
+
+def test_tf32_rounds_to_the_nearest_number_and_keeps_what_is_none():
+    func = function_of("matmul")
+    function = Function("matmul", func, preset("cuda:h200+tf32"), frozenset())
+    kernel = TF32_RULE.build(function, {"i": 16, "j": 16, "k": 16, "mi": 16, "mj": 16, "slices": 1})
+    a, b = (np.zeros([int(n) for n in p.shape], "float32") for p in func.params[:2])
+    ulp = np.float32(2**-10)
+    numbers = [1 + ulp / 2, 1 + ulp * 0.49, -1 - ulp / 2, np.finfo("float32").max, np.inf, -np.inf, np.nan, 2**-130]
+    a[: len(numbers), 0], b[0, 0] = numbers, 1
+    ((got,),) = emulated(func, [kernel], [a, b], ())
+    want = [1 + ulp, 1, -1 - ulp, np.inf, np.inf, -np.inf, np.nan, 2**-130]
+    np.testing.assert_array_equal(got[: len(numbers), 0], np.array(want, "float32"))
+
+
+def tf32(array):
+    """The nearest numbers with ten bits of mantissa; those halfway between two do not occur at random."""
+    mantissa, exponent = np.frexp(array.astype("float64"))
+    return np.ldexp(np.round(mantissa * 2**11) / 2**11, exponent).astype("float32")
 
 
 def kernels_of(name):

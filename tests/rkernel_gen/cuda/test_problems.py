@@ -11,7 +11,7 @@ from tvm_rammer.device import preset
 from tvm_rammer.rkernel_gen.cuda.cost import Cost, rtask_us
 from tvm_rammer.rkernel_gen.cuda.elementwise import ELEMENTWISE_RULE, find_elementwise
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE, GemmTile
-from tvm_rammer.rkernel_gen.cuda.product.mma import find_matrix
+from tvm_rammer.rkernel_gen.cuda.product.mma import find_matrix, find_tf32
 from tvm_rammer.rkernel_gen.cuda.product.problem import find_gemm
 from tvm_rammer.rkernel_gen.cuda.product.steps import Covering
 from tvm_rammer.rkernel_gen.cuda.reduction import find_reduction
@@ -58,6 +58,15 @@ def test_tensor_cores_need_half_precision_and_a_device_that_has_them():
     assert describe(find_matrix, "matmul") is None
     assert describe(find_matrix, "half_matmul", replace(H200, arch="sm_75")) is None
     assert describe(find_matrix, "half_matmul", replace(H200, arch="sm_100")) is not None
+
+
+def test_tensor_cores_take_single_precision_only_where_the_device_says_so():
+    may = replace(H200, tf32=True)
+    assert describe(find_tf32, "matmul", may).gemm.dtypes == ("float32",) * 3
+    assert describe(find_tf32, "matmul") is None
+    assert describe(find_tf32, "half_matmul", may) is None
+    assert describe(find_tf32, "matmul", replace(may, arch="sm_75")) is None
+    assert describe(find_matrix, "matmul", may) is None
 
 
 def test_windows_are_described():
@@ -114,7 +123,7 @@ def test_each_part_of_the_work_costs_time():
         assert rtask_us(device, replace(A_MICROSECOND, **change)) > 1.5 * base
     compute = replace(A_MICROSECOND, flops=8e6)
     assert rtask_us(device, replace(compute, outputs=1)) > rtask_us(device, compute)
-    assert rtask_us(device, replace(compute, tensor_cores=True)) < rtask_us(device, compute) / 2
+    assert rtask_us(device, replace(compute, gain=8.0)) < rtask_us(device, compute) / 2
 
 
 def test_few_rtasks_have_more_bandwidth_each_up_to_the_units_port():

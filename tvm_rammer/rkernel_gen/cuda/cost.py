@@ -41,9 +41,6 @@ STEP_CYCLES = 250
 ISSUE_FACTOR = 1.3
 """Cycles of an instruction that is issued, on average: some wait for an earlier one."""
 
-TENSOR_CORE_GAIN = 8
-"""How much faster tensor cores multiply half-precision matrices than CUDA cores multiply single-precision ones."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -64,8 +61,8 @@ class Cost:
         Memory latencies that all threads wait for, one after another.
     outputs : int
         Independent results of a thread.
-    tensor_cores : bool
-        Whether tensor cores do the arithmetic.
+    gain : float
+        How much faster than CUDA cores tensor cores do the arithmetic; 0 where they do not.
     cycles, busy_cycles : float
         Cycles of its loop, where the rule has counted its instructions; and those of them in which the unit is at work.
     """
@@ -77,20 +74,20 @@ class Cost:
     shared_bytes: float = 0.0
     steps: float = 1.0
     outputs: int = 1
-    tensor_cores: bool = False
+    gain: float = 0.0
     cycles: float = 0.0
     busy_cycles: float = 0.0
 
 
 def rtask_us(device: DeviceSpec, cost: Cost) -> float:
     """Time of one rTask in microseconds, alone on a unit."""
-    gain = TENSOR_CORE_GAIN if cost.tensor_cores else min(1.0, cost.threads * cost.outputs / FMAS_IN_FLIGHT)
+    gain = cost.gain or min(1.0, cost.threads * cost.outputs / FMAS_IN_FLIGHT)
     return START_US + cost.steps * STEP_US + max(_bounds_us(device, cost, gain, cost.cycles))
 
 
 def busy_us(device: DeviceSpec, cost: Cost) -> float:
     """What of that time the unit works for it: so much longer its neighbours on the unit take."""
-    return max(_bounds_us(device, cost, TENSOR_CORE_GAIN if cost.tensor_cores else 1.0, cost.busy_cycles))
+    return max(_bounds_us(device, cost, cost.gain or 1.0, cost.busy_cycles))
 
 
 def _bounds_us(device: DeviceSpec, cost: Cost, gain: float, loop_cycles: float) -> tuple[float, ...]:

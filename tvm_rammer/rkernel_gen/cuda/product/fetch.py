@@ -5,21 +5,26 @@ computed of them (padding, an activation) is computed only when they are stored 
 pixels or filters are past the last one, that is loaded again: nobody stores what becomes of it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from tvm import tirx
 from tvm.ir import Expr, TensorLoad
 
+from ....ir import ITEM_BYTES
 from ...analysis.variables import substituted
 from ..threads import number, sequence, unrolled, vector
 from .elements import has_calls, is_vector, loads_of, replaced, step_of
 from .parts import Axes, Operand, Values
 from .steps import Steps
-from .warp_matrix import KINDS
+from .warp_matrix import KINDS, rounded
 
 VECTOR = 4
 """Elements of a vector load."""
+
+_MATRIX_ROW = 16
+"""Bytes between rows that `ldmatrix` reads: as much as it reads of one, so that eight rows are in different banks."""
 
 ZERO = number(0)
 """An index."""
@@ -43,7 +48,7 @@ class Part:
         Of the tile along I or J, and along K.
     shared : Var
     base, padding : int
-        Where it is in shared memory, and the elements between its rows.
+        Where it is in shared memory, and the elements between its rows if these are not along K.
     fragments : bool
         Whether matrix instructions read it, to which it is the same which neighbours lie side by side.
     first : Expr
@@ -77,7 +82,7 @@ class Part:
     @property
     def row(self) -> int:
         """Elements from one row in shared memory to the next."""
-        return (self.depth if self.k_fast else self.extent) + self.padding
+        return self.depth + _MATRIX_ROW // ITEM_BYTES[self.operand.dtype] if self.k_fast else self.extent + self.padding
 
     @property
     def elements(self) -> int:
@@ -143,14 +148,26 @@ class Fetch:
         the next element by element.
         """
         part, width = self.part, self.width
-
-        def one(n: Expr, e: Expr) -> tirx.Stmt:
-            x, k = self._place(n)
-            at = part.place(x, k + e) if part.along_k else part.place(x + e, k)
-            return tirx.BufferStore(part.shared, cast(self._staged(step, n, e), part.shared), [buffer + at])
-
         elements = vector if part.along_k == part.k_fast else unrolled
-        return unrolled(self.vectors, lambda n: elements(width, lambda e: one(n, e)))
+
+        def store(n: Expr, value: Callable[[Expr], Expr]) -> tirx.Stmt:
+            x, k = self._place(n)
+
+            def element(e: Expr) -> tirx.Stmt:
+                at = part.place(x, k + e) if part.along_k else part.place(x + e, k)
+                return tirx.BufferStore(part.shared, cast(value(e), part.shared), [buffer + at])
+
+            return elements(width, element)
+
+        def one(n: Expr) -> tirx.Stmt:
+            if not (part.fragments and part.operand.dtype == "float32"):
+                return store(n, lambda e: self._staged(step, n, e))
+            # A call within a store would keep it from being one of a vector.
+            near = tirx.decl_buffer((width,), "float32", "near", scope="local")
+            numbers = unrolled(width, lambda e: tirx.BufferStore(near, rounded(self._staged(step, n, e)), [e]))
+            return sequence([tirx.AllocBuffer(near), numbers, store(n, lambda e: near[e])])
+
+        return unrolled(self.vectors, one)
 
     def _place(self, n: Expr) -> tuple[Expr, Expr]:
         """Where the first element of a thread's load is in the tile, along I or J and along K."""

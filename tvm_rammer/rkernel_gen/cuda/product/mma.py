@@ -1,8 +1,11 @@
-"""CUDA tilings of products of float16 or bfloat16 on tensor cores: `mma.sync` m16n8k16, sums in single precision."""
+"""CUDA tilings of products on tensor cores, by `mma.sync` with sums in single precision: of float16 or bfloat16, and of
+single precision where ten bits of mantissa will do (TF32), which a device has to say.
+"""
 
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar, TypeVar
 
 from tvm import tirx
 
@@ -18,10 +21,15 @@ from .mma_code import WARP, MatrixWriter
 from .problem import padded
 from .steps import Covering
 from .tile import GemmTile
-from .warp_matrix import COLUMNS, KINDS, ROWS, TERMS
+from .warp_matrix import COLUMNS, KINDS, ROWS
 
-HALVES = 8
-"""Halves between rows of a tile in shared memory: 16 bytes, so that eight rows are in different banks."""
+PADDING = 8
+"""Elements between rows of a tile in shared memory that are not along K: then the eight rows of halves that `ldmatrix`
+turns are in different banks, and so are four rows of eight floats, which a warp reads word by word.
+"""
+
+ROW_PADDING = 16
+"""Bytes between rows that are along K."""
 
 SIDES, DEPTHS, WARP_SIDES = (16, 32, 64, 128), (16, 32, 64, 128), (16, 32, 64)
 """Extents of a tile in I and J, in K, and of what a warp computes of it."""
@@ -29,8 +37,8 @@ SIDES, DEPTHS, WARP_SIDES = (16, 32, 64, 128), (16, 32, 64, 128), (16, 32, 64)
 MAX_SUMS = 64
 """Results of a thread, at most."""
 
-MAX_STAGED = 64
-"""Elements that a thread loads in advance, at most: two are a register where they come in vectors."""
+MAX_STAGED = 128
+"""Bytes that a thread loads in advance, at most."""
 
 MAX_PADDED_WORK = 4.0
 """Padded work at most, relative to useful work: tensor cores are many times as fast as what loads the operands."""
@@ -39,17 +47,30 @@ MULTIPLY_CYCLES = 8
 """Cycles of a scheduler's tensor core for one instruction."""
 
 FIRST_ARCH = 80
-"""sm_80 is the first that has m16n8k16."""
+"""Compute capability: sm_80 is the first that has m16n8k16, and TF32."""
+
+ROUNDING = 3
+"""Instructions that round a number to TF32."""
+
+LOOP_FACTOR = 1.25
+"""Cycles of a loop over those that are counted: the mean of 132 loops, run through an issue model of their SASS. Each
+warp waits for its fragments just ahead of the instructions that read them.
+"""
+
+HALF_GAIN, TF32_GAIN = 8.0, 4.0
+"""How much faster tensor cores multiply matrices than CUDA cores multiply those of single precision."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixTile(GemmTile):
-    """A tile of which each warp computes `mi` x `mj` sums; there is one team."""
+    """A tile of which each warp computes `mi` x `mj` sums; there is one team. Its elements have 16 bits."""
+
+    itemsize: ClassVar[int] = 2
 
     @property
     def padding(self) -> int:
-        """Elements between rows of a tile in shared memory."""
-        return HALVES
+        """Elements between rows of a tile in shared memory that are not along K."""
+        return PADDING
 
     @property
     def fragments(self) -> bool:
@@ -69,12 +90,13 @@ class MatrixTile(GemmTile):
     @property
     def step_elements(self) -> int:
         """Both operands' tiles of a step, with rows along K or across."""
-        return sum(max(self.k * (e + HALVES), e * (self.k + HALVES)) for e in (self.i, self.j))
+        row = self.k + ROW_PADDING // self.itemsize
+        return sum(max(self.k * (e + PADDING), e * row) for e in (self.i, self.j))
 
     @property
     def buffers(self) -> int:
         """Steps whose tiles are in shared memory."""
-        return 2 if 4 * self.step_elements <= MAX_SHARED else 1
+        return 2 if 2 * self.itemsize * self.step_elements <= MAX_SHARED else 1
 
     @property
     def shared_elements(self) -> int:
@@ -83,24 +105,50 @@ class MatrixTile(GemmTile):
 
     @property
     def shared_bytes(self) -> int:
-        """In half precision."""
-        return 2 * self.shared_elements
+        """Of the tiles."""
+        return self.itemsize * self.shared_elements
+
+
+@dataclass(frozen=True, slots=True)
+class SingleTile(MatrixTile):
+    """The same of numbers of single precision."""
+
+    itemsize: ClassVar[int] = 4
+
+
+TileT = TypeVar("TileT", bound=MatrixTile)
 
 
 def find_matrix(function: Function) -> Simt | None:
     """Return a product of 16-bit numbers on a device that has the instruction; None for others."""
-    arch = "".join(c for c in function.device.arch if c.isdigit())
-    if not arch or int(arch) < FIRST_ARCH:
-        return None
-    problem = find_simt(function)
+    return _find(function, 2)
+
+
+def find_tf32(function: Function) -> Simt | None:
+    """Return a product of single precision on a device that may take it for one of TF32; None for others."""
+    return _find(function, 4) if function.device.tf32 else None
+
+
+def _find(function: Function, itemsize: int) -> Simt | None:
+    problem = find_simt(function) if function.device.compute_capability >= FIRST_ARCH else None
     if problem is None:
         return None
     a, b, result = problem.gemm.dtypes
-    return problem if a in KINDS and a == b and result in (a, "float32") else None
+    kind = KINDS.get(a)
+    return problem if kind and kind.itemsize == itemsize and a == b and result in (a, "float32") else None
 
 
 def matrix_tiles(problem: Simt, device: DeviceSpec) -> Iterator[MatrixTile]:
     """All tiles of full fragments that fit an rTask, without those that pad too much."""
+    return _tiles(problem, MatrixTile)
+
+
+def tf32_tiles(problem: Simt, device: DeviceSpec) -> Iterator[SingleTile]:
+    """The same of single precision."""
+    return _tiles(problem, SingleTile)
+
+
+def _tiles(problem: Simt, kind: type[TileT]) -> Iterator[TileT]:
     gemm = problem.gemm
     for i, j in itertools.product(SIDES, SIDES):
         if padded(gemm.i, i) * padded(gemm.j, j) > MAX_PADDED_WORK * gemm.i * gemm.j and (i, j) != (ROWS, ROWS):
@@ -108,7 +156,7 @@ def matrix_tiles(problem: Simt, device: DeviceSpec) -> Iterator[MatrixTile]:
         for k, mi, mj in itertools.product(DEPTHS, WARP_SIDES, WARP_SIDES):
             if i % mi or j % mj:
                 continue
-            tile = MatrixTile(i, j, k, mi, mj, 1)
+            tile = kind(i, j, k, mi, mj, 1)
             if _fits(tile) and (k <= 2 * gemm.k or k == DEPTHS[0]):
                 yield tile
 
@@ -119,7 +167,7 @@ def _fits(tile: MatrixTile) -> bool:
         and tile.sums <= MAX_SUMS
         and (tile.i * tile.k) % tile.threads == 0
         and (tile.j * tile.k) % tile.threads == 0
-        and (tile.i + tile.j) * tile.k <= MAX_STAGED * tile.threads
+        and tile.itemsize * (tile.i + tile.j) * tile.k <= MAX_STAGED * tile.threads
         and tile.shared_bytes <= MAX_SHARED
     )
 
@@ -128,16 +176,17 @@ def matrix_cost(problem: Simt, tile: MatrixTile) -> Cost:
     """The work of an rTask of a product."""
     gemm = problem.gemm
     covering = Covering(problem.taps, problem.channels, tile.k)
-    itemsize = ITEM_BYTES[gemm.dtypes[0]]
-    step_bytes = itemsize * (tile.i + tile.j) * tile.k
+    step_bytes = tile.itemsize * (tile.i + tile.j) * tile.k
     a, b = tile.i * tile.k / tile.threads, tile.j * tile.k / tile.threads / 4
     address = FUSED_ADDRESS if covering.fused else PLAIN_ADDRESS if problem.taps == 1 else WINDOW_ADDRESS
-    depth = tile.k // TERMS
+    depth = tile.k // KINDS[gemm.dtypes[0]].terms
     multiplies = depth * (tile.mi // ROWS) * (tile.mj // COLUMNS)
     loads = depth * (tile.mi + tile.mj) // 16
-    instructions = max(multiplies * MULTIPLY_CYCLES, multiplies + 4 * loads + address * a + 3 * b)
+    rounding, gain = (ROUNDING * (a + 4 * b), TF32_GAIN) if tile.itemsize == 4 else (0.0, HALF_GAIN)
+    instructions = max(multiplies * MULTIPLY_CYCLES, multiplies + 4 * loads + address * a + 3 * b + rounding)
     warps = tile.threads // WARP
-    loop, busy = loop_cycles(covering.count, warps, instructions, 4 * loads + 2 * (a + b), step_bytes)
+    cycles = loop_cycles(covering.count, warps, instructions, 4 * loads + 2 * (a + b), step_bytes)
+    loop, busy = (LOOP_FACTOR * part for part in cycles)
     return Cost(
         num_rtasks=gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j),
         threads=tile.threads,
@@ -145,7 +194,7 @@ def matrix_cost(problem: Simt, tile: MatrixTile) -> Cost:
         nbytes=step_bytes * covering.count + ITEM_BYTES[gemm.dtypes[2]] * tile.i * tile.j,
         steps=1,
         outputs=tile.sums,
-        tensor_cores=True,
+        gain=gain,
         cycles=loop,
         busy_cycles=busy,
     )
@@ -163,3 +212,4 @@ def schedule_matrix(func: tirx.PrimFunc, problem: Simt, tile: MatrixTile) -> Cod
 
 
 MMA_RULE = CudaRule("mma", find_matrix, matrix_tiles, MatrixTile, matrix_cost, schedule_matrix)
+TF32_RULE = CudaRule("tf32", find_tf32, tf32_tiles, SingleTile, matrix_cost, schedule_matrix)

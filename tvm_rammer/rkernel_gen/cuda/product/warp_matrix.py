@@ -1,21 +1,56 @@
-"""Matrix instructions of a warp: PTX's `ldmatrix` and `mma.sync` m16n8k16, as calls in TVM's IR.
+"""Matrix instructions of a warp: PTX's `ldmatrix` and `mma.sync` m16n8, as calls in TVM's IR.
 
 TVM's own intrinsics (`ptx_legacy`) address fragments of the scope `warp`, which only its schedules make. Here fragments
-are registers of a thread, in PTX's own layout (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
+are registers of a thread, in PTX's own layout (PTX ISA, "Matrix Fragments for mma.m16n8k16" and "mma.m16n8k8"):
 
-    A  8 halves: rows g, g + 8 and columns 2 t, 2 t + 1 of the left, then of the right half
-    B  4 halves: rows 2 t, 2 t + 1 of the upper, then of the lower half, column g
-    C  4 sums:   row g, columns 2 t, 2 t + 1; the same of row g + 8
+    A  4 words: rows g, g + 8 and word t of the left, then of the right half
+    B  2 words: word t of the upper, then of the lower half, column g
+    C  4 sums:  row g, columns 2 t, 2 t + 1; the same of row g + 8
 
-for g = lane / 4 and t = lane % 4.
+for g = lane / 4 and t = lane % 4. A word is two halves that are neighbours along K, so that an instruction has 16
+terms, or one number of single precision, of which it reads the 19 bits of TF32: then there are 8.
 """
+
+from dataclasses import dataclass
 
 from tvm import tirx
 from tvm.backend.cuda.op import cuda_func_call
 from tvm.ir import Expr
 
-ROWS, COLUMNS, TERMS = 16, 8, 16
-"""Extents of one instruction."""
+ROWS, COLUMNS = 16, 8
+"""Extents of one instruction beside its terms."""
+
+WORD = 4
+"""Bytes of a register."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixKind:
+    """Numbers whose products `mma.sync` adds up in single precision.
+
+    Parameters
+    ----------
+    name : str
+        What PTX calls their type.
+    itemsize : int
+        Bytes of one.
+    """
+
+    name: str
+    itemsize: int
+
+    @property
+    def terms(self) -> int:
+        """Products that one instruction adds to a sum: eight words of each operand."""
+        return 8 * WORD // self.itemsize
+
+
+KINDS = {
+    "float16": MatrixKind("f16", 2),
+    "bfloat16": MatrixKind("bf16", 2),
+    "float32": MatrixKind("tf32", 4),
+}
+"""By the type of a product's operands."""
 
 _LOAD = """
 __device__ __forceinline__ void {name}(void* fragment, const void* row) {{
@@ -29,27 +64,32 @@ __device__ __forceinline__ void {name}(void* fragment, const void* row) {{
 _MULTIPLY = """
 __device__ __forceinline__ void rammer_mma_{kind}(float* c, const void* a, const void* b) {{
   const unsigned *x = (const unsigned*)a, *y = (const unsigned*)b;
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 "
+  asm volatile("mma.sync.aligned.m16n8k{terms}.row.col.f32.{kind}.{kind}.f32 "
     "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
     : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
 }}
 """
 
-KINDS = {"float16": "f16", "bfloat16": "bf16"}
-"""What PTX calls the types whose products `mma.sync` adds up in single precision."""
+_ROUND = """
+__device__ __forceinline__ float rammer_tf32(float x) {
+  unsigned nearest;
+  asm volatile("cvt.rna.tf32.f32 %0, %1;" : "=r"(nearest) : "f"(x));
+  return __uint_as_float(nearest);
+}
+"""
 
 
 def load_matrices(fragment: Expr, row: Expr, *, transposed: bool) -> tirx.Stmt:
-    """Load four 8 x 8 matrices of halves from shared memory.
+    """Load four matrices of eight rows of 16 bytes from shared memory.
 
     Parameters
     ----------
     fragment, row : Expr
-        Elements: the first of the eight that a thread gets; that at which a row begins, for lane l row l % 8 of
+        Elements: the first of the four words that a thread gets; that at which a row begins, for lane l row l % 8 of
         matrix l / 8.
     transposed : bool
-        Whether the rows in memory are columns of the matrices.
+        Whether the rows in memory are columns of the matrices, of halves.
     """
     name = f"rammer_ldmatrix{'_trans' if transposed else ''}"
     source = _LOAD.format(name=name, trans=".trans" if transposed else "")
@@ -57,15 +97,13 @@ def load_matrices(fragment: Expr, row: Expr, *, transposed: bool) -> tirx.Stmt:
     return tirx.Evaluate(cuda_func_call(name, address(fragment), address(row), source_code=source))
 
 
-def multiply_add(sums: Expr, a: Expr, b: Expr, dtype: str) -> tirx.Stmt:
-    """Add the product of two fragments of 16-bit numbers to one of single precision; all by their first elements.
-
-    Parameters
-    ----------
-    sums, a, b : Expr
-    dtype : str
-        Of the numbers, one of `KINDS`.
-    """
-    name, source = f"rammer_mma_{KINDS[dtype]}", _MULTIPLY.format(kind=KINDS[dtype])
+def multiply_add(sums: Expr, a: Expr, b: Expr, kind: MatrixKind) -> tirx.Stmt:
+    """Add the product of two fragments to one of single precision; all by their first elements."""
+    name, source = f"rammer_mma_{kind.name}", _MULTIPLY.format(kind=kind.name, terms=kind.terms)
     address = tirx.op.address_of
     return tirx.Evaluate(cuda_func_call(name, address(sums), address(a), address(b), source_code=source))
+
+
+def rounded(value: Expr) -> Expr:
+    """The number of TF32 that is nearest to one of single precision."""
+    return cuda_func_call("rammer_tf32", value, source_code=_ROUND, return_type="float32")
