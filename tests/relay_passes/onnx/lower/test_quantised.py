@@ -89,14 +89,15 @@ def test_integer_convolutions_take_no_second_one_where_one_is_exact():
     def convolutions(w, zero=None):
         given = ["x", "w"] if zero is None else ["x", "w", "", "z"]
         results, constants = [value("y", None, INT32)], [tensor("w", w), *([] if zero is None else [tensor("z", zero)])]
-        proto = model([node("ConvInteger", given, ["y"])], [value("x", [1, 602, 2, 1], UINT8)], results, constants)
+        only = node("ConvInteger", given, ["y"], group=2)
+        proto = model([only], [value("x", [1, 1204, 2, 1], UINT8)], results, constants)
         return op_names(load_model(proto)).count("nn.conv2d")
 
-    assert convolutions(np.full((7, 602, 1, 1), 100, "int8")) == 1
-    assert convolutions(np.full((7, 602, 1, 1), 120, "int8")) == 2
-    assert convolutions(np.full((7, 602, 1, 1), 120, "uint8"), np.uint8(128)) == 1
-    zeros = np.array([128] * 6 + [0], "uint8")
-    assert convolutions(np.full((7, 602, 1, 1), 120, "uint8"), zeros) == 2
+    assert convolutions(np.full((8, 602, 1, 1), 100, "int8")) == 1
+    assert convolutions(np.full((8, 602, 1, 1), 120, "int8")) == 2
+    assert convolutions(np.full((8, 602, 1, 1), 120, "uint8"), np.uint8(128)) == 1
+    zeros = np.array([128] * 7 + [0], "uint8")
+    assert convolutions(np.full((8, 602, 1, 1), 120, "uint8"), zeros) == 2
 
 
 @pytest.mark.parametrize("channels", [8, 300])
@@ -312,7 +313,8 @@ def test_a_product_that_quantises_what_it_reads(run):
 
 def convolution_of_bytes(**how):
     """A QLinearConv of signed or unsigned bytes."""
-    data, weights = how.pop("data", UINT8), integers(how.pop("weights", INT8), 6, 8, 3, 3)
+    channels, size = how.pop("channels", 8), how.pop("size", 3)
+    data, weights = how.pop("data", UINT8), integers(how.pop("weights", INT8), 6, channels, size, size)
     zero = NUMPY[data](7 if how.pop("zero", True) else 0)
     constants = [
         tensor("xs", np.float32(0.02)), tensor("xz", zero), tensor("w", weights), tensor("ws", np.float32(0.005)),
@@ -320,7 +322,7 @@ def convolution_of_bytes(**how):
         tensor("b", np.arange(-300, 300, 100, dtype="int32")),
     ]  # fmt: skip
     only = node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"], ["y"], **how)
-    return model([only], [value("x", [2, 8, 9, 10], data)], [value("y", None, data)], constants)
+    return model([only], [value("x", [2, channels, 9, 10], data)], [value("y", None, data)], constants)
 
 
 CONVOLUTIONS = {
@@ -330,13 +332,16 @@ CONVOLUTIONS = {
     "no zero point": {"zero": False, "pads": [1, 1, 1, 1]},
     "signed": {"data": INT8, "pads": [1, 1, 1, 1]},
     "signed, unsigned weights": {"data": INT8, "weights": UINT8},
+    "61 channels": {"channels": 61, "pads": [1, 1, 1, 1]},
+    "27 channels, signed, unsigned weights": {"channels": 27, "data": INT8, "weights": UINT8, "pads": [0, 1, 0, 0]},
+    "15 channels, 1x1, strides": {"channels": 15, "size": 1, "strides": [2, 1], "zero": False, "weights": UINT8},
 }
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolutions_are_products_of_bytes(name, run):
     proto = convolution_of_bytes(**CONVOLUTIONS[name])
-    x = integers(CONVOLUTIONS[name].get("data", UINT8), 2, 8, 9, 10)
+    x = integers(CONVOLUTIONS[name].get("data", UINT8), 2, CONVOLUTIONS[name].get("channels", 8), 9, 10)
     names = op_names(load_model(proto))
     assert "matmul" in names and "nn.conv2d" not in names
     got = run(load_model(proto), x)
@@ -352,7 +357,9 @@ def _convolved(x, w, how):
     (top, left, bottom, right), (sy, sx) = how.get("pads", [0] * 4), how.get("strides", [1, 1])
     dy, dx = how.get("dilations", [1, 1])
     x = np.pad(x, [(0, 0), (0, 0), (top, bottom), (left, right)])
-    windows = np.lib.stride_tricks.sliding_window_view(x, (2 * dy + 1, 2 * dx + 1), (2, 3))
+    windows = np.lib.stride_tricks.sliding_window_view(
+        x, [(n - 1) * d + 1 for n, d in zip(w.shape[2:], (dy, dx), strict=True)], (2, 3)
+    )
     return np.einsum("ncyxij,fcij->nyxf", windows[:, :, ::sy, ::sx, ::dy, ::dx], w)
 
 

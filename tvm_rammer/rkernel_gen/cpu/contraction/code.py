@@ -10,7 +10,7 @@ from tvm.s_tir.schedule import SBlockRV
 from ....kernel import Pack
 from ...analysis.anchor import Anchor, find_anchor
 from ...analysis.blocks import SPATIAL, blocks_of, has_branch, is_reduction, new_schedule, outputs_of
-from .dot import dot_intrinsic
+from .dot import data_type, dot_intrinsic
 
 LAYOUT_REWRITE = "meta_schedule.layout_rewrite_preproc"
 """TVM's annotation of a block that packs a constant."""
@@ -103,6 +103,10 @@ def contraction_schedule(
         ndim = len(sch.get(block).reads[anchor.weight].region)
         split = _split_to_ends if dot == 1 else partial(_groups, dot)
         sch.transform_layout(block, ("read", anchor.weight), split(anchor.vector_dim, tile.simd, ndim))
+    if dot > 1 and data_type(dot) != "uint8":
+        widened = sch.cache_read(block, 1 - anchor.weight, "global")
+        sch.unsafe_set_dtype(widened, 0, data_type(dot))
+        padding.append(widened)
     # Without an epilogue a copy takes its place, so that the product is accumulated in registers either way.
     epilogue = _inline_epilogue(sch, block) or sch.cache_write(block, 0, "local")
     write_dim = _write_dim(sch.get(block), anchor.vector)

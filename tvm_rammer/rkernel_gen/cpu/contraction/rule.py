@@ -30,9 +30,6 @@ MAX_ACCUMULATORS = 24
 """Vector registers of a register tile's accumulators, of 32 (AVX-512); half as many on AVX2, which has 16."""
 MAX_VECTORS = 8
 """Vectors of a register tile."""
-WIDEST = 16
-"""Elements of a vector in which pairs of products take half the time of single ones in floating point; in shorter
-ones widening the weights takes what that saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +173,7 @@ def _tiling(problem: Contraction, function: Function, tile: ContractionTile) -> 
     lines = all_data / cost.LINE_BYTES * problem.channels / (tile.simd * tile.vectors) if far else 0.0
     register_tile = cost.RegisterTile(tile.vectors, tile.pixels, tile.simd, problem.results, problem.scattered, lines)
     if problem.bytes_matrix:
-        faster = dot if dot == 4 or tile.simd == WIDEST else 1
-        work = replace(work, flops=2.0 * problem.results * problem.terms / faster)
+        work = replace(work, flops=2.0 * problem.results * problem.terms / dot)
     rtask_us = cost.contraction_us(work, rtasks, register_tile, function.device)
     data = all_data / (problem.batch * tile.row_parts)
     refill_us = cost.refill_us(problem.weights / tile.channel_parts, data, register_tile, function.device)

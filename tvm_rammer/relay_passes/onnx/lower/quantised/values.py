@@ -17,8 +17,20 @@ _BYTES = (TensorProto.UINT8, TensorProto.INT8)
 _HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _BYTE, _SIGN = np.iinfo(np.int8), 128
 """The range of a signed byte; and what makes an unsigned one of it."""
-_MOST_TAPS, _GROUP = 16, 4
-"""Of a window whose bytes are put side by side; and of how many bytes there is a whole number then."""
+_MOST_TAPS = 16
+"""Of a window whose bytes are put side by side."""
+_GROUP, _ALIGNED = 4, 16
+"""Of how many bytes there is a whole number then; and of how many channels, where bytes of 0 are added for that."""
+_MOST_ADDED = 1 / 8
+"""Of these, for each channel that there is."""
+
+
+def _more_channels(channels: int, taps: int) -> int | None:
+    """How many channels are to be added, so that a window has a whole number of groups; None where they are too many."""
+    if channels * taps % _GROUP == 0:
+        return 0
+    added = (-channels % multiple for multiple in (_ALIGNED, _GROUP))
+    return next((n for n in added if n <= _MOST_ADDED * channels), None)
 
 
 class Quantised:
@@ -89,8 +101,20 @@ class Quantised:
             self._unsigned(node.input(data[0]), signed=signed), offset, matrix.T if turned else matrix, zero
         )
 
-    def sums(self, data: str, offset: str, matrix: np.ndarray, zero: np.ndarray | None) -> str:
-        """The same of unsigned bytes, their zero point as int32, or none, and numbers."""
+    def sums(
+        self, data: str, offset: str, matrix: np.ndarray, zero: np.ndarray | None, more: int = 0, fill: int = 0
+    ) -> str:
+        """The same of unsigned bytes, their zero point as int32, or none, and numbers.
+
+        Parameters
+        ----------
+        data, offset : str
+        matrix : numpy.ndarray
+            Of two axes, or several of which all but the last are those that are summed over.
+        zero : numpy.ndarray or None
+        more, fill : int
+            So many bytes follow those of the last of these axes in the data, which count for nothing; what each is.
+        """
         emit = self._emit
         numbers, zeros = matrix.astype(np.int64), np.zeros(1, np.int64)
         if zero is not None:
@@ -99,12 +123,17 @@ class Quantised:
             numbers, zeros = numbers - zeros, np.zeros(1, np.int64)
         elif matrix.dtype == np.uint8:
             numbers, zeros = numbers - _SIGN, zeros - _SIGN
-        columns = emit.constant((numbers.sum(0) - len(numbers) * zeros).astype(np.int32))
-        total = emit("MatMulInteger", data, emit.constant(numbers.astype(np.int8)))
+        summed, (*outer, _, last) = tuple(range(matrix.ndim - 1)), matrix.shape
+        columns = emit.constant((numbers.sum(summed) - numbers.size // last * zeros).astype(np.int32))
+        rows = np.pad(numbers, [*((0, 0) for _ in outer), (0, more), (0, 0)]).reshape(-1, last)
+        total = emit("MatMulInteger", data, emit.constant(rows.astype(np.int8)))
         if offset:
             total = emit("Sub", total, emit("Mul", offset, columns))
         if zeros.any():
             sums = emit.sums(emit("Cast", data, to=TensorProto.INT32), -1)
+            if more:
+                extra = np.array(math.prod(outer) * more * fill, np.int32)
+                sums = emit("Sub", sums, emit.constant(extra))
             total = emit("Sub", total, emit("Mul", sums, emit.constant(zeros.astype(np.int32))))
         return total
 
@@ -145,15 +174,18 @@ class Quantised:
         taps, pads = math.prod(kernel.shape[2:]), node.attribute("pads", [0] * 4)
         plain = node.attribute("group", 1) == 1 and node.attribute("auto_pad", b"NOTSET") in (b"NOTSET", b"VALID")
         known = zero is not None or not node.input(weights[1])
-        if not plain or not known or taps > _MOST_TAPS or kernel.shape[1] * taps % _GROUP:
+        if not plain or not known or taps > _MOST_TAPS:
             return ""
         if any(pads) and node.input(data[1]) and (filled is None or filled.size > 1):
             return ""  # a zero point that is not known before cannot be put around the image
         signed = kind.elem_type == TensorProto.INT8
         value = emit("Transpose", self._unsigned(node.input(data[0]), signed=signed), perm=[0, 2, 3, 1])
-        if any(pads):
-            fill = (0 if filled is None else int(filled.item())) + (_SIGN if signed else 0)
-            around = emit.constant(np.array([0, *pads[:2], 0, 0, *pads[2:], 0], np.int64))
+        more = _more_channels(kernel.shape[1], taps)
+        if more is None:
+            return ""
+        fill = (0 if filled is None or filled.size > 1 else int(filled.item())) + (_SIGN if signed else 0)
+        if any(pads) or more:
+            around = emit.constant(np.array([0, *pads[:2], 0, 0, *pads[2:], more], np.int64))
             value = emit("Pad", value, around, emit.constant(np.array(fill, np.uint8)))
         strides, dilations = node.attribute("strides", [1, 1]), node.attribute("dilations", [1, 1])
         size = [dims[2 + d] + pads[d] + pads[2 + d] for d in (0, 1)]
@@ -164,8 +196,8 @@ class Quantised:
             end = [begin[d] + (count[d] - 1) * strides[d] + 1 for d in (0, 1)]
             bounds = [emit.constant(np.array(given, np.int64)) for given in (begin, end, [1, 2], strides)]
             pieces.append(value if taps == 1 and strides == [1, 1] else emit("Slice", value, *bounds))
-        matrix = kernel.transpose(2, 3, 1, 0).reshape(-1, kernel.shape[0])
-        total = self.sums(emit.join(pieces, 3), self._offset(data[1], signed=signed), matrix, zero)
+        matrix, offset = kernel.transpose(2, 3, 1, 0), self._offset(data[1], signed=signed)
+        total = self.sums(emit.join(pieces, 3), offset, matrix, zero, more, fill)
         return emit("Add", total, bias) if bias else total
 
     def give(self, value: str, real: str = "") -> Emitter:
