@@ -1,4 +1,4 @@
-"""What Fuse makes is what TVM's FuseOps makes."""
+"""What Fuse makes is what TVM's FuseOps makes, but for what many operators take parts of."""
 
 import pytest
 import tvm
@@ -51,6 +51,17 @@ def fused_by_tvm(mod):
 def test_graphs(body):
     mod = annotated(relax_module([(8, 8), (8, 8)], body))
     assert tvm_ffi.structural_equal(fuse.Fuse()(mod), fused_by_tvm(mod))
+
+
+@pytest.mark.parametrize(("parts", "functions"), [(fuse.MOST_PARTS, 1), (fuse.MOST_PARTS + 1, 2)])
+def test_what_many_take_parts_of_is_computed_once(parts, functions):
+    def windows(x):
+        y = OP.sigmoid(x)
+        return OP.concat([OP.strided_slice(y, [1], [n], [n + 4]) for n in range(parts)], axis=1)
+
+    made = fuse.Fuse()(annotated(relax_module([(8, 16)], windows)))
+    main = made["main"].body.blocks[0].bindings
+    assert sum(isinstance(binding.value, tvm.ir.Call) for binding in main) == functions
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])

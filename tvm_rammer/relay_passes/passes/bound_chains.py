@@ -31,10 +31,13 @@ CONDITION = 5
 OPAQUE = 8
 """TVM's `op_pattern` of what is never fused."""
 
+INJECTIVE = 2
+"""TVM's `op_pattern` of what computes each element of others: slices, transpositions, concatenations."""
+
 INTO_RESULT = 4
 """TVM's `op_pattern` of products and convolutions: only what comes after them is fused with them."""
 
-_FUSES_WITH_PRODUCERS = (0, 1, 2)
+_FUSES_WITH_PRODUCERS = (0, 1, INJECTIVE)
 """Patterns of functions that are fused into what comes before: elementwise, with broadcasting, injective."""
 
 _LONG = ("acosh", "asinh", "atanh", "cos", "log1p", "sin", "tan")

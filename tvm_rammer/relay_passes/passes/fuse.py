@@ -4,18 +4,28 @@ For each operator FuseOps walks to the operator in which all uses of its result 
 two can be fused. In a recurrent layer the uses of a state meet at the end of the model, so the walks are as long as the
 model. A result that a product, a convolution or something opaque reads is fused with nothing that comes after it. Here
 such a result is an output of its dataflow block while FuseOps runs: then it does not walk, and fuses the same.
+
+So is a result that many operators take parts of, such as an image whose windows are put side by side: within one
+function each of them would compute it anew.
 """
+
+import math
+from collections import Counter
+from collections.abc import Iterator
 
 import tvm
 from tvm import relax, tirx
 from tvm.ir import Call
 
-from ..bindings import body_blocks, is_call, leaves, rename, result_of, rewrite_functions
+from ..bindings import body_blocks, is_call, leaves, rename, result_of, rewrite_functions, static_shape
 from ..module_pass import module_pass
-from .bound_chains import INTO_RESULT, OPAQUE
+from .bound_chains import INJECTIVE, INTO_RESULT, OPAQUE
 
 MAX_DEPTH = 32
 """Operators that are fused into one function at most."""
+
+MOST_PARTS = 3
+"""Parts of a result that others in its function may take."""
 
 
 def Fuse() -> tvm.transform.Pass:
@@ -38,22 +48,36 @@ def Fuse() -> tvm.transform.Pass:
 
 def _with_outputs(mod: tvm.IRModule, func: relax.Function) -> relax.Function | None:
     """The function, in which what is read by operators that fuse with no producer is an output of its block."""
-    unfused = {
-        leaf
-        for block in body_blocks(func)
-        for binding in block.bindings
-        if _fuses_with_no_producer(mod, binding.value)
-        for leaf in leaves(binding.value)
-        if isinstance(leaf, relax.DataflowVar)
-    }
+    unfused, parts = set(), Counter[relax.DataflowVar]()
+    for binding, read in _reads(func):
+        pattern = _pattern(mod, binding.value)
+        if pattern in (INTO_RESULT, OPAQUE):
+            unfused.update(read)
+        elif pattern is not None and pattern <= INJECTIVE:
+            parts.update(var for var in read if _elements(binding.var) < _elements(var))
+    unfused.update(var for var, count in parts.items() if count > MOST_PARTS)
     return _renamed(func, {var: relax.Var(var.name, var.ty) for var in unfused})
 
 
-def _fuses_with_no_producer(mod: tvm.IRModule, value: relax.Expr) -> bool:
+def _reads(func: relax.Function) -> Iterator[tuple[relax.Binding, set[relax.DataflowVar]]]:
+    """Each binding of a function, with what it reads of its dataflow block."""
+    for block in body_blocks(func):
+        for binding in block.bindings:
+            yield binding, {leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.DataflowVar)}
+
+
+def _elements(var: relax.Var) -> int:
+    """How many elements a tensor has; 0 where that is not known."""
+    shape = static_shape(var.ty)
+    return 0 if shape is None else math.prod(shape)
+
+
+def _pattern(mod: tvm.IRModule, value: relax.Expr) -> int | None:
+    """How FuseOps takes a call; None for what is none."""
     if not is_call(value, ("relax.call_tir",)):
-        return isinstance(value, Call)
+        return OPAQUE if isinstance(value, Call) else None
     callee = mod[value.args[0]]
-    return isinstance(callee, tirx.PrimFunc) and int(callee.attrs.get("op_pattern", OPAQUE)) in (INTO_RESULT, OPAQUE)
+    return int(callee.attrs.get("op_pattern", OPAQUE)) if isinstance(callee, tirx.PrimFunc) else None
 
 
 def _without_outputs(func: relax.Function) -> relax.Function | None:

@@ -311,6 +311,24 @@ def test_a_product_that_quantises_what_it_reads(run):
     close(run, proto, a=a)
 
 
+@pytest.mark.parametrize("kind", [UINT8, INT8])
+@pytest.mark.parametrize(("channels", "weights"), [(8, INT8), (61, UINT8)])
+def test_a_padded_convolution_whose_zero_point_only_the_run_tells(channels, weights, kind, run):
+    w = integers(weights, 6, channels, 3, 3)
+    how = {"pads": [1, 1, 0, 2], "strides": [1, 2]}
+    proto = model(
+        [node("ConvInteger", ["x", "w", "xz", "wz"], ["y"], **how)],
+        [value("x", [2, channels, 9, 10], kind), value("xz", [], kind)], [value("y", None, INT32)],
+        [tensor("w", w), tensor("wz", w.dtype.type(3))],
+    )  # fmt: skip
+    names = op_names(load_model(proto))
+    assert "matmul" in names and "nn.conv2d" not in names
+    x = integers(kind, 2, channels, 9, 10)
+    for zero in (-5 % 128, 0):
+        want = _convolved(x.astype("float64") - zero, w.astype("float64") - 3, how).transpose(0, 3, 1, 2)
+        np.testing.assert_array_equal(run(load_model(proto), x, np.array(zero, NUMPY[kind])), want)
+
+
 def convolution_of_bytes(**how):
     """A QLinearConv of signed or unsigned bytes."""
     channels, size = how.pop("channels", 8), how.pop("size", 3)

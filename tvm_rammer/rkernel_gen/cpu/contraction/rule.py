@@ -26,8 +26,10 @@ from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_k
 from .code import ContractionTile, contraction_schedule, extent_of, outer_axes, pack_of, row_axis_of
 from .dot import has_dot
 
-MAX_ACCUMULATORS = 24
-"""Vector registers of a register tile's accumulators, of 32 (AVX-512); half as many on AVX2, which has 16."""
+REGISTERS = 32
+"""Vector registers with AVX-512, of which a register tile's accumulators take three in four; AVX2 has half as many."""
+PAIR_REGISTERS = 2
+"""Of them what pairs of bytes take beside accumulators and weights: the data, and their products."""
 MAX_VECTORS = 8
 """Vectors of a register tile."""
 
@@ -184,9 +186,13 @@ def _tiles(problem: Contraction, function: Function) -> Iterator[ContractionTile
     device = function.device
     widest = max(1, device.vector_bytes // problem.itemsize)
     simd = max(w for w in divisors(problem.channels) if w <= widest)
-    max_accumulators = MAX_ACCUMULATORS if device.vector_bytes >= 64 else MAX_ACCUMULATORS // 2
+    registers = REGISTERS if device.vector_bytes >= 64 else REGISTERS // 2
+    max_accumulators = registers * 3 // 4
+    dot = _dot(problem, function, simd)
     for vectors, pixels in itertools.product(divisors(problem.channels // simd), divisors(problem.pixels)):
         if vectors > MAX_VECTORS or vectors * pixels > max_accumulators:
+            continue
+        if dot == 2 and vectors * (pixels + 1) + PAIR_REGISTERS > registers:
             continue
         rows = problem.rows or problem.pixels // pixels
         for channel_parts, row_parts in itertools.product(

@@ -54,8 +54,8 @@ def _attributes(node: NodeView, names: Sequence[str]) -> dict[str, Any]:
 
 def _conv_integer(node: NodeView, emit: Emitter) -> Emitter | None:
     dims, given, q = node.dims(1), _attributes(node, _CONV), Quantised(node, emit)
-    if sums := q.windows((0, 2), (1, 3)):
-        return q.give(emit("Transpose", sums, perm=[0, 3, 1, 2]))
+    if found := q.windows((0, 2), (1, 3)):
+        return q.give(q.channels_second(*found))
     if dims is None:
         return None
     channels = [-1] + [1] * (len(dims) - 1)
@@ -102,9 +102,10 @@ def _qlinear_conv(node: NodeView, emit: Emitter) -> Emitter | None:
     if dims is None or not _is_known(node):
         return None
     channels = [-1] + [1] * (len(dims) - 2)
-    if sums := q.windows((0, 2), (3, 5), node.input(8)):
+    if found := q.windows((0, 2), (3, 5), node.input(8)):
+        sums, places = found
         real = q.scaled(emit("Cast", sums, to=TensorProto.FLOAT), q.parameter(1, ()), q.parameter(4, (-1,)))
-        return q.quantise(real, 6, order=(0, 3, 1, 2))
+        return q.quantise(real, 6, places)
     bias = [emit("Cast", node.input(8), to=TensorProto.FLOAT)] if node.input(8) else []
     weights = q.number(3, 5, [*channels, 1])
     value = emit("Conv", q.number(0, 2), weights, *bias, **_attributes(node, _CONV))

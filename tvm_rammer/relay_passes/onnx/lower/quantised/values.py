@@ -26,7 +26,7 @@ _MOST_ADDED = 1 / 8
 
 
 def _more_channels(channels: int, taps: int) -> int | None:
-    """How many channels are to be added, so that a window has a whole number of groups; None where they are too many."""
+    """How many channels are added, so that a window has a whole number of groups; None where these are too many."""
     if channels * taps % _GROUP == 0:
         return 0
     added = (-channels % multiple for multiple in (_ALIGNED, _GROUP))
@@ -68,11 +68,24 @@ class Quantised:
         narrow = any(k is not None and k.elem_type in _HALVES for k in kinds)
         return self._emit("Cast", scale, to=TensorProto.FLOAT) if narrow else scale
 
-    def quantise(self, value: str, scale: int, order: Sequence[int] = ()) -> Emitter:
-        """Make a value the node's result, by a scale and the zero point after it; with its axes in another order."""
+    def quantise(self, value: str, scale: int, places: Sequence[int] = ()) -> Emitter:
+        """Make a value the node's result, by a scale and the zero point after it.
+
+        Parameters
+        ----------
+        value : str
+        scale : int
+            The scale's position.
+        places : sequence of int
+            The shape [N, H, W, F] of the rows and columns of `windows`.
+        """
         zero = [self.parameter(scale + 1, ())] if self._node.input(scale + 1) else []
         made = self._emit("QuantizeLinear", value, self._single(self.parameter(scale, ())), *zero)
-        return self.give(self._emit("Transpose", made, perm=list(order)) if order else made)
+        return self.give(self.channels_second(made, places) if places else made)
+
+    def channels_second(self, rows: str, places: Sequence[int]) -> str:
+        """Rows and columns of `windows` as images of their shape."""
+        return self._emit("Transpose", self._emit.reshape(rows, places), perm=[0, 3, 1, 2])
 
     def product(self, data: tuple[int, int], weights: tuple[int, int], *, turned: bool = False) -> str:
         """The exact product of bytes with a constant matrix of bytes, as int32; empty where it is not that.
@@ -153,11 +166,11 @@ class Quantised:
         value = emit("Cast", self.parameter(zero, (-1, 1)), to=TensorProto.INT32)
         return emit("Add", value, shift) if shift else value
 
-    def windows(self, data: tuple[int, int], weights: tuple[int, int], bias: str = "") -> str:
-        """The exact sums of a convolution of bytes with constant ones, as int32 [N, H, W, F]; empty for any other.
+    def windows(self, data: tuple[int, int], weights: tuple[int, int], bias: str = "") -> tuple[str, list[int]] | None:
+        """The exact sums of a convolution of bytes with constant ones, and their shape; None for any other.
 
         The bytes that a window reads are put side by side, channels last, so that each result is that of a row and a
-        column of matrices.
+        column of matrices: the sums are an int32 [N * H * W, F], in the order of the shape [N, H, W, F].
 
         Parameters
         ----------
@@ -170,23 +183,29 @@ class Quantised:
         dims, kernel, zero = node.dims(data[0]), node.array(weights[0]), node.array(weights[1])
         kind, filled = node.types.get(node.input(data[0])), node.array(data[1])
         if kind is None or kind.elem_type not in _BYTES or dims is None or len(dims) != 4 or kernel is None:
-            return ""
+            return None
+        if filled is not None and filled.size > 1:
+            return None
         taps, pads = math.prod(kernel.shape[2:]), node.attribute("pads", [0] * 4)
         plain = node.attribute("group", 1) == 1 and node.attribute("auto_pad", b"NOTSET") in (b"NOTSET", b"VALID")
         known = zero is not None or not node.input(weights[1])
         if not plain or not known or taps > _MOST_TAPS:
-            return ""
-        if any(pads) and node.input(data[1]) and (filled is None or filled.size > 1):
-            return ""  # a zero point that is not known before cannot be put around the image
+            return None
         signed = kind.elem_type == TensorProto.INT8
         value = emit("Transpose", self._unsigned(node.input(data[0]), signed=signed), perm=[0, 2, 3, 1])
         more = _more_channels(kernel.shape[1], taps)
         if more is None:
-            return ""
-        fill = (0 if filled is None or filled.size > 1 else int(filled.item())) + (_SIGN if signed else 0)
+            return None
+        fill = (0 if filled is None else int(filled.item())) + (_SIGN if signed else 0)
         if any(pads) or more:
             around = emit.constant(np.array([0, *pads[:2], 0, 0, *pads[2:], more], np.int64))
             value = emit("Pad", value, around, emit.constant(np.array(fill, np.uint8)))
+        if any(pads) and node.input(data[1]) and filled is None:  # only the run tells what is around the image
+            image = np.pad(np.ones((1, *dims[2:], 1), bool), [(0, 0), *zip(pads[:2], pads[2:], strict=True), (0, 0)])
+            if more:  # what is added stays as it is
+                image = np.pad(image.repeat(dims[1], 3), [(0, 0)] * 3 + [(0, more)], constant_values=True)
+            point = self._unsigned(emit.reshape(node.input(data[1]), []), signed=signed)
+            value = emit("Where", emit.constant(image), value, point)
         strides, dilations = node.attribute("strides", [1, 1]), node.attribute("dilations", [1, 1])
         size = [dims[2 + d] + pads[d] + pads[2 + d] for d in (0, 1)]
         count = [(size[d] - (kernel.shape[2 + d] - 1) * dilations[d] - 1) // strides[d] + 1 for d in (0, 1)]
@@ -197,8 +216,9 @@ class Quantised:
             bounds = [emit.constant(np.array(given, np.int64)) for given in (begin, end, [1, 2], strides)]
             pieces.append(value if taps == 1 and strides == [1, 1] else emit("Slice", value, *bounds))
         matrix, offset = kernel.transpose(2, 3, 1, 0), self._offset(data[1], signed=signed)
-        total = self.sums(emit.join(pieces, 3), offset, matrix, zero, more, fill)
-        return emit("Add", total, bias) if bias else total
+        rows = emit.reshape(emit.join(pieces, 3), [-1, taps * (kernel.shape[1] + more)])
+        total = self.sums(rows, offset, matrix, zero, more, fill)
+        return emit("Add", total, bias) if bias else total, [dims[0], *count, kernel.shape[0]]
 
     def give(self, value: str, real: str = "") -> Emitter:
         """Make a value the node's result; `real`: the same in floating point."""
