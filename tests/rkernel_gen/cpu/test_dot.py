@@ -1,5 +1,7 @@
 """Products of bytes: every tiling is exact, with each of the instructions that there are."""
 
+import re
+
 import numpy as np
 import pytest
 import tvm
@@ -17,40 +19,40 @@ TARGETS = {
     "sse2": ({"mcpu": "x86-64"}, 2, {"sse2"}),
 }
 """TVM's target, products of one instruction, and what the processor must have."""
-ROWS, COLUMNS = 6, 96
+ROWS = 6
 
 
-def function(terms):
+def function(terms, columns=96):
     """A product of bytes as it is fused with what its zero points add."""
 
     def product(a, w, columns, zero):
         total = relax.op.matmul(a, w, out_dtype="int32")
         return relax.op.subtract(total, relax.op.multiply(columns, zero))
 
-    shapes = [(ROWS, terms), (terms, COLUMNS), (COLUMNS,), ()]
+    shapes = [(ROWS, terms), (terms, columns), (columns,), ()]
     return fused(shapes, product, dtype=["uint8", "int8", "int32", "int32"])
 
 
-def arrays_of(terms):
+def arrays_of(terms, columns=96):
     rng = np.random.default_rng(0)
-    a, w = rng.integers(0, 256, (ROWS, terms), "uint8"), rng.integers(-128, 128, (terms, COLUMNS), "int8")
+    a, w = rng.integers(0, 256, (ROWS, terms), "uint8"), rng.integers(-128, 128, (terms, columns), "int8")
     a[0], w[:, 0] = 255, -128  # the largest sums that there are
-    out = np.zeros((ROWS, COLUMNS), "int32")
-    return [a, w, rng.integers(-9, 9, COLUMNS, "int32"), np.array(121, "int32"), out]
+    out = np.zeros((ROWS, columns), "int32")
+    return [a, w, rng.integers(-9, 9, columns, "int32"), np.array(121, "int32"), out]
 
 
 def exact(arrays):
     return arrays[0].astype("int64") @ arrays[1].astype("int64") - arrays[3] * arrays[2].astype("int64")
 
 
-@pytest.mark.parametrize("terms", [64, 66, 67])
+@pytest.mark.parametrize(("terms", "columns"), [(64, 96), (66, 96), (67, 96), (64, 24), (64, 12)])
 @pytest.mark.parametrize("name", TARGETS)
-def test_every_tiling_is_exact(name, terms):
+def test_every_tiling_is_exact(name, terms, columns):
     config, dot, needed = TARGETS[name]
     device = from_target_config({"kind": "llvm", "num-cores": 2, **config})
     assert device.dot == dot
-    arrays = arrays_of(terms)
-    kernels = chosen("op", function(terms), device, frozenset([1]))
+    arrays = arrays_of(terms, columns)
+    kernels = chosen("op", function(terms, columns), device, frozenset([1]))
     assert len(kernels) >= 2
     for kernel in kernels:
         assert ("call_llvm_pure_intrin" in kernel.func.script()) == (terms % 2 == 0)
@@ -60,10 +62,15 @@ def test_every_tiling_is_exact(name, terms):
         np.testing.assert_array_equal(got, exact(arrays))
 
 
-def test_four_products_take_one_instruction():
+@pytest.mark.parametrize(("columns", "bits"), [(96, 512), (24, 256), (12, 128)])
+def test_four_products_take_one_instruction(columns, bits):
     device = from_target_config({"kind": "llvm", **TARGETS["avx512 vnni"][0]})
-    for kernel in chosen("op", function(64), device, frozenset([1])):
-        assert "vpdpbusd" in kernel.func.script()
+    target = tvm.target.Target(device.target_config())
+    for kernel in chosen("op", function(64, columns), device, frozenset([1])):
+        assert f"vpdpbusd.{bits}" in kernel.func.script()
+        code = tvm.compile(tvm.IRModule({"f": kernel.func.with_attr("global_symbol", "f")}), target)
+        registers = re.findall(r"vpdpbusd\s.*%([xyz])mm", code.mod.inspect_source("asm"))
+        assert set(registers) == {{512: "z", 256: "y", 128: "x"}[bits]}
 
 
 def test_weights_that_are_not_constant_stay_where_they_are():

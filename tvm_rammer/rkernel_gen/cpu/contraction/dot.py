@@ -11,7 +11,7 @@ from tvm import s_tir, tirx
 from tvm.ir import Expr
 from tvm.script import tirx as T
 
-_QUADS = {16: "llvm.x86.avx512.vpdpbusd.512"}
+_QUADS = {n: f"llvm.x86.avx512.vpdpbusd.{32 * n}" for n in (4, 8, 16)}
 """By the elements of a vector."""
 _PAIRS = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
 

@@ -185,7 +185,9 @@ def _tiling(problem: Contraction, function: Function, tile: ContractionTile) -> 
 def _tiles(problem: Contraction, function: Function) -> Iterator[ContractionTile]:
     device = function.device
     widest = max(1, device.vector_bytes // problem.itemsize)
-    simd = max(w for w in divisors(problem.channels) if w <= widest)
+    widths = [w for w in divisors(problem.channels) if w <= widest]
+    # Vectors of any length do for floating point; sums of products of bytes are instructions.
+    simd = max(widths, key=lambda w: (_dot(problem, function, w) > 1, w))
     registers = REGISTERS if device.vector_bytes >= 64 else REGISTERS // 2
     max_accumulators = registers * 3 // 4
     dot = _dot(problem, function, simd)
