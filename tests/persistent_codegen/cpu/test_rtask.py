@@ -1,19 +1,22 @@
 """The function of one rTask: what it takes, what it computes, what is refused."""
 
 import itertools
+import operator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import tvm
 import tvm_ffi
 from tvm import tirx
 from tvm.relax import op
 
-from tests.functions import chosen, fused
+from tests.functions import chosen, fused, run
 from tvm_rammer.device import host_cpu
 from tvm_rammer.errors import CodegenError
 from tvm_rammer.ir import RKernel
 from tvm_rammer.kernel import ScheduledKernel
+from tvm_rammer.persistent_codegen.cpu import rtask
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
 
 
@@ -72,3 +75,28 @@ def test_a_concatenation_of_many_pieces_is_copied_piece_by_piece(pieces):
         tvm.s_tir.transform.HoistIfThenElse()(tvm.IRModule({"main": made.func}))
         inside = [loop for loop in statements(made.func, tirx.For) if isinstance(loop.body, tirx.BufferStore)]
         assert len(inside) >= pieces // kernel.spec.num_rtasks
+
+
+@pytest.mark.parametrize("otherwise", [True, False])
+@pytest.mark.parametrize("swapped", [True, False])
+@pytest.mark.parametrize("comparison", [operator.lt, operator.le, operator.gt, operator.ge])
+def test_a_loop_is_split_where_its_condition_changes(comparison, swapped, otherwise):
+    extent, places = 10, np.arange(10)
+    for bound in (-1, 0, 1, 4, extent - 1, extent):
+        buffer, k = tirx.decl_buffer((extent,), "int32", "out"), tirx.Var("k", "int32")
+        kinds = {operator.lt: tirx.LT, operator.le: tirx.LE, operator.gt: tirx.GT, operator.ge: tirx.GE}
+        sides = (tirx.IntImm("int32", bound), k) if swapped else (k, tirx.IntImm("int32", bound))
+        stores = [tirx.BufferStore(buffer, (k + 1) * sign, [k]) for sign in (1, -1)]
+        branch = tirx.IfThenElse(kinds[comparison](*sides), stores[0], stores[1] if otherwise else None)
+        made = rtask._unswitch_loops(tirx.For(k, 0, extent, tirx.ForKind.SERIAL, branch))
+        func = tirx.PrimFunc([buffer], made).with_attr("s_tir", True)
+        holds = comparison(bound, places) if swapped else comparison(places, bound)
+        assert bool(statements(func, tirx.IfThenElse)) == (len(set(holds)) == 1)
+        got = run(func, [np.zeros(extent, "int32")])
+        np.testing.assert_array_equal(got, np.where(holds, places + 1, -(places + 1) if otherwise else 0))
+
+
+def test_no_concatenation_asks_for_its_part_in_the_innermost_loop():
+    shapes = [(1, 20, 64), (1, 20, 32), (1, 20, 48)]
+    for kernel in chosen("concat", fused(shapes, lambda *parts: op.concat(list(parts), axis=2)), host_cpu()):
+        assert not statements(extract_cpu(kernel).func, tirx.IfThenElse)

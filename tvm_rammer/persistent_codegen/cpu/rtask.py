@@ -113,23 +113,52 @@ def _make_serial(statement: tirx.Stmt) -> tirx.Stmt:
 
 
 def _unswitch_loops(statement: tirx.Stmt) -> tirx.Stmt:
-    """Hoist conditions out of loops that they do not depend on: TVM's own pass takes twice as long for each more."""
+    """Take conditions out of loops: those that a loop does not change, and those that change once, such as which part
+    of a concatenation an element is from. TVM's own pass for the first takes twice as long for each more.
+    """
 
     def hoist(loop: tirx.For) -> tirx.Stmt:
         branch = loop.body
-        if not isinstance(branch, tirx.IfThenElse) or not _is_invariant(branch.condition, loop.loop_var):
+        if not isinstance(branch, tirx.IfThenElse):
             return loop
-        otherwise = None if branch.else_case is None else hoist(_with_body(loop, branch.else_case))
-        return tirx.IfThenElse(branch.condition, hoist(_with_body(loop, branch.then_case)), otherwise)
+        if _is_invariant(branch.condition, loop.loop_var):
+            otherwise = None if branch.else_case is None else hoist(_with_body(loop, branch.else_case))
+            return tirx.IfThenElse(branch.condition, hoist(_with_body(loop, branch.then_case)), otherwise)
+        change = _change(branch.condition, loop)
+        if change is None:
+            return loop
+        at, holds_from_there = change
+        cases = branch.then_case, tirx.Evaluate(0) if branch.else_case is None else branch.else_case
+        above, below = cases if holds_from_there else reversed(cases)
+        return tirx.SeqStmt([hoist(_with_body(loop, below, 0, at)), hoist(_with_body(loop, above, at))])
 
     return tvm_ffi.structural_map(statement, (tirx.For, hoist), order="post")
 
 
-def _with_body(loop: tirx.For, body: tirx.Stmt) -> tirx.For:
-    """The loop with another body, and a variable of its own."""
+def _with_body(loop: tirx.For, body: tirx.Stmt, begin: int = 0, end: int | None = None) -> tirx.For:
+    """The loop with another body, and a variable of its own; or some of its iterations, counted from 0."""
     var = tirx.Var(loop.loop_var.name, str(loop.loop_var.ty.dtype))
-    body = tvm_ffi.structural_map(body, (tirx.Var, lambda v: var if v.same_as(loop.loop_var) else v))
-    return tirx.For(var, loop.min, loop.extent, loop.kind, body)
+    value, extent = (var + begin if begin else var), loop.extent
+    if begin or end is not None:
+        extent = tirx.IntImm(str(extent.ty.dtype), (int(extent) if end is None else end) - begin)
+    body = tvm_ffi.structural_map(body, (tirx.Var, lambda v: value if v.same_as(loop.loop_var) else v))
+    return tirx.For(var, loop.min, extent, loop.kind, body)
+
+
+def _change(condition: Expr, loop: tirx.For) -> tuple[int, bool] | None:
+    """From which iteration on a condition has another value, and whether it holds from there on; None if not once."""
+    if not isinstance(condition, tirx.LT | tirx.LE | tirx.GT | tirx.GE) or loop.kind != tirx.ForKind.SERIAL:
+        return None
+    left, right = condition.a, condition.b
+    is_left = left.same_as(loop.loop_var)
+    bound = right if is_left else left
+    if not (is_left or right.same_as(loop.loop_var)) or not isinstance(bound, tirx.IntImm):
+        return None
+    holds_from_there = isinstance(condition, tirx.GT | tirx.GE) == is_left
+    beyond = isinstance(condition, tirx.GT | tirx.LE) if is_left else isinstance(condition, tirx.LT | tirx.GE)
+    at = int(bound) + beyond
+    whole = isinstance(loop.extent, tirx.IntImm) and isinstance(loop.min, tirx.IntImm) and int(loop.min) == 0
+    return (at, holds_from_there) if whole and 0 < at < int(loop.extent) else None
 
 
 def _is_invariant(condition: Expr, loop_var: tirx.Var) -> bool:

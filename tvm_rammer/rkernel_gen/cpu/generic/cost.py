@@ -124,8 +124,9 @@ def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> 
         (TensorLoad, loads.append),
         (Expr, nodes.append),
     ]
+    body = tvm_ffi.structural_map(block.body, (Call, _longer_arm), order="post")
     for visit in visits:
-        tvm_ffi.structural_walk(block.body, [visit], order="pre")
+        tvm_ffi.structural_walk(body, [visit], order="pre")
     points = math.prod(int(axis.dom.extent) for axis in block.iter_vars)
     results = math.prod(int(axis.dom.extent) for axis in spatial_axes(block))
     along = reduces and reads_along(block, block.iter_vars[-1].var)
@@ -139,6 +140,23 @@ def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> 
         vector_cycles=max(vector, SUM_CYCLES) if reduces else vector,
         element_cycles=CALL_CYCLES * (len(costly) - len(functions)) + GATHER_CYCLES * gathers,
     )  # fmt: skip
+
+
+def _longer_arm(call: Call) -> Expr:
+    """Of a choice that a loop makes once, as that of a concatenation's part, what has more to do: the loop is split."""
+    if not call.op.name.endswith("if_then_else"):
+        return call
+    condition, *arms = call.args
+    if not isinstance(condition, tirx.LT | tirx.LE | tirx.GT | tirx.GE):
+        return call
+    sides = {type(side) for side in (condition.a, condition.b)}
+    return max(arms, key=_size) if sides == {tirx.Var, tirx.IntImm} else call
+
+
+def _size(value: Expr) -> int:
+    nodes: list[Expr] = []
+    tvm_ffi.structural_walk(value, [(Expr, nodes.append)], order="pre")
+    return len(nodes)
 
 
 def _function_cycles(call: Call) -> float | None:
