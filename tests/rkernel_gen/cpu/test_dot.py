@@ -1,6 +1,7 @@
 """Products of bytes: every tiling is exact, with each of the instructions that there are."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tests.functions import TARGET, chosen, fused, run_kernels
 from tvm_rammer.device import host_cpu
 from tvm_rammer.device.host import cpu_flags
 from tvm_rammer.device.presets import from_target_config
+from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
 
 TARGETS = {
     "avx512 vnni": ({"mcpu": "x86-64-v4", "mattr": ["+avx512vnni"]}, 4, {"avx512_vnni"}),
@@ -60,6 +62,18 @@ def test_every_tiling_is_exact(name, terms, columns):
         pytest.skip(f"needs {', '.join(needed)}")
     for got in run_kernels(kernels, arrays, tvm.target.Target(device.target_config())):
         np.testing.assert_array_equal(got, exact(arrays))
+
+
+def test_many_bytes_are_widened_tile_by_tile(monkeypatch):
+    device = from_target_config({"kind": "llvm", "num-cores": 2, **TARGETS["sse2"][0]})
+    ahead = chosen("op", function(64), device, frozenset([1]))
+    kernels = chosen("op", function(64), replace(device, unit_bytes=16), frozenset([1]))
+    arrays = arrays_of(64)
+    for got in run_kernels(kernels, arrays, tvm.target.Target(device.target_config())):
+        np.testing.assert_array_equal(got, exact(arrays))
+    whole, some = (max(nbytes for k in made for nbytes, dtype in extract_cpu(k).scratch if dtype == "int16")
+                   for made in (ahead, kernels))  # fmt: skip
+    assert whole == 2 * ROWS * 64 > some
 
 
 @pytest.mark.parametrize(("columns", "bits"), [(96, 512), (24, 256), (12, 128)])

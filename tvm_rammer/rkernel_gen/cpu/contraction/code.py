@@ -70,7 +70,7 @@ def pack_of(shape: tuple[int, ...], dim: int, simd: int, dot: int = 1) -> Pack:
 
 
 def contraction_schedule(
-    func: tirx.PrimFunc, tile: ContractionTile, *, pack: bool, inside: bool = False, dot: int = 1
+    func: tirx.PrimFunc, tile: ContractionTile, *, pack: bool, inside: bool = False, dot: int = 1, ahead: bool = True
 ) -> s_tir.Schedule:
     """Schedule the function of a tiling, as `main` of a module; its outermost loop is parallel.
 
@@ -83,6 +83,8 @@ def contraction_schedule(
         parameter has the packed layout.
     dot : int
         Products of bytes that one instruction adds to each element of a vector (`dot.py`), of a packed matrix.
+    ahead : bool
+        Whether data that are widened for it are so once an rTask, rather than for each register tile.
 
     Raises
     ------
@@ -103,10 +105,12 @@ def contraction_schedule(
         ndim = len(sch.get(block).reads[anchor.weight].region)
         split = _split_to_ends if dot == 1 else partial(_groups, dot)
         sch.transform_layout(block, ("read", anchor.weight), split(anchor.vector_dim, tile.simd, ndim))
+    widened = None
     if dot > 1 and data_type(dot) != "uint8":
         widened = sch.cache_read(block, 1 - anchor.weight, "global")
         sch.unsafe_set_dtype(widened, 0, data_type(dot))
-        padding.append(widened)
+        if ahead:
+            padding.append(widened)
     # Without an epilogue a copy takes its place, so that the product is accumulated in registers either way.
     epilogue = _inline_epilogue(sch, block) or sch.cache_write(block, 0, "local")
     write_dim = _write_dim(sch.get(block), anchor.vector)
@@ -138,9 +142,12 @@ def contraction_schedule(
     )  # fmt: skip
     rtask = sch.fuse(*batch, channel_part, *row_loops[:1])
     sch.parallel(rtask)
-    sch.reverse_compute_at(epilogue, (*pixel_loops[:1], *row_loops[1:], channel)[0])
+    register_tile = (*pixel_loops[:1], *row_loops[1:], channel)[0]
+    sch.reverse_compute_at(epilogue, register_tile)
     for pad in padding:
         sch.compute_at(pad, rtask)
+    if widened is not None and not ahead:
+        sch.compute_at(widened, register_tile)
     sch.set_scope(block, 0, "local")
     for loop in (*pixel_loops[1:], vector):
         sch.unroll(loop)
