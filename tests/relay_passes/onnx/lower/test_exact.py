@@ -103,7 +103,7 @@ def test_the_middle_of_an_image(run):
     check(run, "CenterCropPad", [random(7, 4, 3)], [np.array([4, 7])], axes=[0, 1])
 
 
-@pytest.mark.parametrize("repeats", [(7, 6, 4, 2), (1, 3, 1, 2)])
+@pytest.mark.parametrize("repeats", [(7, 6, 4, 2), (1, 3, 1, 2), (1, 9, 1, 10)])
 def test_tile(repeats, run):
     check(run, "Tile", [random(2, 3, 4, 5)], [np.array(repeats)])
 

@@ -16,6 +16,9 @@ _WIDER: dict[int, int] = {
     TensorProto.UINT32: TensorProto.INT64,
 }
 
+_MOST_JOINED = 8
+"""Copies of an array that Tile joins."""
+
 
 def _one_hot(node: NodeView, emit: Emitter) -> Emitter | None:
     """The on value where an index is the position on the new axis; out of range there is none."""
@@ -63,7 +66,9 @@ def _compress(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _tile(node: NodeView, emit: Emitter) -> Emitter | None:
-    """By tables of indices: LLVM's vectors of several remainders are wrong on a processor with AVX-512."""
+    """A few times side by side; else by tables of indices, for LLVM's vectors of several remainders are wrong on a
+    processor with AVX-512.
+    """
     dims, repeats = node.dims(0), node.array(1)
     if dims is None:
         return None
@@ -74,7 +79,9 @@ def _tile(node: NodeView, emit: Emitter) -> Emitter | None:
     node.require(len(counts) == len(dims) and min(counts, default=0) >= 0, f"repeats {counts} for the shape {dims}")
     value = node.input(0)
     for axis, (count, size) in enumerate(zip(counts, dims, strict=True)):
-        if count != 1:
+        if 1 < count <= _MOST_JOINED:
+            value = emit.join([value] * count, axis)
+        elif count != 1:
             value = emit("Gather", value, emit.constant(np.tile(np.arange(size), count)), axis=axis)
     emit.name(value, node.output)
     return emit
