@@ -144,7 +144,7 @@ def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> 
 
 def _longer_arm(call: Call) -> Expr:
     """Of a choice that a loop makes once, as that of a concatenation's part, what has more to do: the loop is split."""
-    if not call.op.name.endswith("if_then_else"):
+    if operation(call) != "if_then_else":
         return call
     condition, *arms = call.args
     if not isinstance(condition, tirx.LT | tirx.LE | tirx.GT | tirx.GE):

@@ -189,13 +189,11 @@ class Quantised:
         taps, pads = math.prod(kernel.shape[2:]), node.attribute("pads", [0] * 4)
         plain = node.attribute("group", 1) == 1 and node.attribute("auto_pad", b"NOTSET") in (b"NOTSET", b"VALID")
         known = zero is not None or not node.input(weights[1])
-        if not plain or not known or taps > _MOST_TAPS:
+        more = _more_channels(kernel.shape[1], taps)
+        if not plain or not known or taps > _MOST_TAPS or more is None:
             return None
         signed = kind.elem_type == TensorProto.INT8
         value = emit("Transpose", self._unsigned(node.input(data[0]), signed=signed), perm=[0, 2, 3, 1])
-        more = _more_channels(kernel.shape[1], taps)
-        if more is None:
-            return None
         fill = (0 if filled is None else int(filled.item())) + (_SIGN if signed else 0)
         if any(pads) or more:
             around = emit.constant(np.array([0, *pads[:2], 0, 0, *pads[2:], more], np.int64))
