@@ -242,7 +242,7 @@ def _estimate(
         cycles += max(0.0, passes - 1) * loop.cycles
         in_flight, guards = loop.bytes_in_flight, branches_between_loads(body)
         matrix = next((i for i in body if i.name == "HMMA"), None)
-        gain = 1 if matrix is None else TENSOR_GAIN // 2 if ".TF32" in matrix.text else TENSOR_GAIN
+        gain = 1 if matrix is None else TENSOR_GAIN // 2 if matrix.is_tf32 else TENSOR_GAIN
         rate = device.flops_per_cycle * gain
         peak = 200 * macs * warps * resident * device.warp / loop.cycles / rate
     waves = -(-one.blocks // (device.units * resident))

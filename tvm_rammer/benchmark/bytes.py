@@ -81,6 +81,7 @@ BYTES_OPERATORS = {
     "bytes: dynamic 128x768x768": BytesOperator("dynamic", (128, 768), (768, 768)),
     "bytes: QLinearMatMul": BytesOperator("QLinearMatMul", (128, 768), (768, 768)),
     "bytes: QLinearConv 3x3 64-64": BytesOperator("QLinearConv", (1, 64, 28, 28), (64, 64, 3, 3), pads=(1,) * 4),
+    "bytes: QLinearConv 3x3 61-64": BytesOperator("QLinearConv", (1, 61, 28, 28), (64, 61, 3, 3), pads=(1,) * 4),
     "bytes: QLinearConv 1x1 256-128": BytesOperator("QLinearConv", (1, 256, 28, 28), (128, 256, 1, 1)),
     "bytes: ConvInteger 3x3 64-64": BytesOperator("ConvInteger", (1, 64, 28, 28), (64, 64, 3, 3), pads=(1,) * 4),
 }

@@ -139,6 +139,8 @@ OPERATORS = {
     "mean of rows": Operator("ReduceMean", ((64, 1000),), (), {"axes": [1], "keepdims": 0}),
     "lrn": Operator("LRN", ((1, 96, 54, 54),), (), {"size": 5}),
     "concat": Operator("Concat", ((1, 64, 55, 55), (1, 64, 55, 55)), (), {"axis": 1}),
+    "concat, last axis": Operator("Concat", ((1, 2400, 64), (1, 2400, 32), (1, 2400, 48)), (), {"axis": 2}),
+    "tile, last axis": Operator("Tile", ((1, 2400, 64),), numbers=((1, 1, 3),)),
     "transpose": Operator("Transpose", ((1, 12, 128, 64),), (), {"perm": [0, 2, 1, 3]}),
     "transpose to channels last": Operator("Transpose", ((1, 64, 28, 28),), (), {"perm": [0, 2, 3, 1]}),
     "channel shuffle": Operator("Transpose", ((1, 4, 68, 28, 28),), (), {"perm": [0, 2, 1, 3, 4]}),

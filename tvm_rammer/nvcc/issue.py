@@ -130,5 +130,5 @@ def _pipe(instruction: Instruction) -> str:
 def _issue_cycles(instruction: Instruction) -> int:
     """Cycles until a pipe takes the next instruction."""
     if instruction.name == "HMMA":
-        return max(1, instruction.macs // (TENSOR_MACS // 2 if ".TF32" in instruction.text else TENSOR_MACS))
+        return max(1, instruction.macs // (TENSOR_MACS // 2 if instruction.is_tf32 else TENSOR_MACS))
     return 1 if instruction.name in _FULL_RATE else 2

@@ -56,6 +56,11 @@ class Instruction:
     predicated: bool = False
     text: str = ""
 
+    @property
+    def is_tf32(self) -> bool:
+        """Whether it multiplies matrices of single precision: at half the rate of those of half precision."""
+        return self.name == "HMMA" and ".TF32" in self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Kernel:

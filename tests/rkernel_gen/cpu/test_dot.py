@@ -64,7 +64,7 @@ def test_every_tiling_is_exact(name, terms, columns):
         np.testing.assert_array_equal(got, exact(arrays))
 
 
-def test_many_bytes_are_widened_tile_by_tile(monkeypatch):
+def test_many_bytes_are_widened_tile_by_tile():
     device = from_target_config({"kind": "llvm", "num-cores": 2, **TARGETS["sse2"][0]})
     ahead = chosen("op", function(64), device, frozenset([1]))
     kernels = chosen("op", function(64), replace(device, unit_bytes=16), frozenset([1]))

@@ -18,13 +18,10 @@ from ..threads import number, sequence, unrolled, vector
 from .elements import has_calls, is_vector, loads_of, replaced, step_of
 from .parts import Axes, Operand, Values
 from .steps import Steps
-from .warp_matrix import KINDS, rounded
+from .warp_matrix import KINDS, ROW_BYTES, rounded
 
 VECTOR = 4
 """Elements of a vector load."""
-
-_MATRIX_ROW = 16
-"""Bytes between rows that `ldmatrix` reads: as much as it reads of one, so that eight rows are in different banks."""
 
 ZERO = number(0)
 """An index."""
@@ -82,7 +79,7 @@ class Part:
     @property
     def row(self) -> int:
         """Elements from one row in shared memory to the next."""
-        return self.depth + _MATRIX_ROW // ITEM_BYTES[self.operand.dtype] if self.k_fast else self.extent + self.padding
+        return self.depth + ROW_BYTES // ITEM_BYTES[self.operand.dtype] if self.k_fast else self.extent + self.padding
 
     @property
     def elements(self) -> int:

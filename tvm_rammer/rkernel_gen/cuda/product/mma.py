@@ -21,15 +21,12 @@ from .mma_code import WARP, MatrixWriter
 from .problem import padded
 from .steps import Covering
 from .tile import GemmTile
-from .warp_matrix import COLUMNS, KINDS, ROWS
+from .warp_matrix import COLUMNS, KINDS, ROW_BYTES, ROWS
 
 PADDING = 8
 """Elements between rows of a tile in shared memory that are not along K: then the eight rows of halves that `ldmatrix`
 turns are in different banks, and so are four rows of eight floats, which a warp reads word by word.
 """
-
-ROW_PADDING = 16
-"""Bytes between rows that are along K."""
 
 SIDES, DEPTHS, WARP_SIDES = (16, 32, 64, 128), (16, 32, 64, 128), (16, 32, 64)
 """Extents of a tile in I and J, in K, and of what a warp computes of it."""
@@ -90,7 +87,7 @@ class MatrixTile(GemmTile):
     @property
     def step_elements(self) -> int:
         """Both operands' tiles of a step, with rows along K or across."""
-        row = self.k + ROW_PADDING // self.itemsize
+        row = self.k + ROW_BYTES // self.itemsize
         return sum(max(self.k * (e + PADDING), e * row) for e in (self.i, self.j))
 
     @property

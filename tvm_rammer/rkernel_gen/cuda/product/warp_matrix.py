@@ -23,6 +23,9 @@ ROWS, COLUMNS = 16, 8
 WORD = 4
 """Bytes of a register."""
 
+ROW_BYTES = 16
+"""What `ldmatrix` reads of a row. So much lies between rows along K, too: then eight of them are in different banks."""
+
 
 @dataclass(frozen=True, slots=True)
 class MatrixKind:
