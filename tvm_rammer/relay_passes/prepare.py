@@ -15,6 +15,7 @@ from .empty_reductions import StartEmptyReductions
 from .finish import pipeline_of
 from .module_pass import module_pass
 from .passes.bound_chains import BoundChains
+from .passes.claim_reads import ClaimReads
 from .passes.drop_dead_blocks import DropDeadBlocks
 from .passes.exact_simplification import ExactSimplification
 from .passes.fold_batchnorm import FoldBatchNorm
@@ -80,6 +81,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             BoundChains(),
             Fuse(),
             relax.transform.FuseTIR(),
+            ClaimReads(),
             # Windows may have no sample at all: how many a box has, its corners say.
             *([StartEmptyReductions()] if cpu else ()),
             ExactSimplification(),

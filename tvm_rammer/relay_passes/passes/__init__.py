@@ -8,6 +8,7 @@ indices           run-time indices are clipped or end the call; a branch at the 
 serial_loops      on a CPU what TVM writes by hand starts no threads
 fold_constants    what depends on constants only is evaluated
 bound_chains      fusion puts few transcendental functions into one another
+claim_reads       blocks name all that they read of a tensor that is given twice
 exact_simplification   what TVM's simplifier gets wrong, in other words
 drop_dead_blocks  results that nothing reads leave fused functions
 """
