@@ -115,11 +115,19 @@ using int2 = emu::Vec2<int>;
 using int4 = emu::Vec4<int>;
 using uint2 = emu::Vec2<unsigned>;
 using uint4 = emu::Vec4<unsigned>;
+using ushort2 = emu::Vec2<unsigned short>;
+using ushort4 = emu::Vec4<unsigned short>;
+using uchar2 = emu::Vec2<unsigned char>;
+using uchar4 = emu::Vec4<unsigned char>;
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline double2 make_double2(double x, double y) { return {x, y}; }
 inline double4 make_double4(double x, double y, double z, double w) { return {x, y, z, w}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline int2 make_int2(int x, int y) { return {x, y}; }
+inline ushort2 make_ushort2(unsigned short x, unsigned short y) { return {x, y}; }
+inline ushort4 make_ushort4(unsigned short x, unsigned short y, unsigned short z, unsigned short w) { return {x, y, z, w}; }
+inline uchar2 make_uchar2(unsigned char x, unsigned char y) { return {x, y}; }
+inline uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) { return {x, y, z, w}; }
 inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 
 inline int __syncthreads_or(int value) { return emu::block_or(value != 0); }

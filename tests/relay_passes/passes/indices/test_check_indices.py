@@ -7,6 +7,7 @@ from onnx import TensorProto
 from tvm import relax
 
 import tvm_rammer
+from tests.functions import relax_module
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
 from tvm_rammer.relay_passes.bindings import is_call
@@ -214,6 +215,40 @@ def test_elements_on_axes_of_sizes_that_only_the_data_know():
     np.testing.assert_array_equal(module(x, indices, np.arange(10) > 6), x[7:, [1] * 4])
     with pytest.raises(ModelError, match="GatherElements got an index outside of"):
         module(x, indices, np.arange(10) > 7)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_targets_of_a_loss_may_be_ignored_but_not_wrong(reduction, weighted):
+    ignored = -7
+
+    def loss(x, t, *w):
+        return relax.op.nn.nll_loss(x, t, *w, reduction=reduction, ignore_index=ignored)
+
+    x, w, targets = random(6, 5), np.abs(random(5, seed=1)), np.array([0, 4, ignored, 2, ignored, 1])
+    given = [x, targets, *([w] if weighted else [])]
+    shapes, dtypes = [a.shape for a in given], [str(a.dtype) for a in given]
+    module = tvm_rammer.compile(relax_module(shapes, loss, dtype=dtypes))
+    counted = np.maximum(targets, 0)
+    weight = np.where(targets == ignored, 0, w[counted] if weighted else 1)
+    losses = -x[np.arange(6), counted] * weight
+    want = {"none": losses, "sum": losses.sum(), "mean": losses.sum() / weight.sum()}[reduction]
+    np.testing.assert_allclose(module(*given), want, rtol=1e-5)
+    for wrong in (5, -1, 2**40, -(2**63)):
+        given[1] = np.array([0, 4, wrong, 2, ignored, 1])
+        with pytest.raises(ModelError, match="NegativeLogLikelihoodLoss got an index outside of the 5"):
+            module(*given)
+
+
+def test_samples_are_drawn_from_distributions_that_there_are():
+    dtypes = ["float32", "float32", "int64"]
+    mod = relax_module([(2, 5), (4, 1), (4, 1)], relax.op.multinomial_from_uniform, dtype=dtypes)
+    module = tvm_rammer.compile(mod)
+    chances, numbers = np.full((2, 5), 0.2, "float32"), np.float32([[0.1], [0.5], [0.7], [0.9]])
+    np.testing.assert_array_equal(module(chances, numbers, np.array([[0], [1], [0], [1]])), [[0], [2], [3], [4]])
+    for wrong in (2, -1, 10**9, -(2**63)):
+        with pytest.raises(ModelError, match="Multinomial got an index outside of the 2"):
+            module(chances, numbers, np.array([[0], [1], [wrong], [1]]))
 
 
 def test_boxes_that_are_kept_are_indices_of_others():

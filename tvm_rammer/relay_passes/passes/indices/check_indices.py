@@ -20,6 +20,7 @@ from ....errors import DATA_MARK, ModelError
 from ...bindings import body_blocks, dtype_of, is_const, leaves, static_shape, typed
 from ...module_pass import module_pass
 from ..impure_calls import with_impure
+from .among import Among
 from .index_guard import GuardKind, index_guard
 from .uses import Use, takes_indices, uses_of
 
@@ -56,6 +57,7 @@ class _Function:
         self._flags: list[tuple[relax.Var, str]] = []
         self._clipped: dict[tuple[relax.Expr, Use], relax.Expr] = {}
         self._named: dict[relax.Var, relax.Var] = {}
+        self._operands: dict[relax.Expr, relax.Expr] = {}
         self._functions: dict[object, GlobalVar] = {}
 
     def checked(self) -> relax.Function | None:
@@ -85,13 +87,15 @@ class _Function:
         new: list[relax.Binding] = []
         arguments = [self._sized(arg, dataflow, new) for arg in value.args]
         for use in uses_of(value, arguments):
-            indices = use.of(arguments)
+            among = Among(use, use.of(arguments), dataflow)
+            indices = among.indices(new)
+            self._operands[indices] = use.of(arguments)
             if is_const(indices) and use.is_static:
                 _check_constant(indices.value.numpy(), use, value, binding.var)
-            elif use.is_static and static_shape(indices.ty) is not None:
-                use.put(arguments, self._clip(indices, use, value, binding.var, dataflow, new))
-            else:
-                use.put(arguments, self._guard(indices, use, value, binding.var, dataflow, new))
+                continue
+            known = use.is_static and static_shape(indices.ty) is not None
+            checked = (self._clip if known else self._guard)(indices, use, value, binding.var, dataflow, new)
+            use.put(arguments, among.put_back(checked, new))
         if all(map(relax.Expr.same_as, arguments, value.args)):
             return [binding]
         call = Call(value.op, arguments, value.attrs, value.ty_args, ret_ty=value.ty)
@@ -155,7 +159,7 @@ class _Function:
     def _origin(self, indices: relax.Expr) -> str:
         """From which inputs of the function the indices are computed."""
         values = {b.var: b.value for block in body_blocks(self._func) for b in block.bindings}
-        names, todo, seen = [], [indices], set()
+        names, todo, seen = [], [self._operands.get(indices, indices)], set()
         while todo:
             for leaf in leaves(todo.pop()):
                 if isinstance(leaf, relax.Var) and leaf not in seen:
@@ -212,6 +216,10 @@ _ONNX_NAMES = {
     "gather_nd": "GatherND",
     "scatter_elements": "ScatterElements",
     "scatter_nd": "ScatterND",
+    "vision.roi_align": "RoiAlign",
+    "vision.roi_pool": "MaxRoiPool",
+    "nn.nll_loss": "NegativeLogLikelihoodLoss",
+    "multinomial_from_uniform": "Multinomial",
 }
 
 

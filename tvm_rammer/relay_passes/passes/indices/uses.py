@@ -27,6 +27,10 @@ class Use:
         The field of the operand, where that is a tuple.
     fits : tuple of (extent, extent)
         The first of each must not be larger, or the operator reads past the end of something.
+    column : int, optional
+        The column that the indices are, where the operand is a matrix of numbers of other meanings, too.
+    ignored : int, optional
+        A value that is no index, and is allowed.
     """
 
     operand: int
@@ -34,6 +38,8 @@ class Use:
     highest: tuple[Size, ...]
     field: int | None = None
     fits: tuple[tuple[Size, Size], ...] = ()
+    column: int | None = None
+    ignored: int | None = None
 
     @property
     def is_static(self) -> bool:
@@ -42,11 +48,11 @@ class Use:
         return all(isinstance(size, int) for size in sizes) and all(map(int.__le__, self.lowest, self.highest))
 
     def of(self, arguments: Sequence[relax.Expr]) -> relax.Expr:
-        """The indices among the arguments of a call."""
+        """The operand with the indices among the arguments of a call."""
         return arguments[self.operand] if self.field is None else arguments[self.operand].fields[self.field]
 
     def put(self, arguments: list[relax.Expr], indices: relax.Expr) -> None:
-        """Give a call other indices."""
+        """Give a call another such operand."""
         if self.field is not None:
             fields = list(arguments[self.operand].fields)
             fields[self.field] = indices
@@ -142,10 +148,29 @@ def _coordinates(data: _Shape, indices: _Shape, fits: tuple[tuple[Size, Size], .
     return [Use(1, (0,) * len(extents), tuple(n - 1 for n in extents), fits=fits)]
 
 
+def _boxes(call: Call, shapes: Sequence[_Shape]) -> list[Use]:
+    """Each box begins with the number of its image."""
+    return [Use(1, (0,), (shapes[0][str(call.attrs.layout).index("N")] - 1,), column=0)]
+
+
+def _targets(call: Call, shapes: Sequence[_Shape]) -> list[Use]:
+    predictions = shapes[0]
+    return [Use(1, (0,), (predictions[min(1, len(predictions) - 1)] - 1,), ignored=int(call.attrs.ignore_index))]
+
+
+def _rows(_call: Call, shapes: Sequence[_Shape]) -> list[Use]:
+    """Of each sample the distribution that it is drawn from."""
+    return [Use(2, (0,), (shapes[0][0] - 1,))]
+
+
 _FINDERS: Mapping[str, _Finder] = {
     "relax.take": _take,
     "relax.gather_elements": _elements,
     "relax.scatter_elements": _elements,
     "relax.gather_nd": _gather_nd,
     "relax.scatter_nd": _scatter_nd,
+    "relax.vision.roi_align": _boxes,
+    "relax.vision.roi_pool": _boxes,
+    "relax.nn.nll_loss": _targets,
+    "relax.multinomial_from_uniform": _rows,
 }

@@ -8,6 +8,7 @@ from tvm import relax, te, tirx
 from tvm.ir import Call, Constant
 
 from ....define_arithmetic import equals_itself
+from .boxes import aligned_boxes
 from .extremes import extremes
 from .pools import pools_along_an_axis
 from .samples import samples
@@ -31,13 +32,14 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for LLVM,
     are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
-    `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, running sums, for a CPU, in `scans`,
-    pools along one axis, for a GPU, in `pools`.
+    `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, boxes in `boxes`, running sums, for
+    a CPU, in `scans`, pools along one axis, for a GPU, in `pools`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),
         **transposed_convolutions(),
         **samples(),
+        **aligned_boxes(target.kind.name == "llvm"),
         "relax.take": _take,
         "relax.logical_not": _logical_not,
         "relax.multiply": _with_zero,

@@ -184,8 +184,12 @@ def _is(variable: Expr, number: int) -> Expr:
 
 
 def _limited(place: Expr, size: Expr) -> Expr:
-    """A place between the first and the last pixel; the first one where it is no number."""
-    return te.min(te.max(place, tirx.const(0.0, place.ty.dtype)), size - 1.0)
+    """A place between the first and the last pixel; the first one where it is no number.
+
+    Not by a maximum: that of a NaN is NaN here, which as an integer could be any.
+    """
+    none = tirx.const(0.0, place.ty.dtype)
+    return tirx.Select(place > none, te.min(place, size - 1.0), none)
 
 
 def _extents(shape: Sequence[int]) -> list[Expr]:
