@@ -28,6 +28,9 @@ def main() -> int:
     parser.add_argument(
         "--only", type=_pattern, default="", metavar="PATTERN", help="of the cases' names; writes nothing"
     )
+    parser.add_argument(
+        "--hostile", action="store_true", help="with values that nobody expects, which no process must die of"
+    )
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     args = parser.parse_args()
     names = [name for name in load_cases() if re.search(args.only, name)]
@@ -36,9 +39,11 @@ def main() -> int:
     if args.processes < 1:
         parser.error(f"{args.processes} processes; at least one is needed")
     started = time.monotonic()
-    verdicts = run_cases(names, args.processes, _tell)
+    verdicts = run_cases(names, args.processes, _tell, args.hostile)
     counts = Counter(verdict.outcome for verdict in verdicts)
     print(", ".join(f"{counts[o]} {o}" for o in OUTCOMES), f"in {time.monotonic() - started:.0f} s")
+    if args.hostile:
+        return int(any(counts[outcome] for outcome in OUTCOMES if outcome not in (RIGHT, REFUSED)))
     if not args.only and not args.check:
         PAGE.write_text(markdown(verdicts), encoding="utf-8")
         print(f"written: {PAGE}")

@@ -55,6 +55,19 @@ def test_refused_with_the_operator(name, message):
     assert verdict.outcome == REFUSED and message in verdict.message
 
 
+HOSTILE = """
+    roialign_aligned_true roialign_aligned_false gridsample_border_padding gridsample_reflection_padding gather_0
+    gather_elements_1 gathernd_example_float32 scatternd onehot_with_axis maxunpool_export_with_output_shape
+    reversesequence_batch compress_0 nllloss_NC scatter_elements_with_axis
+""".split()  # noqa: SIM905
+
+
+@newest_onnx
+def test_values_that_nobody_expects_end_in_results_or_in_errors_of_ours():
+    verdicts = workers.run_cases([f"node/test_{name}" for name in HOSTILE], 1, hostile=True)
+    assert {verdict.name: verdict.message for verdict in verdicts if verdict.outcome != RIGHT} == {}
+
+
 def test_a_crash_and_a_hang_are_one_case_each(monkeypatch):
     names = list(load_cases())[:4]
 

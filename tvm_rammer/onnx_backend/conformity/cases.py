@@ -64,7 +64,7 @@ def load_cases() -> dict[str, TestCase]:
 
 def operator_of(name: str, case: TestCase) -> str:
     """The operator that a case is about; `models` where there are several."""
-    model = _model(case)
+    model = model_of(case)
     operators = {f"{n.domain}.{n.op_type}" if n.domain else n.op_type for n in model.graph.node}
     if (name.startswith("node/") and name.endswith("_expanded")) or "_expanded_" in name:
         original = load_cases().get(name.partition("_expanded")[0])
@@ -81,8 +81,8 @@ def judge(name: str, case: TestCase) -> Verdict:
     operator = operator_of(name, case)
     atol, _ = ROUNDING.get(name, (case.atol, ""))
     try:
-        prepared = RammerBackend.prepare(_model(case))
-        for inputs, expected in _data_sets(case):
+        prepared = RammerBackend.prepare(model_of(case))
+        for inputs, expected in data_sets(case):
             results = prepared.run(inputs)
             try:
                 Runner.assert_similar_outputs(expected, results, case.rtol, atol)
@@ -95,18 +95,20 @@ def judge(name: str, case: TestCase) -> Verdict:
     return Verdict(name, operator, RIGHT)
 
 
-def _model(case: TestCase) -> onnx.ModelProto:
+def model_of(case: TestCase) -> onnx.ModelProto:
+    """The model of a case."""
     if case.model is not None:
         return case.model
     return onnx.load(pathlib.Path(str(case.model_dir)) / "model.onnx")
 
 
-def _data_sets(case: TestCase) -> Iterator[tuple[list[Any], list[Any]]]:
+def data_sets(case: TestCase) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Inputs of a case, and what it expects."""
     if case.data_sets is not None:
         for inputs, outputs in case.data_sets:
             yield [_array(value) for value in inputs], [_array(value) for value in outputs]
         return
-    graph = _model(case).graph
+    graph = model_of(case).graph
     for folder in sorted(pathlib.Path(str(case.model_dir)).glob("test_data_set*")):
         yield _read(folder, "input", graph.input), _read(folder, "output", graph.output)
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 
 from .cases import CRASH, HANG, Verdict, judge, load_cases, operator_of
+from .hostile import judge_hostile
 
 LIMIT_S = 60.0
 """A case that takes longer hangs."""
@@ -24,7 +25,9 @@ CASES_EACH = 200
 """A child is replaced after so many: compiled modules stay in memory."""
 
 
-def run_cases(names: Sequence[str], processes: int, told: Callable[[Verdict], None] = lambda _: None) -> list[Verdict]:
+def run_cases(
+    names: Sequence[str], processes: int, told: Callable[[Verdict], None] = lambda _: None, hostile: bool = False
+) -> list[Verdict]:
     """Run cases in child processes.
 
     Parameters
@@ -35,6 +38,8 @@ def run_cases(names: Sequence[str], processes: int, told: Callable[[Verdict], No
         At a time.
     told : callable
         Gets each verdict as it comes.
+    hostile : bool
+        Whether to run them with values that nobody expects.
 
     Returns
     -------
@@ -43,7 +48,7 @@ def run_cases(names: Sequence[str], processes: int, told: Callable[[Verdict], No
     """
     load_cases()  # once, before the children are forked
     todo, verdicts = list(reversed(names)), {}
-    workers = [_Worker() for _ in range(processes)]
+    workers = [_Worker(hostile) for _ in range(processes)]
     try:
         for worker in workers:
             worker.give(todo)
@@ -57,7 +62,7 @@ def run_cases(names: Sequence[str], processes: int, told: Callable[[Verdict], No
                 told(verdict)
                 if not worker.fit:
                     worker.end()
-                    workers[number] = worker = _Worker()
+                    workers[number] = worker = _Worker(hostile)
                 worker.give(todo)
     finally:
         for worker in workers:
@@ -68,10 +73,10 @@ def run_cases(names: Sequence[str], processes: int, told: Callable[[Verdict], No
 class _Worker:
     """A child process, and the case that it works on."""
 
-    def __init__(self) -> None:
+    def __init__(self, hostile: bool) -> None:
         context = multiprocessing.get_context("fork")  # no thread runs yet: the pool starts at the first launch
         self.pipe, far = context.Pipe()
-        self._process = context.Process(target=_serve, args=(far,), daemon=True)
+        self._process = context.Process(target=_serve, args=(far, hostile), daemon=True)
         self._process.start()
         far.close()
         self.case, self.fit = "", True
@@ -109,7 +114,7 @@ class _Worker:
         self._process.join()
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, hostile: bool) -> None:
     """Judge the cases that come through a pipe until it is closed."""
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -124,7 +129,7 @@ def _serve(pipe: Connection) -> None:
             name = pipe.recv()
         except EOFError:
             return
-        pipe.send(judge(name, cases[name]))
+        pipe.send((judge_hostile if hostile else judge)(name, cases[name]))
 
 
 def _end_with_parent(parent: int) -> None:

@@ -11,6 +11,7 @@ from tvm import relax, te, tirx
 from tvm.ir import Constant
 from tvm.relax.frontend.onnx.onnx_frontend import MatMulInteger
 
+from ..bindings import static_shape
 from ..passes.legalization.suppression import Suppression
 from .control.functions import first_rows
 
@@ -95,6 +96,16 @@ def _candidates(bb: relax.BlockBuilder, *values: relax.Expr) -> Iterator[relax.E
         if value.ty.shape is None:
             value = bb.match_cast(value, relax.TensorType(sizes, value.ty.dtype))
         yield value
+
+
+def boxes_of_images(bb: relax.BlockBuilder, inputs: Sequence[Any]) -> list[Any]:
+    """Inputs of RoiAlign, whose boxes and numbers of images are as many: one name for that where the data decide it."""
+    data, boxes, images = inputs
+    if static_shape(boxes.ty) is not None and static_shape(images.ty) is not None:
+        return list(inputs)
+    number = tirx.Var("boxes", "int64")
+    boxes = bb.match_cast(boxes, relax.TensorType((number, tirx.IntImm("int64", 4)), boxes.ty.dtype))
+    return [data, boxes, bb.match_cast(images, relax.TensorType((number,), images.ty.dtype))]
 
 
 def _sequence_insert(_bb: relax.BlockBuilder, inputs: Sequence[Any], _attributes: dict[str, Any]) -> relax.Expr:

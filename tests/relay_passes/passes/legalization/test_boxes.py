@@ -95,6 +95,31 @@ def test_an_image_that_there_is_not_is_an_error(ratio, wrong):
     assert np.isfinite(module(x, BOXES[:3], np.array([0, 1, 1]))).all()
 
 
+@pytest.mark.parametrize("ratio", [0, 2])
+def test_boxes_whose_number_the_data_decide(ratio):
+    chosen = [
+        node("Compress", ["all", "c"], ["boxes"], axis=0),
+        node("Compress", ["every", "d"], ["where"], axis=0),
+    ]
+    proto = aligned(BOXES, ratio)
+    flags = [value(name, [len(BOXES)], TensorProto.BOOL) for name in ("c", "d")]
+    inputs = [
+        value("x", [2, 20, ROWS, COLUMNS]),
+        value("all", BOXES.shape),
+        value("every", BOXES.shape[:1], TensorProto.INT64),
+    ]
+    proto = model([*chosen, *proto.graph.node], [*inputs, *flags], ["y"], opset=16)
+    module, x, where = tvm_rammer.compile(proto), random(2, 20, ROWS, COLUMNS), np.arange(len(BOXES)) % 2
+    for few in (np.arange(len(BOXES)) < 4, BOXES[:, 0] < 0, BOXES[:, 0] > 99):
+        given = {"x": x, "all": BOXES, "every": where, "c": few, "d": few}
+        (want,) = ReferenceEvaluator(proto).run(None, given)
+        np.testing.assert_allclose(module(**given), want, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ModelError, match="outside of the 2"):
+        module(**given | {"every": where + 9, "c": where == 0, "d": where == 0})
+    with pytest.raises(tvm_rammer.RammerError):
+        module(**given | {"d": where == 0})
+
+
 OTHERS = {
     "RoiAlign, channels last": lambda x, b: relax.op.vision.roi_align(x, b, 2, 1.0, 2, layout="NHWC"),
     "RoiAlign, maximum": lambda x, b: relax.op.vision.roi_align(x, b, 2, 1.0, 2, mode="max"),

@@ -24,9 +24,9 @@ class Among:
     def indices(self, new: list[relax.Binding]) -> relax.Expr:
         """Indices only; what computes them is added to `new`."""
         use, operand = self._use, self._operand
-        if use.column is not None:
-            column = self._emit(relax.op.strided_slice(operand, [1], [use.column], [use.column + 1]), new)
-            return self._emit(relax.op.astype(column, "int64"), new)
+        if use.columns is not None:
+            first = self._emit(relax.op.strided_slice(operand, [1], [0], [1]), new)
+            return self._emit(relax.op.astype(first, "int64"), new)
         if use.ignored is not None:
             return self._emit(relax.op.where(self._is_ignored(new), self._number(0), operand), new)
         return operand
@@ -34,15 +34,10 @@ class Among:
     def put_back(self, indices: relax.Expr, new: list[relax.Binding]) -> relax.Expr:
         """The operand with other indices in the place of its own."""
         use, operand = self._use, self._operand
-        if use.column is not None:
-            width = int(operand.ty.shape[1])
-            column = self._emit(relax.op.astype(indices, dtype_of(operand.ty)), new)
-            parts = [(0, use.column), (use.column + 1, width)]
-            beside = [
-                self._emit(relax.op.strided_slice(operand, [1], [a], [b]), new) if a < b else None for a, b in parts
-            ]
-            row = [part for part in (beside[0], column, beside[1]) if part is not None]
-            return self._emit(relax.op.concat(row, 1), new)
+        if use.columns is not None:
+            first = self._emit(relax.op.astype(indices, dtype_of(operand.ty)), new)
+            others = self._emit(relax.op.strided_slice(operand, [1], [1], [use.columns]), new)
+            return self._emit(relax.op.concat([first, others], 1), new)
         if use.ignored is not None:
             return self._emit(relax.op.where(self._is_ignored(new), self._number(use.ignored), indices), new)
         return indices

@@ -27,8 +27,8 @@ class Use:
         The field of the operand, where that is a tuple.
     fits : tuple of (extent, extent)
         The first of each must not be larger, or the operator reads past the end of something.
-    column : int, optional
-        The column that the indices are, where the operand is a matrix of numbers of other meanings, too.
+    columns : int, optional
+        Of so many columns the first one has the indices, where the operand is a matrix of other numbers, too.
     ignored : int, optional
         A value that is no index, and is allowed.
     """
@@ -38,7 +38,7 @@ class Use:
     highest: tuple[Size, ...]
     field: int | None = None
     fits: tuple[tuple[Size, Size], ...] = ()
-    column: int | None = None
+    columns: int | None = None
     ignored: int | None = None
 
     @property
@@ -150,7 +150,7 @@ def _coordinates(data: _Shape, indices: _Shape, fits: tuple[tuple[Size, Size], .
 
 def _boxes(call: Call, shapes: Sequence[_Shape]) -> list[Use]:
     """Each box begins with the number of its image."""
-    return [Use(1, (0,), (shapes[0][str(call.attrs.layout).index("N")] - 1,), column=0)]
+    return [Use(1, (0,), (shapes[0][str(call.attrs.layout).index("N")] - 1,), columns=5)]
 
 
 def _targets(call: Call, shapes: Sequence[_Shape]) -> list[Use]:

@@ -35,8 +35,10 @@ def aligned_boxes(cpu: bool) -> dict[str, Legalization]:
 
 def _legalize(bb: relax.BlockBuilder, call: Call, sums_of_pixels: Callable[..., te.Tensor]) -> relax.Expr:
     (data, rois), attrs = call.args, call.attrs
-    image, boxes = static_shape(data.ty), static_shape(rois.ty)
-    if image is None or boxes is None or 0 in (*image, *boxes) or str(attrs.mode) != "avg" or attrs.layout != "NCHW":
+    image = static_shape(data.ty)
+    if image is None or 0 in (*image, *(static_shape(rois.ty) or ())) or not isinstance(rois.ty.shape, relax.ShapeExpr):
+        return stock(bb, call)
+    if str(attrs.mode) != "avg" or attrs.layout != "NCHW":
         return stock(bb, call)
     if {str(data.ty.dtype), str(rois.ty.dtype)} != {"float32"} or int(attrs.sample_ratio) > _MOST:
         return stock(bb, call)
