@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import helper
-from tvm import relax, te, tirx
+from tvm import relax, te, tirx, topi
 from tvm.ir import Constant
-from tvm.relax.frontend.onnx.onnx_frontend import MatMulInteger
+from tvm.relax.frontend.onnx.onnx_frontend import MatMulInteger, Pad
 
 from ..bindings import static_shape
+from ..passes.legalization.pads import mirrored
 from ..passes.legalization.suppression import Suppression
 from .control.functions import first_rows
 
@@ -98,6 +99,32 @@ def _candidates(bb: relax.BlockBuilder, *values: relax.Expr) -> Iterator[relax.E
         yield value
 
 
+def _pad(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
+    """What is less than nothing is cut off before edges are added; TVM's converter adds what lies there."""
+    mode = attributes.get("mode", b"constant")
+    constants: list[dict[str, Any]] = [{}, {}]
+    if mode == b"constant":
+        convert = Pad._impl_v2 if "pads" in attributes else Pad._impl_v19
+        return convert(bb, inputs, attributes, constants)
+    if "pads" in attributes:
+        before, after = (half.tolist() for half in np.split(np.array(attributes["pads"]), 2))
+    else:
+        before, after, _ = Pad._parse_pads_and_axes(inputs, constants)
+    data, axes = inputs[0], list(range(len(before)))
+    if min(*before, *after) < 0:
+        ends = [-cut if cut > 0 else np.iinfo(np.int64).max for cut in _negative(after)]
+        data = bb.emit(relax.op.strided_slice(data, axes, _negative(before), ends))
+    for size, added in zip(data.ty.shape, np.maximum(before, 0) + np.maximum(after, 0), strict=True):
+        if added and isinstance(size, tirx.IntImm) and not int(size):
+            raise ValueError("there is nothing that an edge could be made of")
+    edge = {b"reflect": mirrored, b"wrap": topi.nn.circular_pad, b"edge": topi.nn.replicate_pad}[mode]
+    return bb.emit_te(edge, data, *([max(0, int(n)) for n in numbers] for numbers in (before, after)))
+
+
+def _negative(widths: Sequence[int]) -> list[int]:
+    return [max(0, -int(width)) for width in widths]
+
+
 def boxes_of_images(bb: relax.BlockBuilder, inputs: Sequence[Any]) -> list[Any]:
     """Inputs of RoiAlign, whose boxes and numbers of images are as many: one name for that where the data decide it."""
     data, boxes, images = inputs
@@ -126,6 +153,7 @@ CONVERTERS: dict[str, Converter] = {
     "CumProd": _cum_prod,
     "MatMulInteger": _matmul_integer,
     "NonMaxSuppression": _non_max_suppression,
+    "Pad": _pad,
     "SequenceInsert": _sequence_insert,
 }
 """By the name of one of ONNX's own operators."""

@@ -10,6 +10,7 @@ from tvm.ir import Call, Constant
 from ....define_arithmetic import equals_itself
 from .boxes import aligned_boxes
 from .extremes import extremes
+from .pads import pads
 from .pools import pools_along_an_axis
 from .samples import samples
 from .scans import scans
@@ -32,13 +33,14 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for LLVM,
     are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
-    `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, boxes in `boxes`, running sums, for
-    a CPU, in `scans`, pools along one axis, for a GPU, in `pools`.
+    `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, boxes in `boxes`, mirrored
+    edges in `pads`, running sums, for a CPU, in `scans`, pools along one axis, for a GPU, in `pools`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),
         **transposed_convolutions(),
         **samples(),
+        **pads(),
         **aligned_boxes(target.kind.name == "llvm"),
         "relax.take": _take,
         "relax.logical_not": _logical_not,

@@ -1,0 +1,73 @@
+"""Edges that are mirrored, repeated or begin anew: of any width, and after what is cut off."""
+
+import numpy as np
+import pytest
+from tvm import relax
+
+import tvm_rammer
+from tests.functions import relax_module
+from tvm_rammer.errors import RammerError
+
+from ...models import by_onnxruntime, model, node, random, tensor, value
+
+NUMPY = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+WIDTHS = {
+    "narrow": ((5, 6), [2, 1, 4, 3]),
+    "as wide as the image": ((5, 6), [5, 0, 0, 6]),
+    "wider": ((5, 6), [12, 9, 1, 30]),
+    "of a single row": ((1, 6), [3, 0, 2, 1]),
+    "of two": ((2, 6), [7, 0, 6, 1]),
+}
+
+
+def padded(mode, shape, widths, opset=19):
+    return model(
+        [node("Pad", ["x", "widths"], ["y"], mode=mode)], [value("x", shape)], ["y"],
+        [tensor("widths", np.array(widths))], opset,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", NUMPY)
+@pytest.mark.parametrize("name", WIDTHS)
+def test_edges_of_any_width(name, mode):
+    """As the standard's reference has them; ONNX Runtime refuses mirrored ones that are wider than the image."""
+    shape, widths = WIDTHS[name]
+    x = random(*shape)
+    want = np.pad(x, list(zip(widths[:2], widths[2:], strict=True)), NUMPY[mode])
+    np.testing.assert_array_equal(tvm_rammer.compile(padded(mode, shape, widths))(x), want)
+
+
+@pytest.mark.parametrize("mode", [*NUMPY, "constant"])
+@pytest.mark.parametrize("widths", [[-2, 0, 2, 1], [2, -1, -2, 3], [-1, -2, -1, 0], [1, -5, 0, 0]])
+def test_what_is_cut_off_is_no_part_of_the_edge(widths, mode):
+    x = random(5, 6)
+    proto = padded(mode, (5, 6), widths)
+    np.testing.assert_array_equal(tvm_rammer.compile(proto)(x), by_onnxruntime(proto, x=x)[0])
+
+
+@pytest.mark.parametrize("mode", NUMPY)
+def test_an_edge_of_nothing_is_refused(mode):
+    with pytest.raises(RammerError, match="Pad 'y'"):
+        tvm_rammer.compile(padded(mode, (5, 6), [-5, 0, 2, 0]))
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 9])
+def test_a_mirrored_edge_of_what_only_the_data_know(length):
+    """A stock call: its code knows the sizes when it runs."""
+    nodes = [
+        node("Compress", ["x", "c"], ["some"], axis=0),
+        node("Pad", ["some", "widths"], ["y"], mode="reflect"),
+    ]
+    inputs = [value("x", [9]), value("c", [9], 9)]
+    proto, x = model(nodes, inputs, ["y"], [tensor("widths", np.array([3, 5]))], 19), random(9)
+    given = np.arange(9) < length
+    np.testing.assert_array_equal(tvm_rammer.compile(proto)(x, given), np.pad(x[:length], (3, 5), "reflect"))
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_a_mirrored_edge_of_a_relax_module(name):
+    shape, widths = WIDTHS[name]
+    around = [widths[0], widths[2], widths[1], widths[3]]
+    module = tvm_rammer.compile(relax_module([shape], lambda x: relax.op.nn.pad(x, around, "reflect")))
+    x = random(*shape)
+    np.testing.assert_array_equal(module(x), np.pad(x, [around[:2], around[2:]], "reflect"))
