@@ -112,6 +112,7 @@ def last_line(error: BaseException, width: int = 300) -> str:
 
 
 def _lines(error: BaseException) -> list[str]:
-    """TVM tells all that it knows of an operator in the place of its name."""
+    """TVM tells all that it knows of an operator in the place of its name, and what it left out of a value."""
     text = re.sub(r"ir\.Op\(span=None.*?name=\"([\w.]+)\".*?support_level=\d+\)", r"\1", str(error))
+    text = re.sub(r"\s*# Metadata omitted\..*?to show it\.\s*", " ", text)
     return [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]

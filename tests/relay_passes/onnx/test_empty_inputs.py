@@ -111,6 +111,12 @@ def test_a_recurrent_layer_of_no_step_is_refused():
         tvm_rammer.compile(proto_of([lstm], (0, 2, 3)), shapes={"n": 0})
 
 
+def test_a_recurrent_layer_whose_input_has_other_axes_is_refused():
+    nodes = [node("Unsqueeze", ["x", "zero"], ["e"]), node("LSTM", ["e", "lstm_w", "lstm_r"], ["all", "y"], hidden_size=2)]
+    with pytest.raises(ModelError, match=r"LSTM 'all' has an input of the shape \[1, 4, 2, 3\], .* three axes"):
+        tvm_rammer.compile(proto_of(nodes, (4, 2, 3)))
+
+
 def test_modules_of_tvm_take_such_inputs_too():
     module = tvm_rammer.compile(relax_module([(2, 0)], lambda x: relax.op.nn.softmax(x)))
     assert module(np.zeros((2, 0), "float32")).shape == (2, 0)

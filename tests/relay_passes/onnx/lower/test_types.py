@@ -139,3 +139,8 @@ def test_places_and_nan_among_numbers_of_bfloat16(kind):
         found.append(model(nodes, [value("x", [3, 5])], [result], opset=20, ir=10))
     (want,) = by_onnxruntime(found[1], x=x)
     np.testing.assert_array_equal(tvm_rammer.compile(found[0])(x), want, strict=True)
+
+
+def test_an_error_of_tvm_about_constants_says_nothing_of_how_they_are_printed():
+    text = 'The LHS # Metadata omitted. Use show_meta=True in script() method to show it.\nmetadata["x"][0] has shape 1'
+    assert last_line(ValueError(text)) == 'The LHS metadata["x"][0] has shape 1'

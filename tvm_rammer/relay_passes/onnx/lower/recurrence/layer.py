@@ -38,12 +38,18 @@ def sizes_of(node: onnx.NodeProto, types: Types) -> Sizes | None:
     Raises
     ------
     ModelError
-        It has no step.
+        It has no step, or its input other axes than steps, a batch and numbers.
     """
     if cell_of(node) is None:
         return None
     x, r = (static_dims(types.get(name)) for name in (node.input[0], node.input[2]))
-    if x is None or r is None or len(x) != 3 or len(r) != 3:
+    for sizes, what in ((x, "an input"), (r, "recurrent weights")):
+        if sizes is not None and len(sizes) != 3:
+            raise ModelError(
+                f"{node.op_type} {name_of(node)!r} has {what} of the shape {sizes}, which is to have three axes; "
+                "give the model's inputs the shapes that it was made for"
+            )
+    if x is None or r is None:
         return None
     if 0 in x[:2]:
         raise ModelError(
