@@ -112,7 +112,8 @@ def test_a_recurrent_layer_of_no_step_is_refused():
 
 
 def test_a_recurrent_layer_whose_input_has_other_axes_is_refused():
-    nodes = [node("Unsqueeze", ["x", "zero"], ["e"]), node("LSTM", ["e", "lstm_w", "lstm_r"], ["all", "y"], hidden_size=2)]
+    lstm = node("LSTM", ["e", "lstm_w", "lstm_r"], ["all", "y"], hidden_size=2)
+    nodes = [node("Unsqueeze", ["x", "zero"], ["e"]), lstm]
     with pytest.raises(ModelError, match=r"LSTM 'all' has an input of the shape \[1, 4, 2, 3\], .* three axes"):
         tvm_rammer.compile(proto_of(nodes, (4, 2, 3)))
 
