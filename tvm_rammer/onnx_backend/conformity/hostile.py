@@ -1,13 +1,14 @@
-"""Cases with values that nobody expects: each input in turn, all of it or one element."""
+"""Cases with values that nobody expects: each input in turn, all of it or one element, and each attribute."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import onnx
 from onnx.backend.test.case.test_case import TestCase
 
 from ...errors import RammerError, first_line
-from ..backend import RammerBackend
+from ..backend import Prepared, RammerBackend
 from .cases import FOREIGN, REFUSED, RIGHT, Verdict, data_sets, model_of, operator_of
 
 
@@ -25,14 +26,53 @@ def judge_hostile(name: str, case: TestCase) -> Verdict:
         return Verdict(name, operator, REFUSED, str(error))
     for number, array in enumerate(inputs):
         for value, changed in _changed(array):
-            try:
-                prepared.run([*inputs[:number], changed, *inputs[number + 1 :]])
-            except RammerError:
-                continue
-            except Exception as error:
-                message = f"input {number} of {value}: {type(error).__name__}: {first_line(error)}"
-                return Verdict(name, operator, FOREIGN, message)
+            given = [*inputs[:number], changed, *inputs[number + 1 :]]
+            if foreign := _foreign(prepared, given):
+                return Verdict(name, operator, FOREIGN, f"input {number} of {value}: {foreign}")
+    for what, model in _with_other_attributes(model_of(case)):
+        if foreign := _foreign(model, inputs):
+            return Verdict(name, operator, FOREIGN, f"{what}: {foreign}")
     return Verdict(name, operator, RIGHT)
+
+
+def _foreign(model: onnx.ModelProto | Prepared, inputs: list[Any]) -> str:
+    """What a run ends with that is neither a result nor an error of ours; empty where there is nothing."""
+    try:
+        prepared = RammerBackend.prepare(model) if isinstance(model, onnx.ModelProto) else model
+        prepared.run(inputs)
+    except (RammerError, onnx.checker.ValidationError):
+        pass
+    except Exception as error:
+        return f"{type(error).__name__}: {first_line(error)}"
+    return ""
+
+
+def _with_other_attributes(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """What is changed, and the model with it: a number of an attribute, or all of several."""
+    for place, node in enumerate(model.graph.node):
+        for number, attribute in enumerate(node.attribute):
+            kind = _FIELDS.get(attribute.type)
+            if kind is None:
+                continue
+            field, dtype = kind
+            for value in _values(np.dtype(dtype)):
+                changed = onnx.ModelProto.FromString(model.SerializeToString())
+                other = changed.graph.node[place].attribute[number]
+                if field in ("i", "f"):
+                    setattr(other, field, value)
+                else:
+                    numbers = getattr(other, field)
+                    numbers[:] = [value] * len(numbers)
+                yield f"{node.op_type}'s {attribute.name} of {value}", changed
+
+
+_FIELDS = {
+    onnx.AttributeProto.INT: ("i", "int64"),
+    onnx.AttributeProto.INTS: ("ints", "int64"),
+    onnx.AttributeProto.FLOAT: ("f", "float32"),
+    onnx.AttributeProto.FLOATS: ("floats", "float32"),
+}
+"""Fields of numbers by an attribute's type, and the numbers' type."""
 
 
 def _changed(array: Any) -> Iterator[tuple[object, np.ndarray]]:

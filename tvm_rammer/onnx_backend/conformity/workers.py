@@ -18,6 +18,9 @@ from .hostile import judge_hostile
 LIMIT_S = 60.0
 """A case that takes longer hangs."""
 
+HOSTILE_LIMIT_S = 600.0
+"""The same for one with hostile values, which is compiled and run with many."""
+
 LIMIT_BYTES = 6 << 30
 """Of a child's address space; what LLVM and TVM map takes about two gigabytes."""
 
@@ -81,6 +84,7 @@ class _Worker:
         far.close()
         self.case, self.fit = "", True
         self._began, self._done = 0.0, 0
+        self._limit_s = HOSTILE_LIMIT_S if hostile else LIMIT_S
 
     def give(self, todo: list[str]) -> None:
         """Hand over the next case, if there is one."""
@@ -91,14 +95,14 @@ class _Worker:
     def verdict(self, ready: bool) -> Verdict | None:
         """What became of the case; None while it runs. After a crash or a hang the worker is no longer fit."""
         seconds = time.monotonic() - self._began
-        if not ready and seconds < LIMIT_S:
+        if not ready and seconds < self._limit_s:
             return None
         case, self.case = self.case, ""
         self._done += 1
         self.fit = ready and self._done < CASES_EACH
         operator = operator_of(case, load_cases()[case])
         if not ready:
-            return Verdict(case, operator, HANG, f"no result after {LIMIT_S:.0f} s", seconds)
+            return Verdict(case, operator, HANG, f"no result after {self._limit_s:.0f} s", seconds)
         try:
             told: Verdict = self.pipe.recv()
             return replace(told, seconds=seconds)
