@@ -72,3 +72,20 @@ def test_many_damaged_files_do_not_crash_the_process(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+WILD = {
+    "LayerNormalization": node("LayerNormalization", ["x", "scale"], ["y"], axis=2**31),
+    "GatherND": node("GatherND", ["x", "i"], ["y"], batch_dims=-8),
+    "Split": node("Split", ["x"], ["y"], num_outputs=2**31),
+    "ReduceSum": node("ReduceSum", ["x"], ["y"], axes=[2**40]),
+}
+
+
+@pytest.mark.parametrize("name", WILD)
+def test_axes_that_no_tensor_has_are_refused_before_anybody_relies_on_them(name):
+    """onnx's checker lets them pass, and its shape inference ends the process, or does not end."""
+    constants = [tensor("scale", random(4)), tensor("i", np.array([[0]]))]
+    proto = model([WILD[name]], [value("x", [2, 4])], ["y"], constants, 11 if name == "ReduceSum" else 18)
+    with pytest.raises(RammerError, match=f"{name} 'y' has the (axis|axes|batch_dims|num_outputs) -?[0-9]+"):
+        load_model(proto)

@@ -16,6 +16,9 @@ from .inline import all_graphs, all_nodes, subgraphs
 MOST_ELEMENTS = 2**31
 """Of one tensor: indices are int32."""
 
+_MOST_AXES = 1024
+"""Of one tensor, generously."""
+
 _OF_ONNXRUNTIME = frozenset(["SimplifiedLayerNormalization"])
 """Operators that ONNX Runtime's optimisers write without a domain."""
 
@@ -67,6 +70,7 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
         _complete(bare.graph)
         onnx.checker.check_model(bare)
         _check_inputs(bare)
+        _check_axes(bare)
         _check_ranges(bare)
         if proto.functions:
             proto = onnx.inliner.inline_local_functions(proto)
@@ -119,6 +123,21 @@ def _check_inputs(model: onnx.ModelProto) -> None:
             given = formal[min(index, len(formal) - 1)]
             if given.option != onnx.defs.OpSchema.FormalParameterOption.Optional:
                 raise ValueError(f"{node.op_type} {node.name or node.output[0]!r} leaves out its input {index}")
+
+
+def _check_axes(model: onnx.ModelProto) -> None:
+    """Refuse axes that no tensor has, and outputs that are not there: onnx's shape inference trusts them."""
+    for node in all_nodes(model.graph):
+        for attribute in node.attribute:
+            numbers = attribute.ints if attribute.type == onnx.AttributeProto.INTS else [attribute.i]
+            lowest, highest = -_MOST_AXES, _MOST_AXES
+            if attribute.name in ("batch_dims", "num_outputs"):
+                lowest, highest = 0, len(node.output) if attribute.name == "num_outputs" else _MOST_AXES
+            elif attribute.name not in ("axis", "axes"):
+                continue
+            wrong = [number for number in numbers if not lowest <= number <= highest]
+            if node.domain in ("", "ai.onnx") and wrong:
+                raise ValueError(f"{node.op_type} {node.name or node.output[0]!r} has the {attribute.name} {wrong[0]}")
 
 
 def _check_ranges(model: onnx.ModelProto) -> None:
