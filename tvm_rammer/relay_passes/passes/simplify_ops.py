@@ -9,7 +9,9 @@ from tvm.ir import Call, Op, Tuple
 from ..bindings import body_blocks, count_uses, drop_unused, dtype_of, rebuild, rewrite_functions, static_shape, typed
 from ..module_pass import module_pass
 
-_PAIRWISE = {"relax.sum": "relax.add", "relax.max": "relax.maximum", "relax.min": "relax.minimum"}
+_PAIRWISE = {
+    "relax.sum": "relax.add", "relax.mean": "relax.add", "relax.max": "relax.maximum", "relax.min": "relax.minimum"
+}  # fmt: skip
 _EQUALITIES = ("relax.equal", "relax.not_equal")
 MOST_PIECES = 16
 """Pieces that are concatenated at once: the code of a concatenation has a branch for each."""
@@ -21,7 +23,7 @@ _RESHAPES = ("relax.reshape", "relax.expand_dims", "relax.squeeze", "relax.flatt
 def SimplifyOps() -> tvm.transform.Pass:
     """Make the pass that replaces operators by cheaper equivalents.
 
-    A sum, minimum or maximum over a stack of tensors, which is how the frontend writes ONNX's Sum of a residual
+    A sum, mean, minimum or maximum over a stack of tensors, which is how the frontend writes ONNX's Sum of a residual
     block, becomes elementwise operators, which fuse into the convolution before. A reshape or broadcast to the
     shape that a tensor has already becomes another name of it, and so do reshapes there and back, and a cast to its own
     type. Comparisons of truth
@@ -120,13 +122,19 @@ def _pairwise(
     tensors = _tuple(stack.args[0], values)
     if tensors is None or uses[stacked] != 1 or len(tensors) < 2:
         return None
+    mean, dtype = call.op.name == "relax.mean", dtype_of(binding.var.ty)
+    if mean and dtype not in ("float32", "float64"):  # sums of half precision are not rounded to it one by one
+        return None
     make = relax.DataflowVar if dataflow else relax.Var
     total, made = tensors[0], []
     for i, tensor in enumerate(tensors.fields[1:], start=1):
-        last = i == len(tensors) - 1
+        last = i == len(tensors) - 1 and not mean
         var = binding.var if last else make(f"{binding.var.name}_{i}", binding.var.ty)
         made.append(relax.VarBinding(var, Call(Op.get(_PAIRWISE[call.op.name]), [total, tensor], ret_ty=var.ty)))
         total = var
+    if mean:
+        quotient = typed(relax.op.divide(total, relax.const(len(tensors), dtype)), binding.var.ty)
+        made.append(relax.VarBinding(binding.var, quotient))
     return made
 
 

@@ -90,7 +90,7 @@ def test_a_matrix_of_mel_weights(run):
         {"kernel_shape": [2, 3], "strides": [3, 2], "pads": [1, 0, 1, 1]},
     ],
 )
-@pytest.mark.parametrize("kind", ["AveragePool", "MaxPool"])
+@pytest.mark.parametrize("kind", ["AveragePool", "LpPool", "MaxPool"])
 def test_windows_that_begin_behind_the_image(kind, how, run):
     proto = model([node(kind, ["x"], ["y"], ceil_mode=1, **how)], [value("x", [1, 3, 8, 12])], ["y"], opset=19)
     agree(run, proto, x=random(1, 3, 8, 12))

@@ -120,6 +120,11 @@ def test_boxes_whose_number_the_data_decide(ratio):
         module(**given | {"d": where == 0})
 
 
+def test_samples_without_end_are_refused():
+    with pytest.raises(tvm_rammer.RammerError, match="RoiAlign 'y' asks for 1000000 samples along each axis of a bin"):
+        tvm_rammer.compile(aligned(BOXES, 10**6))
+
+
 OTHERS = {
     "RoiAlign, channels last": lambda x, b: relax.op.vision.roi_align(x, b, 2, 1.0, 2, layout="NHWC"),
     "RoiAlign, maximum": lambda x, b: relax.op.vision.roi_align(x, b, 2, 1.0, 2, mode="max"),

@@ -5,6 +5,9 @@ from onnx import helper
 
 from ..emit import Emitter, NodeView
 
+_MOST_SAMPLES = 256
+"""Along an axis of a bin of RoiAlign: with more a call would not end."""
+
 
 def _non_max_suppression(node: NodeView, _emit: Emitter) -> Emitter | None:
     """Stays what it is (`converters`): here it is refused where its shapes do not fit, or its numbers are computed."""
@@ -40,6 +43,8 @@ def _roi_align(node: NodeView, emit: Emitter) -> Emitter | None:
     """Boxes that are scaled ahead: TVM's frontend moves them by half a pixel before it scales them."""
     if node.attribute("mode", b"avg") == b"max":
         node.refuse("has the mode 'max'", "use 'avg'")
+    if (ratio := node.attribute("sampling_ratio", 0)) > _MOST_SAMPLES:
+        node.refuse(f"asks for {ratio} samples along each axis of a bin", f"ask for {_MOST_SAMPLES} at most")
     scale, how = node.attribute("spatial_scale", 1.0), node.attribute("coordinate_transformation_mode", b"half_pixel")
     if emit.opset < 16 or how != b"half_pixel" or scale == 1:
         return None

@@ -278,6 +278,7 @@ LAYERS = {
     ("", "Dropout"): _dropout,
     ("", "GroupNormalization"): _group_norm,
     ("", "LayerNormalization"): _layer_norm,
+    ("", "LpPool"): _pool,
     ("", "MaxPool"): _max_pool,
     ("", "MeanVarianceNormalization"): _mean_variance,
 }

@@ -1,11 +1,12 @@
 """Legalizations in the place of TVM's own, where those are less exact than the model asks for, or warn in vain."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import tvm
 from tvm import relax, te, tirx
 from tvm.ir import Call, Constant
+from tvm.tirx import Expr
 
 from ....define_arithmetic import equals_itself
 from .boxes import aligned_boxes
@@ -95,9 +96,9 @@ def _in_float32(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
 
 
 def _softmax(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
-    """Step by step, each rounded to the type, as ONNX's reference does it; the sum is exact."""
+    """Half precision step by step, each rounded to the type, as ONNX's reference does it; the sum is exact."""
     if str(call.ty.dtype) not in _HALVES:
-        return stock(bb, call)
+        return bb.call_te(_softmax_by_a_reciprocal, call.args[0], int(call.attrs.axis), primfunc_name_hint="softmax")
     x, axis = call.args[0], [int(call.attrs.axis)]
 
     def step(made: relax.Expr, legalize: Legalization = stock) -> relax.Expr:
@@ -107,6 +108,26 @@ def _softmax(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     powers = step(relax.op.exp(step(relax.op.subtract(x, most))))
     total = step(relax.op.sum(powers, axis, keepdims=True), _in_float32)
     return stock(bb, bb.normalize(relax.op.divide(powers, total)))
+
+
+def _softmax_by_a_reciprocal(x: te.Tensor, axis: int) -> te.Tensor:
+    """A division a row: one an element takes as long as its exponential. It is as exact, but for a last bit."""
+    axis %= len(x.shape)
+    outer = [size for i, size in enumerate(x.shape) if i != axis]
+
+    def of_row(value: te.Tensor, at: Sequence[Expr]) -> Expr:
+        return value(*at[:axis], *at[axis + 1 :])
+
+    def reduced(value: te.Tensor, reduce: Callable[..., Expr], name: str) -> te.Tensor:
+        k = te.reduce_axis((0, x.shape[axis]), "k")
+        return te.compute(outer, lambda *at: reduce(value(*at[:axis], k, *at[axis:]), axis=k), name=name)
+
+    most = reduced(x, te.max, "T_softmax_maxelem")
+    powers = te.compute(x.shape, lambda *at: te.exp(x(*at) - of_row(most, at)), name="T_softmax_exp")
+    total = reduced(powers, te.sum, "T_softmax_expsum")
+    one = tirx.const(1, x.dtype)
+    parts = te.compute(outer, lambda *at: one / total(*at), name="T_softmax_part")
+    return te.compute(x.shape, lambda *at: powers(*at) * of_row(parts, at), name="T_softmax_norm")
 
 
 def _logical_not(bb: relax.BlockBuilder, call: Call) -> relax.Expr:

@@ -24,6 +24,8 @@ from .read import exact_axes, flat_axes, inlined_schedule, reads_along, spatial_
 
 MIN_VECTOR = 4
 """Elements of a vector, at least; shorter loops stay scalar."""
+LONG_SUM = 16
+"""Rounds of a sum, at least, after which it is added up from several vectors."""
 FOLDED = 4
 """Partial sums that are added up one after another. A longer vector is added up in vectors of as many first."""
 MAX_COPIES = 4
@@ -109,9 +111,15 @@ def _partial_sums(sch: s_tir.Schedule, block: SBlockRV, simd: int) -> list[SBloc
 
 
 def _sum_width(block: s_tir.SBlock, extent: int, simd: int) -> int:
-    """Partial sums along the last axis: two vectors of them, and not all lanes of the second, where that is better than
-    one sum after another, as in the mean of 13 x 13 pixels by vectors of 8."""
+    """Partial sums along the last axis: a vector of them; of long sums up to four, which do not wait for one another.
+
+    Or two, and not all lanes of the second, where that is better than one sum after another, as in the mean of 13 x 13
+    pixels by vectors of 8.
+    """
     width = vector_width(extent, simd)
+    for vectors in (4, 2):
+        if width == simd and extent % (vectors * simd) == 0 and extent >= vectors * LONG_SUM * simd:
+            return vectors * simd
     rows = math.prod(int(axis.dom.extent) for axis in block.iter_vars if axis.iter_type == REDUCTION) // extent
     if width >= MIN_VECTOR or rows == 1:
         return width
