@@ -70,6 +70,11 @@ def define_arithmetic(func: tirx.PrimFunc, kind: str) -> tirx.PrimFunc:
     return func.with_body(tvm_ffi.structural_map(func.body, rules, order="post"))
 
 
+def larger(old: Expr, new: Expr) -> Expr:
+    """The larger one of two numbers; the old one where the new one is none. A maximum would be NaN then."""
+    return tirx.Select(new > old, new, old)
+
+
 def _extreme(node: tirx.Max | tirx.Min) -> Expr:
     """On x86 and by LLVM's choice, the second operand remains where either is NaN: only the first needs a test.
 

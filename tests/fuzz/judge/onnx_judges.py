@@ -112,11 +112,22 @@ def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
             return True  # ONNX Runtime's functions make 0 of NaN here, and the other judge has none of them
         if node.op_type == "QuantizeLinear" and np.isnan(x).any():
             return True
+        if node.op_type == "Shrink" and x.dtype.kind in "iu" and _overflows(x.astype("float64"), x.dtype):
+            return True  # both judges subtract a number of floating point
+        if _needs_less_than_no_pad(node):
+            return True  # ONNX Runtime refuses it for some pools, and cuts off for others; the other judge, too
         if node.op_type == "MaxPool" and len(node.output) > 1 and np.isnan(x.astype("float64")).any():
             return True  # where the largest element is: both judges may pass over a NaN that we take for it
         if node.op_type == "DynamicQuantizeLinear" and not (np.isfinite(x).all() and np.all(values[node.output[1]])):
             return True  # the zero point is NaN; of denormal numbers the scale may be 0
     return False
+
+
+def _needs_less_than_no_pad(node: onnx.NodeProto) -> bool:
+    """Whether windows of a size that follows from the strides may be narrower than those."""
+    given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    same = given.get("auto_pad", b"").startswith(b"SAME")
+    return same and any(k < s for k, s in zip(given.get("kernel_shape", ()), given.get("strides", ()), strict=False))
 
 
 def _is_nearest(node: onnx.NodeProto) -> bool:

@@ -10,16 +10,19 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Expr
 
+from ...define_arithmetic import larger
+
 
 @cache
 def know_extremes() -> None:
-    """Tell TVM of maxima that begin with minus infinity, and of minima that begin with infinity; once a process.
+    """Tell TVM of maxima that begin with minus infinity, of those that pass over NaN, and of minima that begin with
+    infinity; once a process.
 
     `rfactor` takes a reduction apart if it knows what leaves every number as it is. Of a maximum TVM believes that
     this is the least finite number, and refuses those that begin with what is.
     """
     register = tvm.get_global_func("s_tir.schedule.RegisterReducer")
-    for choose, neutral in ((tirx.max, -math.inf), (tirx.min, math.inf)):
+    for choose, neutral in ((tirx.max, -math.inf), (tirx.min, math.inf), (larger, -math.inf)):
         register(1, *map(_kept, _functions(choose, neutral)))
 
 

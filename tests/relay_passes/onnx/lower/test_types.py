@@ -96,6 +96,16 @@ def test_windows_that_begin_behind_the_image(kind, how, run):
     agree(run, proto, x=random(1, 3, 8, 12))
 
 
+@pytest.mark.parametrize("auto", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("kind", ["AveragePool", "LpPool", "MaxPool"])
+@pytest.mark.parametrize(("kernel", "stride"), [(3, 2), (2, 1), (3, 3), (4, 3), (5, 2)])
+def test_windows_as_many_as_strides_say(kind, auto, kernel, stride, run):
+    """Of an odd number of pads the lower end has one more, or the upper one."""
+    how = {"kernel_shape": [kernel, 3], "strides": [stride, 2], "auto_pad": auto}
+    proto = model([node(kind, ["x"], ["y"], **how)], [value("x", [1, 2, 11, 5])], ["y"], opset=18)
+    agree(run, proto, x=random(1, 2, 11, 5))
+
+
 def test_integers_are_not_interpolated():
     nodes = [node("Resize", ["x", "", "scales"], ["y"], mode="linear")]
     scales = tensor("scales", np.array([1, 1, 2, 1.5], "float32"))

@@ -132,6 +132,10 @@ def _reach(kernel: int, dilation: int) -> int:
     return dilation * (kernel - 1) + 1
 
 
+_SAME = (b"SAME_UPPER", b"SAME_LOWER")
+"""Values of auto_pad: as many windows as fit with pads at both ends, more of them at one."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Pool:
     """The windows of a pool over an image; `dropped`: some would begin behind it, which ceil_mode leaves out."""
@@ -152,7 +156,7 @@ class _Pool:
         auto, outs, any_dropped = node.attribute("auto_pad", b"NOTSET"), [], False
         for a, size in enumerate(image):
             reach = _reach(kernel[a], dilations[a])
-            if auto in (b"SAME_UPPER", b"SAME_LOWER"):
+            if auto in _SAME:
                 out = -(-size // strides[a])
                 total = max(0, (out - 1) * strides[a] + reach - size)
                 pads[a] = total // 2 if auto == b"SAME_UPPER" else total - total // 2
@@ -177,15 +181,17 @@ class _Pool:
 
 
 def _pool(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Without ceil_mode where that drops windows: onnx's shape inference counts them."""
-    dims = node.dims(0)
-    if dims is None or not node.attribute("ceil_mode", 0):
+    """Without ceil_mode where that drops windows: onnx's shape inference counts them. And with pads that are numbers:
+    of those at the lower end TVM's frontend makes too few windows."""
+    dims, same = node.dims(0), node.attribute("auto_pad", b"NOTSET") in _SAME
+    if dims is None or not (same or node.attribute("ceil_mode", 0)):
         return None
     pool = _Pool.of(node, dims[2:])
     pads = [*pool.pads[: len(pool.image)], *pool.ends()]
-    if not pool.dropped or (node.attribute("count_include_pad", 0) and pads != pool.pads):
+    if not same and (not pool.dropped or (node.attribute("count_include_pad", 0) and pads != pool.pads)):
         return None
-    given = {a.name: helper.get_attribute_value(a) for a in node.node.attribute if a.name != "ceil_mode"}
+    dropped = ("ceil_mode", "auto_pad")
+    given = {a.name: helper.get_attribute_value(a) for a in node.node.attribute if a.name not in dropped}
     emit.last(node.node.op_type, node.input(0), outputs=node.node.output[:1], **given | {"pads": pads})
     return emit
 

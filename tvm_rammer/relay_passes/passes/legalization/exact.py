@@ -1,12 +1,11 @@
 """Legalizations in the place of TVM's own, where those are less exact than the model asks for, or warn in vain."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import tvm
 from tvm import relax, te, tirx
 from tvm.ir import Call, Constant
-from tvm.tirx import Expr
 
 from ....define_arithmetic import equals_itself
 from .boxes import aligned_boxes
@@ -15,6 +14,7 @@ from .pads import pads
 from .pools import pools_along_an_axis
 from .samples import samples
 from .scans import scans
+from .softmax import softmaxes
 from .stock import Legalization, stock
 from .transposed import transposed_convolutions
 
@@ -35,7 +35,8 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
     `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, boxes in `boxes`, mirrored
-    edges in `pads`, running sums, for a CPU, in `scans`, pools along one axis, for a GPU, in `pools`.
+    edges in `pads`, for a CPU running sums in `scans` and rows that sum to 1 in `softmax`, for a GPU pools along one
+    axis in `pools`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),
@@ -52,9 +53,9 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.sign": _sign,
     }
     if target.kind.name == "llvm":
-        exact |= {"relax.matmul": _matmul, "relax.nn.softmax": _softmax, "relax.cosh": _cosh, "relax.sinh": _sinh}
+        exact |= {"relax.matmul": _matmul, "relax.cosh": _cosh, "relax.sinh": _sinh}
         exact |= dict.fromkeys([*_SUMS, *_ARCS], _in_float32)
-        exact |= scans()
+        exact |= scans() | softmaxes(_in_float32)
     else:
         exact |= pools_along_an_axis()
     return exact
@@ -93,41 +94,6 @@ def _in_float32(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     wide = [bb.emit(stock(bb, bb.normalize(relax.op.astype(arg, "float32")))) for arg in call.args]
     wide = bb.normalize(Call(call.op, wide, call.attrs))
     return stock(bb, bb.normalize(relax.op.astype(bb.emit(stock(bb, wide)), dtype)))
-
-
-def _softmax(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
-    """Half precision step by step, each rounded to the type, as ONNX's reference does it; the sum is exact."""
-    if str(call.ty.dtype) not in _HALVES:
-        return bb.call_te(_softmax_by_a_reciprocal, call.args[0], int(call.attrs.axis), primfunc_name_hint="softmax")
-    x, axis = call.args[0], [int(call.attrs.axis)]
-
-    def step(made: relax.Expr, legalize: Legalization = stock) -> relax.Expr:
-        return bb.emit(legalize(bb, bb.normalize(made)))
-
-    most = step(relax.op.max(x, axis, keepdims=True), extremes()["relax.max"])
-    powers = step(relax.op.exp(step(relax.op.subtract(x, most))))
-    total = step(relax.op.sum(powers, axis, keepdims=True), _in_float32)
-    return stock(bb, bb.normalize(relax.op.divide(powers, total)))
-
-
-def _softmax_by_a_reciprocal(x: te.Tensor, axis: int) -> te.Tensor:
-    """A division a row: one an element takes as long as its exponential. It is as exact, but for a last bit."""
-    axis %= len(x.shape)
-    outer = [size for i, size in enumerate(x.shape) if i != axis]
-
-    def of_row(value: te.Tensor, at: Sequence[Expr]) -> Expr:
-        return value(*at[:axis], *at[axis + 1 :])
-
-    def reduced(value: te.Tensor, reduce: Callable[..., Expr], name: str) -> te.Tensor:
-        k = te.reduce_axis((0, x.shape[axis]), "k")
-        return te.compute(outer, lambda *at: reduce(value(*at[:axis], k, *at[axis:]), axis=k), name=name)
-
-    most = reduced(x, te.max, "T_softmax_maxelem")
-    powers = te.compute(x.shape, lambda *at: te.exp(x(*at) - of_row(most, at)), name="T_softmax_exp")
-    total = reduced(powers, te.sum, "T_softmax_expsum")
-    one = tirx.const(1, x.dtype)
-    parts = te.compute(outer, lambda *at: one / total(*at), name="T_softmax_part")
-    return te.compute(x.shape, lambda *at: powers(*at) * of_row(parts, at), name="T_softmax_norm")
 
 
 def _logical_not(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
