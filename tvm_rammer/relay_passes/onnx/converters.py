@@ -101,16 +101,19 @@ def _candidates(bb: relax.BlockBuilder, *values: relax.Expr) -> Iterator[relax.E
 
 def _pad(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
     """What is less than nothing is cut off before edges are added; TVM's converter adds what lies there."""
-    mode = attributes.get("mode", b"constant")
+    mode, data = attributes.get("mode", b"constant"), inputs[0]
     constants: list[dict[str, Any]] = [{}, {}]
+    if data.ty.shape is None and data.ty.ndim >= 0:
+        sizes = [tirx.Var(f"n{axis}", "int64") for axis in range(data.ty.ndim)]
+        data = bb.match_cast(data, relax.TensorType(sizes, data.ty.dtype))
     if mode == b"constant":
         convert = Pad._impl_v2 if "pads" in attributes else Pad._impl_v19
-        return convert(bb, inputs, attributes, constants)
+        return convert(bb, type(inputs)([data, *list(inputs)[1:]]), attributes, constants)
     if "pads" in attributes:
         before, after = (half.tolist() for half in np.split(np.array(attributes["pads"]), 2))
     else:
         before, after, _ = Pad._parse_pads_and_axes(inputs, constants)
-    data, axes = inputs[0], list(range(len(before)))
+    axes = list(range(len(before)))
     if min(*before, *after) < 0:
         ends = [-cut if cut > 0 else np.iinfo(np.int64).max for cut in _negative(after)]
         data = bb.emit(relax.op.strided_slice(data, axes, _negative(before), ends))

@@ -70,10 +70,10 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
         _complete(bare.graph)
         onnx.checker.check_model(bare)
         _check_inputs(bare)
-        _check_axes(bare)
         _check_ranges(bare)
         if proto.functions:
             proto = onnx.inliner.inline_local_functions(proto)
+        _check_axes(proto.graph)
     except Exception as error:
         raise ModelError(f"{what} is not a valid ONNX model: {first_line(error)}; export it again") from error
     return proto
@@ -125,9 +125,9 @@ def _check_inputs(model: onnx.ModelProto) -> None:
                 raise ValueError(f"{node.op_type} {node.name or node.output[0]!r} leaves out its input {index}")
 
 
-def _check_axes(model: onnx.ModelProto) -> None:
+def _check_axes(graph: onnx.GraphProto) -> None:
     """Refuse axes that no tensor has, and outputs that are not there: onnx's shape inference trusts them."""
-    for node in all_nodes(model.graph):
+    for node in all_nodes(graph):
         for attribute in node.attribute:
             numbers = attribute.ints if attribute.type == onnx.AttributeProto.INTS else [attribute.i]
             lowest, highest = -_MOST_AXES, _MOST_AXES

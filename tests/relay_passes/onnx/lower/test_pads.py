@@ -64,6 +64,20 @@ def test_a_mirrored_edge_of_what_only_the_data_know(length):
     np.testing.assert_array_equal(tvm_rammer.compile(proto)(x, given), np.pad(x[:length], (3, 5), "reflect"))
 
 
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap", "constant"])
+def test_an_edge_of_what_has_no_name_for_its_size(mode):
+    """How many elements there are twice selected, nobody has named."""
+    nodes = [
+        node("Compress", ["x", "c"], ["some"], axis=0), node("Compress", ["some", "d"], ["few"], axis=0),
+        node("Pad", ["few", "widths"], ["y"], mode=mode),
+    ]  # fmt: skip
+    inputs = [value("x", [9]), value("c", [9], 9), value("d", [4], 9)]
+    proto, x = model(nodes, inputs, ["y"], [tensor("widths", np.array([2, 1]))], 19), random(9)
+    want = np.pad(x[[0, 2, 3]], (2, 1), mode)
+    got = tvm_rammer.compile(proto)(x, np.arange(9) < 4, np.array([True, False, True, True]))
+    np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("name", WIDTHS)
 def test_a_mirrored_edge_of_a_relax_module(name):
     shape, widths = WIDTHS[name]
