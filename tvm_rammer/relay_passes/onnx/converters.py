@@ -9,7 +9,7 @@ import onnx
 from onnx import helper
 from tvm import relax, te, tirx, topi
 from tvm.ir import Constant
-from tvm.relax.frontend.onnx.onnx_frontend import MatMulInteger, Pad
+from tvm.relax.frontend.onnx.onnx_frontend import MatMulInteger, Pad, onnx_input
 
 from ..bindings import static_shape
 from ..passes.legalization.pads import mirrored
@@ -108,7 +108,7 @@ def _pad(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, An
         data = bb.match_cast(data, relax.TensorType(sizes, data.ty.dtype))
     if mode == b"constant":
         convert = Pad._impl_v2 if "pads" in attributes else Pad._impl_v19
-        return convert(bb, type(inputs)([data, *list(inputs)[1:]]), attributes, constants)
+        return convert(bb, onnx_input([data, *list(inputs)[1:]]), attributes, constants)
     if "pads" in attributes:
         before, after = (half.tolist() for half in np.split(np.array(attributes["pads"]), 2))
     else:
