@@ -1,4 +1,4 @@
-"""Softmax and its logarithm on a CPU: what a row is divided by is computed once a row."""
+"""Softmax and its logarithm on a CPU: a row's maximum does not look for NaN."""
 
 import math
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ _LARGEST = te.comm_reducer(larger, lambda dtype: tirx.const(-math.inf, dtype))
 def softmaxes(sum_in_float32: Legalization) -> dict[str, Legalization]:
     """Legalizations by the operator's name.
 
-    TVM divides each element, which takes as long as its exponential, and looks for NaN in the maximum. Half precision
-    is computed step by step, each rounded to the type, as ONNX's reference does it; the sum is exact.
+    A maximum that lets NaN through takes several instructions, one after another; here the sum lets it through. Half
+    precision is computed step by step, each rounded to the type, as ONNX's reference does it; the sum is exact.
 
     Parameters
     ----------
@@ -57,8 +57,7 @@ def _softmax(x: te.Tensor, axis: int) -> te.Tensor:
     rows = _Rows(x, axis)
     powers = te.compute(x.shape, lambda *at: te.exp(x(*at) - rows.of(rows.largest, at)), name="softmax_powers")
     total = rows.reduced(te.sum, powers, "softmax_sum")
-    one = tirx.const(1, x.dtype)
-    return te.compute(x.shape, lambda *at: powers(*at) * (one / rows.of(total, at)), name="softmax")
+    return te.compute(x.shape, lambda *at: powers(*at) / rows.of(total, at), name="softmax")
 
 
 def _log_softmax(x: te.Tensor, axis: int) -> te.Tensor:
