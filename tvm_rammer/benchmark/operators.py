@@ -27,7 +27,7 @@ class Operator:
     weights : tuple of shape
         Constants, after the inputs.
     attributes : mapping
-    numbers : tuple of (tuple of number)
+    numbers : tuple of (tuple of number, or of such tuples)
         Further constants after these, with their values: integers are int64, others float32; an empty one is an
         optional input left out.
     outputs : int
@@ -37,7 +37,7 @@ class Operator:
     inputs: tuple[Shape, ...]
     weights: tuple[Shape, ...] = ()
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    numbers: tuple[tuple[float, ...], ...] = ()
+    numbers: tuple[tuple[Any, ...], ...] = ()
     outputs: int = 1
 
     def model(self, seed: int = 0) -> onnx.ModelProto:
@@ -72,6 +72,15 @@ def _conv(
     attributes = {"pads": [pads] * 4, "strides": [stride] * 2, "group": groups}
     weights = ((filters, channels // groups, kernel, kernel), (filters,))
     return Operator("Conv", ((1, channels, size, size),), weights, attributes)
+
+
+def _boxes(ratio: int) -> Operator:
+    """A hundred boxes of up to 25 x 25 pixels, in 7 x 7 bins."""
+    corners = np.random.default_rng(0).random((100, 4)) * 25
+    corners[:, 2:] += corners[:, :2]
+    numbers = tuple(map(tuple, corners.tolist())), (0,) * 100
+    attributes = {"output_height": 7, "output_width": 7, "sampling_ratio": ratio}
+    return Operator("RoiAlign", ((1, 256, 50, 50),), (), attributes, numbers)
 
 
 def _pool(kind: str, channels: int, size: int, kernel: int, stride: int, pad: int = 0) -> Operator:
@@ -134,6 +143,7 @@ OPERATORS = {
     "global average pool": Operator("GlobalAveragePool", ((1, 1000, 13, 13),)),
     "softmax of a row": Operator("Softmax", ((1, 1000),)),
     "softmax of rows": Operator("Softmax", ((12, 128, 128),)),
+    "log softmax of rows": Operator("LogSoftmax", ((128, 512),), (), {"axis": -1}),
     "layer norm": Operator("LayerNormalization", ((128, 768),), ((768,), (768,))),
     "instance norm": Operator("InstanceNormalization", ((1, 32, 56, 56),), ((32,), (32,))),
     "mean of rows": Operator("ReduceMean", ((64, 1000),), (), {"axes": [1], "keepdims": 0}),
@@ -184,6 +194,10 @@ OPERATORS = {
     ),
     "group norm": Operator("InstanceNormalization", ((1, 8, 4 * 56 * 56),), ((8,), (8,))),
     "sum of all": Operator("ReduceSum", ((1, 512 * 1024),), (), {"keepdims": 0}),
+    "largest of all": Operator("ReduceMax", ((64, 2048),), (), {"keepdims": 0}),
+    "two tensors, their mean": Operator("Mean", ((1, 64, 56, 56), (1, 64, 56, 56))),
+    "boxes, two samples": _boxes(2),
+    "boxes, adaptive": _boxes(0),
     "mean of few rows": Operator("ReduceMean", ((2, 300_000),), (), {"axes": [1], "keepdims": 0}),
     "transpose of a matrix": Operator("Transpose", ((1024, 768),), (), {"perm": [1, 0]}),
     "transpose to channels first": Operator("Transpose", ((1, 28, 28, 64),), (), {"perm": [0, 3, 1, 2]}),

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import tvm
 import tvm_ffi
@@ -189,10 +190,17 @@ def _attribute(op: relax.Expr, name: str) -> object:
 
 def rewrite_functions(mod: tvm.IRModule, rewrite: Callable[[relax.Function], relax.Function | None]) -> tvm.IRModule:
     """Replace the Relax functions of a module for which `rewrite` has another; the module itself where it has none."""
+    return _rewrite(mod, relax.Function, rewrite)
+
+
+def rewrite_prim_funcs(mod: tvm.IRModule, rewrite: Callable[[tirx.PrimFunc], tirx.PrimFunc | None]) -> tvm.IRModule:
+    """Replace the PrimFuncs of a module for which `rewrite` has another; the module itself where it has none."""
+    return _rewrite(mod, tirx.PrimFunc, rewrite)
+
+
+def _rewrite(mod: tvm.IRModule, kind: type[Any], rewrite: Callable[[Any], Any]) -> tvm.IRModule:
     changed = {
-        var: new
-        for var, func in mod.functions_items()
-        if isinstance(func, relax.Function) and (new := rewrite(func)) is not None
+        var: new for var, func in mod.functions_items() if isinstance(func, kind) and (new := rewrite(func)) is not None
     }
     if changed:
         mod = mod.clone()

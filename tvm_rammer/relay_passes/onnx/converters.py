@@ -128,7 +128,7 @@ def _negative(widths: Sequence[int]) -> list[int]:
     return [max(0, -int(width)) for width in widths]
 
 
-def boxes_of_images(bb: relax.BlockBuilder, inputs: Sequence[Any]) -> list[Any]:
+def _boxes_of_images(bb: relax.BlockBuilder, inputs: Sequence[Any]) -> list[Any]:
     """Inputs of RoiAlign, whose boxes and numbers of images are as many: one name for that where the data decide it."""
     data, boxes, images = inputs
     if static_shape(boxes.ty) is not None and static_shape(images.ty) is not None:
@@ -147,6 +147,9 @@ def _sequence_insert(_bb: relax.BlockBuilder, inputs: Sequence[Any], _attributes
     items.insert(place, inputs[1])
     return relax.Tuple(items)
 
+
+PREPARED: dict[str, Callable[[relax.BlockBuilder, Sequence[Any]], list[Any]]] = {"RoiAlign": _boxes_of_images}
+"""What TVM's converter of an operator is given in the place of its inputs, by the operator's name."""
 
 Converter = Callable[[relax.BlockBuilder, Sequence[Any], dict[str, Any]], relax.Expr]
 

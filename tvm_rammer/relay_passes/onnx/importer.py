@@ -17,7 +17,7 @@ from ...ir import OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
 from .control.functions import add_module, first_rows
 from .control.outline import is_control, is_made_here, module_of
-from .converters import CONVERTERS, boxes_of_images, has_own
+from .converters import CONVERTERS, PREPARED, has_own
 from .fold import infer_types, static_dims
 from .inline import all_nodes
 from .read import MOST_ELEMENTS, default_opset, elements
@@ -167,7 +167,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
             elif has_own(node):
                 result = self.bb.normalize(CONVERTERS[op_name](self.bb, inputs, attrs))
             else:
-                given = boxes_of_images(self.bb, inputs) if op_name == "RoiAlign" else inputs
+                given = PREPARED[op_name](self.bb, inputs) if op_name in PREPARED else inputs
                 result = super()._convert_operator(op_name, given, attrs, opset)
         except LoopError as error:
             raise _RefusedNode(error) from error

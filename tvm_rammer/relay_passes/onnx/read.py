@@ -127,17 +127,17 @@ def _check_inputs(model: onnx.ModelProto) -> None:
 
 def _check_axes(graph: onnx.GraphProto) -> None:
     """Refuse axes that no tensor has, and outputs that are not there: onnx's shape inference trusts them."""
+    axes = -_MOST_AXES, _MOST_AXES
     for node in all_nodes(graph):
+        bounds = {"axis": axes, "axes": axes, "batch_dims": (0, _MOST_AXES), "num_outputs": (0, len(node.output))}
         for attribute in node.attribute:
-            numbers = attribute.ints if attribute.type == onnx.AttributeProto.INTS else [attribute.i]
-            lowest, highest = -_MOST_AXES, _MOST_AXES
-            if attribute.name in ("batch_dims", "num_outputs"):
-                lowest, highest = 0, len(node.output) if attribute.name == "num_outputs" else _MOST_AXES
-            elif attribute.name not in ("axis", "axes"):
+            if attribute.name not in bounds or node.domain not in ("", "ai.onnx"):
                 continue
-            wrong = [number for number in numbers if not lowest <= number <= highest]
-            if node.domain in ("", "ai.onnx") and wrong:
-                raise ValueError(f"{node.op_type} {node.name or node.output[0]!r} has the {attribute.name} {wrong[0]}")
+            lowest, highest = bounds[attribute.name]
+            for number in (attribute.i, *attribute.ints):
+                if not lowest <= number <= highest:
+                    name = node.name or node.output[0]
+                    raise ValueError(f"{node.op_type} {name!r} has the {attribute.name} {number}")
 
 
 def _check_ranges(model: onnx.ModelProto) -> None:

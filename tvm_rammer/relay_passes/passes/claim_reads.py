@@ -10,6 +10,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 
+from ..bindings import rewrite_prim_funcs
 from ..module_pass import module_pass
 
 
@@ -20,13 +21,11 @@ def ClaimReads() -> tvm.transform.Pass:
 
 @module_pass("RammerClaimReads")
 def _claim_reads(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    made = mod.clone()
-    for var, func in mod.functions_items():
-        if isinstance(func, tirx.PrimFunc):
-            body = tvm_ffi.structural_map(func.body, [(s_tir.SBlock, _claiming)], order="post")
-            if not body.same_as(func.body):
-                made.update_func(var, func.with_body(body))
-    return made
+    def claiming(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
+        body = tvm_ffi.structural_map(func.body, [(s_tir.SBlock, _claiming)], order="post")
+        return None if body.same_as(func.body) else func.with_body(body)
+
+    return rewrite_prim_funcs(mod, claiming)
 
 
 def _claiming(block: s_tir.SBlock) -> s_tir.SBlock:

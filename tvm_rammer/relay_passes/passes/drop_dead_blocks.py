@@ -10,6 +10,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 
+from ..bindings import rewrite_prim_funcs
 from ..module_pass import module_pass
 
 
@@ -20,23 +21,13 @@ def DropDeadBlocks() -> tvm.transform.Pass:
 
 @module_pass("RammerDropDeadBlocks")
 def _drop_dead_blocks(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    changed = {}
-    for var, func in mod.functions.items():
-        if isinstance(func, tirx.PrimFunc) and isinstance(func.body, s_tir.SBlockRealize):
-            without = _without_dead_blocks(func)
-            if without is not None:
-                changed[var] = without
-    if changed:
-        mod = mod.clone()
-        for var, func in changed.items():
-            mod.update_func(var, func)
-    return mod
+    return rewrite_prim_funcs(mod, _without_dead_blocks)
 
 
 def _without_dead_blocks(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
     """The function without loop nests whose local results are never loaded; None where there is none."""
-    root = func.body.block
-    if not isinstance(root.body, tirx.SeqStmt):
+    root = func.body.block if isinstance(func.body, s_tir.SBlockRealize) else None
+    if root is None or not isinstance(root.body, tirx.SeqStmt):
         return None
     local, kept, dropped = set(root.alloc_buffers), list(root.body.seq), True
     while dropped:

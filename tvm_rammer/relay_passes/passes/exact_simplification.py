@@ -19,6 +19,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 
+from ..bindings import rewrite_prim_funcs
 from ..module_pass import module_pass
 
 
@@ -29,13 +30,11 @@ def ExactSimplification() -> tvm.transform.Pass:
 
 @module_pass("RammerExactSimplification")
 def _exact_simplification(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    made = mod.clone()
-    for var, func in mod.functions_items():
-        if isinstance(func, tirx.PrimFunc):
-            body = _Function(func).body()
-            if not body.same_as(func.body):
-                made.update_func(var, func.with_body(body))
-    return made
+    def simplified(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
+        body = _Function(func).body()
+        return None if body.same_as(func.body) else func.with_body(body)
+
+    return rewrite_prim_funcs(mod, simplified)
 
 
 class _Function:

@@ -10,6 +10,7 @@ import tvm_ffi
 from tvm import tirx
 from tvm.tirx.buffer import BufferType
 
+from ..bindings import rewrite_prim_funcs
 from ..module_pass import module_pass
 
 _BY_HAND = "pragma_scope"
@@ -23,11 +24,7 @@ def SerialLoops() -> tvm.transform.Pass:
 
 @module_pass("RammerSerialLoops")
 def _serial_loops(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    made = mod.clone()
-    for var, func in mod.functions_items():
-        if isinstance(func, tirx.PrimFunc) and _is_by_hand(func):
-            made.update_func(var, _serial(func))
-    return made
+    return rewrite_prim_funcs(mod, lambda func: _serial(func) if _is_by_hand(func) else None)
 
 
 def _is_by_hand(func: tirx.PrimFunc) -> bool:

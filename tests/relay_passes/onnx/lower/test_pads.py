@@ -10,7 +10,7 @@ from tvm_rammer.errors import RammerError
 
 from ...models import by_onnxruntime, model, node, random, tensor, value
 
-NUMPY = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+MODES = ["reflect", "edge", "wrap"]
 WIDTHS = {
     "narrow": ((5, 6), [2, 1, 4, 3]),
     "as wide as the image": ((5, 6), [5, 0, 0, 6]),
@@ -27,17 +27,17 @@ def padded(mode, shape, widths, opset=19):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", NUMPY)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", WIDTHS)
 def test_edges_of_any_width(name, mode):
     """As the standard's reference has them; ONNX Runtime refuses mirrored ones that are wider than the image."""
     shape, widths = WIDTHS[name]
     x = random(*shape)
-    want = np.pad(x, list(zip(widths[:2], widths[2:], strict=True)), NUMPY[mode])
+    want = np.pad(x, list(zip(widths[:2], widths[2:], strict=True)), mode)
     np.testing.assert_array_equal(tvm_rammer.compile(padded(mode, shape, widths))(x), want)
 
 
-@pytest.mark.parametrize("mode", [*NUMPY, "constant"])
+@pytest.mark.parametrize("mode", [*MODES, "constant"])
 @pytest.mark.parametrize("widths", [[-2, 0, 2, 1], [2, -1, -2, 3], [-1, -2, -1, 0], [1, -5, 0, 0]])
 def test_what_is_cut_off_is_no_part_of_the_edge(widths, mode):
     x = random(5, 6)
@@ -45,7 +45,7 @@ def test_what_is_cut_off_is_no_part_of_the_edge(widths, mode):
     np.testing.assert_array_equal(tvm_rammer.compile(proto)(x), by_onnxruntime(proto, x=x)[0])
 
 
-@pytest.mark.parametrize("mode", NUMPY)
+@pytest.mark.parametrize("mode", MODES)
 def test_an_edge_of_nothing_is_refused(mode):
     with pytest.raises(RammerError, match="Pad 'y'"):
         tvm_rammer.compile(padded(mode, (5, 6), [-5, 0, 2, 0]))
@@ -64,7 +64,7 @@ def test_a_mirrored_edge_of_what_only_the_data_know(length):
     np.testing.assert_array_equal(tvm_rammer.compile(proto)(x, given), np.pad(x[:length], (3, 5), "reflect"))
 
 
-@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap", "constant"])
+@pytest.mark.parametrize("mode", [*MODES, "constant"])
 def test_an_edge_of_what_has_no_name_for_its_size(mode):
     """How many elements there are twice selected, nobody has named."""
     nodes = [

@@ -28,7 +28,7 @@ def aligned_boxes(cpu: bool) -> dict[str, Legalization]:
     (He et al., Mask R-CNN, section 3) on a grid are separable: a pixel's weight is a product of one along each axis,
     and all channels share it. A box of any size takes no longer than the image has pixels: on a CPU those between the
     first and the last one that a sample is near are looked at; on a GPU, whose rTasks have loops of known extents, all.
-    Channels go last meanwhile, for vectors.
+    Of a known number of samples the channels go last meanwhile, for vectors.
     """
     return {"relax.vision.roi_align": lambda bb, call: _legalize(bb, call, _sums_of_ranges if cpu else _sums_of_all)}
 
@@ -42,7 +42,6 @@ def _legalize(bb: relax.BlockBuilder, call: Call, sums_of_pixels: Callable[..., 
         return stock(bb, call)
     if {str(data.ty.dtype), str(rois.ty.dtype)} != {"float32"} or int(attrs.sample_ratio) > _MOST:
         return stock(bb, call)
-    rows = bb.emit(relax.op.permute_dims(data, [0, 2, 3, 1]))
     arrays = []
     for axis in range(2):
         bins = _Bins(
@@ -53,9 +52,11 @@ def _legalize(bb: relax.BlockBuilder, call: Call, sums_of_pixels: Callable[..., 
             arrays.append(
                 bb.emit_te(array, rois, primfunc_name_hint="box_weights", primfunc_attrs={"op_pattern": OPAQUE})
             )
-    sums = _sums_of_taps if int(attrs.sample_ratio) > 0 else sums_of_pixels
-    made = bb.emit_te(sums, rows, rois, *arrays, primfunc_name_hint="box_sums", primfunc_attrs={"op_pattern": OPAQUE})
-    return relax.op.permute_dims(made, [0, 3, 1, 2])
+    named = {"primfunc_name_hint": "box_sums", "primfunc_attrs": {"op_pattern": OPAQUE}}
+    if int(attrs.sample_ratio) <= 0:
+        return bb.call_te(sums_of_pixels, data, rois, *arrays, **named)
+    rows = bb.emit(relax.op.permute_dims(data, [0, 2, 3, 1]))
+    return relax.op.permute_dims(bb.emit_te(_sums_of_taps, rows, rois, *arrays, **named), [0, 3, 1, 2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,40 +167,37 @@ def _sums_of_taps(data: te.Tensor, rois: te.Tensor, *arrays: te.Tensor) -> te.Te
         weight = of_row[box, row, a] * of_column[box, column, b]
         return te.sum(data[_image(rois, box), y, x, channel] * weight, axis=[a, b])
 
-    return te.compute(_shape(data, rows, columns), bin_, name="sums")
+    return te.compute([rois.shape[0], rows.shape[1], columns.shape[1], data.shape[3]], bin_, name="sums")
 
 
 def _sums_of_ranges(data: te.Tensor, rois: te.Tensor, *arrays: te.Tensor) -> te.Tensor:
-    """The same over the pixels from the first one that a bin has to the last; all have weights."""
+    """[boxes, channels, rows, columns] of `data` [images, channels, rows, columns]: sums over the pixels from the first
+    one that a bin has to the last."""
     rows, of_row, columns, of_column = arrays
 
-    def bin_(box: Expr, row: Expr, column: Expr, channel: Expr) -> Expr:
+    def bin_(box: Expr, channel: Expr, row: Expr, column: Expr) -> Expr:
         axes, at = [], []
-        for ends, number, size in ((rows, row, data.shape[1]), (columns, column, data.shape[2])):
+        for ends, number, size in ((rows, row, data.shape[2]), (columns, column, data.shape[3])):
             first, behind = (te.min(ends[box, number, end].astype("int64"), size) for end in (0, 1))
             axes.append(te.reduce_axis((0, te.max(behind - first, tirx.const(0, "int64"))), "n"))
             at.append(first + axes[-1])
         weight = of_row[box, row, at[0]] * of_column[box, column, at[1]]
-        return te.sum(data[_image(rois, box), at[0], at[1], channel] * weight, axis=axes)
+        return te.sum(data[_image(rois, box), channel, at[0], at[1]] * weight, axis=axes)
 
-    return te.compute(_shape(data, rows, columns), bin_, name="sums")
+    return te.compute([rois.shape[0], data.shape[1], rows.shape[1], columns.shape[1]], bin_, name="sums")
 
 
 def _sums_of_all(data: te.Tensor, rois: te.Tensor, *arrays: te.Tensor) -> te.Tensor:
     """The same over all pixels; what weighs nothing may be infinite."""
     rows, of_row, columns, of_column = arrays
-    y, x = (te.reduce_axis((0, size), name) for size, name in zip(data.shape[1:3], "yx", strict=True))
+    y, x = (te.reduce_axis((0, size), name) for size, name in zip(data.shape[2:], "yx", strict=True))
 
-    def bin_(box: Expr, row: Expr, column: Expr, channel: Expr) -> Expr:
+    def bin_(box: Expr, channel: Expr, row: Expr, column: Expr) -> Expr:
         weight = of_row[box, row, y] * of_column[box, column, x]
-        pixel = data[_image(rois, box), y, x, channel]
+        pixel = data[_image(rois, box), channel, y, x]
         return te.sum(tirx.Select(weight > _float(0), pixel * weight, _float(0)), axis=[y, x])
 
-    return te.compute(_shape(data, rows, columns), bin_, name="sums")
-
-
-def _shape(data: te.Tensor, rows: te.Tensor, columns: te.Tensor) -> list[Expr]:
-    return [rows.shape[0], rows.shape[1], columns.shape[1], data.shape[3]]
+    return te.compute([rois.shape[0], data.shape[1], rows.shape[1], columns.shape[1]], bin_, name="sums")
 
 
 def _image(rois: te.Tensor, box: Expr) -> Expr:
