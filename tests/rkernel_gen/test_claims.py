@@ -97,6 +97,27 @@ def test_blocks_that_read_what_others_write_are_not_moved() -> None:
     assert false_claim(running_sum) == "the block y reads elements that other iterations write"
 
 
+def in_rows(place: str, read: str) -> tirx.PrimFunc:
+    """A block for each row, whose own loop goes over the row's elements."""
+    text = f"""
+@T.prim_func(private=True, s_tir=True)
+def main(x: T.Buffer((16, 4), "float32"), y: T.Buffer((20, 4), "float32")):
+    for i0 in range(16):
+        with T.sblock("y"):
+            i = T.axis.spatial(16, i0)
+            for n in range(4):
+                y[{place}] = y[{read}] + x[i, n]
+"""
+    return tvm.script.from_source(text, extra_vars={"T": T})
+
+
+def test_loops_within_blocks_are_told_from_their_axes() -> None:
+    assert false_claim(in_rows("i, n", "i, n")) == false_claim(in_rows("i, n", "i, 3 - n")) == ""
+    assert "an element more than once" in false_claim(in_rows("i + n, 0", "i + n, 0"))
+    assert "other iterations write" in false_claim(in_rows("i, n", "i + 1, n"))
+    assert "other iterations write" in false_claim(in_rows("i, n", "n, n"))
+
+
 OPERATORS = {
     "convolution": ([(1, 6, 9, 9), (8, 6, 3, 3)], lambda x, w: op.nn.conv2d(x, w, padding=1)),
     "softmax": ([(6, 40)], op.nn.softmax),

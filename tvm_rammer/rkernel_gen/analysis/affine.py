@@ -39,8 +39,10 @@ def distinct(indices: Sequence[Expr], extents: Mapping[tirx.Var, int]) -> bool:
     Returns
     -------
     bool
-        False also where it cannot be proven.
+        False also where it cannot be proven. Indices with other variables, as those of loops within a block, count
+        for nothing: two values of an axis may have the same sum with two of theirs.
     """
+    indices = [index for index in indices if all(var in extents for var in tirx.analysis.undefined_vars(index))]
     left = {axis: extent for axis, extent in extents.items() if extent > 1}
     plain = {index for index in indices if isinstance(index, tirx.Var)}
     left = {axis: extent for axis, extent in left.items() if axis not in plain}

@@ -13,7 +13,7 @@ from functools import lru_cache
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Range, TensorLoad, TensorRegion
+from tvm.ir import Expr, Range, TensorLoad, TensorRegion
 
 from .affine import distinct
 
@@ -129,5 +129,11 @@ def _store_flaws(block: s_tir.SBlock) -> Iterator[str]:
         if not distinct(store.indices, extents):
             yield "may write an element more than once"
         for load in loads:
-            if load.source.same_as(store.buffer) and not tvm_ffi.structural_equal(load.indices, store.indices):
+            if load.source.same_as(store.buffer) and not distinct(_common(load.indices, store.indices), extents):
                 yield "reads elements that other iterations write"
+
+
+def _common(indices: Sequence[Expr], others: Sequence[Expr]) -> list[Expr]:
+    """The indices that are the same in two places. Where they determine the iteration, no other one gets there."""
+    pairs = zip(indices, others, strict=True)
+    return [index for index, other in pairs if tvm_ffi.structural_equal(index, other)]

@@ -1,10 +1,12 @@
 """RoiAlign: what pixels weigh along each axis of a box's bins, and then the weighted sums of the pixels."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tvm import relax, te, tirx
 from tvm.ir import Call
+from tvm.script import tirx as T
 from tvm.tirx import Expr
 
 from ...bindings import static_shape
@@ -19,6 +21,9 @@ half a pixel apart then, and weigh on pixels less than one away. That makes four
 _MOST = 16
 """Samples along an axis of a bin that the model asks for, at most: each is two terms of a sum."""
 
+_LANES = 16
+"""Channels of a vector, at most."""
+
 
 def aligned_boxes(cpu: bool) -> dict[str, Legalization]:
     """Legalizations of RoiAlign by the operator's name, for a CPU or for a GPU.
@@ -28,14 +33,14 @@ def aligned_boxes(cpu: bool) -> dict[str, Legalization]:
     (He et al., Mask R-CNN, section 3) on a grid are separable: a pixel's weight is a product of one along each axis,
     and all channels share it. A box of any size takes no longer than the image has pixels: on a CPU those between the
     first and the last one that a sample is near are looked at; on a GPU, whose rTasks have loops of known extents, all.
-    Of a known number of samples the channels go last meanwhile, for vectors.
+    But for the latter the channels go last meanwhile, for vectors.
     """
-    return {"relax.vision.roi_align": lambda bb, call: _legalize(bb, call, _sums_of_ranges if cpu else _sums_of_all)}
+    return {"relax.vision.roi_align": lambda bb, call: _legalize(bb, call, cpu)}
 
 
-def _legalize(bb: relax.BlockBuilder, call: Call, sums_of_pixels: Callable[..., te.Tensor]) -> relax.Expr:
+def _legalize(bb: relax.BlockBuilder, call: Call, cpu: bool) -> relax.Expr:
     (data, rois), attrs = call.args, call.attrs
-    image = static_shape(data.ty)
+    image, bins = static_shape(data.ty), tuple(map(int, attrs.pooled_size))
     if image is None or 0 in (*image, *(static_shape(rois.ty) or ())) or not isinstance(rois.ty.shape, relax.ShapeExpr):
         return stock(bb, call)
     if str(attrs.mode) != "avg" or attrs.layout != "NCHW":
@@ -44,19 +49,25 @@ def _legalize(bb: relax.BlockBuilder, call: Call, sums_of_pixels: Callable[..., 
         return stock(bb, call)
     arrays = []
     for axis in range(2):
-        bins = _Bins(
-            axis, image[2 + axis], int(attrs.pooled_size[axis]), float(attrs.spatial_scale), bool(attrs.aligned),
-            int(attrs.sample_ratio),
-        )  # fmt: skip
-        for array in (bins.pixels, bins.weights):
+        along = _Bins(
+            axis, image[2 + axis], bins[axis], float(attrs.spatial_scale), bool(attrs.aligned), int(attrs.sample_ratio)
+        )
+        for array in (along.pixels, along.weights):
             arrays.append(
                 bb.emit_te(array, rois, primfunc_name_hint="box_weights", primfunc_attrs={"op_pattern": OPAQUE})
             )
     named = {"primfunc_name_hint": "box_sums", "primfunc_attrs": {"op_pattern": OPAQUE}}
-    if int(attrs.sample_ratio) <= 0:
-        return bb.call_te(sums_of_pixels, data, rois, *arrays, **named)
+    adaptive = int(attrs.sample_ratio) <= 0
+    if adaptive and not cpu:
+        return bb.call_te(_sums_of_all, data, rois, *arrays, **named)
     rows = bb.emit(relax.op.permute_dims(data, [0, 2, 3, 1]))
-    return relax.op.permute_dims(bb.emit_te(_sums_of_taps, rows, rois, *arrays, **named), [0, 3, 1, 2])
+    if not adaptive:
+        sums = bb.emit_te(_sums_of_taps, rows, rois, *arrays, **named)
+    else:
+        name = bb.add_func(_sums_of_ranges(rois.ty.shape[0], image, bins), "box_sums")
+        shape = [rois.ty.shape[0], *bins, image[1]]
+        sums = bb.emit(relax.call_tir(name, [rows, rois, *arrays], out_ty=relax.TensorType(shape, "float32")))
+    return relax.op.permute_dims(sums, [0, 3, 1, 2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +181,46 @@ def _sums_of_taps(data: te.Tensor, rois: te.Tensor, *arrays: te.Tensor) -> te.Te
     return te.compute([rois.shape[0], rows.shape[1], columns.shape[1], data.shape[3]], bin_, name="sums")
 
 
-def _sums_of_ranges(data: te.Tensor, rois: te.Tensor, *arrays: te.Tensor) -> te.Tensor:
-    """[boxes, channels, rows, columns] of `data` [images, channels, rows, columns]: sums over the pixels from the first
-    one that a bin has to the last."""
-    rows, of_row, columns, of_column = arrays
+def _sums_of_ranges(number: Expr, image: Sequence[int], bins: Sequence[int]) -> tirx.PrimFunc:
+    """A function of images whose channels come last, boxes, and what `_Bins` says of both axes.
 
-    def bin_(box: Expr, channel: Expr, row: Expr, column: Expr) -> Expr:
-        axes, at = [], []
-        for ends, number, size in ((rows, row, data.shape[2]), (columns, column, data.shape[3])):
-            first, behind = (te.min(ends[box, number, end].astype("int64"), size) for end in (0, 1))
-            axes.append(te.reduce_axis((0, te.max(behind - first, tirx.const(0, "int64"))), "n"))
-            at.append(first + axes[-1])
-        weight = of_row[box, row, at[0]] * of_column[box, column, at[1]]
-        return te.sum(data[_image(rois, box), channel, at[0], at[1]] * weight, axis=axes)
+    Its result [boxes, rows, columns, channels] are sums over the pixels from the first one that a bin has to the last.
+    """
+    images, channels, height, width = image
+    boxes = int(number) if isinstance(number, tirx.IntImm) else tirx.Var("boxes", "int64")
+    lanes = math.gcd(channels, _LANES)
 
-    return te.compute([rois.shape[0], data.shape[1], rows.shape[1], columns.shape[1]], bin_, name="sums")
+    @T.prim_func(private=True, s_tir=True)  # type: ignore[untyped-decorator]  # TVM's are
+    def box_sums(a: T.handle, b: T.handle, c: T.handle, d: T.handle, e: T.handle, f: T.handle, g: T.handle) -> None:
+        data = T.match_buffer(a, (images, height, width, channels), "float32")
+        rois = T.match_buffer(b, (boxes, 5), "float32")
+        rows = T.match_buffer(c, (boxes, bins[0], 2), "int32")
+        of_row = T.match_buffer(d, (boxes, bins[0], height), "float32")
+        columns = T.match_buffer(e, (boxes, bins[1], 2), "int32")
+        of_column = T.match_buffer(f, (boxes, bins[1], width), "float32")
+        sums = T.match_buffer(g, (boxes, bins[0], bins[1], channels), "float32")
+        for i, j, k in T.grid(boxes, *bins):
+            with T.sblock("sums"):
+                box, row, column = T.axis.remap("SSS", [i, j, k])
+                for n in T.serial(channels // lanes):
+                    for m in T.vectorized(lanes):
+                        sums[box, row, column, n * lanes + m] = T.float32(0)
+                for y in T.serial(rows[box, row, 0], _end(rows, box, row, height)):
+                    for x in T.serial(columns[box, column, 0], _end(columns, box, column, width)):
+                        for n in T.serial(channels // lanes):
+                            for m in T.vectorized(lanes):
+                                sums[box, row, column, n * lanes + m] += (
+                                    of_row[box, row, y]
+                                    * of_column[box, column, x]
+                                    * data[T.Cast("int64", rois[box, 0]), y, x, n * lanes + m]
+                                )
+
+    return box_sums.with_attr("op_pattern", OPAQUE)
+
+
+def _end(ends: tirx.Var, box: Expr, number: Expr, size: int) -> Expr:
+    """The pixel behind the last one that a bin has along an axis."""
+    return tirx.max(tirx.min(ends[box, number, 1], size), ends[box, number, 0])
 
 
 def _sums_of_all(data: te.Tensor, rois: te.Tensor, *arrays: te.Tensor) -> te.Tensor:
