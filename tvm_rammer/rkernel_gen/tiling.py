@@ -7,7 +7,7 @@ tiling. The list needs no code, so that hundreds of tilings take milliseconds.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Protocol
 
 from tvm import tirx
@@ -97,7 +97,12 @@ class Tile(Protocol):
 
 def choices_of(tile: Tile) -> tuple[tuple[str, int], ...]:
     """The fields of a tile with their names: `Tiling.choices`."""
-    return tuple((field.name, getattr(tile, field.name)) for field in fields(tile))
+    return tuple([(name, getattr(tile, name)) for name in _names_of(type(tile))])
+
+
+@cache
+def _names_of(tile: type[Tile]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(tile))
 
 
 class Rule(Protocol):

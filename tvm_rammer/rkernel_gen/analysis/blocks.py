@@ -1,10 +1,12 @@
 """The blocks of a function: a schedule to look at them, what kind they are, and how they depend on one another."""
 
+from functools import lru_cache
+
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Call, Expr
-from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
+from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError, _ffi_api
 
 from .claims import REDUCTION, SPATIAL, false_claim
 from .reducers import know_extremes
@@ -14,6 +16,12 @@ __all__ = ["REDUCTION", "SPATIAL"]
 
 class _Schedule(s_tir.Schedule):  # type: ignore[misc] # TVM ships no types
     """A schedule whose steps do not compare their arguments with the annotations: that took half of a step's time."""
+
+    def copy(self) -> "_Schedule":
+        """A schedule that goes on from here by itself; what is known of this one's blocks and loops holds there."""
+        made = _Schedule.__new__(_Schedule)
+        made.__init_handle_by_constructor__(_ffi_api.ScheduleCopy, self)
+        return made
 
 
 for _name, _step in vars(s_tir.Schedule).items():
@@ -33,6 +41,11 @@ def new_schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
     if flaw:
         raise ScheduleError(flaw)
     know_extremes()
+    return _unscheduled(func).copy()
+
+
+@lru_cache(maxsize=64)  # each of a function's kernels starts from it; a copy takes a fiftieth of the time
+def _unscheduled(func: tirx.PrimFunc) -> _Schedule:
     return _Schedule(tvm.IRModule({"main": func}), error_render_level="none")
 
 

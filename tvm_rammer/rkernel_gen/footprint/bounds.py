@@ -5,9 +5,10 @@ part of an index, the index is bounded too. So `1 <= y + ry` bounds the row in `
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from tvm import tirx
@@ -178,48 +179,46 @@ class Bounds:
 
     def value(self, expr: Expr) -> Sum:
         """An integer expression in its normal form, without the variables that are defined."""
-        match expr:  # what is frequent comes first: to ask for a class of TVM's takes long
-            case tirx.Var():
-                variable = address(expr)
-                return self._sums[variable] if variable in self._sums else _atom_sum("variable", variable)
-            case tirx.IntImm():
-                return Sum(frozenset(), int(expr))
-            case tirx.Add() | tirx.Sub() | tirx.Mul() if self._type_range(expr)[0] == 0:  # unsigned numbers wrap around
-                return _atom_sum("unknown", next(self._fresh))
-            case tirx.Add():
-                return self.value(expr.a).plus(self.value(expr.b))
-            case tirx.Sub():
-                return self.value(expr.a).plus(self.value(expr.b), -1)
-            case tirx.Mul():
-                return _product(self.value(expr.a), self.value(expr.b))
-            case tirx.FloorDiv() | tirx.FloorMod():
-                return self._divided(self.value(expr.a), self.value(expr.b), isinstance(expr, tirx.FloorMod))
-            case tirx.Min() | tirx.Max():
-                kind = "min" if isinstance(expr, tirx.Min) else "max"
-                return _atom_sum(kind, self.value(expr.a), self.value(expr.b))
-            case tirx.Cast() if "int" in str(expr.value.ty.dtype):
-                return self._cast(expr)
-            case tirx.Broadcast():
-                return self.value(expr.value)
-            case tirx.Ramp():
-                last = Sum(frozenset(), int(expr.lanes) - 1)
-                return self.value(expr.base).plus(_atom_sum("ramp", _product(self.value(expr.stride), last)))
-            case tirx.Select():
-                return self._select(expr.true_value, expr.false_value)
-            case Call() if operation(expr) == "if_then_else":
-                return self._select(expr.args[1], expr.args[2])
-            case _:
-                return _atom_sum("unknown", next(self._fresh))
+        form = _FORMS.get(type(expr))
+        return self._unknown() if form is None else form(self, expr)
+
+    def _unknown(self) -> Sum:
+        return _atom_sum("unknown", next(self._fresh))
+
+    def _variable(self, var: tirx.Var) -> Sum:
+        found = self._sums.get(address(var))
+        return _atom_sum("variable", address(var)) if found is None else found
+
+    def _arithmetic(self, expr: tirx.Add | tirx.Sub | tirx.Mul) -> Sum:
+        if self._type_range(expr)[0] == 0:  # unsigned numbers wrap around
+            return self._unknown()
+        a, b, kind = self.value(expr.a), self.value(expr.b), type(expr)
+        return _product(a, b) if kind is tirx.Mul else a.plus(b, 1 if kind is tirx.Add else -1)
+
+    def _division(self, expr: tirx.FloorDiv | tirx.FloorMod) -> Sum:
+        return self._divided(self.value(expr.a), self.value(expr.b), type(expr) is tirx.FloorMod)
+
+    def _extreme(self, expr: tirx.Min | tirx.Max) -> Sum:
+        return _atom_sum("min" if type(expr) is tirx.Min else "max", self.value(expr.a), self.value(expr.b))
+
+    def _ramp(self, ramp: tirx.Ramp) -> Sum:
+        last = Sum(frozenset(), int(ramp.lanes) - 1)
+        return self.value(ramp.base).plus(_atom_sum("ramp", _product(self.value(ramp.stride), last)))
+
+    def _call(self, call: Call) -> Sum:
+        return self._select(call.args[1], call.args[2]) if operation(call) == "if_then_else" else self._unknown()
 
     def _cast(self, cast: tirx.Cast) -> Sum:
         """A number in another type, which is the same where that type has it."""
+        if "int" not in str(cast.value.ty.dtype):
+            return self._unknown()
         value = self.value(cast.value)
         (low, high), given = self._type_range(cast), self._type_range(cast.value)
         if low <= given[0] and given[1] <= high:
             return value
         bounds = self.interval(value)
         fits = np.all(np.asarray(bounds.low) >= low) and np.all(np.asarray(bounds.high) <= high)
-        return value if fits else _atom_sum("unknown", next(self._fresh))
+        return value if fits else self._unknown()
 
     def _select(self, a: Expr, b: Expr) -> Sum:
         # Each selection is an atom of its own: two of them between the same values may differ.
@@ -228,7 +227,7 @@ class Bounds:
     def _divided(self, dividend: Sum, divisor: Sum, remainder: bool) -> Sum:
         by = divisor.constant
         if divisor.terms or by < 1:
-            return _atom_sum("unknown", next(self._fresh))
+            return self._unknown()
         if all(factor % by == 0 for _, factor in dividend.terms):
             if remainder:
                 return Sum(frozenset(), dividend.constant % by)
@@ -279,6 +278,21 @@ class Bounds:
                 least, greatest = (0, 2 * half - 1) if name else (-half, half - 1)
             self._types[address(kind)] = kind, least, greatest
         return self._types[address(kind)][1:]
+
+
+# By class: to ask an object of TVM's for one class after another takes long.
+_FORMS: dict[type, Callable[[Bounds, Any], Sum]] = {
+    tirx.Var: Bounds._variable,
+    tirx.IntImm: lambda bounds, number: Sum(frozenset(), int(number)),
+    **dict.fromkeys((tirx.Add, tirx.Sub, tirx.Mul), Bounds._arithmetic),
+    **dict.fromkeys((tirx.FloorDiv, tirx.FloorMod), Bounds._division),
+    **dict.fromkeys((tirx.Min, tirx.Max), Bounds._extreme),
+    tirx.Cast: Bounds._cast,
+    tirx.Broadcast: lambda bounds, broadcast: bounds.value(broadcast.value),
+    tirx.Ramp: Bounds._ramp,
+    tirx.Select: lambda bounds, select: bounds._select(select.true_value, select.false_value),
+    Call: Bounds._call,
+}
 
 
 def _atom_sum(kind: str, *args: object) -> Sum:

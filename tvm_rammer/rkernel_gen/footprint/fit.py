@@ -38,6 +38,8 @@ class Boxes:
 
     def joined(self, other: "Boxes") -> "Boxes":
         """For each rTask the smallest box around both."""
+        if not self.touched.any():
+            return other
         both, only_self = self.touched & other.touched, self.touched & ~other.touched
         low = np.where(both, np.minimum(self.low, other.low), np.where(only_self, self.low, other.low))
         high = np.where(both, np.maximum(self.high, other.high), np.where(only_self, self.high, other.high))
@@ -99,10 +101,10 @@ def _split(radices: tuple[int, ...]) -> list[tuple[int, ...]]:
 def _fit_digits(boxes: Boxes, radices: tuple[int, ...], shape: tuple[int, ...], least: float) -> Footprint:
     """Use a typical step of each digit as its coefficient; then move and widen the box until it covers all boxes."""
     # The median is exact where only the first or the last box is clipped; the mean suits uneven steps.
-    exact = _cover(boxes, radices, _steps(boxes, radices, boxes.low * 2, np.median))
+    exact = _cover(boxes, radices, _steps(boxes, radices, boxes.low * 2, _median))
     if volume(exact, shape) <= least:
         return exact
-    even = _cover(boxes, radices, _steps(boxes, radices, boxes.low + boxes.high, np.mean))
+    even = _cover(boxes, radices, _steps(boxes, radices, boxes.low + boxes.high, _mean))
     return min(exact, even, key=lambda footprint: volume(footprint, shape))
 
 
@@ -118,8 +120,20 @@ def _steps(
         pairs = touched[first] & touched[second]
         if radix > 1 and pairs.any():
             moved = places[:, *second] - places[:, *first]
-            steps[:, i] = np.rint(typical(moved[:, pairs], axis=1) / 2)
+            steps[:, i] = np.rint(typical(moved[:, pairs]) / 2)
     return steps
+
+
+def _median(rows: NDArray[Any]) -> NDArray[Any]:
+    """Of each row; NumPy's takes eight times as long for few values."""
+    ordered, last = np.sort(rows, axis=1), rows.shape[1] - 1
+    found: NDArray[Any] = (ordered[:, last // 2] + ordered[:, (last + 1) // 2]) / 2
+    return found
+
+
+def _mean(rows: NDArray[Any]) -> NDArray[Any]:
+    found: NDArray[Any] = rows.mean(axis=1)
+    return found
 
 
 def _slices(axis: int, part: slice) -> tuple[slice, ...]:

@@ -8,12 +8,10 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-import tvm_ffi
 from tvm import tirx
-from tvm.ir import Call, Expr, TensorLoad, TensorRegion
 
 from ...ir import Footprint
-from .bounds import HINT, operation
+from ..analysis.variables import address
 from .fit import Boxes, fit, volume
 from .walk import UnknownCodeError, Walk
 
@@ -46,8 +44,8 @@ def footprints_of(func: tirx.PrimFunc, num_rtasks: int, skip: Collection[int] = 
         walk.statement(func.body)
     except UnknownCodeError:
         return (None,) * len(func.params)
-    known = set(wanted) - _opaque(func)
-    return tuple(_tightest(walk.touched[p], walk.shapes[p]) if p in known else None for p in func.params)
+    known = {address(p) for p in wanted} - walk.opaque
+    return tuple(_tightest(walk.touched[p], walk.shapes[p]) if address(p) in known else None for p in func.params)
 
 
 def covers(footprint: Footprint | None, num_rtasks: int, shape: tuple[int, ...]) -> bool:
@@ -110,34 +108,3 @@ def _view(shape: tuple[int, ...], merged: int) -> tuple[int, ...]:
     """A shape whose last `merged` dimensions are merged into one."""
     kept = len(shape) - merged
     return (*shape[:kept], math.prod(shape[kept:])) if merged > 1 else shape
-
-
-def _opaque(func: tirx.PrimFunc) -> set[tirx.Var]:
-    """Parameters that have other uses than loads and stores: accesses through a pointer are unknown.
-
-    A hint to load what comes next (`prefetch`) takes an address, and accesses nothing.
-    """
-    used = dict.fromkeys(func.params, 0)
-
-    def count(amount: int, source: Expr) -> None:
-        if isinstance(source, tirx.Var) and source in used:
-            used[source] += amount
-
-    def pointer(call: Call) -> None:
-        if operation(call) == "address_of":
-            count(1, call.args[0].source)
-        elif operation(call) == HINT:
-            count(-1, call.args[0].args[0].source)
-
-    tvm_ffi.structural_walk(
-        func.body,
-        [
-            (tirx.Var, lambda var: count(1, var)),
-            (TensorLoad, lambda load: count(-1, load.source)),
-            (TensorRegion, lambda region: count(-1, region.source)),
-            (tirx.BufferStore, lambda store: count(-1, store.buffer)),
-            (Call, pointer),
-        ],
-        order="pre",
-    )
-    return {param for param, n in used.items() if n}

@@ -1,7 +1,7 @@
 """A walk through a scheduled function that collects the bounding boxes of loads and stores of its parameters."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import tvm_ffi
 from numpy.typing import NDArray
 from tvm import s_tir, tirx
 from tvm.ir import Call, Expr, StringImm, TensorLoad
+from tvm_ffi import Object
 
 from ..analysis.variables import address, substituted
 from ..analysis.work import shape_of
@@ -40,6 +41,9 @@ class Walk:
     ----------
     touched : dict of tirx.Var to list of Boxes
         Boxes of each of these parameters in its views: with its last 1, 2, ... dimensions merged into one.
+    opaque : set of int
+        The addresses of those that have other uses than loads and stores: what is accessed by a pointer is unknown. A
+        hint to load what comes next takes one, and accesses nothing.
     """
 
     def __init__(self, func: tirx.PrimFunc, num_rtasks: int, params: Sequence[tirx.Var]) -> None:
@@ -48,6 +52,7 @@ class Walk:
         self.touched = {
             p: [Boxes.nothing(len(s) - n, num_rtasks) for n in range(_views(s))] for p, s in self.shapes.items()
         }
+        self.opaque: set[int] = set()
         self._bounds = Bounds(num_rtasks)
         self._values: dict[tirx.Var, Expr] = {}
         self._blocks = _block_indices(func.body, num_rtasks)
@@ -64,32 +69,33 @@ class Walk:
         UnknownCodeError
             The statement is of an unsupported kind.
         """
-        match stmt:
-            case tirx.SeqStmt():
-                for part in stmt.seq:
-                    self.statement(part)
-            case tirx.For():
-                self._loop(stmt)
-            case s_tir.SBlockRealize():
-                self._block(stmt)
-            case tirx.IfThenElse():
-                self._branch(stmt)
-            case tirx.BufferStore():
-                self._access(stmt.buffer, stmt.indices)
-                for expr in (*stmt.indices, stmt.value):
-                    self._expression(expr)
-            case tirx.Bind():
-                self._expression(stmt.value)
-                self._name(stmt.var, stmt.value)
-            case tirx.AttrStmt() if stmt.attr_key != "thread_extent":
-                self.statement(stmt.body)
-            case tirx.Evaluate():
-                if not (isinstance(stmt.value, Call) and operation(stmt.value) == HINT):
-                    self._expression(stmt.value)
-            case tirx.AllocBuffer():
-                pass
-            case _:
-                raise UnknownCodeError(type(stmt).__name__)
+        visit = _STATEMENTS.get(type(stmt))
+        if visit is None:
+            raise UnknownCodeError(type(stmt).__name__)
+        visit(self, stmt)
+
+    def _sequence(self, sequence: tirx.SeqStmt) -> None:
+        for part in sequence.seq:
+            self.statement(part)
+
+    def _store(self, store: tirx.BufferStore) -> None:
+        indices = list(store.indices)
+        self._access(store.buffer, indices)
+        for expr in (*indices, store.value):
+            self._expression(expr)
+
+    def _bind(self, bind: tirx.Bind) -> None:
+        self._expression(bind.value)
+        self._name(bind.var, bind.value)
+
+    def _attribute(self, attribute: tirx.AttrStmt) -> None:
+        if attribute.attr_key == "thread_extent":
+            raise UnknownCodeError("a thread's extent")
+        self.statement(attribute.body)
+
+    def _evaluate(self, evaluate: tirx.Evaluate) -> None:
+        if not (isinstance(evaluate.value, Call) and operation(evaluate.value) == HINT):
+            self._expression(evaluate.value)
 
     def _loop(self, loop: tirx.For) -> None:
         self._expression(loop.min)
@@ -147,28 +153,40 @@ class Walk:
             self._values[var] = substituted(value, self._values)
 
     def _expression(self, expr: Expr) -> None:
-        match expr:  # what is frequent comes first: to ask for a class of TVM's takes long
-            case tirx.Var() | tirx.IntImm() | tirx.FloatImm() | StringImm():
-                pass
-            case tirx.Add() | tirx.Mul():
-                self._expression(expr.a)
-                self._expression(expr.b)
-            case TensorLoad():
-                self._access(expr.source, expr.indices)
-                for index in expr.indices:
-                    self._expression(index)
-            case Call() if operation(expr) == "if_then_else":
-                self._selection(*expr.args)
-            case Call():
-                for arg in expr.args:
-                    self._expression(arg)
-            case tirx.Let():
-                self._expression(expr.value)
-                self._name(expr.var, expr.value)
-                self._expression(expr.body)
-            case _:
-                for part in _operands(expr):
-                    self._expression(part)
+        visit = _EXPRESSIONS.get(type(expr))
+        if visit is not None:
+            visit(self, expr)
+            return
+        for part in _operands(expr):
+            self._expression(part)
+
+    def _variable(self, var: tirx.Var) -> None:
+        if address(var) in self._buffers:
+            self.opaque.add(address(var))
+
+    def _both(self, expr: tirx.Add) -> None:
+        self._expression(expr.a)
+        self._expression(expr.b)
+
+    def _load(self, load: TensorLoad) -> None:
+        indices = list(load.indices)
+        self._access(load.source, indices)
+        for index in indices:
+            self._expression(index)
+
+    def _call(self, call: Call) -> None:
+        if operation(call) == "if_then_else":
+            self._selection(*call.args)
+            return
+        if operation(call) == "address_of":
+            self._variable(call.args[0].source)
+        for arg in call.args:
+            self._expression(arg)
+
+    def _let(self, let: tirx.Let) -> None:
+        self._expression(let.value)
+        self._name(let.var, let.value)
+        self._expression(let.body)
 
     def _selection(self, condition: Expr, then: Expr, otherwise: Expr) -> None:
         self._expression(condition)
@@ -218,6 +236,32 @@ class Walk:
         if shape:
             low[0], high[0] = (_clipped(ends, 0, shape[0] - 1) for ends in (low[0], high[0]))
         return Boxes(low, high + 1, self._bounds.reachable)
+
+
+def _nothing(walk: Walk, node: Object) -> None:
+    """What accesses nothing."""
+
+
+# By class: to ask an object of TVM's for one class after another takes long.
+_STATEMENTS: dict[type, Callable[[Walk, Any], None]] = {
+    tirx.SeqStmt: Walk._sequence,
+    tirx.For: Walk._loop,
+    s_tir.SBlockRealize: Walk._block,
+    tirx.IfThenElse: Walk._branch,
+    tirx.BufferStore: Walk._store,
+    tirx.Bind: Walk._bind,
+    tirx.AttrStmt: Walk._attribute,
+    tirx.Evaluate: Walk._evaluate,
+    tirx.AllocBuffer: _nothing,
+}
+_EXPRESSIONS: dict[type, Callable[[Walk, Any], None]] = {
+    tirx.Var: Walk._variable,
+    **dict.fromkeys((tirx.IntImm, tirx.FloatImm, StringImm), _nothing),
+    **dict.fromkeys((tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.FloorDiv, tirx.FloorMod), Walk._both),
+    TensorLoad: Walk._load,
+    Call: Walk._call,
+    tirx.Let: Walk._let,
+}
 
 
 def _clipped(values: NDArray[Any], least: int, greatest: int) -> NDArray[Any]:

@@ -1,10 +1,9 @@
 """Sizes of a tiling with filters in vectors: the register tile, the split into rTasks, the scratch image."""
 
-import math
 from dataclasses import dataclass
 
 from ....kernel import Pack
-from ..window.layout import channels_inside, conflicting
+from ..window.layout import channels_inside
 from ..window.problem import Window
 
 KEPT_BYTES, KEPT_BYTES_OF_32 = {16: 640 << 10}, 256 << 10
@@ -120,7 +119,7 @@ class FilterLayout:
             tile_bytes, kept = channels * tile.columns * 4, KEPT_BYTES.get(tile.simd, KEPT_BYTES_OF_32)
             parts = 1 if per_part * tile_bytes <= kept else -(-per_part // max(1, kept // 2 // tile_bytes))
             short = tile.columns <= SHORT_PIXELS and blocks // tile.filter_parts >= MANY_BLOCKS
-            copied = not window.flat or conflicting(window) or short or tile.panels == 1
+            copied = not window.flat or window.conflicting or short or tile.panels == 1
             together = -(-per_part // parts) if copied else per_part
             return FilterLayout(
                 rows=1, columns=total, row_tiles=1, column_tiles=per_part, blocks=blocks, channels=channels,
@@ -130,7 +129,7 @@ class FilterLayout:
         rows = -(-window.rows // tile.row_parts)
         (kh, kw), (sy, sx), (dy, dx) = window.kernel, window.stride, window.dilation
         height, width = (rows - 1) * sy + (kh - 1) * dy + 1, (window.columns - 1) * sx + (kw - 1) * dx + 1
-        copied = not window.inside or conflicting(window)
+        copied = not window.inside or window.conflicting
         columns = rows * window.columns if tile.rows == 0 else window.columns
         row_tiles, column_tiles = -(-rows // tile.rows) if tile.rows else 1, -(-columns // tile.columns)
         return FilterLayout(
@@ -158,4 +157,4 @@ def pack_of(window: Window, tile: FilterTile, layout: FilterLayout) -> Pack:
 
 def weight_bytes(window: Window, tile: FilterTile, layout: FilterLayout) -> int:
     """Bytes of all packed weights."""
-    return math.prod(pack_of(window, tile, layout).padded) * 4
+    return window.groups * layout.blocks * tile.filters * window.taps * 4

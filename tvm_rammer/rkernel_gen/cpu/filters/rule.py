@@ -13,7 +13,6 @@ from tvm import tirx
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ....kernel import Pack
-from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
 from ..cost import KEPT_SHARE, RTASK_US, far_cycles, fma_vectors, loads_per_cycle, refill_us, step_cycles, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
@@ -132,7 +131,7 @@ def _shapes(window: Window, registers: int, row_parts: int) -> Iterator[tuple[in
 def _tiling(window: Window, tile: FilterTile, device: DeviceSpec) -> Tiling:
     layout = FilterLayout.of(window, tile)
     weights = weight_bytes(window, tile, layout) / (tile.group_parts * tile.filter_parts)
-    data = nbytes_of(window.data) / (window.batch * tile.group_parts * tile.row_parts)
+    data = window.data_bytes / (window.batch * tile.group_parts * tile.row_parts)
     rtasks = num_rtasks(window, tile)
     refill = refill_us(weights, data, None, device)
     return Tiling("filters", choices_of(tile), rtasks, _rtask_us(window, tile, layout, rtasks, device), refill)
@@ -164,7 +163,7 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
     elif layout.copied:
         rows = window.groups / tile.group_parts * window.channels * layout.height
         cycles += rows * (layout.width * 2 / tile.simd + ROW_CYCLES)
-    image = nbytes_of(window.data) + nbytes_of(window.out)
+    image = window.data_bytes + window.out_bytes
     traffic = traffic_us(weights + image, weights / parts + image / rtasks, device)
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic)
 
@@ -172,7 +171,7 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
 def _waits_for_pixels(window: Window, tile: FilterTile, layout: FilterLayout, device: DeviceSpec, step: float) -> float:
     """Cycles that a step waits, on average, for pixels of an image that is read in place and no core's cache holds."""
     kept = KEPT_SHARE * device.unit_bytes
-    if nbytes_of(window.data) <= kept:
+    if window.data_bytes <= kept:
         return 0.0
     instructions = tile.pixels * tile.vectors + tile.vectors + (tile.pixels if tile.vectors > 1 else 0)
     first = max(0.0, tile.columns / LINE * far_cycles(instructions, device) - step)
@@ -199,7 +198,7 @@ def _inner_bytes(window: Window, tile: FilterTile, layout: FilterLayout) -> floa
     panel = weight_bytes(window, tile, layout) / (window.groups * layout.blocks * tile.sum_parts)
     if layout.copied:
         return panel + layout.scratch * ITEM_BYTES["float32"]
-    return panel + nbytes_of(window.data) / (window.batch * window.groups * tile.row_parts * tile.sum_parts)
+    return panel + window.data_bytes / (window.batch * window.groups * tile.row_parts * tile.sum_parts)
 
 
 def _code(function: Function, window: Window, tile: FilterTile) -> tuple[tirx.PrimFunc, Mapping[int, Pack]]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import tvm_ffi
 from tvm import s_tir, tirx
@@ -21,6 +22,11 @@ def inlined_schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
     ScheduleError
         The function does not consist of schedulable blocks.
     """
+    return _inlined(func).copy()
+
+
+@lru_cache(maxsize=64)  # asked for each tiling
+def _inlined(func: tirx.PrimFunc) -> s_tir.Schedule:
     sch = new_schedule(func)
     for block in blocks_of(sch):
         consumers = sch.get_consumers(block)
@@ -57,6 +63,7 @@ def _moves(read: TensorRegion, axis: tirx.Var) -> bool:
     return any(uses(part.min, axis) for part in read.region)
 
 
+@lru_cache(maxsize=256)  # asked for each tiling
 def flat_axes(block: s_tir.SBlock) -> int:
     """How many of a block's last axes can be fused: all accesses are contiguous over them, or do not use them.
 

@@ -8,7 +8,6 @@ from tvm import tirx
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ....kernel import Pack
-from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
 from ..cost import RTASK_US, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
@@ -54,7 +53,7 @@ def _rtask_us(window: Window, tile: PoolTile, device: DeviceSpec) -> float:
     row = steps(window.columns, tile.simd) * (kw * UNALIGNED / 2 + 1)
     rows = window.groups / tile.group_parts * rows_of(window, tile)
     cycles = rows * (line + row + 2 * ROW_CYCLES)
-    nbytes = nbytes_of(window.data) + nbytes_of(window.out)
+    nbytes = window.data_bytes + window.out_bytes
     traffic = traffic_us(nbytes, nbytes / num_rtasks(window, tile), device)
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic)
 

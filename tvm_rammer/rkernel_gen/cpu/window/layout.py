@@ -2,16 +2,16 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 from ....kernel import Pack
-from ...analysis.work import shape_of
-from .problem import Window
+from .problem import CONFLICT_ELEMENTS, Window
 
 MAX_INNER_CHANNELS = 32
 """Channels of an innermost loop, at most: their pixels stay in the first-level cache for all taps of the kernel."""
 
-CONFLICT_ELEMENTS, PADDING_ELEMENTS = 256, 80
-"""Channels at multiples of 1 KB conflict in the first-level cache; then five cache lines are put between them."""
+PADDING_ELEMENTS = 80
+"""Elements between channels that would conflict in the first-level cache: five cache lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,7 @@ class Layout:
         return window.channels * self.plane + tile.pixels + self.width
 
 
+@cache  # asked for each tiling
 def channels_inside(channels: int) -> int:
     """Channels of the innermost reduction loop: a divisor of them."""
     inner = max(d for d in range(1, MAX_INNER_CHANNELS + 1) if channels % d == 0)
@@ -109,11 +110,6 @@ def channels_inside(channels: int) -> int:
 def plane_of(size: int) -> int:
     """Distance in elements from one image to the next in scratch, for images of `size` elements."""
     return size + PADDING_ELEMENTS if size % CONFLICT_ELEMENTS == 0 else size
-
-
-def conflicting(window: Window) -> bool:
-    """Whether channels of the image itself are so far apart that they conflict in the first-level cache."""
-    return math.prod(shape_of(window.data)[2:]) % CONFLICT_ELEMENTS == 0
 
 
 def pack_of(window: Window, tile: WindowTile, layout: Layout) -> Pack:

@@ -9,7 +9,10 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Expr, TensorLoad
 
-from ...analysis.work import shape_of
+from ...analysis.work import nbytes_of, shape_of
+
+CONFLICT_ELEMENTS = 256
+"""Channels at multiples of 1 KB conflict in the first-level cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,21 @@ class Window:
     def without_stride(self) -> "Window":
         """The window over the same padded image that stops at each pixel."""
         return replace(self, stride=(1, 1))
+
+    @cached_property
+    def data_bytes(self) -> int:
+        """Size of the image."""
+        return nbytes_of(self.data)
+
+    @cached_property
+    def out_bytes(self) -> int:
+        """Size of the output."""
+        return nbytes_of(self.out)
+
+    @cached_property
+    def conflicting(self) -> bool:
+        """Whether channels of the image itself are so far apart that they conflict in the first-level cache."""
+        return math.prod(shape_of(self.data)[2:]) % CONFLICT_ELEMENTS == 0
 
     @cached_property
     def flat(self) -> bool:

@@ -9,7 +9,6 @@ from tvm import tirx
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ....kernel import Pack
-from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
 from ..cost import KEPT_SHARE, RTASK_US, far_cycles, fma_vectors, loads_per_cycle, refill_us, step_cycles, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
@@ -55,10 +54,12 @@ def _applicable(function: Function) -> Window | None:
 
 
 def _tiling(window: Window, tile: WindowTile, device: DeviceSpec) -> Tiling:
-    weights = _weight_bytes(window, tile, Layout.of(window, tile)) / (tile.group_parts * tile.filter_parts)
-    data = nbytes_of(window.data) / (window.batch * tile.group_parts * tile.row_parts)
+    layout = Layout.of(window, tile)
+    weights = _weight_bytes(window, tile, layout) / (tile.group_parts * tile.filter_parts)
+    data = window.data_bytes / (window.batch * tile.group_parts * tile.row_parts)
     refill = refill_us(weights, data, None, device)
-    return Tiling("window", choices_of(tile), num_rtasks(window, tile), rtask_us(window, tile, device), refill)
+    time_us = _rtask_us(window, tile, layout, device)
+    return Tiling("window", choices_of(tile), num_rtasks(window, tile), time_us, refill)
 
 
 def _tiles(window: Window, device: DeviceSpec) -> Iterator[WindowTile]:
@@ -87,9 +88,8 @@ def _shapes(window: Window, simd: int) -> Iterator[tuple[int, int]]:
             yield filters, vectors
 
 
-def rtask_us(window: Window, tile: WindowTile, device: DeviceSpec) -> float:
+def _rtask_us(window: Window, tile: WindowTile, layout: Layout, device: DeviceSpec) -> float:
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, and of the copies around it."""
-    layout = Layout.of(window, tile)
     parts = tile.group_parts * tile.filter_parts
     aligned = 1 if window.flat and window.rows * window.columns % tile.simd == 0 else UNALIGNED
     # Vectors are loaded as slowly as multiply-adds are begun; with too few accumulators these stall.
@@ -98,7 +98,7 @@ def rtask_us(window: Window, tile: WindowTile, device: DeviceSpec) -> float:
     multiply_adds = max(tile.filters * tile.vectors * 2 / rate, MIN_ACCUMULATORS) / 2
     tap = max(step_cycles(multiply_adds, EFFICIENCY, device), loads / EFFICIENCY)
     tap += _line_cycles(window, tile, layout, device) * tile.vectors
-    if window.flat and nbytes_of(window.data) > KEPT_SHARE * device.unit_bytes:
+    if window.flat and window.data_bytes > KEPT_SHARE * device.unit_bytes:
         # The first block of filters fetches the pixels of a tile; lines that follow one another come together.
         far = far_cycles((tile.filters + 1) * (tile.vectors + 1) - 1, device)
         tap += max(0.0, far - tap) / (layout.blocks // tile.filter_parts)
@@ -132,14 +132,18 @@ def _line_cycles(window: Window, tile: WindowTile, layout: Layout, device: Devic
 
 def _traffic_us(window: Window, tile: WindowTile, layout: Layout, device: DeviceSpec) -> float:
     """Time of the memory traffic: each rTask reads its weights, and all together read the image once."""
-    weights, image = _weight_bytes(window, tile, layout), nbytes_of(window.data) + nbytes_of(window.out)
+    weights, image = _weight_bytes(window, tile, layout), window.data_bytes + window.out_bytes
     nbytes = weights / (tile.group_parts * tile.filter_parts) + image / num_rtasks(window, tile)
     return traffic_us(weights + image, nbytes, device)
 
 
 def _weight_bytes(window: Window, tile: WindowTile, layout: Layout) -> int:
     """Bytes of all packed weights; 0 for a pool."""
-    return 0 if window.weight is None else math.prod(pack_of(window, tile, layout).padded) * ITEM_BYTES["float32"]
+    if window.weight is None:
+        return 0
+    if window.phases is not None:
+        return math.prod(pack_of(window, tile, layout).padded) * ITEM_BYTES["float32"]
+    return window.groups * layout.blocks * tile.filters * window.taps * ITEM_BYTES["float32"]
 
 
 def _code(function: Function, window: Window, tile: WindowTile) -> tuple[tirx.PrimFunc, Mapping[int, Pack]]:

@@ -13,7 +13,6 @@ from .... import debug
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ....kernel import Pack
-from ...analysis.work import nbytes_of
 from ...tiling import Function, Tiling, choices_of
 from ..cost import RTASK_US, fma_vectors, loads_per_cycle, refill_us, step_cycles, traffic_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
@@ -83,7 +82,7 @@ def _tiles(window: Window, device: DeviceSpec) -> Iterator[WinogradTile]:
 def _tiling(window: Window, tile: WinogradTile, device: DeviceSpec) -> Tiling:
     layout = WinogradLayout.of(window, tile)
     weights = weight_bytes(window, tile, layout) / (tile.group_parts * tile.filter_parts)
-    data = nbytes_of(window.data) / (window.batch * tile.group_parts * tile.row_parts)
+    data = window.data_bytes / (window.batch * tile.group_parts * tile.row_parts)
     refill = refill_us(weights, data, None, device)
     return Tiling(
         "winograd", choices_of(tile), num_rtasks(window, tile), _rtask_us(window, tile, layout, device), refill
@@ -109,7 +108,7 @@ def _rtask_us(window: Window, tile: WinogradTile, layout: WinogradLayout, device
     stored = tile.filters * (row_vectors * out_of + layout.step * tile.size * ROW_CYCLES)
     step = window.channels * (row_vectors * into + copied) + blocks * (products + stored)
     cycles = window.groups / tile.group_parts * layout.steps * step
-    weights, image = weight_bytes(window, tile, layout), nbytes_of(window.data) + nbytes_of(window.out)
+    weights, image = weight_bytes(window, tile, layout), window.data_bytes + window.out_bytes
     each = weights / (tile.group_parts * tile.filter_parts) * layout.steps + image / num_rtasks(window, tile)
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic_us(weights + image, each, device))
 
