@@ -21,6 +21,7 @@ from .tiling import Function, Rule, Tiling
 MAX_KERNELS = {"cpu": 4, "cuda": 8}
 """Kernels of a function at most. More would hardly give the scheduler a better choice."""
 
+
 CLASSES_OF_AN_OCTAVE = {"cpu": 1, "cuda": 2}
 """Size classes from one number of rTasks to its double: on a GPU a kernel that leaves a third of the vEUs to others is
 another choice than one that fills them."""
@@ -122,7 +123,7 @@ def choose(
     """Build the best tilings of a function, with different numbers of rTasks.
 
     The best tiling of each size class is a candidate. The fastest candidates are built, `MAX_KERNELS` with the most
-    resource-efficient one. All come from one tier of rules: the first from which any can be built.
+    resource-efficient one, or one more than the device has units. All come from one tier of rules: the first from which any can be built.
 
     Parameters
     ----------
@@ -157,12 +158,21 @@ def _choose_in_tier(
     ]
     classes.sort(key=lambda c: c.best.rank_us(units))
     kernels = []
-    for candidates in _fastest_and_most_efficient(classes, MAX_KERNELS[function.device.kind]):
+    for candidates in _fastest_and_most_efficient(classes, _most_kernels(function.device)):
         kernel = _first_measured(function, candidates.measured, measured, dropped)
         kernel = kernel or _first_predicted(function, candidates.predicted, measured, dropped)
         if kernel is not None:
             kernels.append(kernel)
     return tuple(sorted(kernels, key=lambda k: k.spec.num_rtasks))
+
+
+def _most_kernels(device: DeviceSpec) -> int:
+    """Kernels of a function at most, on a device.
+
+    Few units have no use for many: with three instead of four on two units no model of the zoo was predicted to take
+    0.1 % longer, and each compiled in 0 to 15 % less time.
+    """
+    return min(MAX_KERNELS[device.kind], device.units + 1)
 
 
 def _first_measured(

@@ -7,8 +7,7 @@ part of an index, the index is bounded too. So `1 <= y + ry` bounds the row in `
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from tvm import tirx
@@ -30,8 +29,7 @@ from .interval import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(NamedTuple):
     """A term of an index that is no sum: a variable, or an operation on sums."""
 
     kind: str
@@ -41,8 +39,7 @@ class Atom:
 Terms = frozenset[tuple[Atom, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(NamedTuple):
     """Integer multiples of atoms, and a constant."""
 
     terms: Terms

@@ -1,8 +1,7 @@
 """Intervals of integers, one for each rTask, and what operations make of them."""
 
 import math
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,7 @@ LARGEST = 2.0**50
 Values: TypeAlias = NDArray[Any] | float
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """The least and the greatest value: one for each rTask, or a single number where all are equal.
 
     The least value may be minus infinity but not infinity, and the greatest one the reverse.
