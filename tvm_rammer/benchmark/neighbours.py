@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -53,6 +54,11 @@ class Engine:
     checkout : path, optional
         Of the package's source, if not this one.
 
+    Attributes
+    ----------
+    first_s : float
+        Processor seconds up to its first results: to start, to compile, and to run once.
+
     Raises
     ------
     ModelError
@@ -83,6 +89,7 @@ class Engine:
         except ModelError:
             self._stop()
             raise
+        self.first_s = _processor_seconds(self._process.pid)
 
     def __enter__(self) -> "Engine":
         return self
@@ -118,6 +125,12 @@ class Engine:
         if not line:
             raise ModelError("an engine could not run the model; what it said is above")
         return line
+
+
+def _processor_seconds(process: int) -> float:
+    """What a process has used, in user mode and in the kernel (proc(5), `stat`, fields 14 and 15)."""
+    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager

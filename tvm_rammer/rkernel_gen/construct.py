@@ -122,8 +122,9 @@ def choose(
 ) -> tuple[ScheduledKernel, ...]:
     """Build the best tilings of a function, with different numbers of rTasks.
 
-    The best tiling of each size class is a candidate. The fastest candidates are built, `MAX_KERNELS` with the most
-    resource-efficient one, or one more than the device has units. All come from one tier of rules: the first from which any can be built.
+    The best tiling of each size class is a candidate. The fastest candidates are built, `MAX_KERNELS` or one more than
+    the device has units, with the most resource-efficient one. All come from one tier of rules: the first from which
+    any can be built.
 
     Parameters
     ----------

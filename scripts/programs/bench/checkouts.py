@@ -1,7 +1,8 @@
 """This checkout against another one, such as the commit before: has anything become slower?
 
 Each compiles the same models in a process of its own and calls them in turns. Results are compared first; a ratio is
-the other one's median over ours, of each pair of turns the median, so above 1 this one is faster.
+the other one's median over ours, of each pair of turns the median, so above 1 this one is faster. So it is with the
+processor seconds up to the first results, which are most of all those of compiling.
 """
 
 import argparse
@@ -43,7 +44,8 @@ def row(name: str, other: pathlib.Path, threads: int, turns: int, seconds: float
                 pairs.append((medians[before], medians[now]))
     ratio = statistics.median(then / ours for then, ours in pairs)
     then, ours = (statistics.median(times) for times in zip(*pairs, strict=True))
-    return f"| {name} | {then:.3f} | {ours:.3f} | {ratio:.2f} | {max(errors):.0e} |"
+    compiled = f"{before.first_s:.1f} | {now.first_s:.1f} | {before.first_s / now.first_s:.2f}"
+    return f"| {name} | {then:.3f} | {ours:.3f} | {ratio:.2f} | {max(errors):.0e} | {compiled} |"
 
 
 def main() -> int:
@@ -60,7 +62,8 @@ def main() -> int:
     if not (args.other / "tvm_rammer").is_dir():
         print(f"bench: there is no package in {args.other}; give the folder of a checkout", file=sys.stderr)
         return 2
-    print("| model | there, ms | here, ms | ratio | differ by |\n|---|---|---|---|---|", flush=True)
+    print("| model | there, ms | here, ms | ratio | differ by | to the first results: there, s | here, s | ratio |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
     for name in args.models:
         print(row(name, args.other.resolve(), args.threads, args.turns, args.seconds), flush=True)
     return 0
