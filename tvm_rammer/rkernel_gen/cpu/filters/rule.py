@@ -14,7 +14,17 @@ from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ....kernel import Pack
 from ...tiling import Function, Tiling, choices_of
-from ..cost import KEPT_SHARE, RTASK_US, far_cycles, fma_vectors, loads_per_cycle, refill_us, step_cycles, traffic_us
+from ..cost import (
+    KEPT_SHARE,
+    RTASK_US,
+    broadcast_cycles,
+    far_cycles,
+    fma_vectors,
+    loads_per_cycle,
+    refill_us,
+    step_cycles,
+    traffic_us,
+)
 from ..space import MAX_RTASKS_PER_UNIT, divisors
 from ..window.ahead import LINE
 from ..window.problem import Window
@@ -140,8 +150,11 @@ def _tiling(window: Window, tile: FilterTile, device: DeviceSpec) -> Tiling:
 def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: int, device: DeviceSpec) -> float:
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, the transposition and the copy."""
     accumulators, rate = tile.pixels * tile.vectors, fma_vectors(tile.simd, device)
-    step = max(accumulators, LATENCY * rate) / rate
-    step = step + STEP_CYCLES_OF_32 if device.vector_bytes == 32 else step_cycles(step, EFFICIENCY, device)
+    step, broadcasts = max(accumulators, LATENCY * rate) / rate, tile.pixels * broadcast_cycles(tile.simd, device)
+    if device.vector_bytes == 32:
+        step += broadcasts or STEP_CYCLES_OF_32
+    else:
+        step = step_cycles(step, EFFICIENCY, device)
     step = max(step, (tile.pixels + tile.vectors) / loads_per_cycle(device))
     if window.flat and not layout.copied and tile.columns <= SHORT_PIXELS:
         step += SHORT_CYCLES

@@ -10,7 +10,17 @@ from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ....kernel import Pack
 from ...tiling import Function, Tiling, choices_of
-from ..cost import KEPT_SHARE, RTASK_US, far_cycles, fma_vectors, loads_per_cycle, refill_us, step_cycles, traffic_us
+from ..cost import (
+    KEPT_SHARE,
+    RTASK_US,
+    broadcast_cycles,
+    far_cycles,
+    fma_vectors,
+    loads_per_cycle,
+    refill_us,
+    step_cycles,
+    traffic_us,
+)
 from ..space import MAX_RTASKS_PER_UNIT, divisors
 from .code import window_code
 from .layout import Layout, WindowTile, pack_of
@@ -96,6 +106,7 @@ def _rtask_us(window: Window, tile: WindowTile, layout: Layout, device: DeviceSp
     rate = fma_vectors(tile.simd, device)
     loads = (tile.filters + aligned * tile.vectors * 2 / rate) / loads_per_cycle(device)
     multiply_adds = max(tile.filters * tile.vectors * 2 / rate, MIN_ACCUMULATORS) / 2
+    multiply_adds += tile.filters * broadcast_cycles(tile.simd, device)
     tap = max(step_cycles(multiply_adds, EFFICIENCY, device), loads / EFFICIENCY)
     tap += _line_cycles(window, tile, layout, device) * tile.vectors
     if window.flat and window.data_bytes > KEPT_SHARE * device.unit_bytes:
