@@ -17,9 +17,9 @@ FULL_ACCUMULATORS = 9.5
 """With fewer vectors of accumulators the two multiply-add units stall: each has a latency of four cycles."""
 WEIGHT_CYCLES = 1.5
 """Cycles to load a vector of weights that is not in the first-level cache."""
-SPLIT_BROADCAST_CYCLES = 0.6
-"""Cycles that a broadcast takes from the multiply-adds of a core that computes a vector of 32 bytes in two halves:
-it is two operations there, which share a unit with multiply-adds (fitted to an AMD EPYC of family 23, model 1)."""
+SPLIT_LOAD_CYCLES, SPLIT_BROADCAST_CYCLES = 0.3, 0.6
+"""Cycles that the load of a vector and a broadcast take from the multiply-adds of a core that computes a vector of 32
+bytes in two halves: they are two operations each (fitted to an AMD EPYC of family 23, model 1)."""
 LOADS_OF_BYTES = {32: 1.3}
 """Loads that a core does in a cycle beside its multiply-adds, by the bytes of a vector, where they were fitted (to an
 AMD EPYC of family 25); else they are the device's."""
@@ -76,9 +76,11 @@ def fma_vectors(simd: int, device: DeviceSpec) -> float:
     return min(2.0, device.flops_per_cycle / (2 * simd))
 
 
-def broadcast_cycles(simd: int, device: DeviceSpec) -> float:
-    """Cycles that the broadcast of an element takes beside multiply-adds of vectors of `simd` elements of float32."""
-    return SPLIT_BROADCAST_CYCLES if simd * 4 == 32 and fma_vectors(simd, device) <= 1 else 0.0
+def split_cycles(vectors: int, broadcasts: int, simd: int, device: DeviceSpec) -> float:
+    """Cycles that so many loads of vectors and broadcasts take beside multiply-adds, where these come in two halves."""
+    if simd * 4 != 32 or fma_vectors(simd, device) > 1:
+        return 0.0
+    return vectors * SPLIT_LOAD_CYCLES + broadcasts * SPLIT_BROADCAST_CYCLES
 
 
 def loads_per_cycle(device: DeviceSpec) -> float:
@@ -121,7 +123,6 @@ def contraction_us(work: Work, rtasks: int, tile: RegisterTile, device: DeviceSp
     loads = (tile.vectors + tile.pixels) / size * 2 / loads_per_cycle(device)
     stalls = max(1.0, FULL_ACCUMULATORS / size, loads, 2 * WEIGHT_CYCLES / tile.pixels)
     slowed = max(1.0, rate / 2 * stalls) * (1.0 + HIDDEN * (1 - rate / 2) * stalls)
-    slowed += broadcast_cycles(tile.simd, device) * rate / tile.vectors
     peak = 2 * tile.simd * rate * CONTRACTION_EFFICIENCY / slowed
     cycles = work.flops / peak + tile.results * (SCATTER_CYCLES if tile.scattered else STORE_CYCLES / tile.simd)
     # A tile of few pixels waits for lines that the next ones find: what some wait for, the others' sums do not hide.

@@ -17,11 +17,11 @@ from ...tiling import Function, Tiling, choices_of
 from ..cost import (
     KEPT_SHARE,
     RTASK_US,
-    broadcast_cycles,
     far_cycles,
     fma_vectors,
     loads_per_cycle,
     refill_us,
+    split_cycles,
     step_cycles,
     traffic_us,
 )
@@ -150,9 +150,9 @@ def _tiling(window: Window, tile: FilterTile, device: DeviceSpec) -> Tiling:
 def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: int, device: DeviceSpec) -> float:
     """Predict the time of one rTask, in microseconds: from cycles of the inner loop, the transposition and the copy."""
     accumulators, rate = tile.pixels * tile.vectors, fma_vectors(tile.simd, device)
-    step, broadcasts = max(accumulators, LATENCY * rate) / rate, tile.pixels * broadcast_cycles(tile.simd, device)
+    step = max(accumulators, LATENCY * rate) / rate
     if device.vector_bytes == 32:
-        step += broadcasts or STEP_CYCLES_OF_32
+        step += split_cycles(tile.vectors, tile.pixels, tile.simd, device) or STEP_CYCLES_OF_32
     else:
         step = step_cycles(step, EFFICIENCY, device)
     step = max(step, (tile.pixels + tile.vectors) / loads_per_cycle(device))

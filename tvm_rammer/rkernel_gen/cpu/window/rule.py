@@ -13,11 +13,11 @@ from ...tiling import Function, Tiling, choices_of
 from ..cost import (
     KEPT_SHARE,
     RTASK_US,
-    broadcast_cycles,
     far_cycles,
     fma_vectors,
     loads_per_cycle,
     refill_us,
+    split_cycles,
     step_cycles,
     traffic_us,
 )
@@ -106,7 +106,7 @@ def _rtask_us(window: Window, tile: WindowTile, layout: Layout, device: DeviceSp
     rate = fma_vectors(tile.simd, device)
     loads = (tile.filters + aligned * tile.vectors * 2 / rate) / loads_per_cycle(device)
     multiply_adds = max(tile.filters * tile.vectors * 2 / rate, MIN_ACCUMULATORS) / 2
-    multiply_adds += tile.filters * broadcast_cycles(tile.simd, device)
+    multiply_adds += split_cycles(tile.vectors, tile.filters, tile.simd, device)
     tap = max(step_cycles(multiply_adds, EFFICIENCY, device), loads / EFFICIENCY)
     tap += _line_cycles(window, tile, layout, device) * tile.vectors
     if window.flat and window.data_bytes > KEPT_SHARE * device.unit_bytes:
