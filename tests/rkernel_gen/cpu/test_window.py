@@ -227,6 +227,28 @@ def test_channels_in_scratch_do_not_share_the_lines_of_the_cache():
     assert layout.phase * 4 % 4096 >= 256
 
 
+def unrolled(stmt):
+    """How often the code of the most unrolled loops is repeated."""
+    match stmt:
+        case tvm.tirx.For():
+            return (int(stmt.extent) if stmt.kind == tvm.tirx.ForKind.UNROLLED else 1) * unrolled(stmt.body)
+        case tvm.tirx.SeqStmt():
+            return max(unrolled(part) for part in stmt.seq)
+        case tvm.s_tir.SBlockRealize():
+            return unrolled(stmt.block.body)
+    return 1
+
+
+@pytest.mark.parametrize(("kernel", "pieces"), [(3, 3 * 3 * 7), (5, 5 * 5 * 7), (7, 7 * 7)])
+def test_many_taps_of_one_channel_go_row_after_row(kernel, pieces):
+    """In one piece of code LLVM would compute one of the seven accumulators after the other."""
+    shapes = [(1, 4, 56, 56), (4, 1, kernel, kernel)]
+    func = fused(shapes, lambda x, w: conv(x, w, padding=kernel // 2, groups=4))
+    choices = {"simd": 8, "filters": 1, "vectors": 7, "group_parts": 1, "filter_parts": 1, "row_parts": 1}
+    kernel = WINDOW_RULE.build(Function("op", func, DEVICES["avx2"], frozenset({1})), choices)
+    assert unrolled(kernel.func.body) == pieces
+
+
 @pytest.mark.parametrize(("name", "count"), [("1x1, 50 filters, epilogue", 1), ("1x1", 0), ("bias and hard swish", 0)])
 def test_what_the_epilogue_touches_of_other_images_is_asked_for_ahead(name, count):
     func = example(name)[0]
