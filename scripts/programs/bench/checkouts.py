@@ -1,8 +1,8 @@
 """This checkout against another one, such as the commit before: has anything become slower?
 
 Each compiles the same models in a process of its own and calls them in turns. Results are compared first; a ratio is
-the other one's median over ours, of each pair of turns the median, so above 1 this one is faster. So it is with the
-processor seconds up to the first results, which are most of all those of compiling.
+the other one's median over ours, of each pair of turns the median, so above 1 this one is faster. The last
+columns are processor seconds up to the first results: to start, to compile, and to run once.
 """
 
 import argparse

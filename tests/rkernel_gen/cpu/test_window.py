@@ -245,8 +245,8 @@ def test_many_taps_of_one_channel_go_row_after_row(kernel, pieces):
     shapes = [(1, 4, 56, 56), (4, 1, kernel, kernel)]
     func = fused(shapes, lambda x, w: conv(x, w, padding=kernel // 2, groups=4))
     choices = {"simd": 8, "filters": 1, "vectors": 7, "group_parts": 1, "filter_parts": 1, "row_parts": 1}
-    kernel = WINDOW_RULE.build(Function("op", func, DEVICES["avx2"], frozenset({1})), choices)
-    assert unrolled(kernel.func.body) == pieces
+    built = WINDOW_RULE.build(Function("op", func, DEVICES["avx2"], frozenset({1})), choices)
+    assert unrolled(built.func.body) == pieces
 
 
 @pytest.mark.parametrize(("name", "count"), [("1x1, 50 filters, epilogue", 1), ("1x1", 0), ("bias and hard swish", 0)])

@@ -33,7 +33,7 @@ def aligned_boxes(cpu: bool) -> dict[str, Legalization]:
     (He et al., Mask R-CNN, section 3) on a grid are separable: a pixel's weight is a product of one along each axis,
     and all channels share it. A box of any size takes no longer than the image has pixels: on a CPU those between the
     first and the last one that a sample is near are looked at; on a GPU, whose rTasks have loops of known extents, all.
-    But for the latter the channels go last meanwhile, for vectors.
+    But for that last form the channels go last meanwhile, for vectors.
     """
     return {"relax.vision.roi_align": lambda bb, call: _legalize(bb, call, cpu)}
 
@@ -61,12 +61,12 @@ def _legalize(bb: relax.BlockBuilder, call: Call, cpu: bool) -> relax.Expr:
     if adaptive and not cpu:
         return bb.call_te(_sums_of_all, data, rois, *arrays, **named)
     rows = bb.emit(relax.op.permute_dims(data, [0, 2, 3, 1]))
-    if not adaptive:
-        sums = bb.emit_te(_sums_of_taps, rows, rois, *arrays, **named)
-    else:
+    if adaptive:
         name = bb.add_func(_sums_of_ranges(rois.ty.shape[0], image, bins), "box_sums")
         shape = [rois.ty.shape[0], *bins, image[1]]
         sums = bb.emit(relax.call_tir(name, [rows, rois, *arrays], out_ty=relax.TensorType(shape, "float32")))
+    else:
+        sums = bb.emit_te(_sums_of_taps, rows, rois, *arrays, **named)
     return relax.op.permute_dims(sums, [0, 3, 1, 2])
 
 
