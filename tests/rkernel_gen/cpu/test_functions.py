@@ -73,6 +73,18 @@ def test_edges(name):
         assert np.array_equal(np.signbit(got[zeros]), np.signbit(values[zeros]))
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_numbers_of_all_sizes_and_signs_are_nan_where_the_function_is_undefined(name):
+    sizes = np.concatenate([2.0 ** np.arange(-126, 128), np.geomspace(1e-37, 3e38, 10_000)]).astype("float32")
+    sizes = np.concatenate([sizes, np.nextafter(sizes, np.float32(0)), np.nextafter(sizes, np.float32(3e38))])
+    values = np.concatenate([sizes, -sizes])
+    with np.errstate(all="ignore"):
+        want = FUNCTIONS[name][1](values.astype("float64"))
+    got = evaluate(name, values)
+    odd = values[np.isnan(got) != np.isnan(want)]
+    assert not odd.size, f"{odd.size} numbers, {odd[:3]} among them"
+
+
 def test_the_nearest_integer_is_the_even_one_of_two():
     values = np.concatenate([BITS, np.arange(-10, 10, 0.25), 2.0**23 + np.arange(-9, 9) / 2, EDGES]).astype("float32")
     func = vector_math(fused([values.shape], op.round))

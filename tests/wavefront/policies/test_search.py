@@ -24,7 +24,7 @@ from tvm_rammer.wavefront.policies.search import _Moves
 from tvm_rammer.wavefront.problem import Problem, make_problem
 
 from ..graphs import BRANCHES, COSTS, DEVICE, FREE, SYNC_COSTS, RandomCase, make_graph, make_kernels, random_cases
-from ..tiled_graphs import tiled_graph
+from ..tiled_graphs import tiled_graph, tiled_graph_with_copies
 
 SHORT = PolicyOptions(budget=15)
 
@@ -60,6 +60,18 @@ def test_neither_does_where_rtasks_depend_on_parts(seed: int) -> None:
     for policy in POLICIES:
         programs = schedule(graph, kernels, DEVICE, veus=veus, policy=policy, cost=cost, options=SHORT)
         assert sum(program.makespan_us for program in programs) >= bound.best_us * (1 - 1e-9), policy
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_neither_does_where_rtasks_read_parts_that_others_write(seed: int) -> None:
+    rng = Random(seed)
+    graph, kernels, copies = tiled_graph_with_copies(rng, rng.randint(4, 12))
+    veus, cost = rng.randint(1, 9), rng.choice(COSTS)
+    for policy in POLICIES:
+        programs = schedule(graph, kernels, DEVICE, veus=veus, policy=policy, cost=cost, options=SHORT, copies=copies)
+        if len(programs) == 1:
+            bound = lower_bound(programs[0].graph, kernels, DEVICE, veus=veus, cost=cost)
+            assert bound.gap(programs) >= -1e-9, policy
 
 
 @settings(max_examples=12, deadline=None, derandomize=True, database=None)

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tvm_rammer.ir import Footprint
-from tvm_rammer.wavefront import CostModel, LowerBound, lower_bound
+from tvm_rammer.ir import Buffer, Footprint, Place, RGraph, RKernel, ROperator
+from tvm_rammer.wavefront import CostModel, LowerBound, lower_bound, schedule, simulate
 from tvm_rammer.wavefront.plan.select_veu import select_veus
+from tvm_rammer.wavefront.predict.lower_bound_choice import CLOSE
 from tvm_rammer.wavefront.predict.lower_bound_path import known_us
 
 from ..graphs import DEVICE, DIAMOND, FREE, SYNC_COSTS, make_graph, make_kernels, plan
@@ -63,6 +64,53 @@ def test_rtasks_that_read_a_part_need_not_wait_for_the_whole() -> None:
     # Two of a in one lane need 4 us, in two lanes 2 and a signal. The last rTask needs no more than one.
     assert path_us(200, 4) == 2 + 1 + 1
     assert path_us(512, 4) == 2 + 1 + 1
+
+
+def two_parts(**times: float) -> tuple[RGraph, dict[str, list[RKernel]]]:
+    """a and b write half of a buffer each, c has an rTask for each half, and d reads all that c writes."""
+    buffers = [
+        Buffer("x", (8,), "int8", "input"),
+        Buffer("ab", (4, 32), "int8", "intermediate"),
+        Buffer("a.out", (2, 32), "int8", "view", Place(1, 0)),
+        Buffer("b.out", (2, 32), "int8", "view", Place(1, 64)),
+        Buffer("c.out", (4, 32), "int8", "intermediate"),
+        Buffer("d.out", (1, 32), "int8", "output"),
+    ]
+    reads = {"a": ((0,), 2), "b": ((0,), 3), "c": ((1,), 4), "d": ((4,), 5)}
+    operators = [ROperator(name, f"f_{name}", inputs, (output,)) for name, (inputs, output) in reads.items()]
+    half = Footprint((2,), (0, 0), ((2,), (0,)), (2, 32))
+
+    def whole(rows: int) -> Footprint:
+        return Footprint((1,), (0, 0), ((0,), (0,)), (rows, 32))
+
+    prints = {"a": (None, whole(2)), "b": (None, whole(2)), "c": (half, half), "d": (whole(4), whole(1))}
+    kernels = {
+        f"f_{name}": [RKernel(f"k_{name}", f"f_{name}", 2 if name == "c" else 1, us, footprints=prints[name])]
+        for name, us in times.items()
+    }
+    return RGraph("g", tuple(buffers), tuple(operators)), kernels
+
+
+def test_an_rtask_need_not_wait_for_what_only_others_read() -> None:
+    """The first rTask of c reads what a writes, the second what b writes; d reads what both of them write."""
+    graph, kernels = two_parts(a=1.0, b=9.0, c=3.0, d=2.0)
+    found = lower_bound(graph, kernels, DEVICE, veus=4, cost=FREE)
+    assert found.critical_path_us == found.choice_us == 9 + 3 + 2
+    programs = schedule(graph, kernels, DEVICE, veus=4, cost=FREE)
+    (timeline,) = [simulate(program, FREE) for program in programs]
+    assert timeline.makespan_us == found.best_us
+    assert min(span.start_us for span in timeline.spans if span.operator == 2 and span.kind == "run") == 1
+
+
+def test_each_operator_has_one_kernel() -> None:
+    """A chain of two and an operator beside it: fast kernels do more work, efficient ones make a longer path."""
+    either = [(1, 5.0), (2, 3.0)]
+    found = bound({"a": "", "b": "a", "c": ""}, 2, a=either, b=either, c=(6, 1.0))
+    assert (found.critical_path_us, found.area_us) == (6, 8)
+    # With 0.8 fast kernels of two the path takes 10 - 1.6 us, and the work 8 + 0.4. No plan has 0.8 of them.
+    assert 8.4 * CLOSE <= found.choice_us <= 8.4
+    programs = plan({"a": "", "b": "a", "c": ""}, veus=2, policy="search", a=either, b=either, c=(6, 1.0))
+    assert sum(program.makespan_us for program in programs) >= 8.5
 
 
 def test_nothing_takes_no_time() -> None:

@@ -14,7 +14,7 @@ from .replay import Replay, Step
 from .stages import stages
 from .waves import waves
 
-_WORK_WEIGHTS = (0.0, 1.0, 4.0)
+_WORK_WEIGHTS = (0.0, 1.0, 2.0, 4.0, 8.0)
 """How much an operator's work, evenly shared by all vEUs, counts beside its end under full contention for vEUs."""
 
 MOST_COMPARED = 400

@@ -9,7 +9,8 @@ from ..cost import CostModel
 from ..problem import Problem, make_problem
 from ..units import GBPS
 from .bandwidth import rtask_bytes
-from .lower_bound_path import critical_path_us
+from .lower_bound_choice import choice_us
+from .lower_bound_path import Readings, critical_path_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +27,21 @@ class LowerBound:
         The least work of all operators, spread evenly over the vEUs.
     bandwidth_us : float
         The bytes that must move, over the bandwidth.
+    choice_us : float
+        Paths and work together, for each operator has one kernel, not the fastest for the one and the most efficient
+        for the other.
     """
 
     launch_us: float
     critical_path_us: float
     area_us: float
     bandwidth_us: float
+    choice_us: float
 
     @property
     def best_us(self) -> float:
-        """The largest of the three, with the launch."""
-        return self.launch_us + max(self.critical_path_us, self.area_us, self.bandwidth_us)
+        """The largest of the four, with the launch."""
+        return self.launch_us + max(self.critical_path_us, self.area_us, self.bandwidth_us, self.choice_us)
 
     def gap(self, programs: Sequence[RProgram]) -> float:
         """How much slower a plan is than the bound, in parts of the bound: 0 for a plan that is proven optimal."""
@@ -70,16 +75,18 @@ def lower_bound(
 
     Notes
     -----
-    Path and area hold for every plan under the cost model; of a loop the path is that of one step. Of the bytes,
-    inputs, constants and outputs count once, less what the last-level cache can have kept since the run before. That is
-    a bound of the device: kernels whose predicted times ignore memory may seem to be faster.
+    Path, area and choice hold for every plan under the cost model; of a loop the path is that of one step. Of the
+    bytes, inputs, constants and outputs count once, less what the last-level cache can have kept since the run before.
+    That is a bound of the device: kernels whose predicted times ignore memory may seem to be faster.
     """
     problem = make_problem(graph, kernels, cost or CostModel.of(device, veus), veus, "auto")
     operators = range(len(graph.operators))
     work_us = sum(min(problem.cost.work_us(k) for k in problem.candidates(o)) for o in operators)
     launch_us = problem.cost.launch_us if graph.operators else 0.0
     work_us *= graph.steps
-    return LowerBound(launch_us, critical_path_us(problem), work_us / veus, _bandwidth_us(problem, device))
+    readings = Readings(problem)
+    path_us, memory_us = critical_path_us(readings), _bandwidth_us(problem, device)
+    return LowerBound(launch_us, path_us, work_us / veus, memory_us, choice_us(readings))
 
 
 def _bandwidth_us(problem: Problem, device: DeviceSpec) -> float:

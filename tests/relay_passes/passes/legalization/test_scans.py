@@ -57,3 +57,28 @@ def test_no_number_is_in_all_sums_behind_it():
     values = np.float32([1, np.inf, 2, -np.inf, 3])
     found = sums(values)(values)
     np.testing.assert_array_equal(found, [1, np.inf, np.inf, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("op", ["CumSum", "CumProd"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_of_as_many_as_the_data_say(op, axis):
+    """None among them: TVM's form writes a first element in any case, behind the end of the result."""
+    values = np.random.default_rng(0).standard_normal((3, 4, 5)).astype("float32")
+    nodes = [
+        ("Compress", ["x", "chosen"], {"axis": axis}),
+        (op, ["y0", "axis"], {}),
+        (op, ["y0", "axis"], {"exclusive": 1}),
+    ]
+    proto = model(nodes, {"x": values, "chosen": np.array([True])}, {"axis": np.array(axis)}, opset=26)
+    module = tvm_rammer.compile(proto, cache=False)
+    for chosen in ([True], [False]):
+        _, found, exclusive = module(values, np.array(chosen))
+        taken = values.compress(chosen, axis)
+        np.testing.assert_allclose(found, expected(op, taken, axis, 0, 0), rtol=1e-6)
+        np.testing.assert_allclose(exclusive, expected(op, taken, axis, 1, 0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3)], ids=str)
+def test_of_nothing(shape):
+    values = np.zeros(shape, "float32")
+    assert sums(values)(values).shape == shape

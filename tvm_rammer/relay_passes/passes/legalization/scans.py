@@ -1,10 +1,12 @@
 """Running sums and products: one function that goes along an axis once, all that lies after the axis side by side."""
 
-import math
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from tvm import relax, tirx
-from tvm.ir import Call
+from tvm.ir import Call, Expr
 from tvm.script import tirx as T
 
 from ...bindings import dtype_of, static_shape
@@ -21,26 +23,37 @@ def scans() -> dict[str, Legalization]:
 
 
 def _legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
-    shape = static_shape(call.args[0].ty)
-    if shape is None or 0 in shape:
+    if not isinstance(call.args[0].ty.shape, relax.ShapeExpr):
         return call  # TVM's form of it, which comes after
-    axis = call.attrs.axis
-    at, sizes = (0, (math.prod(shape),)) if axis is None else (int(axis) % len(shape), shape)
-    view = (math.prod(sizes[:at]), sizes[at], math.prod(sizes[at + 1 :]))
+    shape, axis = call.args[0].ty.shape.values, call.attrs.axis
+    at, sizes = (0, (_product(shape),)) if axis is None else (int(axis) % len(shape), shape)
+    view = (_product(sizes[:at]), sizes[at], _product(sizes[at + 1 :]))
+    known = static_shape(call.args[0].ty)
+    running = _running if known is not None and 0 not in known else _running_or_empty
     product = call.op.name == "relax.cumprod"
-    function = _running(view, dtype_of(call.args[0].ty), dtype_of(call.ty), product, bool(call.attrs.exclusive))
+    function = running(view, dtype_of(call.args[0].ty), dtype_of(call.ty), product, bool(call.attrs.exclusive))
     name = bb.add_func(function, call.op.name.removeprefix("relax."))
     flat = bb.emit(relax.op.reshape(call.args[0], view))
     made = bb.emit(relax.call_tir(name, [flat], out_ty=relax.TensorType(view, dtype_of(call.ty))))
     return relax.op.reshape(made, call.ty.shape)
 
 
-def _running(view: tuple[int, int, int], dtype: str, of: str, product: bool, exclusive: bool) -> tirx.PrimFunc:
+def _product(sizes: Sequence[Expr]) -> Expr:
+    return reduce(operator.mul, sizes, tirx.IntImm("int64", 1))
+
+
+def _joined(of: str, product: bool) -> Callable[[Any, Any], Any]:
+    """How a total of type `of` and the next element become the next total."""
+    return lambda total, value: total * value.astype(of) if product else total + value.astype(of)
+
+
+def _running(view: Sequence[Expr], dtype: str, of: str, product: bool, exclusive: bool) -> tirx.PrimFunc:
     """A function of x [before, extent, after]; its result of type `of` is what the elements up to each one come to.
 
     Parameters
     ----------
-    view : tuple of int
+    view : sequence of Expr
+        Numbers, none of them 0.
     dtype, of : str
         Of the elements, and of the results.
     product : bool
@@ -48,12 +61,8 @@ def _running(view: tuple[int, int, int], dtype: str, of: str, product: bool, exc
     exclusive : bool
         Whether an element does not count for itself.
     """
-    before, extent, after = (tirx.const(n, "int64") for n in view)
-    skipped = int(exclusive)
-
-    def joined(total: Any, value: Any) -> Any:
-        value = value.astype(of)
-        return total * value if product else total + value
+    before, extent, after = view
+    skipped, joined = int(exclusive), _joined(of, product)
 
     @T.prim_func(private=True)  # type: ignore[untyped-decorator]  # TVM's are
     def running(a: T.handle, b: T.handle) -> None:
@@ -62,6 +71,26 @@ def _running(view: tuple[int, int, int], dtype: str, of: str, product: bool, exc
         for i in T.serial(before):
             for k in T.serial(after):
                 y[i, 0, k] = T.Cast(of, int(product)) if exclusive else T.Cast(of, x[i, 0, k])
+            for j in T.serial(extent - 1):
+                for k in T.serial(after):
+                    y[i, j + 1, k] = joined(y[i, j, k], x[i, j + 1 - skipped, k])
+
+    return running
+
+
+def _running_or_empty(view: Sequence[Expr], dtype: str, of: str, product: bool, exclusive: bool) -> tirx.PrimFunc:
+    """As `_running`, of sizes that only the data know, 0 among them: TVM's form writes a first element in any case."""
+    skipped, joined = int(exclusive), _joined(of, product)
+
+    @T.prim_func(private=True)  # type: ignore[untyped-decorator]  # TVM's are
+    def running(a: T.handle, b: T.handle) -> None:
+        before, extent, after = T.int64(), T.int64(), T.int64()
+        x = T.match_buffer(a, (before, extent, after), dtype)
+        y = T.match_buffer(b, (before, extent, after), of)
+        for i in T.serial(before):
+            for _ in T.serial(T.min(extent, 1)):
+                for k in T.serial(after):
+                    y[i, 0, k] = T.Cast(of, int(product)) if exclusive else T.Cast(of, x[i, 0, k])
             for j in T.serial(extent - 1):
                 for k in T.serial(after):
                     y[i, j + 1, k] = joined(y[i, j, k], x[i, j + 1 - skipped, k])

@@ -62,7 +62,8 @@ def asinh(x: Expr) -> Expr:
 def acosh(x: Expr) -> Expr:
     """The inverse hyperbolic cosine; NaN below 1."""
     beyond = tirx.Var("beyond", "float32")
-    return tirx.Let(beyond, x - number(1.0), _of_sum(x, beyond + tirx.sqrt(beyond * number(2.0) + beyond * beyond)))
+    value = _of_sum(x, beyond + tirx.sqrt(beyond * number(2.0) + beyond * beyond))
+    return tirx.Let(beyond, x - number(1.0), tirx.Select(x >= number(1.0), value, number(math.nan)))
 
 
 def atanh(x: Expr) -> Expr:
