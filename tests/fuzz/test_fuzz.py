@@ -136,6 +136,15 @@ def test_a_fractional_power_that_is_no_integer_is_left_open(base, exponent, open
     assert str(verdict).startswith("undefined") == open_
 
 
+@pytest.mark.parametrize(("value", "bias", "open_"), [(3, 1.0, False), (3, np.nan, True), (2**62, 2.0**62, True)])
+def test_an_integer_that_shrinks_by_what_it_cannot_hold_is_left_open(value, bias, open_):
+    ends = [helper.make_tensor_value_info(name, TensorProto.INT64, [1]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Shrink", ["x"], ["y"], bias=bias)], "less", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    verdict = judge(model, {"x": np.array([value], "int64")})
+    assert str(verdict).startswith("undefined") == open_
+
+
 @pytest.mark.parametrize("indices", [[], ["i"]])
 def test_where_the_largest_is_beside_a_nan_is_left_open(indices):
     kinds = {"x": (TensorProto.FLOAT, 3), "y": (TensorProto.FLOAT, 2), "i": (TensorProto.INT64, 2)}

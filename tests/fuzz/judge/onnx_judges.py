@@ -112,8 +112,8 @@ def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
             return True  # ONNX Runtime's functions make 0 of NaN here, and the other judge has none of them
         if node.op_type == "QuantizeLinear" and np.isnan(x).any():
             return True
-        if node.op_type == "Shrink" and x.dtype.kind in "iu" and _overflows(x.astype("float64"), x.dtype):
-            return True  # both judges subtract a number of floating point
+        if node.op_type == "Shrink" and x.dtype.kind in "iu" and _overflows(_shrunk(node, x), x.dtype):
+            return True  # both judges subtract a number of floating point, which may be NaN
         if _needs_less_than_no_pad(node):
             return True  # ONNX Runtime refuses it for some pools, and cuts off for others; the other judge, too
         if node.op_type == "MaxPool" and len(node.output) > 1 and np.isnan(x.astype("float64")).any():
@@ -121,6 +121,13 @@ def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
         if node.op_type == "DynamicQuantizeLinear" and not (np.isfinite(x).all() and np.all(values[node.output[1]])):
             return True  # the zero point is NaN; of denormal numbers the scale may be 0
     return False
+
+
+def _shrunk(node: onnx.NodeProto, x: np.ndarray) -> np.ndarray:
+    """All numbers that a Shrink may make of some."""
+    bias = next((a.f for a in node.attribute if a.name == "bias"), 0.0)
+    wide = x.astype("float64")
+    return np.stack([wide, wide - bias, wide + bias])
 
 
 def _needs_less_than_no_pad(node: onnx.NodeProto) -> bool:
