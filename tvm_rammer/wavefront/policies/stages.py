@@ -16,8 +16,8 @@ def stages(predecessors: Sequence[Sequence[int]], order: Iterable[int]) -> list[
     Returns
     -------
     list of list of int
-        The operators of each stage, in the given order. Nothing of a stage starts before all of the last one has
-        ended, whatever the plan.
+        The operators of each stage, in the given order. rTasks of a stage may begin before all of the last one have
+        ended, if what they read is there.
     """
     before = _ancestors(predecessors)
     successors: list[list[int]] = [[] for _ in predecessors]

@@ -164,5 +164,6 @@ class _Moments:
 
 def _least_of(times: Sequence[Sequence[float | None]]) -> list[float] | None:
     """The least time of each row; None where something is unknown."""
-    known = [[us for us in row if us is not None] for row in times]
-    return [min(row) for row in known] if [*map(len, known)] == [*map(len, times)] else None
+    if any(us is None for row in times for us in row):
+        return None
+    return [min(us for us in row if us is not None) for row in times]

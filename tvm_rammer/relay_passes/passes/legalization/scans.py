@@ -1,7 +1,7 @@
 """Running sums and products: one function that goes along an axis once, all that lies after the axis side by side."""
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -9,7 +9,7 @@ from tvm import relax, tirx
 from tvm.ir import Call, Expr
 from tvm.script import tirx as T
 
-from ...bindings import dtype_of, static_shape
+from ...bindings import dtype_of
 from .stock import Legalization
 
 
@@ -28,10 +28,8 @@ def _legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     shape, axis = call.args[0].ty.shape.values, call.attrs.axis
     at, sizes = (0, (_product(shape),)) if axis is None else (int(axis) % len(shape), shape)
     view = (_product(sizes[:at]), sizes[at], _product(sizes[at + 1 :]))
-    known = static_shape(call.args[0].ty)
-    running = _running if known is not None and 0 not in known else _running_or_empty
     product = call.op.name == "relax.cumprod"
-    function = running(view, dtype_of(call.args[0].ty), dtype_of(call.ty), product, bool(call.attrs.exclusive))
+    function = _running(view, dtype_of(call.args[0].ty), dtype_of(call.ty), product, bool(call.attrs.exclusive))
     name = bb.add_func(function, call.op.name.removeprefix("relax."))
     flat = bb.emit(relax.op.reshape(call.args[0], view))
     made = bb.emit(relax.call_tir(name, [flat], out_ty=relax.TensorType(view, dtype_of(call.ty))))
@@ -42,18 +40,15 @@ def _product(sizes: Sequence[Expr]) -> Expr:
     return reduce(operator.mul, sizes, tirx.IntImm("int64", 1))
 
 
-def _joined(of: str, product: bool) -> Callable[[Any, Any], Any]:
-    """How a total of type `of` and the next element become the next total."""
-    return lambda total, value: total * value.astype(of) if product else total + value.astype(of)
-
-
 def _running(view: Sequence[Expr], dtype: str, of: str, product: bool, exclusive: bool) -> tirx.PrimFunc:
     """A function of x [before, extent, after]; its result of type `of` is what the elements up to each one come to.
+
+    There may be no element: then nothing is written, where TVM's form writes a first one in any case.
 
     Parameters
     ----------
     view : sequence of Expr
-        Numbers, none of them 0.
+        Sizes that are no numbers become variables, which the function takes from its arguments.
     dtype, of : str
         Of the elements, and of the results.
     product : bool
@@ -61,32 +56,21 @@ def _running(view: Sequence[Expr], dtype: str, of: str, product: bool, exclusive
     exclusive : bool
         Whether an element does not count for itself.
     """
-    before, extent, after = view
-    skipped, joined = int(exclusive), _joined(of, product)
+    names = ("before", "extent", "after")
+    before, extent, after = sizes = tuple(
+        size if isinstance(size, tirx.IntImm) else tirx.Var(name, "int64")
+        for size, name in zip(view, names, strict=True)
+    )
+    skipped = int(exclusive)
+
+    def joined(total: Any, value: Any) -> Any:
+        value = value.astype(of)
+        return total * value if product else total + value
 
     @T.prim_func(private=True)  # type: ignore[untyped-decorator]  # TVM's are
     def running(a: T.handle, b: T.handle) -> None:
-        x = T.match_buffer(a, view, dtype)
-        y = T.match_buffer(b, view, of)
-        for i in T.serial(before):
-            for k in T.serial(after):
-                y[i, 0, k] = T.Cast(of, int(product)) if exclusive else T.Cast(of, x[i, 0, k])
-            for j in T.serial(extent - 1):
-                for k in T.serial(after):
-                    y[i, j + 1, k] = joined(y[i, j, k], x[i, j + 1 - skipped, k])
-
-    return running
-
-
-def _running_or_empty(view: Sequence[Expr], dtype: str, of: str, product: bool, exclusive: bool) -> tirx.PrimFunc:
-    """As `_running`, of sizes that only the data know, 0 among them: TVM's form writes a first element in any case."""
-    skipped, joined = int(exclusive), _joined(of, product)
-
-    @T.prim_func(private=True)  # type: ignore[untyped-decorator]  # TVM's are
-    def running(a: T.handle, b: T.handle) -> None:
-        before, extent, after = T.int64(), T.int64(), T.int64()
-        x = T.match_buffer(a, (before, extent, after), dtype)
-        y = T.match_buffer(b, (before, extent, after), of)
+        x = T.match_buffer(a, sizes, dtype)
+        y = T.match_buffer(b, sizes, of)
         for i in T.serial(before):
             for _ in T.serial(T.min(extent, 1)):
                 for k in T.serial(after):
