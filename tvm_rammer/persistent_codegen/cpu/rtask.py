@@ -15,6 +15,7 @@ from ...kernel import RTaskFunction, ScheduledKernel
 from ..arrays import array_bytes, pointer_variable
 from .keep_indices import keep_indices
 from .keep_remainders import keep_remainders
+from .keep_values import keep_values
 
 _PLAIN_FUNCTION = 2
 """Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. A private function
@@ -54,11 +55,13 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
     rtask = tirx.Var("rtask", "int32")
     scratch: list[tirx.Buffer] = []
     body = [_one_rtask(s, rtask, kernel.spec) for s in _statements(func.body)]
-    body = [_unswitch_loops(_make_serial(_hoist_allocations(s, scratch))) for s in body]
+    serial = [_unswitch_loops(_make_serial(_hoist_allocations(s, scratch))) for s in body]
+    computed, values = keep_values(tirx.SeqStmt(serial))
+    scratch += values
 
     pointers, arenas = ([pointer_variable(b.name, str(b.dtype)) for b in some] for some in (func.params, scratch))
     declared = [tirx.DeclBuffer(b, data=p) for b, p in zip((*func.params, *scratch), (*pointers, *arenas), strict=True)]
-    out = tirx.PrimFunc([*pointers, *arenas, rtask], tirx.SeqStmt([*declared, *body]))
+    out = tirx.PrimFunc([*pointers, *arenas, rtask], tirx.SeqStmt([*declared, computed]))
     attrs = {"global_symbol": kernel.spec.name, "calling_conv": _PLAIN_FUNCTION, "tirx.noalias": True, "s_tir": True}
     for key, value in (attrs | {"tirx.is_scheduled": True}).items():
         out = out.with_attr(key, value)

@@ -24,8 +24,9 @@ FORMULAS: dict[str, Callable[..., Expr | None]] = {
 def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """Replace the calls of `FORMULAS` on float32, of powers those with simple exponents.
 
-    Not where numbers are rounded to bfloat16: that repeats what is rounded (`define_arithmetic`), and a name that the
-    formulas bind must not be bound twice.
+    Not in values that statements bind to names: TVM's simplifier puts them into all that is computed from them, which
+    of formulas of formulas takes for ever. Nor where numbers are rounded to bfloat16: that repeats what is rounded
+    (`define_arithmetic`), and a name that the formulas bind must not be bound twice.
     """
     if _rounds_to_bfloat16(func):
         return func
@@ -39,7 +40,10 @@ def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
         value = formula(x, *call.args[1:])
         return call if value is None else tirx.Let(x, call.args[0], value)
 
-    return func.with_body(tvm_ffi.structural_map(func.body, (Call, rewrite), order="post"))
+    bound: dict[tirx.Var, tirx.Bind] = {}
+    tvm_ffi.structural_walk(func.body, (tirx.Bind, lambda node: bound.update({node.var: node})), order="pre")
+    rules = [(Call, rewrite), (tirx.Bind, lambda node: bound[node.var])]
+    return func.with_body(tvm_ffi.structural_map(func.body, rules, order="post"))
 
 
 def _rounds_to_bfloat16(func: tirx.PrimFunc) -> bool:
