@@ -55,6 +55,6 @@ def build(
 ) -> relax.VMExecutable:
     """Compile a planned module: `lower`, and then TVM's code generator; parameters as there."""
     target = tvm_target(record.device)
-    pipeline = codegen.CUDA_PIPELINE if target.kind.name == "cuda" else "default"
+    pipeline = codegen.CUDA_PIPELINE if target.kind.name == "cuda" else codegen.CPU_PIPELINE
     lowered = lower(module, record, single_calls=single_calls, stamped=stamped)
     return tvm.compile(lowered, target, relax_pipeline=tvm.transform.Sequential([]), tir_pipeline=pipeline)

@@ -18,6 +18,7 @@ In go a verified rProgram, the scheduled kernel of each operator and the values 
 from ..nvcc import Resources, measure_resources
 from .assemble import assemble, rtask_library, with_imports
 from .assembled import AssembledProgram
+from .cpu.pipeline import PIPELINE as CPU_PIPELINE
 from .cpu.stamps import Stamps, collect_stamps, read_stamps
 from .cpu.workers import num_workers
 from .cuda.pipeline import PIPELINE as CUDA_PIPELINE
@@ -26,6 +27,7 @@ from .cuda.source import cuda_source
 from .library import RTaskLibrary
 
 __all__ = [
+    "CPU_PIPELINE",
     "CUDA_PIPELINE",
     "AssembledProgram",
     "RTaskLibrary",

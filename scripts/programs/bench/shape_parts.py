@@ -21,6 +21,7 @@ from tvm_rammer.compilation.regions import plan_regions
 from tvm_rammer.compilation.request import Request
 from tvm_rammer.compilation.stages import find_kernels, lower
 from tvm_rammer.compilation.target import resolve_device, tvm_target, with_threads
+from tvm_rammer.persistent_codegen import CPU_PIPELINE
 from tvm_rammer.zoo.models import names_of
 
 Result = TypeVar("Result")
@@ -55,7 +56,7 @@ def compiled(request: Request, watch: Stopwatch) -> dict[str, tirx.PrimFunc]:
     module = watch.time("plan", lambda: plan_regions(module, record))
     lowered = watch.time("lower", lambda: lower(module, record))
     relaxed = tvm.transform.Sequential([])
-    watch.time("LLVM", lambda: tvm.compile(lowered, target, relax_pipeline=relaxed, tir_pipeline="default"))
+    watch.time("LLVM", lambda: tvm.compile(lowered, target, relax_pipeline=relaxed, tir_pipeline=CPU_PIPELINE))
     return kernels_of(lowered, record)
 
 
@@ -89,7 +90,7 @@ def main() -> int:
                 kind = "equal" if texts[n] in first else "alike" if alike else "other"
                 found[kind] += 1
                 mod = tvm.IRModule({n: func})
-                watches.time(kind, lambda: tirx.build(mod, target=tvm_target(device)))  # noqa: B023
+                watches.time(kind, lambda: tirx.build(mod, target=tvm_target(device), pipeline=CPU_PIPELINE))  # noqa: B023
             first = first or set(texts.values())
             stages = " | ".join(f"{watch.seconds[stage]:.2f}" for stage in STAGES)
             told = " | ".join(f"{watches.seconds.get(kind, 0.0):.2f} ({n})" for kind, n in found.items())

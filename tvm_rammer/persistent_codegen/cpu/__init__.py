@@ -3,6 +3,7 @@
 rtask        a scheduled kernel -> the function of one rTask
              keep_indices and keep_remainders hide from TVM and LLVM what they would get wrong, keep_values
              what would take for ever
+pipeline     TVM's lowering, without what rTask functions can be spared of it
 interpreter  the function that walks a lane of the tables as far as its waits allow; atomics in sync.ll
 calls        how the interpreter calls rTasks: LLVM is not to inline them
 program      the function that TVM calls: it resets the counters and launches all lanes

@@ -32,6 +32,8 @@ def keep_remainders(func: tirx.PrimFunc) -> tirx.PrimFunc:
     func : tirx.PrimFunc
         Lowered; loops that are to be vectors are marked so.
     """
+    if not _has_remainders(func.body):
+        return func
     innermost: set[tirx.Var] = set()
     vectors: set[tirx.Var] = set()
 
@@ -64,6 +66,17 @@ def keep_remainders(func: tirx.PrimFunc) -> tirx.PrimFunc:
     return func.with_body(
         tvm_ffi.structural_map(func.body, [(TensorLoad, load), (tirx.BufferStore, store)], order="post")
     )
+
+
+def _has_remainders(body: tirx.Stmt) -> bool:
+    """Whether there is one by a power of 2, be it in an index or not."""
+    found: list[bool] = []
+
+    def visit(node: tirx.FloorMod | tirx.Mod) -> None:
+        found.append(_is_power_of_two(node.b))
+
+    tvm_ffi.structural_walk(body, ((tirx.FloorMod, tirx.Mod), visit), order="pre")
+    return any(found)
 
 
 def _is_power_of_two(divisor: Expr) -> bool:

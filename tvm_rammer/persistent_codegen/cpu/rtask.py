@@ -16,6 +16,7 @@ from ..arrays import array_bytes, pointer_variable
 from .keep_indices import keep_indices
 from .keep_remainders import keep_remainders
 from .keep_values import keep_values
+from .pipeline import RTASK
 
 _PLAIN_FUNCTION = 2
 """Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. A private function
@@ -63,7 +64,7 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
     declared = [tirx.DeclBuffer(b, data=p) for b, p in zip((*func.params, *scratch), (*pointers, *arenas), strict=True)]
     out = tirx.PrimFunc([*pointers, *arenas, rtask], tirx.SeqStmt([*declared, computed]))
     attrs = {"global_symbol": kernel.spec.name, "calling_conv": _PLAIN_FUNCTION, "tirx.noalias": True, "s_tir": True}
-    for key, value in (attrs | {"tirx.is_scheduled": True}).items():
+    for key, value in (attrs | {"tirx.is_scheduled": True, RTASK: True}).items():
         out = out.with_attr(key, value)
     return RTaskFunction(
         name=kernel.spec.name,
