@@ -1,7 +1,9 @@
 """Rewrite the operators of an ONNX model that TVM's frontend would misread, or lacks, by others that it has."""
 
 from collections.abc import Callable
+from functools import cache
 
+import numpy as np
 import onnx
 import onnx.version_converter
 
@@ -42,6 +44,7 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
         onnx's version converter fails.
     """
     version = default_opset(model)
+    _state_defaults(model, version)
     if version < 7:
         _use_numpy_broadcasting(model)
     operators = {node.op_type for node in all_nodes(model.graph)}
@@ -63,6 +66,31 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
             if version < 11 and node.op_type == "Resize":  # an Upsample's result has another name since
                 _read_asymmetrically(node)
     return model
+
+
+def _state_defaults(model: onnx.ModelProto, version: int) -> None:
+    """Give nodes the attributes that they leave out and whose defaults are no short decimals, in place.
+
+    Defaults are numbers of float32: LeakyRelu's slope is 0.00999999977648258, which TVM's frontend and functions in
+    float64 would take for 0.01. Of Selu they were others before opset 6.
+    """
+    defaults = cache(lambda operator: _uneven_defaults(operator, version))
+    for node in all_nodes(model.graph):
+        if node.domain in ("", "ai.onnx"):
+            stated = {attribute.name for attribute in node.attribute}
+            node.attribute.extend(default for default in defaults(node.op_type) if default.name not in stated)
+
+
+def _uneven_defaults(operator: str, version: int) -> list[onnx.AttributeProto]:
+    """The default attributes of an operator that differ from the shortest decimal which is the same in float32."""
+    try:
+        attributes = onnx.defs.get_schema(operator, version).attributes.values()
+    except onnx.defs.SchemaError:
+        return []  # whoever needs it says that there is no such operator
+    defaults = [attribute.default_value for attribute in attributes]
+    floats = [default for default in defaults if default.type == onnx.AttributeProto.FLOAT and default.name]
+    # The bounds of the first Clip are the largest numbers of float32, which is none.
+    return [d for d in floats if operator != "Clip" and float(str(np.float32(d.f))) != d.f]
 
 
 def _read_asymmetrically(node: onnx.NodeProto) -> None:
