@@ -95,7 +95,8 @@ class _Writer:
 
         def each_row(array: tirx.Buffer) -> tirx.Stmt:
             products, rows, _ = shape_of(array)
-            return loop(products, lambda product: loop(rows, lambda row: clear(array, used, product, row)))
+            # One loop: LLVM would unroll two, up to thousands of stores, and take a second for them.
+            return loop(products * rows, lambda i: clear(array, used, i // rows, i % rows))
 
         image = clear(arrays.image, tile.size**2 * self.planes().size)
         return [image] if used == layout.line else [image, each_row(arrays.pixels), each_row(arrays.products)]
