@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+import tvm_rammer
 from tests.marks import newest_onnx
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
@@ -59,6 +60,26 @@ def test_means_of_integers_are_integers_of_their_type(dtype, opset, keepdims, ru
         given = ({}, [np.array(axes)]) if opset >= 18 else ({"axes": axes}, [])
         check(run, "ReduceMean", [x], given[1], opset=opset, keepdims=keepdims, **given[0])
     check(run, "ReduceMean", [x], opset=opset, keepdims=keepdims)
+
+
+@pytest.mark.parametrize(("axes", "keepdims"), [(None, 0), ([0], 1), ([-1], 0)])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_means_of_as_many_as_the_data_say(dtype, axes, keepdims):
+    nodes = [
+        node("NonZero", ["kept"], ["where"]),
+        node("Squeeze", ["where", "zero"], ["rows"]),
+        node("Gather", ["x", "rows"], ["some"]),
+        node("ReduceMean", ["some"], ["y"], keepdims=keepdims, **({} if axes is None else {"axes": axes})),
+    ]
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    inputs = [value("x", [4, 3], kind), value("kept", [4], TensorProto.BOOL)]
+    proto = model(nodes, inputs, [value("y", None, kind)], [tensor("zero", np.array([0]))], opset=13)
+    x, kept = np.arange(12).reshape(4, 3).astype(dtype) - 7, np.array([True, False, True, True])
+    got = tvm_rammer.compile(proto, cache=False)(x, kept)
+    rows, along = x[kept].astype(np.float64), None if axes is None else tuple(axes)
+    assert got.dtype == dtype
+    mean = rows.mean(axis=along, keepdims=bool(keepdims))
+    np.testing.assert_allclose(got, np.trunc(mean) if "int" in dtype else mean, rtol=1e-6)
 
 
 def test_integers_shrink_by_a_fraction(run):

@@ -1,10 +1,11 @@
 """Legalizations in the place of TVM's own, where those are less exact than the model asks for, or warn in vain."""
 
+import functools
 import math
 from collections.abc import Callable
 
 import tvm
-from tvm import relax, te, tirx
+from tvm import relax, te, tirx, topi
 from tvm.ir import Call, Constant
 
 from ....define_arithmetic import equals_itself
@@ -58,6 +59,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         exact |= scans() | softmaxes(_in_float32)
     else:
         exact |= pools_along_an_axis()
+    exact["relax.mean"] = functools.partial(_mean, exact.get("relax.mean", stock))
     return exact
 
 
@@ -94,6 +96,21 @@ def _in_float32(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     wide = [bb.emit(stock(bb, bb.normalize(relax.op.astype(arg, "float32")))) for arg in call.args]
     wide = bb.normalize(Call(call.op, wide, call.attrs))
     return stock(bb, bb.normalize(relax.op.astype(bb.emit(stock(bb, wide)), dtype)))
+
+
+def _mean(of_floats: Legalization, bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """Of integers in their own type: TVM would divide in int64 by what only the data know, and keep that."""
+    dtype, axes = str(call.ty.dtype), call.attrs.axis
+    if not dtype.startswith(("int", "uint")):
+        return of_floats(bb, call)
+
+    def compute(x: te.Tensor) -> te.Tensor:
+        reduced = range(len(x.shape)) if axes is None else [int(axis) for axis in axes]
+        total = topi.sum(x, None if axes is None else reduced, bool(call.attrs.keepdims))
+        count = functools.reduce(lambda a, b: a * b, [x.shape[axis] for axis in reduced], tirx.const(1, "int64"))
+        return te.compute(total.shape, lambda *i: tirx.truncdiv(total(*i), count.astype(dtype)), name="mean")
+
+    return bb.call_te(compute, call.args[0], primfunc_name_hint="mean")
 
 
 def _logical_not(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
