@@ -62,6 +62,17 @@ def test_a_name_of_the_users_is_one_dimension_wherever_it_stands():
         shapes.bind({"a": (3, 9), "b": (3, 9)})
 
 
+def test_a_name_to_which_shapes_give_two_sizes_means_nothing():
+    declared = [Declared(n, "float32", s) for n, s in {"a": ("n", "m"), "b": ("m", "n"), "c": ("k",)}.items()]
+    shapes = open_shapes(declared, {"a": (2, 3), "b": (3, 5)})
+    assert shapes.bind({"c": (7,)}) == {"a": (2, 3), "b": (3, 5), "c": (7,)}
+    assert shapes.symbols == ("m", "k")
+    third = [*declared, Declared("d", "float32", ("n",))]
+    with pytest.raises(ShapeError, match="'n' is given the sizes 2 and 5, but input 'd' leaves it open"):
+        open_shapes(third, {"a": (2, 3), "b": (3, 5)})
+    assert open_shapes(third, {"a": (2, 3), "b": (3, 5), "d": (4,)}).bind({"k": 1})["d"] == (4,)
+
+
 WIDE = {"x": (1, 3, 48, ("width", 32, 1024))}
 
 

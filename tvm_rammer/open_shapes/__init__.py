@@ -1,6 +1,7 @@
 """Models whose shapes vary: one module that compiles itself for each set of shapes that comes, exactly.
 
     signature        what a model says of its inputs and outputs, without compiling it
+    given            what users give for shapes
     dimensions       symbolic dimensions: their names, ranges, and whether the shapes of a call fit
     any_length       the only open dimension, where one module may serve all of its sizes
     specialisations  the modules of the shapes that came last, and those in the making

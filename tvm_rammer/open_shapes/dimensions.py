@@ -1,14 +1,12 @@
 """Symbolic dimensions of a model's inputs: their names, their ranges, and whether shapes that come fit them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from typing import Any
 
 from ..errors import ModelError, ShapeError
+from .given import MOST, is_bounded, is_pair, is_size, items, shape_of, size_of
 from .signature import Declared
-
-MOST = 2**31 - 1
-"""The largest size of a dimension: indices are int32."""
 
 Shapes = Mapping[str, tuple[int, ...]]
 """The static shape of each input, by its name."""
@@ -73,10 +71,10 @@ class OpenShapes:
             that share a name differ, or a dimension remains open.
         """
         known = _names_of(self, given)
-        sizes = {name: _size_of(name, size) for name, size in known.items() if name not in self.axes}
+        sizes = {name: size_of(name, size) for name, size in known.items() if name not in self.axes}
         for name, size in sizes.items():
             self._check_range(name, size, "")
-        shapes = {name: _shape_of(name, known[name]) for name in self.axes if name in known}
+        shapes = {name: shape_of(name, known[name]) for name in self.axes if name in known}
         for name, shape in shapes.items():
             self._match(name, shape, sizes)
         return {name: shapes[name] if name in shapes else self._complete(name, sizes) for name in self.axes}
@@ -112,7 +110,7 @@ class OpenShapes:
                 if sizes.setdefault(symbol, size) != size:
                     raise ShapeError(
                         f"the dimension {symbol!r} is {size} in input {name!r} and {sizes[symbol]} elsewhere; "
-                        f"give one size to all that share it"
+                        "give one size to all that share it, or compile it with `shapes` that differ there"
                     )
 
     def _check_range(self, symbol: str, size: int, where: str) -> None:
@@ -149,7 +147,7 @@ def has_symbols(shapes: Mapping[str, Any] | None) -> bool:
     """Whether `shapes` names or bounds a dimension, so that what is compiled must take several sizes."""
     if not isinstance(shapes, Mapping):
         return False
-    return any(_is_bounded(shape) or any(not _is_size(e) for e in _items(shape)) for shape in shapes.values())
+    return any(is_bounded(shape) or any(not is_size(e) for e in items(shape)) for shape in shapes.values())
 
 
 def open_shapes(declared: Sequence[Declared], shapes: Mapping[str, Any] | None) -> OpenShapes:
@@ -177,9 +175,30 @@ def open_shapes(declared: Sequence[Declared], shapes: Mapping[str, Any] | None) 
         if given is None:
             raise ShapeError(f"the shape given for {name!r} is None; give one, or leave it out")
         if name not in model.axes:
-            _narrow(ranges, name, given if _is_pair(given) else (_size_of(name, given),) * 2)
-    axes = {name: _joined(name, own, known.get(name), ranges) for name, own in model.axes.items()}
+            _narrow(ranges, name, given if is_pair(given) else (size_of(name, given),) * 2)
+    wrong = _contradicted(model, known)
+    axes = {name: _joined(name, own, known.get(name), ranges, wrong) for name, own in model.axes.items()}
+    for name, joined in axes.items():
+        for symbol in {s for axis in joined or () for s in axis.symbols} & wrong.keys():
+            raise ShapeError(
+                f"the dimension {symbol!r} is given the sizes {' and '.join(map(str, sorted(wrong[symbol])))}, but "
+                f"input {name!r} leaves it open; give that input a size there, too"
+            )
     return OpenShapes(axes, ranges)
+
+
+def _contradicted(model: OpenShapes, known: Mapping[str, Any]) -> dict[str, set[int]]:
+    """The model's names of dimensions for which the shapes of inputs give several sizes, with these.
+
+    Exporters name the axes of all inputs alike, height and width say, whether they are the same or not. Where the user
+    says that they are not, the name means nothing.
+    """
+    sizes: dict[str, set[int]] = {}
+    for name, axes in model.axes.items():
+        for axis, extent in zip(axes or (), items(known.get(name, ())), strict=False):
+            for symbol in axis.symbols if is_size(extent) else ():
+                sizes.setdefault(symbol, set()).add(extent.__index__())
+    return {symbol: given for symbol, given in sizes.items() if len(given) > 1}
 
 
 def _axis(extent: int | str | None) -> Axis:
@@ -187,12 +206,16 @@ def _axis(extent: int | str | None) -> Axis:
 
 
 def _joined(
-    name: str, own: tuple[Axis, ...] | None, given: Any, ranges: dict[str, tuple[int, int]]
+    name: str,
+    own: tuple[Axis, ...] | None,
+    given: Any,
+    ranges: dict[str, tuple[int, int]],
+    wrong: Container[str],
 ) -> tuple[Axis, ...] | None:
-    """The axes of an input, with the sizes, names and bounds that the user gives them."""
+    """The axes of an input, with the sizes, names and bounds that the user gives them; without `wrong` names."""
     if given is None:
         return own
-    extents = [_extent(name, extent, ranges) for extent in _items(given)]
+    extents = [_extent(name, extent, ranges) for extent in items(given)]
     if own is None:
         return tuple(extents)
     if len(own) != len(extents):
@@ -207,20 +230,23 @@ def _joined(
                 f"input {name!r} has the shape {_show(own)}, but {_show(extents)} is given; "
                 f"its dimension {axis.size} cannot become {extent.size}"
             )
-        for symbol in axis.symbols if extent.size is not None else ():
-            _narrow(ranges, symbol, (extent.size, extent.size))
+        names = axis.symbols
+        if extent.size is not None:
+            names = tuple(symbol for symbol in names if symbol not in wrong)
+            for symbol in names:
+                _narrow(ranges, symbol, (extent.size, extent.size))
         static = axis.size if axis.size is not None else extent.size
-        found.append(Axis(static, tuple(dict.fromkeys((*axis.symbols, *extent.symbols)))))
+        found.append(Axis(static, tuple(dict.fromkeys((*names, *extent.symbols)))))
     return tuple(found)
 
 
 def _extent(name: str, extent: Any, ranges: dict[str, tuple[int, int]]) -> Axis:
     """One entry of a shape that the user gives."""
-    if _is_size(extent):
-        return Axis(_shape_of(name, (extent,))[0])
+    if is_size(extent):
+        return Axis(shape_of(name, (extent,))[0])
     if isinstance(extent, str) and extent:
         return Axis(None, (extent,))
-    if isinstance(extent, Sequence) and len(extent) == 3 and isinstance(extent[0], str) and _is_pair(extent[1:]):
+    if isinstance(extent, Sequence) and len(extent) == 3 and isinstance(extent[0], str) and is_pair(extent[1:]):
         _narrow(ranges, extent[0], extent[1:])
         return Axis(None, (extent[0],))
     raise ShapeError(
@@ -259,44 +285,6 @@ def _names_of(shapes: OpenShapes, given: Mapping[str, Any]) -> Mapping[str, Any]
 
 def _listed(symbols: Sequence[str]) -> str:
     return f"; its symbolic dimensions are {', '.join(sorted(symbols))}" if symbols else ""
-
-
-def _shape_of(name: str, shape: Any) -> tuple[int, ...]:
-    try:
-        sizes = tuple(size.__index__() for size in shape)
-    except (AttributeError, TypeError):
-        raise ShapeError(f"the shape given for input {name!r} is {shape!r}; give integers") from None
-    if any(not 0 <= size <= MOST for size in sizes):
-        raise ShapeError(f"the shape given for input {name!r} is {sizes}; sizes are from 0 to {MOST}")
-    return sizes
-
-
-def _size_of(name: str, size: Any) -> int:
-    items = _items(size)
-    if len(items) != 1 or not _is_size(items[0]):
-        raise ShapeError(
-            f"the size given for the dimension {name!r} is {size!r}; give one integer, or two for the bounds of a range"
-        )
-    found: int = items[0].__index__()
-    if not 0 <= found <= MOST:
-        raise ShapeError(f"the size given for the dimension {name!r} is {found}; sizes are from 0 to {MOST}")
-    return found
-
-
-def _items(shape: Any) -> tuple[Any, ...]:
-    return tuple(shape) if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,)
-
-
-def _is_size(extent: Any) -> bool:
-    return isinstance(extent, SupportsIndex)
-
-
-def _is_pair(bounds: Any) -> bool:
-    return isinstance(bounds, Sequence) and len(bounds) == 2 and all(map(_is_size, bounds))
-
-
-def _is_bounded(shape: Any) -> bool:
-    return isinstance(shape, Sequence) and any(isinstance(e, Sequence) for e in shape)
 
 
 def _show(axes: Sequence[Axis]) -> str:

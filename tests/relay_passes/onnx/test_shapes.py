@@ -56,7 +56,6 @@ def test_a_symbolic_dimension_has_a_name(shapes):
         ({"x": (2**40, 3)}, "sizes are from 0"),
         ({"x": ("a", 3)}, "give integers"),
         ({"x": 3}, "give integers"),
-        ({"x": (2, 3), "z": (4, 3)}, "'n' is 2 in input 'x' and 4 in input 'z'"),
         ({"n": 2, "z": (4, 3)}, "'n' is 2 in shapes and 4 in input 'z'"),
         ({"m": 2}, "'m', which is no input; the inputs are x, z; its symbolic dimensions are n"),
         ({"n": -1}, "sizes are from 0"),
@@ -66,6 +65,26 @@ def test_a_symbolic_dimension_has_a_name(shapes):
 def test_shapes_that_do_not_fit(shapes, message):
     with pytest.raises(ShapeError, match=message):
         load_model(add(["n", 3], ["n", 3]), shapes)
+
+
+def test_a_name_for_two_sizes_means_nothing():
+    """Exporters name the axes of all inputs alike."""
+    dims = {"x": ["rows", "columns"], "z": ["columns", "rows"]}
+    proto = model(
+        [node("MatMul", ["x", "z"], ["y"])], [value(name, shape) for name, shape in dims.items()], ["y"]
+    )  # fmt: skip
+    assert shapes_of(load_model(proto, {"x": (2, 3), "z": (3, 5)})) == [(2, 3), (3, 5)]
+    with pytest.raises(ModelError, match="not broadcastable"):
+        load_model(add(["n", 3], ["n", 3]), {"x": (2, 3), "z": (4, 3)})
+
+
+def test_a_name_for_two_sizes_says_nothing_of_a_third_input():
+    nodes = [node("Concat", ["x", "z"], ["a"], axis=0), node("Add", ["a", "w"], ["y"])]
+    proto = model(nodes, [value(name, ["n", 3]) for name in "xzw"], ["y"])
+    given = {"x": (2, 3), "z": (4, 3)}
+    with pytest.raises(ShapeError, match=r"'n' is 2 in input 'x' and 4 in input 'z'; .* or a shape to each input"):
+        load_model(proto, given)
+    assert shapes_of(load_model(proto, given | {"w": (6, 3)})) == [(2, 3), (4, 3), (6, 3)]
 
 
 def test_inputs_that_are_no_numeric_tensors():

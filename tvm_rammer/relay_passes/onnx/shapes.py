@@ -15,7 +15,8 @@ Shapes = Mapping[str, int | Sequence[int]]
 def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> None:
     """Make the inputs of `model` static, in place; weights listed as inputs are inputs no longer.
 
-    A symbol that one given shape fixes is fixed in the other inputs too.
+    A symbol that one given shape fixes is fixed in the other inputs too; one to which given shapes give several sizes
+    means nothing, since exporters name the axes of all inputs alike.
 
     Parameters
     ----------
@@ -34,11 +35,13 @@ def fix_input_shapes(model: onnx.ModelProto, shapes: Shapes | None = None) -> No
     _drop_weights(graph)
     open_dims = {dim for value in graph.input for dim in _dims(value) or () if isinstance(dim, str) and dim != "?"}
     given, sizes = check_given(shapes, [value.name for value in graph.input], open_dims)
-    symbols = {symbol: (size, "shapes") for symbol, size in sizes.items()}
+    symbols = {symbol: {size: "shapes"} for symbol, size in sizes.items()}
     for value in graph.input:
         _check_tensor(value, graph)
         if value.name in given:
             _apply(value, given[value.name], symbols)
+    for symbol in sizes:
+        _size_of(symbol, symbols)
     for value in graph.input:
         if value.name not in given:
             _bind_symbols(value, symbols)
@@ -181,7 +184,7 @@ def _is_open(dim: int | str) -> bool:
     return isinstance(dim, str) or dim <= 0  # exporters also write -1 and 0 for "any"
 
 
-def _apply(value: onnx.ValueInfoProto, sizes: tuple[int, ...], symbols: dict[str, tuple[int, str]]) -> None:
+def _apply(value: onnx.ValueInfoProto, sizes: tuple[int, ...], symbols: dict[str, dict[int, str]]) -> None:
     dims = _dims(value)
     if dims is None:
         dims = ["?"] * len(sizes)
@@ -197,22 +200,25 @@ def _apply(value: onnx.ValueInfoProto, sizes: tuple[int, ...], symbols: dict[str
                 f"its dimension {dim} cannot become {size}"
             )
         if isinstance(dim, str) and dim != "?":
-            _fix_symbol(dim, size, value.name, symbols)
+            symbols.setdefault(dim, {}).setdefault(size, f"input {value.name!r}")
     _set(value, sizes)
 
 
-def _fix_symbol(symbol: str, size: int, name: str, symbols: dict[str, tuple[int, str]]) -> None:
-    fixed, where = symbols.setdefault(symbol, (size, f"input {name!r}"))
-    if fixed != size:
+def _size_of(symbol: str, symbols: Mapping[str, Mapping[int, str]]) -> int:
+    """The size of a symbolic dimension, which may be given in several places."""
+    (size, place), *others = symbols[symbol].items()
+    if others:
+        other, there = others[0]
         raise ShapeError(
-            f"the dimension {symbol!r} is {fixed} in {where} and {size} in input {name!r}; "
-            f"give one value to all that share it"
+            f"the dimension {symbol!r} is {size} in {place} and {other} in {there}; give one size to all that share "
+            "it, or a shape to each input that has it"
         )
+    return size
 
 
-def _bind_symbols(value: onnx.ValueInfoProto, symbols: dict[str, tuple[int, str]]) -> None:
+def _bind_symbols(value: onnx.ValueInfoProto, symbols: Mapping[str, Mapping[int, str]]) -> None:
     dims = _dims(value)
-    sizes = None if dims is None else [symbols[d][0] if d in symbols else d for d in dims]
+    sizes = None if dims is None else [_size_of(d, symbols) if isinstance(d, str) and d in symbols else d for d in dims]
     if sizes is None or any(_is_open(d) for d in dims or () if d not in symbols):
         raise ShapeError(
             f"input {value.name!r} has no static shape but {_show(dims)}; "
