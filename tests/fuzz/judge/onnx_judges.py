@@ -116,8 +116,8 @@ def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
             return True  # both judges subtract a number of floating point, which may be NaN
         if _needs_less_than_no_pad(node):
             return True  # ONNX Runtime refuses it for some pools, and cuts off for others; the other judge, too
-        if node.op_type == "MaxPool" and len(node.output) > 1 and np.isnan(x.astype("float64")).any():
-            return True  # where the largest element is: both judges may pass over a NaN that we take for it
+        if node.op_type == "MaxPool" and np.isnan(x.astype("float64")).any():
+            return True  # both judges may pass over a NaN, by its place in the window; we take it for the largest
         if node.op_type == "DynamicQuantizeLinear" and not (np.isfinite(x).all() and np.all(values[node.output[1]])):
             return True  # the zero point is NaN; of denormal numbers the scale may be 0
     return False
