@@ -12,6 +12,7 @@ from .destinations import OfferDestinations
 from .empty_constants import AllocateEmptyConstants
 from .empty_reductions import StartEmptyReductions
 from .module_pass import module_pass
+from .passes.vectorise_sums import VectoriseSums
 from .regions.eligible import LEAVE
 
 _BACKENDS = {"llvm": "cpu_generic", "cuda": "cuda"}
@@ -47,7 +48,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             *stock.library_dispatch_passes(target),
             relax.transform.LegalizeOps(),
             # On a GPU stock TVM's own schedules write what a reduction starts from.
-            *([StartEmptyReductions()] if target.kind.name == "llvm" else []),
+            *([VectoriseSums(), StartEmptyReductions()] if target.kind.name == "llvm" else []),
             AllocateEmptyConstants(),
             # It looks for reshapes among the PrimFuncs and fails on one that is not written in blocks. Ours need
             # not be, and a reshape is an rOperator like any other.

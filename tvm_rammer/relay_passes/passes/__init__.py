@@ -10,5 +10,6 @@ fold_constants    what depends on constants only is evaluated
 bound_chains      fusion puts few transcendental functions into one another
 claim_reads       blocks name all that they read of a tensor that is given twice
 exact_simplification   what TVM's simplifier gets wrong, in other words
+vectorise_sums    on a CPU sums of what is left to stock TVM are vectors: `finish` runs it, last of all
 drop_dead_blocks  results that nothing reads leave fused functions
 """

@@ -1,0 +1,134 @@
+"""Sums of what stays stock TVM's on a CPU, in vectors: of as many rows as the data say, for example.
+
+TVM leaves such loops as they were written: an element at a time, with the sum innermost, which LLVM must not reorder.
+Here elements that follow one another in the result are a vector, and the sum goes around it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import tvm
+import tvm_ffi
+from tvm import s_tir, sym, tirx
+from tvm.error import InternalError
+from tvm.ir import Call, Expr, TensorLoad
+from tvm.s_tir.schedule import ScheduleError
+
+from ..module_pass import module_pass
+
+MOST_ELEMENTS = 64
+"""Elements of a vector, at most: four registers of 64 bytes, or eight of 32."""
+LEAST_ELEMENTS = 4
+"""Of fewer a vector is not worth its while."""
+
+
+@module_pass("VectoriseSums")
+def _vectorise_sums(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    changed = {}
+    for var, func in mod.functions_items():
+        if isinstance(func, tirx.PrimFunc) and "tirx.is_scheduled" not in (func.attrs or {}):
+            made = _vectorised(func)
+            if made is not func:
+                changed[var] = made
+    if not changed:
+        return mod
+    mod = mod.clone()
+    for var, func in changed.items():
+        mod.update_func(var, func)
+    return mod
+
+
+def VectoriseSums() -> tvm.transform.Pass:
+    """Make the pass that vectorises the sums of functions in blocks that nobody scheduled."""
+    return _vectorise_sums
+
+
+def _vectorised(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """A function whose sums are in vectors, where they can be; the same one where none can."""
+    reductions = list(_sums(func))
+    if not reductions:
+        return func
+    schedule = s_tir.Schedule(func.with_attr("global_symbol", "main"), error_render_level="none")
+    try:
+        for realize in reductions:
+            _vectorise(schedule, realize)
+    except (InternalError, ScheduleError):
+        return func  # it is written in a way that TVM cannot schedule
+    return func.with_body(schedule.mod["main"].body)
+
+
+def _vectorise(schedule: s_tir.Schedule, realize: s_tir.SBlockRealize) -> None:
+    """Put the sum of a block around a vector of its results."""
+    block = schedule.get_sblock(realize.block.name_hint)
+    loops = {schedule.get(loop).loop_var: loop for loop in schedule.get_loops(block)}
+    along: list[s_tir.schedule.LoopRV] = []
+    across: list[s_tir.schedule.LoopRV] = []
+    for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        (across if axis.iter_type == tirx.IterVar.CommReduce else along).append(loops[value])
+    size = _vector(int(realize.block.iter_vars[len(along) - 1].dom.extent))
+    outer, inner = schedule.split(along[-1], [None, size])
+    schedule.reorder(*along[:-1], outer, *across, inner)
+    schedule.vectorize(inner)
+    schedule.decompose_reduction(block, across[0])
+
+
+def _sums(func: tirx.PrimFunc) -> Iterator[s_tir.SBlockRealize]:
+    """The blocks of a function whose sums can be in vectors."""
+    if not isinstance(func.body, s_tir.SBlockRealize):
+        return
+    found: list[s_tir.SBlockRealize] = []
+    tvm_ffi.structural_walk(func.body, (s_tir.SBlockRealize, found.append), order="pre")
+    for realize in found:
+        if realize.block.init is not None and _has_vectors(realize):
+            yield realize
+
+
+def _has_vectors(realize: s_tir.SBlockRealize) -> bool:
+    """Whether a block sums numbers for elements that follow one another wherever it reads and writes."""
+    block = realize.block
+    if not isinstance(block.body, tirx.BufferStore) or str(block.body.value.ty.dtype) not in ("float32", "float64"):
+        return False
+    kinds = [axis.iter_type == tirx.IterVar.CommReduce for axis in block.iter_vars]
+    plain = all(isinstance(value, tirx.Var) for value in realize.iter_values)
+    # Loops of the results come first, as TVM writes them.
+    if not plain or kinds != sorted(kinds) or all(kinds) or not any(kinds):
+        return False
+    extents = [axis.dom.extent for axis in block.iter_vars]
+    last = kinds.index(True) - 1
+    sums = extents[last + 1 :]
+    if not all(isinstance(extent, tirx.IntImm) and int(extent) > 0 for extent in (extents[last], *sums)):
+        return False
+    if _vector(int(extents[last])) < LEAST_ELEMENTS:
+        return False
+    found: list[bool] = [_follows(block.body.indices, block.iter_vars[last].var, must=True)]
+
+    def load(node: TensorLoad) -> None:
+        found.append(_follows(node.indices, block.iter_vars[last].var, must=False))
+
+    def call(node: Call) -> None:
+        found.append(False)  # TVM makes vectors of few of them: it would do all of it an element at a time again
+
+    tvm_ffi.structural_walk(block.body.value, [(TensorLoad, load), (Call, call)], order="pre")
+    return all(found)
+
+
+def _vector(extent: int) -> int:
+    """The largest divisor of an extent that a vector may have as its length."""
+    return max(n for n in range(1, MOST_ELEMENTS + 1) if extent % n == 0)
+
+
+def _follows(indices: Sequence[Expr], var: tirx.Var, *, must: bool) -> bool:
+    """Whether elements at successive values of a variable follow one another, or, unless they must, are the same."""
+    if not indices:
+        return not must
+    *others, last = indices
+    if any(var in tirx.analysis.undefined_vars(index) for index in others):
+        return False
+    if var not in tirx.analysis.undefined_vars(last):
+        return not must
+
+    def following(node: tirx.Var) -> Expr:
+        return node + 1 if node.same_as(var) else node
+
+    step = tvm_ffi.structural_map(last, (tirx.Var, following), order="post") - last
+    step = sym.Analyzer().simplify(step)
+    return isinstance(step, tirx.IntImm) and int(step) == 1
