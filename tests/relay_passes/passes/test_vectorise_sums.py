@@ -6,6 +6,8 @@ import tvm
 import tvm_ffi
 from onnx import TensorProto
 from tvm import relax, te, tirx
+from tvm.script import ir as I
+from tvm.script import tirx as T
 
 import tvm_rammer
 from tests.functions import TARGET
@@ -101,6 +103,31 @@ def test_sums_are_vectors_and_the_same(compute, x_shape, w_shape, length, dtype,
 def test_what_vectors_do_not_suit_stays(compute, x_shape, w_shape, dtype):
     mod = module_of(compute, x_shape, w_shape, dtype)
     assert VectoriseSums()(mod).same_as(mod)
+
+
+@I.ir_module
+class Nested:
+    """A product in a block within a block."""
+
+    @T.prim_func(private=True, s_tir=True)
+    def product(x: T.Buffer((8, 24), "float32"), w: T.Buffer((24, 32), "float32"), y: T.Buffer((8, 32), "float32")):
+        for i in range(8):
+            with T.sblock("row"):
+                r = T.axis.spatial(8, i)
+                for j, k in T.grid(32, 24):
+                    with T.sblock("product"):
+                        c, t = T.axis.remap("SR", [j, k])
+                        with T.init():
+                            y[r, c] = T.float32(0)
+                        y[r, c] = y[r, c] + x[r, t] * w[t, c]
+
+
+def test_a_block_within_a_block_does_what_it_did():
+    x, w, y = random(8, 24), random(24, 32, seed=1), np.zeros((8, 32), "float32")
+    func = VectoriseSums()(Nested)["product"].with_attr("global_symbol", "product").without_attr("private")
+    arrays = [tvm.runtime.tensor(a) for a in (x, w, y)]
+    tvm.compile(tvm.IRModule({"product": func}), TARGET)["product"](*arrays)
+    np.testing.assert_allclose(arrays[2].numpy(), x @ w, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 5])

@@ -51,7 +51,7 @@ def _vectorised(func: tirx.PrimFunc) -> tirx.PrimFunc:
     try:
         for realize in reductions:
             _vectorise(schedule, realize)
-    except (InternalError, ScheduleError):
+    except (InternalError, ScheduleError, ValueError):
         return func  # it is written in a way that TVM cannot schedule
     return func.with_body(schedule.mod["main"].body)
 
@@ -60,6 +60,8 @@ def _vectorise(schedule: s_tir.Schedule, realize: s_tir.SBlockRealize) -> None:
     """Put the sum of a block around a vector of its results."""
     block = schedule.get_sblock(realize.block.name_hint)
     loops = {schedule.get(loop).loop_var: loop for loop in schedule.get_loops(block)}
+    if not all(value in loops for value in realize.iter_values):
+        return  # it is a block within a block
     along: list[s_tir.schedule.LoopRV] = []
     across: list[s_tir.schedule.LoopRV] = []
     for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
