@@ -52,6 +52,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.nn.leakyrelu": _leaky_relu,
         "relax.nn.prelu": _prelu,
         "relax.sign": _sign,
+        **dict.fromkeys(["relax.argsort", "relax.sort", "relax.topk"], _sorted),
     }
     if target.kind.name == "llvm":
         exact |= {"relax.matmul": _matmul, "relax.cosh": _cosh, "relax.sinh": _sinh}
@@ -111,6 +112,26 @@ def _mean(of_floats: Legalization, bb: relax.BlockBuilder, call: Call) -> relax.
         return te.compute(total.shape, lambda *i: tirx.truncdiv(total(*i), count.astype(dtype)), name="mean")
 
     return bb.call_te(compute, call.args[0], primfunc_name_hint="mean")
+
+
+def _sorted(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """Of bfloat16 in float32: TVM's runtime cannot sort it, and would write behind the end of the result."""
+    if str(call.args[0].ty.dtype) != "bfloat16":
+        return call  # a later pass of TVM's puts its runtime's functions here
+
+    def of_type(value: relax.Expr, dtype: str) -> relax.Expr:
+        value = bb.normalize(value)
+        return (
+            value if str(value.ty.dtype) == dtype else bb.emit(stock(bb, bb.normalize(relax.op.astype(value, dtype))))
+        )
+
+    wide = bb.normalize(Call(call.op, [of_type(call.args[0], "float32"), *call.args[1:]], call.attrs))
+    found = bb.emit(wide)
+    if not isinstance(call.ty, relax.TupleType):
+        return of_type(found, str(call.ty.dtype))
+    return relax.Tuple([
+        of_type(relax.TupleGetItem(found, i), str(field.dtype)) for i, field in enumerate(call.ty.fields)
+    ])  # fmt: skip
 
 
 def _logical_not(bb: relax.BlockBuilder, call: Call) -> relax.Expr:

@@ -1,0 +1,39 @@
+"""What is sorted of bfloat16 is sorted by its values, and nothing is written elsewhere."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from tvm import relax
+
+import tvm_rammer
+
+OPERATORS = {
+    "sort": lambda x: relax.op.sort(x, -1),
+    "argsort": lambda x: relax.op.argsort(x, -1),
+    "largest": lambda x: relax.op.topk(x, 3, -1, "values"),
+    "where the largest are": lambda x: relax.op.topk(x, 3, -1, "indices"),
+    "both": lambda x: relax.op.topk(x, 3, -1, "both"),
+}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_numbers_are_sorted(operator, dtype):
+    x = relax.Var("x", relax.TensorType((4, 50), dtype))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            out = builder.emit_output(builder.emit(OPERATORS[operator](x)))
+        builder.emit_func_output(out)
+    numbers = np.random.default_rng(0).permutation(200).reshape(4, 50) - 100  # exact in all types, and different
+    got = tvm_rammer.compile(builder.get(), cache=False)(
+        numbers.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    )
+    order = np.argsort(numbers, -1)
+    last = order[:, ::-1][:, :3]
+    values = {
+        "sort": [np.sort(numbers, -1)], "argsort": [order], "where the largest are": [last],
+        "largest": [np.take_along_axis(numbers, last, -1)], "both": [np.take_along_axis(numbers, last, -1), last],
+    }  # fmt: skip
+    for result, want in zip(got if isinstance(got, tuple) else (got,), values[operator], strict=True):
+        np.testing.assert_array_equal(np.asarray(result).astype(np.float64), want)
