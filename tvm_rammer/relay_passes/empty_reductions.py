@@ -63,7 +63,7 @@ def _extents(block: s_tir.SBlock) -> list[tirx.Expr]:
 
 def _started(func: tirx.PrimFunc, reductions: list[s_tir.SBlockRealize]) -> tirx.PrimFunc:
     """The function, in which blocks of their own write what these start from."""
-    schedule = s_tir.Schedule(func.with_attr("global_symbol", "main"), error_render_level="none")
+    schedule = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
     for reduction in reductions:
         block = schedule.get_sblock(reduction.block.name_hint)
         rounds: set[tirx.Var] = set()

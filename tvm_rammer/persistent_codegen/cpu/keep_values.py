@@ -11,6 +11,8 @@ from tvm import tirx
 from tvm.ir import Call, Expr
 from tvm_ffi import WalkResult
 
+from ...loads.bodies import operation
+
 MOST_NODES = 2048
 """Nodes, at most, of a value that stays a name, with all names in it replaced. Of a single function they are 1,077."""
 
@@ -115,7 +117,7 @@ def _outermost(expr: Expr) -> list[tirx.Let]:
         return WalkResult.SKIP
 
     def call(node: Call) -> WalkResult:
-        return WalkResult.SKIP if str(getattr(node.op, "name", "")).endswith(".if_then_else") else WalkResult.ADVANCE
+        return WalkResult.SKIP if operation(node) == "if_then_else" else WalkResult.ADVANCE
 
     tvm_ffi.structural_walk(expr, [(tirx.Let, let), (Call, call)], order="pre")
     return found

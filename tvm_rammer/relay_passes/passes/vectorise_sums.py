@@ -13,28 +13,18 @@ from tvm.error import InternalError
 from tvm.ir import Call, Expr, TensorLoad
 from tvm.s_tir.schedule import ScheduleError
 
+from ..bindings import rewrite_prim_funcs
 from ..module_pass import module_pass
 
-MOST_ELEMENTS = 64
-"""Elements of a vector, at most: four registers of 64 bytes, or eight of 32."""
+MOST_BYTES = 256
+"""Of a vector, at most: four registers of 64 bytes, or eight of 32."""
 LEAST_ELEMENTS = 4
 """Of fewer a vector is not worth its while."""
 
 
 @module_pass("VectoriseSums")
 def _vectorise_sums(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    changed = {}
-    for var, func in mod.functions_items():
-        if isinstance(func, tirx.PrimFunc) and "tirx.is_scheduled" not in (func.attrs or {}):
-            made = _vectorised(func)
-            if made is not func:
-                changed[var] = made
-    if not changed:
-        return mod
-    mod = mod.clone()
-    for var, func in changed.items():
-        mod.update_func(var, func)
-    return mod
+    return rewrite_prim_funcs(mod, _vectorised)
 
 
 def VectoriseSums() -> tvm.transform.Pass:
@@ -42,17 +32,17 @@ def VectoriseSums() -> tvm.transform.Pass:
     return _vectorise_sums
 
 
-def _vectorised(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """A function whose sums are in vectors, where they can be; the same one where none can."""
-    reductions = list(_sums(func))
+def _vectorised(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
+    """A function whose sums are in vectors, where they can be; None where none can."""
+    reductions = [] if "tirx.is_scheduled" in (func.attrs or {}) else list(_sums(func))
     if not reductions:
-        return func
-    schedule = s_tir.Schedule(func.with_attr("global_symbol", "main"), error_render_level="none")
+        return None
+    schedule = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
     try:
         for realize in reductions:
             _vectorise(schedule, realize)
     except (InternalError, ScheduleError, ValueError):
-        return func  # it is written in a way that TVM cannot schedule
+        return None  # it is written in a way that TVM cannot schedule
     return func.with_body(schedule.mod["main"].body)
 
 
@@ -66,7 +56,7 @@ def _vectorise(schedule: s_tir.Schedule, realize: s_tir.SBlockRealize) -> None:
     across: list[s_tir.schedule.LoopRV] = []
     for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
         (across if axis.iter_type == tirx.IterVar.CommReduce else along).append(loops[value])
-    size = _vector(int(realize.block.iter_vars[len(along) - 1].dom.extent))
+    size = _vector(realize.block, len(along) - 1)
     outer, inner = schedule.split(along[-1], [None, size])
     schedule.reorder(*along[:-1], outer, *across, inner)
     schedule.vectorize(inner)
@@ -99,12 +89,15 @@ def _has_vectors(realize: s_tir.SBlockRealize) -> bool:
     sums = extents[last + 1 :]
     if not all(isinstance(extent, tirx.IntImm) and int(extent) > 0 for extent in (extents[last], *sums)):
         return False
-    if _vector(int(extents[last])) < LEAST_ELEMENTS:
+    if _vector(block, last) < LEAST_ELEMENTS:
         return False
-    found: list[bool] = [_follows(block.body.indices, block.iter_vars[last].var, must=True)]
+    store, var = block.body, block.iter_vars[last].var
+    found = [_follows(store.indices, var, must=True), _is_at(block.init, store)]
 
     def load(node: TensorLoad) -> None:
-        found.append(_follows(node.indices, block.iter_vars[last].var, must=False))
+        # What reads results of its neighbours needs them in order.
+        found.append(_follows(node.indices, var, must=False))
+        found.append(not node.source.same_as(store.buffer) or _is_at(node, store))
 
     def call(node: Call) -> None:
         found.append(False)  # TVM makes vectors of few of them: it would do all of it an element at a time again
@@ -113,9 +106,17 @@ def _has_vectors(realize: s_tir.SBlockRealize) -> bool:
     return all(found)
 
 
-def _vector(extent: int) -> int:
-    """The largest divisor of an extent that a vector may have as its length."""
-    return max(n for n in range(1, MOST_ELEMENTS + 1) if extent % n == 0)
+def _vector(block: s_tir.SBlock, last: int) -> int:
+    """The largest divisor of an axis's extent that a vector may have as its length."""
+    most, extent = MOST_BYTES * 8 // block.body.value.ty.dtype.bits, int(block.iter_vars[last].dom.extent)
+    return max(n for n in range(1, most + 1) if extent % n == 0)
+
+
+def _is_at(access: TensorLoad | tirx.Stmt, store: tirx.BufferStore) -> bool:
+    """Whether a load or a statement accesses the very element that another one stores."""
+    place = access.source if isinstance(access, TensorLoad) else getattr(access, "buffer", None)
+    same = place is not None and place.same_as(store.buffer)
+    return same and bool(tvm_ffi.structural_equal(access.indices, store.indices))
 
 
 def _follows(indices: Sequence[Expr], var: tirx.Var, *, must: bool) -> bool:
