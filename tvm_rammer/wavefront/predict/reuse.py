@@ -1,4 +1,4 @@
-"""Which weights are still in a cache when a vEU reads them again, as recurrent nets do in every step."""
+"""What is still in a cache when a vEU reads it again: weights, as recurrent nets do in every step, and data."""
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
@@ -82,9 +82,11 @@ class _Cache:
 
 
 def refill_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
-    """How much longer each `Run` reads its constants than from warm caches, if the program runs again and again.
+    """How much longer each `Run` takes than its rTasks in warm caches, if the program runs again and again.
 
-    Only constants count: as a rule they alone are read more than once by the same vEU. All other data takes up space.
+    Constants that have left the caches are waited for. Other data are read in the order in which they lie, and so
+    beside the arithmetic: a `Run` takes as long as the slower one of both. They are in a vEU's own cache if it has read or
+    written some of their buffer lately, whoever else did.
 
     Parameters
     ----------
@@ -104,15 +106,16 @@ def refill_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]
     runs = [(lane, n, run) for lane, n in order if isinstance(run := program.lanes[lane][n], Run)]
     # Twice, so that the program finds what its last run left behind.
     for lane, n, run in (*runs, *runs):
-        refill[lane, n] = 0.0
-        tiles = program.kernels[run.operator].num_rtasks
+        kernel, waits_us, data_us = program.kernels[run.operator], 0.0, 0.0
         for buffer, nbytes, part in touched[run.operator]:
-            unit_hits = own[lane].use((buffer, tiles, run.start, run.count, run.step), part * run.count)
-            shared_hits = shared.use(buffer, nbytes)
-            if program.graph.buffers[buffer].kind == "constant":
-                read = part * run.count
-                warm_us = caches.warm_us(read, nbytes, len(own))
-                refill[lane, n] += max(0.0, caches.read_us(read, unit_hits, shared_hits) - warm_us)
+            constant, read = program.graph.buffers[buffer].kind == "constant", part * run.count
+            key = (buffer, kernel.num_rtasks, run.start, run.count, run.step) if constant else buffer
+            read_us = caches.read_us(read, own[lane].use(key, read), shared.use(buffer, nbytes))
+            if constant:
+                waits_us += max(0.0, read_us - caches.warm_us(read, nbytes, len(own)))
+            else:
+                data_us += read_us
+        refill[lane, n] = waits_us + max(0.0, data_us - kernel.rtask_us * run.count)
     return refill
 
 

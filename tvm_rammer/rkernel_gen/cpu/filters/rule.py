@@ -177,7 +177,7 @@ def _rtask_us(window: Window, tile: FilterTile, layout: FilterLayout, rtasks: in
         rows = window.groups / tile.group_parts * window.channels * layout.height
         cycles += rows * (layout.width * 2 / tile.simd + ROW_CYCLES)
     image = window.data_bytes + window.out_bytes
-    traffic = traffic_us(weights + image, weights / parts + image / rtasks, device)
+    traffic = traffic_us(weights + image, weights / parts + image / rtasks, rtasks, device)
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic)
 
 

@@ -91,7 +91,7 @@ def generic_us(func: tirx.PrimFunc, parts: int, simd: int, shape: tuple[int, ...
     cycles = sum(
         cost.cycles(simd) / math.prod(c for axis, c in enumerate(splits) if axis in cost.axes) for cost in costs
     )
-    return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic_us(nbytes, nbytes / parts, device))
+    return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic_us(nbytes, nbytes / parts, parts, device))
 
 
 @lru_cache(maxsize=64)

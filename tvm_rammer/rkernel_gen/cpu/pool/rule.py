@@ -53,8 +53,8 @@ def _rtask_us(window: Window, tile: PoolTile, device: DeviceSpec) -> float:
     row = steps(window.columns, tile.simd) * (kw * UNALIGNED / 2 + 1)
     rows = window.groups / tile.group_parts * rows_of(window, tile)
     cycles = rows * (line + row + 2 * ROW_CYCLES)
-    nbytes = window.data_bytes + window.out_bytes
-    traffic = traffic_us(nbytes, nbytes / num_rtasks(window, tile), device)
+    nbytes, rtasks = window.data_bytes + window.out_bytes, num_rtasks(window, tile)
+    traffic = traffic_us(nbytes, nbytes / rtasks, rtasks, device)
     return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic)
 
 

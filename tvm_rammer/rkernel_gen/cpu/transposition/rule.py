@@ -84,5 +84,5 @@ def _tiling(function: Function, tile: PartsTile) -> Tiling:
     assert problem is not None
     device, nbytes = function.device, Work.of(function.func).nbytes
     turn_us = cycles(problem, tile.simd, tile.parts) / (device.clock_ghz * 1e3)
-    rtask_us = RTASK_US + max(turn_us, traffic_us(nbytes, nbytes / tile.parts, device))
+    rtask_us = RTASK_US + max(turn_us, traffic_us(nbytes, nbytes / tile.parts, tile.parts, device))
     return Tiling("transposition", choices_of(tile), tile.parts, rtask_us)

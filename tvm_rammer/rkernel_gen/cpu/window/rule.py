@@ -144,8 +144,9 @@ def _line_cycles(window: Window, tile: WindowTile, layout: Layout, device: Devic
 def _traffic_us(window: Window, tile: WindowTile, layout: Layout, device: DeviceSpec) -> float:
     """Time of the memory traffic: each rTask reads its weights, and all together read the image once."""
     weights, image = _weight_bytes(window, tile, layout), window.data_bytes + window.out_bytes
-    nbytes = weights / (tile.group_parts * tile.filter_parts) + image / num_rtasks(window, tile)
-    return traffic_us(weights + image, nbytes, device)
+    rtasks = num_rtasks(window, tile)
+    nbytes = weights / (tile.group_parts * tile.filter_parts) + image / rtasks
+    return traffic_us(weights + image, nbytes, rtasks, device)
 
 
 def _weight_bytes(window: Window, tile: WindowTile, layout: Layout) -> int:

@@ -109,8 +109,9 @@ def _rtask_us(window: Window, tile: WinogradTile, layout: WinogradLayout, device
     step = window.channels * (row_vectors * into + copied) + blocks * (products + stored)
     cycles = window.groups / tile.group_parts * layout.steps * step
     weights, image = weight_bytes(window, tile, layout), window.data_bytes + window.out_bytes
-    each = weights / (tile.group_parts * tile.filter_parts) * layout.steps + image / num_rtasks(window, tile)
-    return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic_us(weights + image, each, device))
+    rtasks = num_rtasks(window, tile)
+    each = weights / (tile.group_parts * tile.filter_parts) * layout.steps + image / rtasks
+    return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic_us(weights + image, each, rtasks, device))
 
 
 def _code(function: Function, window: Window, tile: WinogradTile) -> tuple[tirx.PrimFunc, Mapping[int, Pack]]:
