@@ -17,6 +17,7 @@ from tvm import relax
 
 import tvm_rammer
 from tests.functions import relax_module
+from tests.relay_passes.models import model, node, random, value
 from tvm_rammer.device import PRESETS, host_cpu, preset
 from tvm_rammer.errors import ModelError, RammerError, ScheduleError, ShapeError, TargetError, ToolError, TuningLogError
 from tvm_rammer.wavefront import POLICIES, PolicyOptions
@@ -210,6 +211,26 @@ def test_explain_says_why_veus_are_left_out(model):
     assert "of 2 vEUs" not in cheap.explain()
     inputs = [np.ones(spec.shape, spec.dtype) for spec in dear.inputs]
     np.testing.assert_allclose(dear(*inputs), cheap(*inputs), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("kib", "veus"), [(4096, 1), (2048, 2)])
+def test_data_that_one_core_cannot_keep_are_worth_another(kib, veus):
+    """Of 3 MB that are added up, in 30 us or in 80: waking takes 23."""
+    device = replace(
+        preset("cpu"),
+        units=2,
+        unit_bytes=kib << 10,
+        cache_bytes=256 << 20,
+        cache_gbps=64.0,
+        wake_us=23.0,
+        clock_ghz=3.0,
+    )
+    shape = [1, 64, 64, 64]
+    proto = model([node("Add", ["a", "b"], ["y"])], [value(name, shape) for name in "ab"], [value("y", shape)])
+    module = tvm_rammer.compile(proto, target=device)
+    assert [len(program.lanes) for program in module.rprograms] == [veus]
+    a, b = random(*shape), random(*shape, seed=1)
+    np.testing.assert_array_equal(module(a, b), a + b)
 
 
 def test_the_picture_is_xml(module):

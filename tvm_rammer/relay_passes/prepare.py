@@ -30,6 +30,7 @@ from .passes.products.widen_halves import HALVES, WidenHalves
 from .passes.refuse_calls import RefuseCalls
 from .passes.serial_loops import SerialLoops
 from .passes.simplify_ops import SimplifyOps
+from .passes.split_pools import SplitPools
 
 _ELEMENTWISE, _INJECTIVE, _OPAQUE = (0, 1), 2, 8
 """Values of `op_pattern`: element by element, also with broadcasting; any one element to one element; never fused."""
@@ -61,6 +62,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
         stages = [
             FoldConstants(),
             SimplifyOps(),
+            *([SplitPools()] if cpu else ()),
             FoldBatchNorm(),
             _decompose(),
             relax.transform.CanonicalizeBindings(),

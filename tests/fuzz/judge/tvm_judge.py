@@ -38,8 +38,8 @@ class PlainTvm:
     def fault(self, feeds: Sequence[np.ndarray], want: Sequence[np.ndarray], got: Sequence[np.ndarray]) -> str | None:
         """Say what is wrong with results, or None; "unstable" where roundings explain it.
 
-        They do where inputs that are a little different move TVM's own results as far, or where these are as far from what
-        float64 makes of the same functions, as those of a long sum in a narrow type are.
+        They do where inputs that are a little different move TVM's own results as far, or where these are as far from
+        what float64 makes of the same functions, as those of a long sum in a narrow type are.
         """
         arrays = [*feeds, *want]
         unit, largest = unit_of(arrays) or 1e-9, largest_of(arrays)

@@ -28,10 +28,10 @@ def steps(*weights: int, sizes: tuple[int, ...], rtask_us: float = 0.0, tiles: i
     return RProgram("p", graph, (kernel,) * len(weights), lanes, 0, {}, 0)
 
 
-def refill(program: RProgram) -> list[float]:
+def refill(program: RProgram, caches: Caches = CACHES) -> list[float]:
     """Of all runs, operator after operator."""
-    order = [(v, n) for n in range(len(program.lanes[0])) for v in range(len(program.lanes))]
-    found = refill_us(program, CACHES, order)
+    order = [(v, n) for n in range(len(program.lanes[0])) for v, lane in enumerate(program.lanes) if lane]
+    found = refill_us(program, caches, order)
     return [found[run] for run in order]
 
 
@@ -64,6 +64,51 @@ def test_each_lane_has_a_cache_of_its_own() -> None:
     # Both halves together are too much to be sure of, and the other lane's half is no help but for the shared cache.
     assert refill(program) == [0.0] * 4
     assert refill(crossed) == pytest.approx([0.225] * 4)
+
+
+def on_one_lane(program: RProgram) -> RProgram:
+    """The same rTasks, all on the first vEU."""
+    runs = (Run(o, 0, kernel.num_rtasks) for o, kernel in enumerate(program.kernels))
+    return replace(program, lanes=(tuple(runs), *((),) * (len(program.lanes) - 1)))
+
+
+def test_weights_that_two_caches_hold_leave_one() -> None:
+    halves, two = steps(0, sizes=(1600,), tiles=2), replace(CACHES, units=2)
+    assert refill(halves, two) == pytest.approx([0.4] * 2)  # 800 bytes of 1000: half hits
+    assert refill(on_one_lane(halves), two)[0] == pytest.approx(1.6)
+
+
+def elementwise(*sizes: int, rtask_us: float = 0.0, tiles: int = 1) -> RProgram:
+    """A chain of operators; `sizes` are the bytes of its input and of each result."""
+    kinds = ("input", *["workspace"] * (len(sizes) - 2), "output")
+    buffers = tuple(
+        Buffer(f"x{n}", (size,), "int8", kind) for n, (size, kind) in enumerate(zip(sizes, kinds, strict=True))
+    )
+    operators = tuple(ROperator(f"o{n}", "f", (n,), (n + 1,)) for n in range(len(sizes) - 1))
+    lanes = tuple(tuple(Run(o, v, 1) for o in range(len(operators))) for v in range(tiles))
+    kernel = RKernel("k", "f", tiles, rtask_us)
+    return RProgram("p", RGraph("g", buffers, operators), (kernel,) * len(operators), lanes, 0, {}, 0)
+
+
+def test_data_that_fit_a_units_cache_take_no_longer() -> None:
+    assert refill(elementwise(200, 200, 200, rtask_us=0.4)) == [0.0] * 2
+
+
+def test_data_come_beside_the_arithmetic() -> None:
+    # 2000 bytes from the shared cache: 4 us.
+    assert refill(elementwise(1000, 1000, rtask_us=1.0)) == pytest.approx([3.0])
+    assert refill(elementwise(1000, 1000, rtask_us=5.0)) == [0.0]
+
+
+def test_data_that_one_unit_cannot_hold_two_can() -> None:
+    halves = elementwise(700, 700, rtask_us=0.7, tiles=2)
+    assert refill(halves) == [0.0] * 2
+    assert refill(on_one_lane(halves))[0] == pytest.approx((1400 * (0.5 + 0.5 * 2)) / 1000 - 1.4)
+
+
+def test_what_another_operator_has_just_written_hits() -> None:
+    # 900 bytes in turn: half of what was last used a run ago hits, and all of what the first operator wrote.
+    assert refill(elementwise(700, 100, 100)) == pytest.approx([800 * 1.5e-3, 100 * 1e-3 + 100 * 1.5e-3])
 
 
 def test_reading_from_a_slower_level_takes_longer() -> None:

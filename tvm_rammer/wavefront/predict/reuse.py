@@ -22,6 +22,8 @@ class Caches:
         Size of a vEU's own cache, and of the one that all share.
     unit_gbps, shared_gbps, memory_gbps : float
         What one vEU reads from them and from memory, in GB/s.
+    units : int
+        Cores with a cache of their own: the times of rTasks count on as many of them as an operator has rTasks.
     """
 
     unit_bytes: int
@@ -29,6 +31,7 @@ class Caches:
     unit_gbps: float
     shared_gbps: float
     memory_gbps: float
+    units: int = 1
 
     @classmethod
     def of(cls, device: DeviceSpec) -> "Caches | None":
@@ -41,6 +44,7 @@ class Caches:
             device.unit_gbps,
             device.cache_gbps / device.units,
             device.memory_gbps / device.units,
+            device.units,
         )
 
     def read_us(self, nbytes: float, unit_hits: float, shared_hits: float) -> float:
@@ -48,9 +52,10 @@ class Caches:
         miss = shared_hits / self.shared_gbps + (1.0 - shared_hits) / self.memory_gbps
         return nbytes * (unit_hits / self.unit_gbps + (1.0 - unit_hits) * miss) / GBPS
 
-    def warm_us(self, nbytes: float, buffer_bytes: int, veus: int) -> float:
+    def warm_us(self, nbytes: float, buffer_bytes: int, rtasks: int) -> float:
         """Time to read a part of a buffer that nothing evicts: as `rkernel_gen.cpu.cost` predicts it."""
-        return self.read_us(nbytes, buffer_bytes <= veus * self.unit_bytes, buffer_bytes <= self.shared_bytes)
+        own = min(rtasks, self.units) * self.unit_bytes
+        return self.read_us(nbytes, buffer_bytes <= own, buffer_bytes <= self.shared_bytes)
 
 
 class _LRU:
@@ -85,8 +90,8 @@ def refill_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]
     """How much longer each `Run` takes than its rTasks in warm caches, if the program runs again and again.
 
     Constants that have left the caches are waited for. Other data are read in the order in which they lie, and so
-    beside the arithmetic: a `Run` takes as long as the slower one of both. They are in a vEU's own cache if it has read or
-    written some of their buffer lately, whoever else did.
+    beside the arithmetic: a `Run` takes as long as the slower one of both. They are in a vEU's own cache if it has read
+    or written some of their buffer lately, whoever else did.
 
     Parameters
     ----------
@@ -112,7 +117,7 @@ def refill_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]
             key = (buffer, kernel.num_rtasks, run.start, run.count, run.step) if constant else buffer
             read_us = caches.read_us(read, own[lane].use(key, read), shared.use(buffer, nbytes))
             if constant:
-                waits_us += max(0.0, read_us - caches.warm_us(read, nbytes, len(own)))
+                waits_us += max(0.0, read_us - caches.warm_us(read, nbytes, kernel.num_rtasks))
             else:
                 data_us += read_us
         refill[lane, n] = waits_us + max(0.0, data_us - kernel.rtask_us * run.count)

@@ -178,3 +178,15 @@ def test_repeats_that_data_decide_are_refused():
     count = [node("ReduceMax", ["h"], ["m"], keepdims=1), node("Cast", ["m"], ["n"], to=TensorProto.INT64)]
     with pytest.raises(UnsupportedOperatorError, match="Tile 'y' has repeats that are computed"):
         load_model(repeated(count))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 7, 10), (1, 4, 56, 56), (2, 3, 4, 5, 6), (3, 4, 1, 1)], ids=str)
+def test_images_are_normalised_as_rows(run, shape):
+    """Sums over one long axis are in full vectors."""
+    weights = [tensor("scale", random(shape[1])), tensor("bias", random(shape[1], seed=1))]
+    norm = node("InstanceNormalization", ["x", "scale", "bias"], ["y"], epsilon=1e-3)
+    proto = model([norm], [value("x", list(shape))], ["y"], weights)
+    mod = load_model(proto)
+    assert op_names(mod)[0] == op_names(mod)[-1] == "reshape"
+    x = random(*shape, seed=2)
+    np.testing.assert_allclose(run(mod, x), by_onnxruntime(proto, x=x)[0], rtol=1e-4, atol=1e-5)

@@ -76,6 +76,17 @@ def _group_norm(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _instance_norm(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Images as rows: a sum over one long axis is in full vectors."""
+    dims = node.dims(0)
+    if dims is None or len(dims) < 4:
+        return None
+    rows = emit.reshape(node.input(0), [*dims[:2], math.prod(dims[2:])])
+    normal = emit("InstanceNormalization", rows, *node.node.input[1:], epsilon=node.attribute("epsilon", 1e-5))
+    emit.name(emit.reshape(normal, dims), node.output)
+    return emit
+
+
 def _mean_variance(node: NodeView, emit: Emitter) -> Emitter | None:
     """Numbers that are all equal become 0: the deviation is never 0."""
     dims, elem = node.dims(0), element(node, 0)
@@ -283,6 +294,7 @@ LAYERS = {
     ("", "Det"): _det,
     ("", "Dropout"): _dropout,
     ("", "GroupNormalization"): _group_norm,
+    ("", "InstanceNormalization"): _instance_norm,
     ("", "LayerNormalization"): _layer_norm,
     ("", "LpPool"): _pool,
     ("", "MaxPool"): _max_pool,
