@@ -151,6 +151,62 @@ def test_places_and_nan_among_numbers_of_bfloat16(kind):
     np.testing.assert_array_equal(tvm_rammer.compile(found[0])(x), want, strict=True)
 
 
+REDUCTIONS = ["ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare", "ReduceLogSumExp", "Softmax", "LogSoftmax"]
+WEIGHTED = {
+    "LayerNormalization": (17, {}, 2), "InstanceNormalization": (22, {}, 2), "LpNormalization": (22, {}, 0),
+    "LRN": (13, {"size": 3, "alpha": 0.5}, 0), "Pow": (15, {}, 1), "GlobalMaxPool": (22, {}, 0),
+    "LpPool": (22, {"kernel_shape": [2, 2]}, 0),
+}  # fmt: skip
+"""Operators by their opset, attributes, and the inputs that they have besides."""
+FINE = {TensorProto.DOUBLE: 1e-6, TensorProto.FLOAT16: 4e-3, TensorProto.BFLOAT16: 3e-2}
+"""The difference to single precision, relative to the largest result."""
+
+
+def as_in_single_precision(nodes_of, elem, x, opset=13):
+    """Compile what `nodes_of` makes of "c", which is `x` as another type, and compare with ONNX Runtime's float32."""
+    found = []
+    for kind in (elem, TensorProto.FLOAT):
+        nodes = [node("Cast", ["x"], ["c"], to=kind), *nodes_of(kind), node("Cast", ["f"], ["y"], to=TensorProto.FLOAT)]
+        found.append(model(nodes, [value("x", list(x.shape))], ["y"], opset=opset, ir=10))
+    (want,) = by_onnxruntime(found[1], x=x)
+    got = tvm_rammer.compile(found[0])(x)
+    np.testing.assert_allclose(got, want, rtol=FINE[elem], atol=FINE[elem] * np.abs(want).max(), strict=True)
+
+
+@pytest.mark.parametrize("elem", FINE, ids=TensorProto.DataType.Name)
+@pytest.mark.parametrize("axis", [-1, 0])
+@pytest.mark.parametrize("kind", REDUCTIONS)
+def test_reductions_of_other_types_in_vectors(kind, axis, elem):
+    x = 1 + random(16, 32) / 32
+    attributes = {"axis": axis} if kind.endswith("max") and "Reduce" not in kind else {"axes": [axis]}
+    as_in_single_precision(lambda _: [node(kind, ["c"], ["f"], **attributes)], elem, x)
+
+
+@pytest.mark.parametrize("elem", FINE, ids=TensorProto.DataType.Name)
+@pytest.mark.parametrize("kind", WEIGHTED)
+def test_layers_of_other_types(kind, elem):
+    opset, attributes, count = WEIGHTED[kind]
+    size = 6 if kind == "LayerNormalization" else 4
+    weights = [np.float32(2.5) if kind == "Pow" else 1 + random(size, seed=n) / 4 for n in range(count)]
+
+    def nodes(elem):
+        cast = [node("Constant", [], [f"w{n}"], value=tensor("w", w)) for n, w in enumerate(weights)]
+        cast += [node("Cast", [f"w{n}"], [f"c{n}"], to=elem) for n in range(count)]
+        return [*cast, node(kind, ["c", *(f"c{n}" for n in range(count))], ["f"], **attributes)]
+
+    as_in_single_precision(nodes, elem, 1 + np.abs(random(2, 4, 5, 6)), opset)
+
+
+@pytest.mark.parametrize("pad", [0.0, 1.5])
+def test_edges_of_bfloat16(pad):
+    def nodes(elem):
+        edge = [node("Constant", [], ["e"], value=tensor("e", np.float32(pad))), node("Cast", ["e"], ["ce"], to=elem)]
+        pads = node("Constant", [], ["p"], value=tensor("p", np.array([0, 16, 0, 16])))
+        return [*edge, pads, node("Pad", ["c", "p", "ce"], ["f"])]
+
+    as_in_single_precision(nodes, TensorProto.BFLOAT16, random(4, 16))
+
+
 def test_an_error_of_tvm_about_constants_says_nothing_of_how_they_are_printed():
     text = 'The LHS # Metadata omitted. Use show_meta=True in script() method to show it.\nmetadata["x"][0] has shape 1'
     assert last_line(ValueError(text)) == 'The LHS metadata["x"][0] has shape 1'

@@ -118,15 +118,37 @@ def _lp_normalization(node: NodeView, emit: Emitter) -> Emitter | None:
     dims, power = node.dims(0), node.attribute("p", 2)
     if dims is None or power not in (1, 2):
         return None
-    axis = node.attribute("axis", -1)
+    axis, elem = node.attribute("axis", -1), element(node, 0)
     node.require(-len(dims) <= axis < len(dims), f"axis {axis} of the shape {dims}")
-    value = node.input(0)
+    half = elem == TensorProto.BFLOAT16
+    value = emit("Cast", node.input(0), to=TensorProto.FLOAT) if half else node.input(0)
     if emit.opset < 18:
         norm = emit(f"ReduceL{power}", value, axes=[axis])
     else:
         norm = emit(f"ReduceL{power}", value, emit.constant(np.array([axis], np.int64)))
     zero = emit("Equal", norm, emit.number(0.0))
-    emit.name(emit("Div", value, emit("Where", zero, emit.number(1.0), norm)), node.output)
+    normal = emit("Div", value, emit("Where", zero, emit.number(1.0), norm))
+    emit.name(emit("Cast", normal, to=elem) if half else normal, node.output)
+    return emit
+
+
+def _lrn(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Of another type than float32, which TVM's frontend has its constants in: the mean of squares is a pool."""
+    dims, elem = node.dims(0), element(node, 0)
+    if dims is None or len(dims) < 3 or elem in (None, TensorProto.FLOAT):
+        return None
+    wide = TensorProto.DOUBLE if elem == TensorProto.DOUBLE else TensorProto.FLOAT
+    size, before = node.attribute("size", 1), (node.attribute("size", 1) - 1) // 2
+    value = emit("Cast", node.input(0), to=wide)
+    squares = emit.reshape(emit("Mul", value, value), [dims[0], 1, dims[1], math.prod(dims[2:])])
+    pads = [before, 0, size - 1 - before, 0]
+    mean = emit("AveragePool", squares, kernel_shape=[size, 1], pads=pads, count_include_pad=1)
+    alpha, beta, bias = (
+        emit.constant(np.array(node.attribute(name, default), numpy_type(wide)))
+        for name, default in (("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0))
+    )
+    power = emit("Pow", emit("Add", bias, emit("Mul", alpha, emit.reshape(mean, dims))), beta)
+    emit.name(emit("Cast", emit("Div", value, power), to=elem), node.output)
     return emit
 
 
@@ -171,6 +193,7 @@ _LOWERED = {
     ("", "Cast"): _cast,
     ("", "ReverseSequence"): _reverse_sequence,
     ("", "LpNormalization"): _lp_normalization,
+    ("", "LRN"): _lrn,
     ("", "Col2Im"): _col2im,
     **ATTENTION,
     **BOXES,

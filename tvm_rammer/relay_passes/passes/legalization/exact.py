@@ -56,7 +56,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     }
     if target.kind.name == "llvm":
         exact |= {"relax.matmul": _matmul, "relax.cosh": _cosh, "relax.sinh": _sinh}
-        exact |= dict.fromkeys([*_SUMS, *_ARCS], _in_float32)
+        exact |= dict.fromkeys([*_SUMS, *_ARCS, "relax.power"], _in_float32)
         exact |= scans() | softmaxes(_in_float32)
     else:
         exact |= pools_along_an_axis()
