@@ -20,7 +20,7 @@ RTASK = "rammer.rtask_function"
 
 
 def _vectors_of_constants() -> tvm.transform.Pass:
-    """Make the pass for vectors of bfloat16 that are one number: TVM stores them as bits only if they are such before."""
+    """Make the pass for vectors of bfloat16 that are one number: TVM stores them as bits if the bits are spread."""
 
     def widen(node: tirx.Broadcast) -> tirx.Expr:
         if str(node.value.ty.dtype) != "bfloat16" or getattr(node.value, "op", None) != _REINTERPRET:
