@@ -28,7 +28,7 @@ def _vectors_of_constants() -> tvm.transform.Pass:
         bits = tirx.Broadcast(node.value.args[0], node.lanes)
         return tirx.reinterpret(f"bfloat16x{int(node.lanes)}", bits)
 
-    @tirx.transform.prim_func_pass(opt_level=0, name="VectorsOfConstants")
+    @tirx.transform.prim_func_pass(opt_level=0, name="VectorsOfConstants")  # type: ignore[untyped-decorator]
     def run(func: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tirx.PrimFunc:
         if not any("bfloat16" in str(param.ty) for param in func.params):
             return func
