@@ -16,9 +16,9 @@ from .perturb import ELEMENTWISE, perturbed
 
 TRIALS = 4
 RECURRENT = ("LSTM", "GRU", "RNN")
-INTERPOLATED = ("GridSample", "Resize", "RoiAlign", "Upsample")
-"""Operators that weight what lies around a point. Of infinity a weight of 0 makes NaN, and one that is off by a
-rounding infinity: what comes out follows from the order of operations, which ONNX leaves open."""
+OF_MANY_TERMS = ("Det", "GridSample", "Resize", "RoiAlign", "Upsample")
+"""Operators that weight what lies around a point, and determinants. Of infinity a weight of 0 makes NaN, and one that
+is off by a rounding infinity: what comes out follows from the order of operations, which ONNX leaves open."""
 LONGEST_SUM = 4096
 """Of fewer numbers than this no sum overflows unless it nears the largest number."""
 
@@ -105,7 +105,7 @@ def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
             return True
         if node.op_type == "Pow" and node.input[1] in values and _overflows(_power(x, values[node.input[1]]), y.dtype):
             return True  # an integer to a fractional power is a Cast, too
-        if node.op_type in INTERPOLATED and not _is_nearest(node) and not _all_finite(node, values):
+        if node.op_type in OF_MANY_TERMS and not _is_nearest(node) and not _all_finite(node, values):
             return True
         chosen = node.op_type in RECURRENT and any(a.name == "activations" for a in node.attribute)
         if chosen and not _all_finite(node, values):
