@@ -13,6 +13,7 @@ from tests.emulation.programs import plan, run_all
 from tests.functions import relax_module
 from tests.hostile import by_onnxruntime, model, results
 from tvm_rammer.define_arithmetic import define_arithmetic
+from tvm_rammer.device import host_cpu
 
 NAN = np.nan
 VALUES = np.array(
@@ -136,6 +137,38 @@ def test_long_extremes_around_loops_compile(op, shape):
     call = (op, ["x", "axes"], {"keepdims": 0})
     (got,) = results(model([call], {"x": x}, {"axes": np.array([1, 2])}), {"x": x})
     np.testing.assert_array_equal(got, (x.max if op == "ReduceMax" else x.min)((1, 2)))
+
+
+@pytest.mark.parametrize("loops", [(5, 2), (3, 3), (8, 2), (3, 5)], ids=str)
+def test_extremes_in_two_loops_compile(loops):
+    """LLVM takes exponential time for chains of choices that are not long, too."""
+    rows, columns = loops
+
+    @T.prim_func(private=True, s_tir=True)
+    def least(x: T.Buffer((8, 2), "float32"), y: T.Buffer((33, 2), "float32")):
+        sums = T.sblock_alloc_buffer((8,), "float32")
+        for i, k in T.grid(8, 2):
+            with T.sblock("sum"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    sums[vi] = T.float32(0)
+                sums[vi] = sums[vi] + x[vi, vk]
+        for i, j, k, m in T.grid(33, 2, rows, columns):
+            with T.sblock("least"):
+                vi, vj, vk, _ = T.axis.remap("SSRR", [i, j, k, m])
+                with T.init():
+                    y[vi, vj] = T.float32(-2)
+                y[vi, vj] = T.min(y[vi, vj], T.if_then_else(vk < 4, sums[vk], T.float32(1)))
+
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x := relax.Var("x", relax.TensorType((8, 2), "float32"))]):
+        out = relax.call_tir(builder.add_func(least, "least"), x, out_ty=relax.TensorType((33, 2), "float32"))
+        builder.emit_func_output(builder.emit(out))
+    executable = tvm.compile(builder.get(), tvm.target.Target(host_cpu().target_config()), relax_pipeline="rammer")
+    x = np.random.default_rng(0).normal(size=(8, 2)).astype("float32") * 4
+    got = relax.VirtualMachine(executable, tvm.cpu())["main"](tvm.runtime.tensor(x)).numpy()
+    want = min(np.float32(-2), x.sum(1)[: min(rows, 4)].min())
+    np.testing.assert_allclose(got, np.full((33, 2), want), rtol=1e-6)
 
 
 def test_a_row_is_divided_by_numbers_near_to_zero():

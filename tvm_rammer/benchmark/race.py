@@ -25,6 +25,8 @@ ROUNDS = 6
 """Least number of rounds by default; half of them count."""
 MIN_BLOCK_S, MAX_BLOCK_S = 0.1, 0.3
 """Least time of a block of short runs, and greatest of one of long runs; a block has at least one run."""
+ENOUGH_S = 60.0
+"""Once the rounds have taken so long, no more are made than the least: one run of stock TVM may take seconds."""
 DISTURBED = 0.1
 """A block is measured again if other processes used more than this share of a core meanwhile."""
 RETRIES = 3
@@ -75,7 +77,7 @@ def race(
         At least one, by name; the last one is the reference for errors.
     inputs : sequence of numpy.ndarray
     repeat : int
-        Runs of each contender, at least.
+        Runs of each contender, at least; fewer where they are long (`ENOUGH_S`).
     progress : callable
         Gets a message before each step.
     rounds : int
@@ -151,7 +153,8 @@ def _measure(
     for run in runners.values():
         run(inputs)
     rounds: list[dict[str, list[float]]] = []
-    while len(rounds) < least or any(len(s.times) < repeat for s in samples.values()):
+    end = time.perf_counter() + ENOUGH_S
+    while len(rounds) < least or (time.perf_counter() < end and any(len(s.times) < repeat for s in samples.values())):
         progress(f"measuring: round {len(rounds) + 1}")
         wanted = -(-2 * repeat // least)
         rounds.append({name: _block(run, inputs, wanted, samples[name]) for name, run in runners.items()})
