@@ -163,7 +163,7 @@ def traffic_us(resident: float, nbytes: float, rtasks: int, device: DeviceSpec) 
     """
     if resident > device.cache_bytes:
         return nbytes / (device.memory_gbps / device.units * 1e3)
-    full = resident / (min(rtasks, device.units) * device.unit_bytes)
+    full = resident / max(1, min(rtasks, device.units) * device.unit_bytes)
     beyond = min(1.0, max(0.0, (full - KEPT_SHARE) / KEPT_SHARE))
     private_us = PRIVATE_CACHE_CYCLES / (device.clock_ghz * 1e3)
     shared_us = max(private_us, device.units / (device.cache_gbps * 1e3))
