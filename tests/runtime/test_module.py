@@ -216,15 +216,8 @@ def test_explain_says_why_veus_are_left_out(model):
 @pytest.mark.parametrize(("kib", "veus"), [(4096, 1), (2048, 2)])
 def test_data_that_one_core_cannot_keep_are_worth_another(kib, veus):
     """Of 3 MB that are added up, in 30 us or in 80: waking takes 23."""
-    device = replace(
-        preset("cpu"),
-        units=2,
-        unit_bytes=kib << 10,
-        cache_bytes=256 << 20,
-        cache_gbps=64.0,
-        wake_us=23.0,
-        clock_ghz=3.0,
-    )
+    caches = {"unit_bytes": kib << 10, "cache_bytes": 256 << 20, "unit_gbps": 200.0, "cache_gbps": 64.0}
+    device = replace(preset("cpu"), units=2, clock_ghz=3.0, launch_us=2.0, signal_us=0.1, wake_us=23.0, **caches)
     shape = [1, 64, 64, 64]
     proto = model([node("Add", ["a", "b"], ["y"])], [value(name, shape) for name in "ab"], [value("y", shape)])
     module = tvm_rammer.compile(proto, target=device)

@@ -4,6 +4,7 @@ import itertools
 import operator
 from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tvm
@@ -11,12 +12,13 @@ import tvm_ffi
 from tvm import tirx
 from tvm.relax import op
 
-from tests.functions import chosen, fused, run
+from tests.functions import chosen, fused, relax_module, run
 from tvm_rammer.device import host_cpu
 from tvm_rammer.errors import CodegenError
 from tvm_rammer.ir import RKernel
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.persistent_codegen.cpu import rtask
+from tvm_rammer.persistent_codegen.cpu.pipeline import PIPELINE
 from tvm_rammer.persistent_codegen.cpu.rtask import extract_cpu
 
 
@@ -102,3 +104,26 @@ def test_no_concatenation_asks_for_its_part_in_the_innermost_loop():
     assert kernels
     for kernel in kernels:
         assert not statements(extract_cpu(kernel).func, tirx.IfThenElse)
+
+
+BFLOAT16 = {
+    "the largest of rows": (lambda x: op.max(x, 1), lambda x: x.max(1)),
+    "the least of columns": (lambda x: op.min(x, 0), lambda x: x.min(0)),
+    "edges": (
+        lambda x: op.nn.pad(x, [0, 0, 16, 16], "constant", 1.5),
+        lambda x: np.pad(x, [(0, 0), (16, 16)], constant_values=1.5),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lowering", ["s_tir", PIPELINE])
+@pytest.mark.parametrize("operator", BFLOAT16)
+def test_vectors_of_a_number_of_bfloat16(operator, lowering):
+    """By TVM's own lowering, as `relax_pipeline="rammer"` has it, and by that of `compile`."""
+    ours, want = BFLOAT16[operator]
+    module = relax_module([(4, 32)], ours, dtype="bfloat16")
+    target = tvm.target.Target(host_cpu().target_config())
+    executable = tvm.compile(module, target, relax_pipeline="rammer", tir_pipeline=lowering)
+    x = np.random.default_rng(0).integers(-64, 64, (4, 32)).astype(ml_dtypes.bfloat16)
+    got = tvm.relax.VirtualMachine(executable, tvm.cpu())["main"](tvm.runtime.tensor(x)).numpy()
+    np.testing.assert_array_equal(got, want(x))

@@ -6,35 +6,14 @@ after it.
 """
 
 import tvm
-import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Op
 from tvm.tirx.compilation_pipeline import register_tir_pipeline
 
 PIPELINE = "rammer_cpu"
 """Name for `tvm.compile(..., tir_pipeline=PIPELINE)`."""
 
-_REINTERPRET = Op.get("tirx.reinterpret")
 RTASK = "rammer.rtask_function"
 """Attribute of a function that `rtask` made."""
-
-
-def _vectors_of_constants() -> tvm.transform.Pass:
-    """Make the pass for vectors of bfloat16 that are one number: TVM stores them as bits if the bits are spread."""
-
-    def widen(node: tirx.Broadcast) -> tirx.Expr:
-        if str(node.value.ty.dtype) != "bfloat16" or getattr(node.value, "op", None) != _REINTERPRET:
-            return node
-        bits = tirx.Broadcast(node.value.args[0], node.lanes)
-        return tirx.reinterpret(f"bfloat16x{int(node.lanes)}", bits)
-
-    @tirx.transform.prim_func_pass(opt_level=0, name="VectorsOfConstants")  # type: ignore[untyped-decorator]
-    def run(func: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tirx.PrimFunc:
-        if not any("bfloat16" in str(param.ty) for param in func.params):
-            return func
-        return func.with_body(tvm_ffi.structural_map(func.body, [(tirx.Broadcast, widen)], order="post"))
-
-    return run
 
 
 def _finish_rtasks() -> tvm.transform.Pass:
@@ -42,7 +21,6 @@ def _finish_rtasks() -> tvm.transform.Pass:
         [
             tirx.transform.BF16ComputeLegalize(),
             tirx.transform.VectorizeLoop(),
-            _vectors_of_constants(),
             tirx.transform.UnrollLoop(),
             s_tir.transform.HoistIfThenElse(),  # and it simplifies
             s_tir.transform.RewriteUnsafeSelect(),

@@ -50,21 +50,19 @@ def _split(binding: relax.Binding, make: type[relax.Var]) -> list[relax.Binding]
     batch, channels, depth, rows, columns = shape
     made: list[relax.Binding] = []
 
-    def bind(value: relax.Expr, name: str, *dims: int) -> relax.Var:
-        ty = relax.TensorType(dims, dtype)
-        var = binding.var if name == "" else make(f"{binding.var.name}_{name}", ty)
-        made.append(relax.VarBinding(var, typed(value, ty)))
+    def bind(name: str, value: relax.Expr, *dims: int) -> relax.Var:
+        var = make(f"{binding.var.name}_{name}", relax.TensorType(dims, dtype))
+        made.append(relax.VarBinding(var, typed(value, var.ty)))
         return var
 
-    def reshape(value: relax.Expr, name: str, *dims: int) -> relax.Var:
-        return bind(relax.op.reshape(value, dims), name, *dims)
+    def reshape(name: str, value: relax.Expr, *dims: int) -> relax.Var:
+        return bind(name, relax.op.reshape(value, dims), *dims)
 
-    image = reshape(call.args[0], "planes", batch, channels * depth, rows, columns)
-    flat = bind(_pool(call, image, slice(1, 3)), "of_planes", batch, channels * depth, *out[3:])
-    lines = reshape(flat, "lines", batch, channels, depth, math.prod(out[3:]))
-    deep = bind(_pool(call, lines, slice(0, 1)), "of_depth", *out[:3], math.prod(out[3:]))
-    reshape(deep, "", *out)
-    return made
+    image = reshape("planes", call.args[0], batch, channels * depth, rows, columns)
+    flat = bind("of_planes", _pool(call, image, slice(1, 3)), batch, channels * depth, *out[3:])
+    lines = reshape("lines", flat, batch, channels, depth, math.prod(out[3:]))
+    deep = bind("of_depth", _pool(call, lines, slice(0, 1)), *out[:3], math.prod(out[3:]))
+    return [*made, relax.VarBinding(binding.var, typed(relax.op.reshape(deep, out), call.ty))]
 
 
 def _is_split(attrs: object) -> bool:

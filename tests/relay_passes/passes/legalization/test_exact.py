@@ -1,10 +1,14 @@
 """Legalizations of our own: the very same functions as TVM's without a warning, or more exact ones."""
 
+from functools import partial
+
+import ml_dtypes
 import numpy as np
 import pytest
 import tvm_ffi
 from tvm import relax
 
+import tvm_rammer
 from tests.functions import TARGET, relax_module
 from tests.hostile import model, results
 from tvm_rammer.relay_passes.passes.legalization import exact_legalization
@@ -32,3 +36,19 @@ def test_hyperbolic_and_inverse_functions_have_vectors_and_all_their_range(dtype
         for (op, function), y in zip(functions.items(), got, strict=True):
             want = function(x.astype("float64")).astype(dtype)
             np.testing.assert_allclose(y, want, rtol=unit, atol=float(np.finfo(dtype).tiny), err_msg=op)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unit"), [("bfloat16", 2e-2), ("float16", 3e-3), ("float32", 1e-5), ("float64", 1e-12)]
+)
+def test_layers_are_normalised_in_every_type(dtype, unit):
+    shape, axes = (3, 4, 8), [1, 2]
+    arrays = [np.random.default_rng(n).normal(size=s).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+              for n, s in enumerate([shape, shape[1:], shape[1:]])]  # fmt: skip
+    mod = relax_module([a.shape for a in arrays], partial(relax.op.nn.layer_norm, axes=axes, epsilon=0.1), dtype=dtype)
+    x, scale, bias = (a.astype("float64") for a in arrays)
+    centred = x - x.mean((1, 2), keepdims=True)
+    want = centred / np.sqrt((centred**2).mean((1, 2), keepdims=True) + 0.1) * scale + bias
+    got = np.asarray(tvm_rammer.compile(mod)(*arrays))
+    assert str(got.dtype) == dtype
+    np.testing.assert_allclose(got.astype("float64"), want, rtol=unit, atol=unit)

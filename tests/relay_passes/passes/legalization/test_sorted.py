@@ -6,6 +6,7 @@ import pytest
 from tvm import relax
 
 import tvm_rammer
+from tests.functions import relax_module
 
 OPERATORS = {
     "sort": lambda x: relax.op.sort(x, -1),
@@ -19,16 +20,9 @@ OPERATORS = {
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_numbers_are_sorted(operator, dtype):
-    x = relax.Var("x", relax.TensorType((4, 50), dtype))
-    builder = relax.BlockBuilder()
-    with builder.function("main", [x]):
-        with builder.dataflow():
-            out = builder.emit_output(builder.emit(OPERATORS[operator](x)))
-        builder.emit_func_output(out)
     numbers = np.random.default_rng(0).permutation(200).reshape(4, 50) - 100  # exact in all types, and different
-    got = tvm_rammer.compile(builder.get(), cache=False)(
-        numbers.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
-    )
+    module = tvm_rammer.compile(relax_module([(4, 50)], OPERATORS[operator], dtype=dtype), cache=False)
+    got = module(numbers.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype))
     order = np.argsort(numbers, -1)
     last = order[:, ::-1][:, :3]
     values = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import helper
 
 from ..emit import Emitter, NodeView
 from .deformed import deform_conv
@@ -15,7 +15,6 @@ from .elementwise import element, numpy_type
 from .indexing import windows
 from .transposed import conv_transpose
 
-_NO_LAYER_NORM = (TensorProto.DOUBLE, TensorProto.BFLOAT16)
 _MOST_DET = 6
 """Of larger matrices the determinant would be thousands of products."""
 
@@ -43,12 +42,11 @@ def _batch_norm(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
-    """With its mean and deviation as further results, or of a type that TVM's operator does not take."""
+    """With its mean and deviation as further results."""
     dims, elem = node.dims(0), element(node, 0)
-    if dims is None or not elem or not (any(node.node.output[1:]) or elem in _NO_LAYER_NORM):
+    if dims is None or not elem or not any(node.node.output[1:]):
         return None
     axis, stash = node.attribute("axis", -1), node.attribute("stash_type", 1)
-    stash = elem if elem == TensorProto.DOUBLE else stash
     node.require(-len(dims) <= axis < len(dims), f"axis {axis} of the shape {dims}")
     axes = list(range(axis % len(dims), len(dims)))
     mean, centred, variance = _moments(emit, emit("Cast", node.input(0), to=stash), axes)

@@ -31,9 +31,9 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     """Legalizations by the operator's name, for `relax.transform.LegalizeOps`.
 
     What is not less need not be greater or equal: it may be NaN. A product with 0 need not be 0, and only what is less
-    than 0 is multiplied in a leaky rectifier. On a CPU, sums, products and inverse functions of half precision are
-    computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for LLVM,
-    are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
+    than 0 is multiplied in a leaky rectifier. On a CPU, sums, products, powers and inverse functions of half precision
+    are computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for
+    LLVM, are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
     `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, boxes in `boxes`, mirrored
     edges in `pads`, for a CPU running sums in `scans` and rows that sum to 1 in `softmax`, for a GPU pools along one
@@ -51,6 +51,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.divide": _with_zero,
         "relax.nn.leakyrelu": _leaky_relu,
         "relax.nn.prelu": _prelu,
+        "relax.nn.layer_norm": _layer_norm,
         "relax.sign": _sign,
         **dict.fromkeys(["relax.argsort", "relax.sort", "relax.topk"], _sorted),
     }
@@ -97,6 +98,22 @@ def _in_float32(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     wide = [bb.emit(stock(bb, bb.normalize(relax.op.astype(arg, "float32")))) for arg in call.args]
     wide = bb.normalize(Call(call.op, wide, call.attrs))
     return stock(bb, bb.normalize(relax.op.astype(bb.emit(stock(bb, wide)), dtype)))
+
+
+def _layer_norm(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """TVM's own takes float16 and float32 alone."""
+    dtype, attrs = str(call.ty.dtype), call.attrs
+    if dtype == "bfloat16":
+        return _in_float32(bb, call)
+    if dtype != "float64":
+        return stock(bb, call)
+    x, scale, bias = call.args
+    axes = [int(axis) for axis in attrs.axes]
+    centred = bb.emit(relax.op.subtract(x, bb.emit(relax.op.mean(x, axes, keepdims=True))))
+    variance = bb.emit(relax.op.mean(bb.emit(relax.op.multiply(centred, centred)), axes, keepdims=True))
+    deviation = bb.emit(relax.op.sqrt(bb.emit(relax.op.add(variance, relax.const(float(attrs.epsilon), dtype)))))
+    normal = bb.emit(relax.op.multiply(bb.emit(relax.op.divide(centred, deviation)), scale))
+    return relax.op.add(normal, bias)
 
 
 def _mean(of_floats: Legalization, bb: relax.BlockBuilder, call: Call) -> relax.Expr:
