@@ -106,9 +106,9 @@ def test_data_that_one_unit_cannot_hold_two_can() -> None:
     assert refill(on_one_lane(halves))[0] == pytest.approx((1400 * (0.5 + 0.5 * 2)) / 1000 - 1.4)
 
 
-def test_what_another_operator_has_just_written_hits() -> None:
-    # 900 bytes in turn: half of what was last used a run ago hits, and all of what the first operator wrote.
-    assert refill(elementwise(700, 100, 100)) == pytest.approx([800 * 1.5e-3, 100 * 1e-3 + 100 * 1.5e-3])
+def test_data_that_one_operator_leaves_to_the_next_are_found() -> None:
+    # 1200 bytes in turn, but each operator has 600: workspaces lie where others were.
+    assert refill(elementwise(300, 300, 300, 300, 300, rtask_us=0.6)) == pytest.approx([0.0] * 4)
 
 
 def test_reading_from_a_slower_level_takes_longer() -> None:

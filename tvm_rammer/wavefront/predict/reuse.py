@@ -57,6 +57,11 @@ class Caches:
         own = min(rtasks, self.units) * self.unit_bytes
         return self.read_us(nbytes, buffer_bytes <= own, buffer_bytes <= self.shared_bytes)
 
+    def stream_us(self, nbytes: float) -> float:
+        """Time to read and write data in their order, again and again."""
+        kept = (nbytes <= _CERTAIN * self.unit_bytes) + (nbytes <= _POSSIBLE * self.unit_bytes)
+        return self.read_us(nbytes, kept / 2, nbytes <= self.shared_bytes)
+
 
 class _LRU:
     """An ideal cache that evicts what was used least recently."""
@@ -90,8 +95,9 @@ def refill_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]
     """How much longer each `Run` takes than its rTasks in warm caches, if the program runs again and again.
 
     Constants that have left the caches are waited for. Other data are read in the order in which they lie, and so
-    beside the arithmetic: a `Run` takes as long as the slower one of both. They are in a vEU's own cache if it has read
-    or written some of their buffer lately, whoever else did.
+    beside the arithmetic: where those of a `Run` are more than its vEU's own cache keeps, it takes as long as the
+    slower of both. Fewer are taken for found there, whatever ran before: most were just written, or lie where others
+    were.
 
     Parameters
     ----------
@@ -111,16 +117,17 @@ def refill_us(program: RProgram, caches: Caches, order: Iterable[tuple[int, int]
     runs = [(lane, n, run) for lane, n in order if isinstance(run := program.lanes[lane][n], Run)]
     # Twice, so that the program finds what its last run left behind.
     for lane, n, run in (*runs, *runs):
-        kernel, waits_us, data_us = program.kernels[run.operator], 0.0, 0.0
+        kernel, waits_us, data = program.kernels[run.operator], 0.0, 0.0
         for buffer, nbytes, part in touched[run.operator]:
-            constant, read = program.graph.buffers[buffer].kind == "constant", part * run.count
-            key = (buffer, kernel.num_rtasks, run.start, run.count, run.step) if constant else buffer
-            read_us = caches.read_us(read, own[lane].use(key, read), shared.use(buffer, nbytes))
-            if constant:
-                waits_us += max(0.0, read_us - caches.warm_us(read, nbytes, kernel.num_rtasks))
+            read = part * run.count
+            unit_hits = own[lane].use((buffer, kernel.num_rtasks, run.start, run.count, run.step), read)
+            shared_hits = shared.use(buffer, nbytes)
+            if program.graph.buffers[buffer].kind == "constant":
+                warm_us = caches.warm_us(read, nbytes, kernel.num_rtasks)
+                waits_us += max(0.0, caches.read_us(read, unit_hits, shared_hits) - warm_us)
             else:
-                data_us += read_us
-        refill[lane, n] = waits_us + max(0.0, data_us - kernel.rtask_us * run.count)
+                data += read
+        refill[lane, n] = waits_us + max(0.0, caches.stream_us(data) - kernel.rtask_us * run.count)
     return refill
 
 
