@@ -77,8 +77,7 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(float* __restrict__ p
     #pragma unroll
     for (int i_12 = 0; i_12 < 2; ++i_12) {
       if ((((((((int)blockIdx.x) >> 1) * 32) + ((((int)threadIdx.x) & 15) * 2)) + i_12) < 169) & ((((((int)blockIdx.x) & 1) * 4) + (((int)threadIdx.x) >> 4)) < 5)) {
-        float b = sums_ptr[((i_12 * 4) + i_11)];
-        p2_compute_intermediate_ptr[(((((((((int)blockIdx.x) & 1) * 2704) + ((((int)threadIdx.x) >> 4) * 676)) + (i_11 * 169)) + ((((int)blockIdx.x) >> 1) * 32)) + ((((int)threadIdx.x) & 15) * 2)) + i_12)] = ((b < 0x0p+0f/*0.000000e+00*/) ? 0x0p+0f/*0.000000e+00*/ : b);
+        p2_compute_intermediate_ptr[(((((((((int)blockIdx.x) & 1) * 2704) + ((((int)threadIdx.x) >> 4) * 676)) + (i_11 * 169)) + ((((int)blockIdx.x) >> 1) * 32)) + ((((int)threadIdx.x) & 15) * 2)) + i_12)] = rammer_max_float32(0x0p+0f/*0.000000e+00*/, sums_ptr[((i_12 * 4) + i_11)]);
       }
     }
   }

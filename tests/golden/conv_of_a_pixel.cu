@@ -54,8 +54,7 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(float* __restrict__ p
   if (((((int)blockIdx.x) * 4) + ((((int)threadIdx.x) & 7) >> 1)) < 15) {
     if (((int)threadIdx.x) < 8) {
       sums_ptr[0] = (parts_ptr[((int)threadIdx.x)] + parts_ptr[(((int)threadIdx.x) + 8)]);
-      float b = (sums_ptr[0] + parts_ptr[(((int)threadIdx.x) + 16)]);
-      p3_compute_intermediate_ptr[((((int)blockIdx.x) * 8) + ((int)threadIdx.x))] = ((b < 0x0p+0f/*0.000000e+00*/) ? 0x0p+0f/*0.000000e+00*/ : b);
+      p3_compute_intermediate_ptr[((((int)blockIdx.x) * 8) + ((int)threadIdx.x))] = rammer_max_float32(0x0p+0f/*0.000000e+00*/, (sums_ptr[0] + parts_ptr[(((int)threadIdx.x) + 16)]));
     }
   }
 }

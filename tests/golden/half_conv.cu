@@ -88,8 +88,7 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(half* __restrict__ p0
     int cse_v16 = ((i_12 & 7) >> 2);
     int cse_v20 = (((i_12 & 3) >> 1) * 8);
     if ((((((((int)blockIdx.x) * 32) + ((i_12 >> 3) * 16)) + (((i_12 & 3) >> 1) * 8)) + ((((int)threadIdx.x) & 31) >> 2)) < 81) & ((((((int)threadIdx.x) >> 5) * 2) + ((i_12 & 7) >> 2)) < 3)) {
-      half b = ((half)sums_ptr[i_12]);
-      p2_compute_intermediate_ptr[(((((((((((int)threadIdx.x) >> 5) * 1296) + (((i_12 & 7) >> 2) * 648)) + ((((int)threadIdx.x) & 3) * 162)) + ((i_12 & 1) * 81)) + (((int)blockIdx.x) * 32)) + ((i_12 >> 3) * 16)) + (((i_12 & 3) >> 1) * 8)) + ((((int)threadIdx.x) & 31) >> 2))] = ((b < __float2half_rn(0x0p+0f/*0.000000e+00*/)) ? __float2half_rn(0x0p+0f/*0.000000e+00*/) : b);
+      p2_compute_intermediate_ptr[(((((((((((int)threadIdx.x) >> 5) * 1296) + (((i_12 & 7) >> 2) * 648)) + ((((int)threadIdx.x) & 3) * 162)) + ((i_12 & 1) * 81)) + (((int)blockIdx.x) * 32)) + ((i_12 >> 3) * 16)) + (((i_12 & 3) >> 1) * 8)) + ((((int)threadIdx.x) & 31) >> 2))] = rammer_max_float16(__float2half_rn(0x0p+0f/*0.000000e+00*/), ((half)sums_ptr[i_12]));
     }
   }
 }
