@@ -50,7 +50,7 @@ COLUMNS = ("function", "uses", "kernel", "rTasks x threads", "registers", "code 
 class Candidates:
     """A function with its kernels, fastest first, and how often a model calls it.
 
-    `stock` is the function that TVM has in its place: of a long sum that two rOperators share the whole, with the first.
+    `stock` is what TVM has in its place: of a long sum that two rOperators share the whole, with the first.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """Device code whose loads are under way side by side: the last passes on the way to CUDA text.
 
     sums      a loop's sum is in a register, not in memory
+    jam       iterations of an outer loop share its inner loops
     batches   the loads of several iterations of a loop come before their stores
     choices   no load is behind a branch
     bodies    what a plain loop stores
@@ -9,6 +10,7 @@
 In: device functions as TVM has lowered them. Out: functions that compute the same.
 """
 
+from .batches import MAX_BATCH
 from .passes import overlapping
 
-__all__ = ["overlapping"]
+__all__ = ["MAX_BATCH", "overlapping"]

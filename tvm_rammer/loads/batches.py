@@ -17,7 +17,19 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, Expr, TensorLoad
 
-from .bodies import Guarded, NotPlainError, joined, loads_of, operation, scope_of, stores_of, substituted, uses
+from .bodies import (
+    Guarded,
+    NotPlainError,
+    is_among,
+    is_short,
+    joined,
+    loads_of,
+    operation,
+    scope_of,
+    stores_of,
+    substituted,
+    uses,
+)
 
 MAX_BATCH = 16
 """Iterations whose loads are under way together, at most."""
@@ -63,15 +75,33 @@ def _batched(loop: tirx.For) -> tirx.Stmt:
     if loop.kind == tirx.ForKind.UNROLLED and copies and not any(conditions for conditions, _ in stores):
         return loop  # nvcc moves these loads itself
     try:
-        return _rewritten(loop, stores)
+        return with_loads_ahead(loop, stores)
     except NotPlainError:
         return loop
 
 
-def _rewritten(loop: tirx.For, stores: Sequence[Guarded]) -> tirx.Stmt:
+def with_loads_ahead(loop: tirx.For, stores: Sequence[Guarded], for_loads: Sequence[Expr] = ()) -> tirx.Stmt:
+    """A loop whose loads come before its stores, in batches.
+
+    Parameters
+    ----------
+    loop : tirx.For
+    stores : sequence of Guarded
+        What its body does.
+    for_loads : sequence of Expr
+        Conditions that only loads need: what is stored without them is not read.
+
+    Raises
+    ------
+    NotPlainError
+        It loads nothing that can be loaded earlier, or one batch would be one iteration.
+    """
     stored = [store.buffer for _, store in stores]
     loads: list[_Load] = []
-    rest = [(conditions, _without_loads(store, conditions, stored, loads)) for conditions, store in stores]
+    rest = [
+        ([c for c in conditions if not is_among(c, for_loads)], _without_loads(store, conditions, stored, loads))
+        for conditions, store in stores
+    ]
     size = _batch_size(loop, loads, stores)
     if not loads or size < 2:
         raise NotPlainError
@@ -114,13 +144,17 @@ def _loop(var: tirx.Var, extent: int, kind: int, body: tirx.Stmt) -> tirx.Stmt:
 def _batch_size(loop: tirx.For, loads: Sequence[_Load], stores: Sequence[Guarded]) -> int:
     """How many iterations are a batch: as many as registers allow, shared out evenly."""
     lanes = sum(_lanes(one.load) for one in loads if any(uses(i, loop.loop_var) for i in one.load.indices))
-    calls: list[Call] = []
-    for _, store in stores:
-        tvm_ffi.structural_walk(store.value, [(Call, calls.append)], order="pre")
-    expensive = sum(operation(call) not in ("if_then_else", "reinterpret") for call in calls)
+    expensive = sum(long_calls(store) for _, store in stores)
     most = min(MAX_BATCH, MAX_REGISTERS // max(1, lanes), MAX_CALLS // expensive if expensive else MAX_BATCH)
     extent = int(loop.extent)
     return -(-extent // -(-extent // most)) if most > 1 else 1
+
+
+def long_calls(store: tirx.BufferStore) -> int:
+    """Calls, such as exponentials, in what is stored."""
+    calls: list[Call] = []
+    tvm_ffi.structural_walk(store.value, [(Call, calls.append)], order="pre")
+    return sum(not is_short(call) for call in calls)
 
 
 def _without_loads(

@@ -7,6 +7,8 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, Expr, TensorLoad
 
+from ..define_arithmetic import is_extreme_on_gpu
+
 Guarded = tuple[list[Expr], tirx.BufferStore]
 """A store, and the conditions that it is under."""
 
@@ -34,10 +36,20 @@ def _stores(stmt: tirx.Stmt, conditions: list[Expr], values: dict[tirx.Var, Expr
             values[stmt.var] = substituted(stmt.value, values)
             return []
         case tirx.IfThenElse() if stmt.else_case is None:
-            return _stores(stmt.then_case, [*conditions, substituted(stmt.condition, values)], values)
+            return _stores(stmt.then_case, [*conditions, *terms_of(substituted(stmt.condition, values))], values)
         case tirx.BufferStore():
             return [(conditions, substituted(stmt, values))]
     raise NotPlainError
+
+
+def terms_of(condition: Expr) -> list[Expr]:
+    """Conditions of which one is made by `and`."""
+    return [*terms_of(condition.a), *terms_of(condition.b)] if isinstance(condition, tirx.And) else [condition]
+
+
+def is_among(value: Expr, others: Sequence[Expr]) -> bool:
+    """Whether an expression is one of some others."""
+    return any(tvm_ffi.structural_equal(value, other) for other in others)
 
 
 def substituted(code: Any, values: Mapping[tirx.Var, Expr]) -> Any:
@@ -68,6 +80,11 @@ def uses(code: Expr, var: tirx.Var) -> bool:
 def scope_of(buffer: tirx.Var) -> str:
     """The memory that a buffer is in: `global`, `shared`, `local`."""
     return str(buffer.scope())
+
+
+def is_short(call: Call) -> bool:
+    """Whether a call is some instructions, without effect whatever it is given; a choice is one."""
+    return operation(call) in ("if_then_else", "reinterpret") or is_extreme_on_gpu(call)
 
 
 def operation(call: Call) -> str:

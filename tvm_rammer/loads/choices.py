@@ -15,7 +15,7 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, Expr, TensorLoad
 
-from .bodies import operation, scope_of
+from .bodies import is_short, operation, scope_of
 
 MAX_LOADS = 4
 """Loads of an expression that are made in any case, at most: each costs an issue slot where it is not needed."""
@@ -132,7 +132,7 @@ def _cost(value: Expr) -> int:
 
     def call(node: Call) -> None:
         nonlocal loads
-        loads += 0 if operation(node) == "reinterpret" else MAX_LOADS + 1
+        loads += 0 if is_short(node) and operation(node) != "if_then_else" else MAX_LOADS + 1
 
     def quotient(node: tirx.Div | tirx.Mod) -> None:
         nonlocal loads

@@ -7,16 +7,17 @@ from tvm import tirx
 
 from .batches import batch_loads
 from .choices import overlap_loads
+from .jam import jam_loops
 from .sums import keep_sums
 
 
 @tvm.transform.module_pass(opt_level=0, name="OverlapLoads")  # type: ignore[untyped-decorator]  # TVM's are
 def OverlapLoads(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    """The pass that calls `keep_sums`, `batch_loads` and `overlap_loads` for every PrimFunc."""
+    """The pass that calls `keep_sums`, `jam_loops`, `batch_loads` and `overlap_loads` for every PrimFunc."""
     mod = mod.clone()
     for var, func in mod.functions.items():
         if isinstance(func, tirx.PrimFunc):
-            mod.update_func(var, overlap_loads(batch_loads(keep_sums(func))))
+            mod.update_func(var, overlap_loads(batch_loads(jam_loops(keep_sums(func)))))
     return mod
 
 

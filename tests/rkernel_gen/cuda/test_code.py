@@ -14,6 +14,7 @@ from tests.rkernel_gen.cuda.operators import function_of
 from tvm_rammer.device import preset
 from tvm_rammer.kernel import Pack
 from tvm_rammer.nvcc.compile import FLAGS
+from tvm_rammer.rkernel_gen.cuda.elementwise import ELEMENTWISE_RULE
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
 from tvm_rammer.rkernel_gen.cuda.product.gemv import GEMV_RULE
 from tvm_rammer.rkernel_gen.cuda.product.mma import MMA_RULE, TF32_RULE
@@ -103,6 +104,20 @@ def test_a_step_of_single_precision_is_rounded_and_stored_in_vectors(tmp_path):
     assert sum(name.startswith("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32") for name in names) in (4, 8, 16)
     assert any(name.startswith("st.shared.v4") for name in names)  # the weights, packed
     assert not any("local" in name or name.startswith("call") for name in names)
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@pytest.mark.parametrize(
+    ("dtype", "extreme"), [("float32", "max.NaN.f32"), ("float16", "max.NaN.f16"), ("bfloat16", "max.NaN.bf16")]
+)
+def test_a_padded_pool_loads_the_windows_of_several_results_before_it_compares(dtype, extreme, tmp_path):
+    choices = {"vectors_per_thread": 6, "threads": 64, "vector_width": 1}
+    kernel = ELEMENTWISE_RULE.build(Function("pool", function_of("max_pool", dtype), H200, frozenset()), choices)
+    rows = instructions_of(source_of([kernel], H200), tmp_path)
+    loads, comparisons = ([i for i, row in enumerate(rows) if name in row] for name in ("ld.global", extreme))
+    assert (len(loads), len(comparisons)) == (27, 27)  # of three results, twice
+    assert max(loads) < min(comparisons)
+    assert not any("setp.nan" in row or "setp.num" in row for row in rows)
 
 
 @pytest.mark.parametrize(

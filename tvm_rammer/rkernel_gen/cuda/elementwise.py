@@ -5,6 +5,7 @@ function become one kernel: their loop nests are merged.
 """
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,11 +15,13 @@ from tvm.ir import Expr, TensorLoad
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
 from ...device import DeviceSpec
+from ...loads import MAX_BATCH
 from ..analysis.blocks import blocks_of, is_reduction, new_schedule, outputs_of, producers_of
 from ..analysis.variables import substituted
 from ..analysis.work import Work
 from ..tiling import Function
 from .cost import Cost
+from .edges import padded_by_edges
 from .lowered import MAX_THREADS
 from .rule import CudaRule
 from .spatial import count_spatial, count_terms, inline_spatial, set_scopes, spatial_loops
@@ -37,6 +40,9 @@ VECTOR_WIDTH = 4
 
 LOADS_IN_FLIGHT = 8
 """Elements, or terms, of a thread whose loads overlap."""
+
+TERMS_IN_FLIGHT = 16
+"""The same of reductions of few terms, of which several elements are computed side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +128,13 @@ def elementwise_cost(problem: Elementwise, tile: ElementwiseTile) -> Cost:
     num_rtasks = -(-problem.elements // tile.elements)
     terms = tile.vectors_per_thread * problem.terms
     beyond_first = tile.vectors_per_thread * problem.neighbours - LOADS_IN_FLIGHT
+    trips = terms / (TERMS_IN_FLIGHT if 1 < problem.terms <= MAX_BATCH else LOADS_IN_FLIGHT)
     return Cost(
         num_rtasks,
         tile.threads,
         problem.work.flops / num_rtasks,
         problem.work.nbytes / num_rtasks,
-        steps=max(terms, beyond_first) / LOADS_IN_FLIGHT,
+        steps=max(trips, beyond_first / LOADS_IN_FLIGHT),
     )
 
 
@@ -141,7 +148,7 @@ def schedule_elementwise(
     ScheduleError
         An output depends on another one, or its producers cannot move into its loops.
     """
-    sch = new_schedule(func)
+    sch = new_schedule(padded_by_edges(func))
     inline_spatial(sch)
     for output in outputs_of(sch):
         if is_reduction(sch, output):
@@ -155,6 +162,7 @@ def schedule_elementwise(
         for producer in reversed(producers_of(sch, output)):
             sch.compute_at(producer, element_loop)
             set_scopes(sch, producer, "local")
+            _merge_terms(sch, producer)
     return _merge(sch.mod["main"]) if len(outputs) > 1 else sch
 
 
@@ -192,6 +200,14 @@ def _split_elements(
     outer, serial, thread = sch.split(fused, [blocks, None, tile.threads])
     sch.reorder(outer, thread, serial)
     return outer, thread, serial
+
+
+def _merge_terms(sch: s_tir.Schedule, block: SBlockRV) -> None:
+    """Make one loop of the few terms of one element, so that all of them are loaded before they are added up."""
+    _, _, _, *inner = sch.get_loops(block)
+    terms = math.prod(int(sch.get(loop).extent) for loop in inner)
+    if len(inner) > 1 and terms == count_terms(sch, block) <= MAX_BATCH:
+        sch.fuse(*inner)
 
 
 def _merge(func: tirx.PrimFunc) -> tirx.PrimFunc:

@@ -18,6 +18,7 @@ from ....device import DeviceSpec
 from ...analysis.blocks import REDUCTION, blocks_of, is_reduction, new_schedule, one_result
 from ...tiling import Function
 from ..cost import Cost
+from ..edges import padded_by_edges
 from ..groups import separate_groups
 from ..lowered import MAX_SHARED, MAX_THREADS
 from ..rule import CudaRule
@@ -153,7 +154,7 @@ def schedule_window(func: tirx.PrimFunc, window: WindowReduction, tile: WindowRe
     """
     if not fits(window, tile):
         raise ValueError(f"{tile} does not divide {window}")
-    sch = new_schedule(func)
+    sch = new_schedule(padded_by_edges(func))
     block = _reduction(sch)
     operands = range(len(sch.get(block).reads))
     result = sch.cache_write(block, 0, "local")
