@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from tvm import relax
+from tvm.script import tirx as T
 
 import tvm_rammer
 
@@ -34,9 +36,45 @@ def test_differences_of_the_same_number(name):
     np.testing.assert_array_equal(tvm_rammer.compile(proto, cache=False)(NUMBERS), want)
 
 
+@T.prim_func(private=True, s_tir=True)
+def not_larger(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "bool")):
+    for i in range(8):
+        with T.sblock("y"):
+            a = T.axis.spatial(8, i)
+            y[a] = not (x[a] > T.float32(0))
+
+
+@T.prim_func(private=True, s_tir=True)
+def not_within(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "bool")):
+    within = T.alloc_buffer((8,), "bool")
+    for i in range(8):
+        with T.sblock("within"):
+            a = T.axis.spatial(8, i)
+            within[a] = x[a] > T.float32(0) and x[a] < T.float32(2)
+    for i in range(8):
+        with T.sblock("y"):
+            a = T.axis.spatial(8, i)
+            y[a] = not within[a]
+
+
+@pytest.mark.parametrize(
+    ("func", "by_numpy"), [(not_larger, lambda x: ~(x > 0)), (not_within, lambda x: ~((x > 0) & (x < 2)))]
+)
+def test_what_is_negated_may_be_false_of_nan(func, by_numpy):
+    """Of a negated comparison TVM makes the opposite one, once blocks are put into one another, too."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((8,), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            made = relax.call_tir(builder.add_func(func, "negated"), x, relax.TensorType((8,), "bool"))
+            out = builder.emit_output(made)
+        builder.emit_func_output(out)
+    np.testing.assert_array_equal(tvm_rammer.compile(builder.get(), cache=False)(NUMBERS), by_numpy(NUMBERS))
+
+
 def test_other_differences_are_left_alone():
     """So that what tuning logs know stays what it is: a softmax subtracts a maximum, which is another array."""
-    from tests.functions import fused, relax
+    from tests.functions import fused
     from tvm_rammer.relay_passes.passes.exact_simplification import ExactSimplification
 
     func = fused([(4, 9)], lambda x: relax.op.nn.softmax(x))

@@ -5,6 +5,8 @@ second where x is so large that y is lost in the sum. Single operators are safe,
 fusion brings both to the same one. So what might have a part in common is written otherwise here: as x + y * -1, which
 is as exact, and as x <= y and y <= x.
 
+Of a comparison that is negated it makes the opposite one, which is as false of NaN: it becomes a choice.
+
 And of a quotient that is rounded to 0 it takes vectors apart as if it were rounded down: for lanes i of (1 - 2 * i) / 2
 it says -i. An average pool with dilations counts by such quotients.
 
@@ -70,6 +72,7 @@ class _Function:
         rules = [
             (tirx.Sub, self._difference),
             (tirx.EQ, self._equality),
+            (tirx.Not, _negation),
             (tirx.Div, self._quotient),
             (tirx.FloorMod, self._remainder),
         ]
@@ -120,6 +123,16 @@ class _Function:
         if not isinstance(node.b, tirx.IntImm) or not _is_of_positions(node.a):
             return node
         return node.a if self._axes.can_prove(tirx.And(node.a >= 0, node.a < node.b)) else node
+
+
+def _negation(node: tirx.Not) -> tirx.Expr:
+    """A choice, where what is negated depends on numbers that may be NaN, or on what another block has compared."""
+    depends: list[bool] = []
+    kinds = (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE)
+    visits = [(kind, lambda one: depends.append("float" in str(one.a.ty.dtype))) for kind in kinds]
+    visits.append((TensorLoad, lambda load: depends.append(str(load.ty.dtype) == "bool")))
+    tvm_ffi.structural_walk(node.a, visits, order="pre")
+    return tirx.Select(node.a, tirx.const(False, "bool"), tirx.const(True, "bool")) if any(depends) else node
 
 
 def _rounded_to_zero(node: tirx.Div, zero: tirx.Expr) -> tirx.Expr:

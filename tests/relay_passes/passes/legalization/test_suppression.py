@@ -47,6 +47,14 @@ def test_every_box_of_a_class_apart(count):
     assert len(found) == count
 
 
+def test_boxes_without_end_overlap_none():
+    """A part of infinity is no number; of such a quotient no comparison is true."""
+    ends = np.array([-np.inf, 0.1, 0.5, 1.0, np.inf, 3e38], "float32")
+    boxes = np.random.default_rng(0).choice(ends, (2, 30, 4))
+    scores = np.linspace(0, 1, 60, dtype="float32").reshape(2, 1, 30)
+    compared(boxes, scores, LIMITS["all"])
+
+
 @pytest.mark.parametrize(
     ("boxes", "scores"), [((1, 9, 4), (2, 1, 9)), ((1, 9, 3), (1, 1, 9)), ((1, 9, 4), (1, 1, 8)), ((1, 9, 4), (1, 9))]
 )

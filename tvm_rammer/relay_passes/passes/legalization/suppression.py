@@ -107,7 +107,7 @@ class Suppression:
                         goes_on[0] = True
                         at[0] = T.int64(0)
                         while goes_on[0] and at[0] < taken[0]:
-                            goes_on[0] = not _overlap(boxes, i, best[0], kept[at[0]], overlap)
+                            goes_on[0] = _is_apart(boxes, i, best[0], kept[at[0]], overlap)
                             at[0] = at[0] + T.int64(1)
                         if goes_on[0]:
                             kept[taken[0]] = best[0]
@@ -127,8 +127,11 @@ def _is_before(scores: tirx.Var, image: Expr, kind: Expr, a: Expr, b: Expr) -> E
     return tirx.any(of_a > of_b, tirx.all(tirx.EQ(of_a, of_b), a < b))
 
 
-def _overlap(boxes: tirx.Var, image: Expr, a: Expr, b: Expr, most: Expr) -> Expr:
-    """Whether the intersection of two boxes is a larger part of their union; corners are in any order."""
+def _is_apart(boxes: tirx.Var, image: Expr, a: Expr, b: Expr, most: Expr) -> Expr:
+    """Whether the intersection of two boxes is no larger part of their union; corners are in any order.
+
+    A choice and no negation: of that TVM would make opposite comparisons, which are as false of NaN.
+    """
     areas, shared = [], []
     ends = [
         [
@@ -143,4 +146,5 @@ def _overlap(boxes: tirx.Var, image: Expr, a: Expr, b: Expr, most: Expr) -> Expr
         shared.append(tirx.min(last, other_last) - tirx.max(first, other_first))
     none, both = tirx.const(0, "float32"), shared[0] * shared[1]
     union = areas[0] + areas[1] - both
-    return tirx.all(*(size > none for size in (*shared, *areas, union)), both / union > most)
+    overlap = tirx.all(*(size > none for size in (*shared, *areas, union)), both / union > most)
+    return tirx.Select(overlap, tirx.const(False, "bool"), tirx.const(True, "bool"))
