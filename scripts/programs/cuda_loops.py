@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import tvm
 import tvm_ffi
 from tvm import tirx
-from tvm.ir import Expr, TensorLoad
+from tvm.ir import Call, Expr, TensorLoad
 
 from tvm_rammer import relay_passes
 from tvm_rammer.compilation.splitting import split_long_sums
@@ -26,6 +26,7 @@ from tvm_rammer.nvcc.sass import Kernel, branches_between_loads, disassemble, in
 from tvm_rammer.rkernel_gen.analysis.work import Work
 from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.cuda.lowered import lowered_kernels, read_launch
+from tvm_rammer.rkernel_gen.cuda.product.warp_matrix import matrix_macs
 from tvm_rammer.rkernel_gen.cuda.resources import source_of
 from tvm_rammer.rkernel_gen.cuda.rule import name_for_c
 from tvm_rammer.rkernel_gen.make_kernels import constant_parameters
@@ -183,7 +184,10 @@ def _work(stmt: tirx.Stmt, times: int) -> tuple[int, int]:
                 if "float" in str(node.ty.dtype) and any(isinstance(arm, tirx.Mul) for arm in (node.a, node.b)):
                     parts.append((times * _lanes(node), 0))
 
-            tvm_ffi.structural_walk(stmt, [(TensorLoad, load), (tirx.Add, add)], order="pre")
+            def multiply(node: Call) -> None:
+                parts.append((times * matrix_macs(node), 0))
+
+            tvm_ffi.structural_walk(stmt, [(TensorLoad, load), (tirx.Add, add), (Call, multiply)], order="pre")
     return sum(p[0] for p in parts), sum(p[1] for p in parts)
 
 

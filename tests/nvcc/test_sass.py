@@ -58,6 +58,7 @@ def test_a_loop_over_k_runs_as_often_as_the_multiply_adds_of_a_step_say():
     kernel = Kernel(code, {"outer": 0, "inner": 1})
     assert step_macs("conv8_add2_gemm_i8_j8_k256_mi4_mj4_slices32") == 128
     assert step_macs("conv8_tf32_i32_j64_k32_mi16_mj32_slices1") == 512  # a lane's share of a warp's tile
+    assert step_macs("conv8_mma_i16_j16_k256_mi16_mj16_slices8") == 256  # and its team's part of the step
     assert step_macs("exp_elementwise_vectors_per_thread2_threads64_vector_width4") == 0
     assert inner_passes(kernel, (0, 4), 128) == 128
     assert inner_passes(kernel, (0, 4), 0) == 1

@@ -126,8 +126,8 @@ def step_macs(kernel: str) -> int:
     choices = {name: int(value) for name, value in re.findall(r"_([a-z]+?)(\d+)(?=_|$)", kernel)}
     if "slices" not in choices:
         return 0
-    share = _WARP if re.search("_(mma|tf32)_", kernel) else choices["slices"]  # of a warp's tile, or of a team's
-    return choices["mi"] * choices["mj"] * choices["k"] // share
+    threads = _WARP if re.search("_(mma|tf32)_", kernel) else 1  # that share a tile of sums
+    return choices["mi"] * choices["mj"] * choices["k"] // (threads * choices["slices"])
 
 
 def inner_passes(code: Kernel, span: tuple[int, int], macs: int) -> int:

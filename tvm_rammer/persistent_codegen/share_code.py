@@ -173,11 +173,15 @@ def _has_barrier(loop: tirx.For) -> bool:
 
 
 def _declarations(func: tirx.PrimFunc) -> list[tirx.DeclBuffer]:
-    """The arrays behind a function's pointers, in the order of these: that of the code may be any."""
+    """The arrays behind a function's pointers, in the order of these: that of the code may be any.
+
+    An array of another type in the place of one of them is none.
+    """
     found: list[tirx.DeclBuffer] = []
     tvm_ffi.structural_walk(func.body, (tirx.DeclBuffer, found.append), order="pre")
     position = {param: n for n, param in enumerate(func.params)}
-    return sorted(found, key=lambda declared: position[declared.data])
+    own = [declared for declared in found if declared.data in position]
+    return sorted(own, key=lambda declared: position[declared.data])
 
 
 def _sizes(func: tirx.PrimFunc) -> list[int]:
@@ -195,7 +199,10 @@ def _with_sizes(func: tirx.PrimFunc, sizes: Sequence[int]) -> tirx.PrimFunc:
         for one, size in zip(declared, sizes, strict=False)
     }
     nothing = tirx.Evaluate(tirx.IntImm("int32", 0))
-    body = tvm_ffi.structural_map(func.body, (tirx.DeclBuffer, lambda _: nothing), order="post")
+    left_out = set(declared)
+    body = tvm_ffi.structural_map(
+        func.body, (tirx.DeclBuffer, lambda one: nothing if one in left_out else one), order="post"
+    )
     body = tvm_ffi.structural_map(body, (tirx.Var, lambda var: arrays.get(var, var)), order="post")
     heads = [tirx.DeclBuffer(arrays[one.buffer], data=one.data) for one in declared]
     return func.with_body(tirx.SeqStmt([*heads, body]))

@@ -116,8 +116,13 @@ def test_an_infinite_element_stays_infinite_beside_padded_weights():
     np.testing.assert_array_equal(got, rows @ weights)
 
 
-MATRIX_TILES = [(16, 64, 32, 16, 32, 1), (64, 32, 16, 32, 16, 1), (32, 16, 64, 16, 16, 1)]
-"""Tiles of two warps or four, with a step for a position of the window, or several positions in a step."""
+MATRIX_TILES = [
+    (16, 64, 32, 16, 32, 1), (64, 32, 16, 32, 16, 1), (32, 16, 64, 16, 16, 1),
+    (16, 16, 64, 16, 16, 4), (32, 32, 32, 16, 16, 2), (16, 32, 128, 16, 32, 8),
+]  # fmt: skip
+"""Tiles of two warps or more, of one team or several, with a step for a position of the window, or several positions in
+a step.
+"""
 
 
 @pytest.mark.parametrize(("name", "constants"), [("half_conv", {1}), ("half_matmul", {1}), ("half_matmul", ())])

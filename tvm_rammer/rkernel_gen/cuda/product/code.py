@@ -216,31 +216,40 @@ class Writer:
 
         if tile.slices == 1:
             return mine(lambda x, y: store(ti * tile.mi + x, tj * tile.mj + y, sum_at(x, y)))
-        size = tile.i * tile.j
-
-        def place(x: Expr, y: Expr) -> Expr:
-            return y * tile.i + x if fast_i else x * tile.j + y
 
         def keep(x: Expr, y: Expr) -> tirx.Stmt:
-            value = cast(sum_at(x, y), shared)
-            return tirx.BufferStore(shared, value, [team * tile.team_sums + place(ti * tile.mi + x, tj * tile.mj + y)])
+            at = self.place_of_sum(team, ti * tile.mi + x, tj * tile.mj + y)
+            return tirx.BufferStore(shared, cast(sum_at(x, y), shared), [at])
+
+        neighbours = tile.mi if fast_i else tile.mj
+        kept = mine(keep, min(neighbours, VECTOR))
+        return sequence([barrier(), kept, barrier(), self.add_up(shared, sums, thread, store)])
+
+    def place_of_sum(self, team: Expr, x: Expr, y: Expr) -> Expr:
+        """Where in shared memory a team's sum for a place of the tile is."""
+        slow, fast = (y, x) if self.product.fast_i else (x, y)
+        return team * self.tile.team_sums + slow * self.tile.sums_row(self.product.fast_i) + fast
+
+    def add_up(
+        self, shared: tirx.Var, sums: tirx.Var, thread: Expr, store: Callable[[Expr, Expr, Expr], tirx.Stmt]
+    ) -> tirx.Stmt:
+        """Add up the sums of all teams, each thread those of some places, and store the results."""
+        tile, fast_i = self.tile, self.product.fast_i
+        size = tile.i * tile.j
 
         def total(n: Expr) -> tirx.Stmt:
             at = n * tile.threads + thread
-            value = shared[at]
-            for other in range(1, tile.slices):
-                value = value + shared[at + other * tile.team_sums]
-            fast = tile.i if fast_i else tile.j
-            ends = tirx.floormod(at, number(fast)), tirx.floordiv(at, number(fast))
+            fast = number(tile.i if fast_i else tile.j)
+            ends = tirx.floormod(at, fast), tirx.floordiv(at, fast)
             x, y = ends if fast_i else reversed(ends)
+            value = shared[self.place_of_sum(number(0), x, y)]
+            for team in range(1, tile.slices):
+                value = value + shared[self.place_of_sum(number(team), x, y)]
             return sequence([tirx.BufferStore(sums, cast(value, sums), [0]), store(x, y, sums[0])])
 
         if size < tile.threads:
-            add_up = tirx.IfThenElse(thread < number(size), total(number(0)), None)
-        else:
-            add_up = unrolled(size // tile.threads, total)
-        neighbours = tile.mi if fast_i else tile.mj
-        return sequence([barrier(), mine(keep, min(neighbours, VECTOR)), barrier(), add_up])
+            return tirx.IfThenElse(thread < number(size), total(number(0)), None)
+        return unrolled(size // tile.threads, total)
 
     def storer(self, s: Expr, i: Expr, j: Expr) -> Callable[[Expr, Expr, Expr], tirx.Stmt]:
         """`store(x, y, sum)` stores the result at a place of the tile, if the output has it."""

@@ -4,8 +4,8 @@ load step 0 to registers
 for each step of K:
     registers -> shared memory; barrier
     load the next step to registers
-    each warp: fragments from shared memory, `mma.sync`
-store, from the registers that the sums are in
+    each warp: fragments from shared memory, `mma.sync`; each team has its own terms of the step
+store, from the registers that the sums are in; those of several teams are added up in shared memory before
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tvm import tirx
 from tvm.ir import Expr
 
-from ..threads import number, sequence, serial, unrolled
+from ..threads import barrier, number, sequence, serial, unrolled
 from .code import Writer
 from .fetch import Part
 from .warp_matrix import COLUMNS, KINDS, ROWS, WORD, MatrixKind, load_matrices, multiply_add
@@ -42,12 +42,12 @@ class MatrixWriter(Writer):
         return KINDS[self.shared_dtype]
 
     def multiply(self, shared: tirx.Var, buffer: Expr, sums: tirx.Var, thread: Expr) -> tirx.Stmt:
-        """One step: each warp its tile."""
+        """One team's part of a step: of as many instructions' terms as there are teams, each has those of one."""
         tile, kind = self.tile, self.kind
         tiles_i, tiles_j = tile.mi // ROWS, tile.mj // COLUMNS
         word = WORD // kind.itemsize
         lane = tirx.floormod(thread, number(WARP))
-        first_i, first_j = self._warp_tile(thread)
+        team, first_i, first_j = self._warp_tile(thread)
         left, right = self.parts(shared)
         a = tirx.decl_buffer((tiles_i * 4 * word,), left.operand.dtype, "a", scope="local")
         b = tirx.decl_buffer((tiles_j * 2 * word,), right.operand.dtype, "b", scope="local")
@@ -63,33 +63,44 @@ class MatrixWriter(Writer):
                     sums[(x * tiles_j + y) * 4], a[x * 4 * word], b[y * 2 * word], kind))),
             ])  # fmt: skip
 
-        steps = serial(tile.k // kind.terms, lambda k: one(k * kind.terms))
+        depth = tile.k // kind.terms // tile.slices
+        steps = serial(depth, lambda k: one((k * tile.slices + team) * kind.terms))
         return sequence([tirx.AllocBuffer(a), tirx.AllocBuffer(b), steps])
 
     def finish(self, shared: tirx.Var, sums: tirx.Var, s: Expr, i: Expr, j: Expr, thread: Expr) -> tirx.Stmt:
-        """Store the sums from the registers that they are in."""
+        """Store the sums from the registers that they are in; with several teams, first add them up."""
         tile = self.tile
         tiles_j = tile.mj // COLUMNS
         lane = tirx.floormod(thread, number(WARP))
-        first_i, first_j = self._warp_tile(thread)
-        store = self.storer(s, i, j)
+        team, first_i, first_j = self._warp_tile(thread)
+        place = self.storer(s, i, j)
 
-        def one(at: Expr) -> tirx.Stmt:
+        def place_of(at: Expr) -> tuple[Expr, Expr]:
             e, half, fragment = tirx.floormod(at, 2), tirx.floormod(tirx.floordiv(at, 2), 2), tirx.floordiv(at, 4)
             x, y = tirx.floordiv(fragment, tiles_j), tirx.floormod(fragment, tiles_j)
             row = first_i + x * ROWS + half * 8 + tirx.floordiv(lane, number(4))
-            column = first_j + y * COLUMNS + tirx.floormod(lane, number(4)) * 2 + e
-            total = sums[at]
-            return store(row, column, total if self.product.dtype == "float32" else total.astype(self.product.dtype))
+            return row, first_j + y * COLUMNS + tirx.floormod(lane, number(4)) * 2 + e
+
+        def store(x: Expr, y: Expr, total: Expr) -> tirx.Stmt:
+            return place(x, y, total if self.product.dtype == "float32" else total.astype(self.product.dtype))
 
         # One loop, so that what else results are computed of is loaded for many of them at once (`tvm_rammer/loads`).
-        return unrolled(tile.sums, one)
+        if tile.slices == 1:
+            return unrolled(tile.sums, lambda at: store(*place_of(at), sums[at]))
+        partial = tirx.decl_buffer((tile.slices * tile.team_sums,), self.sum_dtype, "partial", scope="shared")
+        keep = unrolled(
+            tile.sums, lambda at: tirx.BufferStore(partial, sums[at], [self.place_of_sum(team, *place_of(at))])
+        )
+        added = self.add_up(partial, sums, thread, store)
+        # Its place in shared memory may be that of the tiles, which other warps read until the first barrier.
+        return sequence([tirx.AllocBuffer(partial), barrier(), keep, barrier(), added])
 
-    def _warp_tile(self, thread: Expr) -> tuple[Expr, Expr]:
-        """Where in the rTask's tile a warp's begins."""
+    def _warp_tile(self, thread: Expr) -> tuple[Expr, Expr, Expr]:
+        """A thread's team, and where in the rTask's tile its warp's begins."""
         tile = self.tile
-        warp, columns = tirx.floordiv(thread, number(WARP)), number(tile.j // tile.mj)
-        return tirx.floordiv(warp, columns) * tile.mi, tirx.floormod(warp, columns) * tile.mj
+        team, rest = tirx.floordiv(thread, number(tile.team)), tirx.floormod(thread, number(tile.team))
+        warp, columns = tirx.floordiv(rest, number(WARP)), number(tile.j // tile.mj)
+        return team, tirx.floordiv(warp, columns) * tile.mi, tirx.floormod(warp, columns) * tile.mj
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,10 @@ class GemmTile:
         """Steps whose tiles are in shared memory: two, if there is room, so that one is stored while one is read."""
         return 2 if 8 * self.step_elements <= MAX_SHARED else 1
 
+    def sums_row(self, fast_i: bool) -> int:
+        """Elements from one row of a team's sums to the next, along I or J, when they are added up."""
+        return self.i if fast_i else self.j
+
     @property
     def team_sums(self) -> int:
         """Elements from one team's sums to the next one's, when they are added up: another bank for each."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tvm import tirx
 from tvm.backend.cuda.op import cuda_func_call
-from tvm.ir import Expr
+from tvm.ir import Call, Expr, StringImm
 
 ROWS, COLUMNS = 16, 8
 """Extents of one instruction beside its terms."""
@@ -105,6 +105,13 @@ def multiply_add(sums: Expr, a: Expr, b: Expr, kind: MatrixKind) -> tirx.Stmt:
     name, source = f"rammer_mma_{kind.name}", _MULTIPLY.format(kind=kind.name, terms=kind.terms)
     address = tirx.op.address_of
     return tirx.Evaluate(cuda_func_call(name, address(sums), address(a), address(b), source_code=source))
+
+
+def matrix_macs(call: Call) -> int:
+    """Multiply-adds of a thread in a call: 0 where it is none that `multiply_add` makes."""
+    name = call.args[0].value if call.args and isinstance(call.args[0], StringImm) else ""
+    kind = next((kind for kind in KINDS.values() if name == f"rammer_mma_{kind.name}"), None)
+    return 0 if kind is None else ROWS * COLUMNS * kind.terms // 32
 
 
 def rounded(value: Expr) -> Expr:
