@@ -19,6 +19,9 @@ from .finished import RegionIndex, finished, resources_of
 from .record import Compilation
 from .splitting import split_long_sums
 
+MOST_SHARING = 4
+"""VEUs on a unit of a GPU, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelizedModule:
@@ -168,28 +171,39 @@ def _plan(region: relay_passes.Region, module: KernelizedModule, record: Compila
 def _share_units(
     region: relay_passes.Region, programs: tuple[RProgram, ...], module: KernelizedModule, record: Compilation
 ) -> tuple[RProgram, ...]:
-    """The same region with two vEUs on each unit of a GPU, where that is predicted to be faster and ptxas agrees."""
+    """The same region with several vEUs on each unit of a GPU: one more as long as that is predicted to be faster, and
+    ptxas agrees.
+    """
     if record.device.kind != "cuda" or region.body or record.shares:
         return programs
-    sharing = wavefront.schedule_sharing(
-        region.graph, record.kernels, record.device, programs, blocks=2, policy=record.policy, sync=record.sync,
-        options=record.options, copies=record.copies,
-    )  # fmt: skip
-    if sharing is None:
-        return programs
+    for blocks in range(2, MOST_SHARING + 1):
+        sharing = wavefront.schedule_sharing(
+            region.graph, record.kernels, record.device, programs, blocks=blocks, policy=record.policy,
+            sync=record.sync, options=record.options, copies=record.copies,
+        )  # fmt: skip
+        if sharing is None or not _has_registers(sharing, region, module, record):
+            break
+        programs = sharing
+    return programs
+
+
+def _has_registers(
+    programs: Sequence[RProgram], region: relay_passes.Region, module: KernelizedModule, record: Compilation
+) -> bool:
+    """Whether ptxas leaves no thread's values to memory, with as many registers as the blocks of a unit leave it."""
     by_name = {k.spec.name: k for made in module.kernels.values() for k in made}
     try:
         needs = [
             resources_of(program, finished(program, region, by_name, record.device, module.library), record.device)
-            for program in sharing
+            for program in programs
         ]
     except (CodegenError, RuntimeError) as error:  # ours, or TVM's InternalError
-        debug.say(1, f"each unit has one vEU: {last_line(error)}")
-        return programs
+        debug.say(1, f"units have fewer vEUs: {last_line(error)}")
+        return False
     if any(need.get("spill_bytes") != 0 for need in needs):
-        debug.say(1, "each unit has one vEU: with two of them ptxas spills registers, or nobody can ask it")
-        return programs
-    return sharing
+        debug.say(1, "units have fewer vEUs: with one more ptxas spills registers, or nobody can ask it")
+        return False
+    return True
 
 
 def _plan_loop(region: relay_passes.Region, record: Compilation) -> tuple[RProgram, ...]:

@@ -16,6 +16,7 @@ from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError
 
 from ...device import DeviceSpec
 from ...loads import MAX_BATCH
+from ..analysis.accumulation import read_accumulation
 from ..analysis.blocks import blocks_of, is_reduction, new_schedule, outputs_of, producers_of
 from ..analysis.variables import substituted
 from ..analysis.work import Work
@@ -42,7 +43,7 @@ LOADS_IN_FLIGHT = 8
 """Elements, or terms, of a thread whose loads overlap."""
 
 TERMS_IN_FLIGHT = 16
-"""The same of reductions of few terms, of which several elements are computed side by side."""
+"""The same of few plain terms, for which several elements are computed side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ class Elementwise:
         Elements of the largest output.
     terms : int
         Terms of the reductions that one element depends on; 1 where there is none.
+    plain_terms : bool
+        There are few terms, and each is one element of an input, without a choice.
     neighbours : int
         Elements of one input that an element is computed from, at most, reductions apart.
     vectorizable : bool
@@ -80,6 +83,7 @@ class Elementwise:
 
     elements: int
     terms: int
+    plain_terms: bool
     neighbours: int
     vectorizable: bool
     work: Work
@@ -87,20 +91,28 @@ class Elementwise:
 
 def find_elementwise(function: Function) -> Elementwise | None:
     """Describe a function whose outputs do not depend on one another; None where a schedule cannot work on it."""
-    sch = new_schedule(function.func)
+    sch = new_schedule(padded_by_edges(function.func))
     try:
         inline_spatial(sch)
     except ScheduleError:  # not in schedulable blocks, such as a cumulative sum
         return None
     outputs = outputs_of(sch)
     reductions = [b for b in blocks_of(sch) if is_reduction(sch, b)]
+    terms = max(1, sum(count_terms(sch, block) for block in reductions))
     return Elementwise(
         elements=max(count_spatial(sch, o) for o in outputs),
-        terms=max(1, sum(count_terms(sch, block) for block in reductions)),
+        terms=terms,
+        plain_terms=1 < terms <= MAX_BATCH and all(_has_plain_terms(sch.get(block)) for block in reductions),
         neighbours=max(_neighbours(sch.get(o)) for o in outputs),
         vectorizable=not reductions and all(_is_vectorizable(sch, o) for o in outputs),
         work=Work.of(function.func),
     )
+
+
+def _has_plain_terms(block: s_tir.SBlock) -> bool:
+    """Whether a reduction's terms are single elements, read without a choice."""
+    found = read_accumulation(block)
+    return found is not None and isinstance(found.term, TensorLoad)
 
 
 def _neighbours(block: s_tir.SBlock) -> int:
@@ -128,7 +140,7 @@ def elementwise_cost(problem: Elementwise, tile: ElementwiseTile) -> Cost:
     num_rtasks = -(-problem.elements // tile.elements)
     terms = tile.vectors_per_thread * problem.terms
     beyond_first = tile.vectors_per_thread * problem.neighbours - LOADS_IN_FLIGHT
-    trips = terms / (TERMS_IN_FLIGHT if 1 < problem.terms <= MAX_BATCH else LOADS_IN_FLIGHT)
+    trips = terms / (TERMS_IN_FLIGHT if problem.plain_terms else LOADS_IN_FLIGHT)
     return Cost(
         num_rtasks,
         tile.threads,
