@@ -4,7 +4,9 @@ Each kernel is compiled as a launch of its own. A persistent kernel's registers 
 together; `nvcc.measure_resources` asks ptxas again for it.
 """
 
+import functools
 import os
+import pathlib
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +17,7 @@ import tvm
 from tvm import tirx
 from tvm.tirx.compilation_pipeline import register_tir_pipeline
 
-from ... import debug
+from ... import debug, define_arithmetic, loads
 from ...define_arithmetic import DefineArithmetic
 from ...device import DeviceSpec
 from ...errors import ToolError
@@ -35,9 +37,6 @@ an rTask needs, and ptxas keeps some values of one function through all others."
 
 FILE_LIMIT_S, KERNEL_LIMIT_S = 120.0, 30.0
 """A file that takes longer is compiled kernel by kernel; a kernel that takes longer is not compiled."""
-
-_FLAGS_KEY = f"{zlib.crc32(' '.join((*FLAGS, 'loads side by side')).encode()):08x}"
-"""Results depend on the compiler's flags, and on the passes of `ALONE`."""
 
 ALONE = "rammer_cuda_alone"
 """The pipeline that compiles kernels as launches of their own; as in the persistent kernel, their loads overlap."""
@@ -64,7 +63,7 @@ def resources(
     version = nvcc_version()
     if version is None:
         return [None] * len(kernels)
-    folder = debug.cache_folder() / "ptxas" / f"{version}-{_FLAGS_KEY}" / device.arch
+    folder = debug.cache_folder() / "ptxas" / f"{version}-{_compiler_key()}" / device.arch
     keys = [f"{structural_key(kernel.func):016x}" for kernel in kernels]
     known = {key: found for key in set(keys) if (found := load_resources(folder, key)) is not None}
     new = {key: kernel for key, kernel in zip(keys, kernels, strict=True) if key not in known}
@@ -137,6 +136,16 @@ def _pipeline() -> tuple[tvm.transform.Pass, object, object]:
 
 
 register_tir_pipeline(ALONE, _pipeline)
+
+
+@functools.cache
+def _compiler_key() -> str:
+    """Results depend on the compiler's flags, and on the passes of `ALONE`: their code makes the text."""
+    found = zlib.crc32(" ".join(FLAGS).encode())
+    for package in (define_arithmetic, loads):
+        for file in sorted(pathlib.Path(package.__path__[0]).glob("*.py")):
+            found = zlib.crc32(file.read_bytes(), found)
+    return f"{found:08x}"
 
 
 def source_of(kernels: Sequence[ScheduledKernel], device: DeviceSpec) -> str:
