@@ -130,6 +130,17 @@ def test_powers_of_quarters_are_square_roots(exponent):
     np.testing.assert_allclose(run(func, [values, np.zeros_like(values)]), want, rtol=3e-7)
 
 
+def test_a_softmax_has_numbers_below_the_least_one_with_all_digits():
+    """Their logarithms are finite then."""
+    x = -np.linspace(0, 120, 1201, dtype="float32")[None]
+    func = fused([x.shape], lambda x: op.nn.softmax(x))
+    assert "T.exp(" not in vector_math(func).script()
+    want = np.exp(x.astype("float64")) / np.exp(x.astype("float64")).sum()
+    got = run(vector_math(func), [x, np.zeros_like(x)])
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=2.0**-149)
+    assert np.array_equal(got > 0, want.astype("float32") > 0)
+
+
 def test_other_powers_are_left_alone():
     func = fused([(16,)], lambda x: op.power(x, tvm.relax.const(0.7, "float32")))
     tvm.ir.assert_structural_equal(vector_math(func), func)

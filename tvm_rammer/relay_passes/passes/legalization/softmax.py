@@ -16,6 +16,10 @@ _LARGEST = te.comm_reducer(larger, lambda dtype: tirx.const(-math.inf, dtype))
 """Of a row's numbers. It need not tell of a NaN among them: the sum of their exponentials does."""
 
 
+_RAISED = 2.0**64
+"""An exponential times this is one formula on a CPU."""
+
+
 def softmaxes(sum_in_float32: Legalization) -> dict[str, Legalization]:
     """Legalizations by the operator's name.
 
@@ -54,8 +58,12 @@ def _by_steps(bb: relax.BlockBuilder, call: Call, sum_in_float32: Legalization) 
 
 
 def _softmax(x: te.Tensor, axis: int) -> te.Tensor:
+    """All exponentials are raised by the same power of two: those below 2^-126 would be 0, and their logarithms
+    infinite, before the quotient rounds them as it should.
+    """
     rows = _Rows(x, axis)
-    powers = te.compute(x.shape, lambda *at: te.exp(x(*at) - rows.of(rows.largest, at)), name="softmax_powers")
+    raised = tirx.const(_RAISED, x.dtype)
+    powers = te.compute(x.shape, lambda *at: te.exp(x(*at) - rows.of(rows.largest, at)) * raised, name="softmax_powers")
     total = rows.reduced(te.sum, powers, "softmax_sum")
     return te.compute(x.shape, lambda *at: powers(*at) / rows.of(total, at), name="softmax")
 

@@ -15,6 +15,8 @@ from .terms import bits, from_bits, number, polynomial
 LOWEST, HIGHEST = -87.3365, 88.72283
 """Beyond these, exp is 0 (numbers below 2^-126 are rounded to it) and infinite in float32."""
 LOG2_E, LN2_HIGH, LN2_LOW = 1.44269504088896341, 0.693359375, -2.12194440e-4
+RAISED = 64
+"""A power of two that an exponential may be asked for in the product with (`replace.py`)."""
 SHIFT = 1.5 * 2**23
 """A number plus this has the nearest integer in its last bits."""
 EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
@@ -36,16 +38,18 @@ MAX_QUARTERS = 16
 """Powers whose exponent is at most so many quarters become products of square roots."""
 
 
-def exp(x: Expr) -> Expr:
-    """e^x = 2^n e^rest: a polynomial of the rest, with n added to the bits of its exponent."""
+def exp(x: Expr, raised: tirx.IntImm | None = None) -> Expr:
+    """e^x = 2^n e^rest: a polynomial of the rest, with n, and `raised`, added to the bits of its exponent."""
+    more = 0 if raised is None else int(raised)
+    lowest, highest = (limit - more * math.log(2) for limit in (LOWEST, HIGHEST))
     shifted, value = tirx.Var("shifted", "float32"), tirx.Var("value", "float32")
-    n = shifted - number(SHIFT)
+    n = shifted - number(SHIFT + more)
     rest = x - n * number(LN2_HIGH) - n * number(LN2_LOW)
     power = polynomial(EXP, rest) * (rest * rest) + rest + number(1.0)
     scaled = from_bits(bits(value) + (bits(shifted) << tirx.IntImm("int32", 23)))
     # A NaN fails both comparisons. Its shifted bits are zero, so that the sum of bits is a NaN still.
-    limited = tirx.Select(x > number(HIGHEST), number(math.inf), tirx.Select(x < number(LOWEST), number(0.0), scaled))
-    return tirx.Let(shifted, x * number(LOG2_E) + number(SHIFT), tirx.Let(value, power, limited))
+    limited = tirx.Select(x > number(highest), number(math.inf), tirx.Select(x < number(lowest), number(0.0), scaled))
+    return tirx.Let(shifted, x * number(LOG2_E) + number(SHIFT + more), tirx.Let(value, power, limited))
 
 
 def sigmoid(x: Expr) -> Expr:

@@ -10,7 +10,7 @@ from ...footprint.bounds import operation
 from .angles import acos, asin, atan, cos, sin, tan
 from .classes import isfinite, isinf, isnan
 from .logarithms import acosh, asinh, atanh, log, log1p
-from .powers import erf, exp, power, rsqrt, sigmoid, tanh
+from .powers import RAISED, erf, exp, power, rsqrt, sigmoid, tanh
 from .terms import nearest
 
 FORMULAS: dict[str, Callable[..., Expr | None]] = {
@@ -24,12 +24,21 @@ FORMULAS: dict[str, Callable[..., Expr | None]] = {
 def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """Replace the calls of `FORMULAS` on float32, of powers those with simple exponents.
 
+    An exponential times 2^64 is one formula, which has a result also where the exponential by itself is below 2^-126.
+
     Not in values that statements bind to names: TVM's simplifier puts them into all that is computed from them, which
     of formulas of formulas takes for ever. Nor where numbers are rounded to bfloat16: that repeats what is rounded
     (`define_arithmetic`), and a name that the formulas bind must not be bound twice.
     """
     if _rounds_to_bfloat16(func):
         return func
+
+    def raise_power(node: tirx.Mul) -> Expr:
+        power, factor = node.a, node.b
+        is_raised = isinstance(factor, tirx.FloatImm) and factor.value == 2.0**RAISED
+        if not is_raised or not isinstance(power, Call) or operation(power) != "exp":
+            return node
+        return Call(power.op, [*power.args, tirx.IntImm("int32", RAISED)], ret_ty=power.ty)
 
     def rewrite(call: Call) -> Expr:
         formula = FORMULAS.get(operation(call))
@@ -42,8 +51,9 @@ def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
     bound: dict[tirx.Var, tirx.Bind] = {}
     tvm_ffi.structural_walk(func.body, (tirx.Bind, lambda node: bound.update({node.var: node})), order="pre")
+    body = tvm_ffi.structural_map(func.body, (tirx.Mul, raise_power), order="post")
     rules = [(Call, rewrite), (tirx.Bind, lambda node: bound[node.var])]
-    return func.with_body(tvm_ffi.structural_map(func.body, rules, order="post"))
+    return func.with_body(tvm_ffi.structural_map(body, rules, order="post"))
 
 
 def _rounds_to_bfloat16(func: tirx.PrimFunc) -> bool:
