@@ -229,15 +229,17 @@ def test_signs_fill_what_is_shifted_out():
     np.testing.assert_array_equal(tvm_rammer.compile(module)(x, distance), [-4, -1, 0, -1, 0])
 
 
-def test_the_text_for_a_gpu_lets_nan_through():
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_text_for_a_gpu_lets_nan_through(dtype):
     """CUDA's own functions give the number of two operands of which one is NaN."""
 
     def graph(x, y):
-        return relax.op.add(relax.op.nn.relu(x), relax.op.minimum(relax.op.maximum(x, y), relax.const(2.0, "float32")))
+        return relax.op.add(relax.op.nn.relu(x), relax.op.minimum(relax.op.maximum(x, y), relax.const(2.0, dtype)))
 
-    module = relax_module([(16,), (16,)], graph)
-    got = run_all(plan(module, 4), {"x0": VALUES, "x1": OTHERS})
-    want = np.maximum(VALUES, 0) + np.minimum(np.maximum(VALUES, OTHERS), 2)
+    module = relax_module([(16,), (16,)], graph, dtype=dtype)
+    x, y = VALUES.astype(dtype), OTHERS.astype(dtype)
+    got = run_all(plan(module, 4), {"x0": x, "x1": y})
+    want = np.maximum(x, 0) + np.minimum(np.maximum(x, y), 2)
     (sums,) = (array for name, array in got.items() if name not in ("x0", "x1"))
     np.testing.assert_allclose(sums, want)
 

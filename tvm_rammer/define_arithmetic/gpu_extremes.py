@@ -4,6 +4,8 @@ From sm_80 on each is one instruction, PTX's `max.NaN`; before, and where the te
 tests and two choices.
 """
 
+from functools import partial
+
 import tvm
 from tvm import tirx
 from tvm.backend.cuda.op import cuda_func_call
@@ -38,7 +40,7 @@ def extreme_on_gpu(node: tirx.Max | tirx.Min) -> Expr:
     if not is_float(node):
         return node
     a, b = (node.b, node.a) if is_number(node.b) else (node.a, node.b)
-    chosen = _by_choices if scalar(node) == "float64" else _by_call
+    chosen = partial(_by_choices, always=is_number(a)) if scalar(node) == "float64" else _by_call
     lanes = range(lanes_of(node))
     if len(lanes) == 1 and chosen is _by_call:
         return _by_call(node, a, b)
@@ -65,6 +67,7 @@ def _by_call(node: tirx.Max | tirx.Min, a: Expr, b: Expr) -> Expr:
     return cuda_func_call(function, a, b, source_code=source, return_type=dtype)
 
 
-def _by_choices(node: tirx.Max | tirx.Min, a: Expr, b: Expr) -> Expr:
+def _by_choices(node: tirx.Max | tirx.Min, a: Expr, b: Expr, *, always: bool) -> Expr:
+    """By tests; `always` where the first one is no NaN."""
     best = tirx.Select(a > b if isinstance(node, tirx.Max) else a < b, a, b)
-    return best if is_number(a) else tirx.Select(equals_itself(a), best, a)
+    return best if always else tirx.Select(equals_itself(a), best, a)

@@ -94,7 +94,7 @@ def test_mutants_of_the_source_fail(name, tmp_path):
     assert SOURCE.count(before) == 1
     program = build(tmp_path, SOURCE.replace(before, after), "-fsanitize=thread")
     try:
-        failed = any(stress(program, 2 + 2 * (seed % 2), 1, 60, timeout=10, seed=seed).returncode for seed in range(20))
+        failed = any(stress(program, 2 + 2 * (seed % 2), 1, 60, timeout=10, seed=seed).returncode for seed in range(60))
     except subprocess.TimeoutExpired:
         failed = True
     assert failed

@@ -217,8 +217,10 @@ def _split_elements(
 def _merge_terms(sch: s_tir.Schedule, block: SBlockRV) -> None:
     """Make one loop of the few terms of one element, so that all of them are loaded before they are added up."""
     _, _, _, *inner = sch.get_loops(block)
-    terms = math.prod(int(sch.get(loop).extent) for loop in inner)
-    if len(inner) > 1 and terms == count_terms(sch, block) <= MAX_BATCH:
+    extents = [sch.get(loop).extent for loop in inner]
+    if len(inner) < 2 or not all(isinstance(extent, tirx.IntImm) for extent in extents):
+        return
+    if math.prod(map(int, extents)) == count_terms(sch, block) <= MAX_BATCH:
         sch.fuse(*inner)
 
 

@@ -36,7 +36,7 @@ def vector_math(func: tirx.PrimFunc) -> tirx.PrimFunc:
     def raise_power(node: tirx.Mul) -> Expr:
         power, factor = node.a, node.b
         is_raised = isinstance(factor, tirx.FloatImm) and factor.value == 2.0**RAISED
-        if not is_raised or not isinstance(power, Call) or operation(power) != "exp":
+        if not is_raised or str(node.ty.dtype) != "float32" or not isinstance(power, Call) or operation(power) != "exp":
             return node
         return Call(power.op, [*power.args, tirx.IntImm("int32", RAISED)], ret_ty=power.ty)
 
