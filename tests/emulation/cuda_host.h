@@ -2,10 +2,10 @@
 //
 // One OS thread runs all fibers of all blocks. A fiber runs until it has to wait (barrier, shuffle, __nanosleep),
 // then a random other one of its block goes on; after a number of such steps, drawn from 1 to 2^21, a random other
-// block does, so that some blocks run far ahead, and in half of the runs one is far behind. Memory is weak between blocks (weak_memory.h). The seed decides all, so
-// a run can be repeated. A program that lacks a barrier, a wait or a memory order reads what another thread has not
-// written yet, in some run. What a real GPU would turn into a hang is an error here: a barrier that differing numbers of
-// threads expect, and a state in which nobody can go on.
+// block does, so that some blocks run far ahead, and in half of the runs one is far behind. Memory is weak between
+// blocks (weak_memory.h). The seed decides all, so a run can be repeated. A program that lacks a barrier, a wait or a
+// memory order reads what another thread has not written yet, in some run. What a real GPU would turn into a hang is an
+// error here: a barrier that differing numbers of threads expect, and a state in which nobody can go on.
 //
 // What no kernel's text changes is in machine.cpp, which is compiled once.
 #pragma once

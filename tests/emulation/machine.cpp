@@ -160,7 +160,7 @@ void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory
     }
     active.push_back(&k);
   }
-  // In every other run one block, each in its turn, hardly goes on while another one can: all that others ought to wait for.
+  // In every other run one block hardly goes on while another one can: who does not wait for it reads too early.
   const Block* late = seed % 2 ? &blocks[seed / 2 % count] : nullptr;
   while (failure.empty() && !active.empty()) {
     size_t chosen = random_below(active.size());

@@ -24,6 +24,7 @@ from .bodies import (
     is_short,
     joined,
     loads_of,
+    loop_over,
     operation,
     scope_of,
     stores_of,
@@ -108,7 +109,7 @@ def with_loads_ahead(loop: tirx.For, stores: Sequence[Guarded], for_loads: Seque
     batches = -(-int(loop.extent) // size)
     batch = tirx.Var("batch", loop.loop_var.ty)
     body = _batch(loop, batch * size if batches > 1 else loop.min, size, loads, rest)
-    return body if batches == 1 else _loop(batch, batches, tirx.ForKind.SERIAL, body)
+    return body if batches == 1 else loop_over(batch, batches, tirx.ForKind.SERIAL, body)
 
 
 def _batch(loop: tirx.For, first: Expr, size: int, loads: Sequence[_Load], rest: Sequence[Guarded]) -> tirx.Stmt:
@@ -119,7 +120,7 @@ def _batch(loop: tirx.For, first: Expr, size: int, loads: Sequence[_Load], rest:
     def unrolled(body: Callable[[tirx.Var], tirx.Stmt]) -> tirx.Stmt:
         u = tirx.Var("u", loop.loop_var.ty)
         known = {loop.loop_var: first + u} | {var: buffer[u] for var, buffer in registers.items()}
-        return _loop(u, size, tirx.ForKind.UNROLLED, substituted(body(u), known))
+        return loop_over(u, size, tirx.ForKind.UNROLLED, substituted(body(u), known))
 
     def load(one: _Load, u: tirx.Var) -> tirx.Stmt:
         holds = joined([*one.conditions, *end])
@@ -136,11 +137,6 @@ def _batch(loop: tirx.For, first: Expr, size: int, loads: Sequence[_Load], rest:
     return tirx.SeqStmt([*arrays, *(unrolled(partial(load, one)) for one in loads), unrolled(lambda _: compute)])
 
 
-def _loop(var: tirx.Var, extent: int, kind: int, body: tirx.Stmt) -> tirx.Stmt:
-    dtype = str(var.ty.dtype)
-    return tirx.For(var, tirx.const(0, dtype), tirx.const(extent, dtype), kind, body)
-
-
 def _batch_size(loop: tirx.For, loads: Sequence[_Load], stores: Sequence[Guarded]) -> int:
     """How many iterations are a batch: as many as registers allow, shared out evenly."""
     lanes = sum(_lanes(one.load) for one in loads if any(uses(i, loop.loop_var) for i in one.load.indices))
@@ -154,7 +150,7 @@ def long_calls(store: tirx.BufferStore) -> int:
     """Calls, such as exponentials, in what is stored."""
     calls: list[Call] = []
     tvm_ffi.structural_walk(store.value, [(Call, calls.append)], order="pre")
-    return sum(not is_short(call) for call in calls)
+    return sum(operation(call) != "if_then_else" and not is_short(call) for call in calls)
 
 
 def _without_loads(

@@ -57,6 +57,12 @@ def substituted(code: Any, values: Mapping[tirx.Var, Expr]) -> Any:
     return tvm_ffi.structural_map(code, (tirx.Var, lambda v: values.get(v, v)), order="post") if values else code
 
 
+def loop_over(var: tirx.Var, extent: int, kind: int, body: tirx.Stmt) -> tirx.For:
+    """A loop from 0."""
+    dtype = str(var.ty.dtype)
+    return tirx.For(var, tirx.const(0, dtype), tirx.const(extent, dtype), kind, body)
+
+
 def joined(conditions: Sequence[Expr]) -> Expr | None:
     """All conditions as one; None where there is none."""
     whole = None
@@ -83,8 +89,8 @@ def scope_of(buffer: tirx.Var) -> str:
 
 
 def is_short(call: Call) -> bool:
-    """Whether a call is some instructions, without effect whatever it is given; a choice is one."""
-    return operation(call) in ("if_then_else", "reinterpret") or is_extreme_on_gpu(call)
+    """Whether a call is an instruction or none, and may be made in vain."""
+    return operation(call) == "reinterpret" or is_extreme_on_gpu(call)
 
 
 def operation(call: Call) -> str:

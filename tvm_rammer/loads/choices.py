@@ -132,7 +132,7 @@ def _cost(value: Expr) -> int:
 
     def call(node: Call) -> None:
         nonlocal loads
-        loads += 0 if is_short(node) and operation(node) != "if_then_else" else MAX_LOADS + 1
+        loads += 0 if is_short(node) else MAX_LOADS + 1
 
     def quotient(node: tirx.Div | tirx.Mod) -> None:
         nonlocal loads

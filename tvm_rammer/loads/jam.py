@@ -18,7 +18,7 @@ from tvm import tirx
 from tvm.ir import Expr, TensorLoad
 
 from .batches import MAX_BATCH, MAX_CALLS, MAX_REGISTERS, long_calls, with_loads_ahead
-from .bodies import Guarded, NotPlainError, is_among, loads_of, scope_of, stores_of, substituted
+from .bodies import Guarded, NotPlainError, is_among, loads_of, loop_over, scope_of, stores_of, substituted
 
 
 def jam_loops(func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -49,7 +49,7 @@ def _jammed(loop: tirx.For, whole: tirx.Stmt) -> tirx.Stmt:
     size = _group_size(loop, parts)
     groups = -(-int(loop.extent) // size)
     group = tirx.Var("group", loop.loop_var.ty)
-    places: list[Expr] = [(group * size if groups > 1 else loop.min) + n for n in range(size)]
+    places: list[Expr] = [group * size + n if groups > 1 else tirx.const(n, str(group.ty.dtype)) for n in range(size)]
     if int(loop.extent) % size:
         places = [tirx.min(place, loop.extent - 1) for place in places]
     names = [*arrays, *_defined(loop.body)]
@@ -57,7 +57,7 @@ def _jammed(loop: tirx.For, whole: tirx.Stmt) -> tirx.Stmt:
     for_loads = [substituted(term, copy) for term in always for copy in copies]
     allocated = [tirx.AllocBuffer(copy[array]) for copy in copies for array in arrays]
     body = _sequence([*allocated, *(stmt for part in parts for stmt in _side_by_side(part, copies, for_loads))])
-    return body if groups == 1 else _with(loop, group, groups, body)
+    return body if groups == 1 else loop_over(group, groups, loop.kind, body)
 
 
 def _side_by_side(
@@ -69,13 +69,9 @@ def _side_by_side(
         return
     inner = _parts(part.body)
     body = _sequence([stmt for one in inner for stmt in _side_by_side(one, copies, for_loads)])
-    together = _with(part, part.loop_var, int(part.extent), body)
+    together = loop_over(part.loop_var, int(part.extent), part.kind, body)
     is_nest = any(isinstance(one, tirx.For) for one in inner)
     yield together if is_nest else with_loads_ahead(together, stores_of(body), for_loads)
-
-
-def _with(loop: tirx.For, var: tirx.Var, extent: int, body: tirx.Stmt) -> tirx.For:
-    return tirx.For(var, loop.min, tirx.const(extent, str(var.ty.dtype)), loop.kind, body)
 
 
 def _sequence(parts: Sequence[tirx.Stmt]) -> tirx.Stmt:
@@ -92,7 +88,7 @@ def _stores_of_nest(part: tirx.Stmt) -> list[Guarded]:
         return []
     if not isinstance(part, tirx.For):
         return stores_of(part)
-    if not isinstance(part.extent, tirx.IntImm):
+    if not isinstance(part.extent, tirx.IntImm) or not _is_zero(part.min):
         raise NotPlainError
     inner = _parts(part.body)
     if any(isinstance(one, tirx.For) for one in inner):
@@ -118,7 +114,8 @@ def _read(conditions: Sequence[Expr], store: tirx.BufferStore) -> list[TensorLoa
 def _arrays_of_an_iteration(
     loop: tirx.For, stores: Sequence[Guarded], whole: tirx.Stmt
 ) -> tuple[list[tirx.Var], list[Expr]]:
-    """The arrays that the loop's iterations store to, each from a first value on; and what holds wherever one is used.
+    """The arrays that the loop's iterations store to, each from a first value on; and what holds wherever one is used,
+    and need not hold: nothing but loads of global memory, which are clamped, would be out of bounds elsewhere.
 
     Raises
     ------
@@ -139,7 +136,9 @@ def _arrays_of_an_iteration(
         found[array] = _conditions_of_use(array, stores, inner)
     if not found:
         raise NotPlainError
-    first, *others = found.values()
+    read = [load.source for conditions, store in stores for load in _read(conditions, store)]
+    only_global = all(scope_of(source) == "global" or source in found for source in read)
+    first, *others = found.values() if only_global else [[]]
     always = [term for term in first if all(is_among(term, terms) for terms in others)]
     return [array for array in found if not any(array.same_as(one) for one in inside)], always
 

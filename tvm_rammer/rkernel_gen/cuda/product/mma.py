@@ -52,8 +52,8 @@ FIRST_ARCH = 80
 STEP_CYCLES, ELEMENT_CYCLES, ROUNDING_CYCLES = 150, 10.5, 2.0
 """Of a step, whatever it has; for each element of A that a thread loads and stages; and to round a number to TF32.
 
-These and the next were fitted to 172 kernels of eight products of float16, run through an issue model of their SASS:
-the mean error is 11 %, the mean rank correlation within a product 0.89.
+These and the next were fitted to 161 kernels of eight products of float16, run through an issue model of their SASS:
+the mean error is 11 %, the mean rank correlation within a product 0.89. What rounding costs is a guess.
 """
 
 VECTOR_CYCLES, FRAGMENT_CYCLES, MULTIPLY_CYCLES = (21.3, 4.4), (5.6, 4.1), (0.9, 0.42)
