@@ -211,6 +211,9 @@ def replace_nodes(
 ) -> bool:
     """Replace nodes of a model and of its subgraphs, in place.
 
+    What is wrong in a branch of an If is no error yet, for the branch may never be chosen: the node stays, and is asked
+    for again when the branch is a graph of its own (`control.branches`).
+
     Parameters
     ----------
     model : onnx.ModelProto
@@ -225,17 +228,25 @@ def replace_nodes(
     """
     types = infer_types(model)
 
-    def walk(graph: onnx.GraphProto, outer: ChainMap[str, onnx.TensorProto]) -> bool:
+    def replaced(node: onnx.NodeProto, constants: Constants, chosen: bool) -> Emitter | None:
+        try:
+            return replacement(node, constants, types)
+        except ModelError:
+            if chosen:
+                return None
+            raise
+
+    def walk(graph: onnx.GraphProto, outer: ChainMap[str, onnx.TensorProto], chosen: bool) -> bool:
         constants = outer.new_child({tensor.name: tensor for tensor in graph.initializer})
         nodes: list[onnx.NodeProto] = []
         tensors: list[onnx.TensorProto] = []
         changed = False
         for node in graph.node:
-            emit = replacement(node, constants, types)
+            emit = replaced(node, constants, chosen)
             if emit is None:
                 nodes.append(node)
                 for inner in subgraphs(node):
-                    changed |= walk(inner, constants)
+                    changed |= walk(inner, constants, chosen or node.op_type == "If")
             else:
                 nodes += emit.nodes
                 tensors += emit.tensors
@@ -245,4 +256,4 @@ def replace_nodes(
         graph.initializer.extend(tensors)
         return changed
 
-    return walk(model.graph, ChainMap())
+    return walk(model.graph, ChainMap(), False)
