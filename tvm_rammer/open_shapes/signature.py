@@ -67,7 +67,10 @@ def _of_onnx(model: Any) -> Signature | None:
 
     proto = model if isinstance(model, onnx.ModelProto) else onnx.load(model, load_external_data=False)
     if not all(value.type.tensor_type.elem_type for value in proto.graph.output):
-        proto = onnx.shape_inference.infer_shapes(proto)  # ONNX lets a model leave out the types of its outputs
+        # ONNX lets a model leave out the types of its outputs. Inference may end the process where nothing was checked.
+        from ..relay_passes.onnx.read import read_onnx
+
+        proto = onnx.shape_inference.infer_shapes(read_onnx(model))
     weights = {tensor.name for tensor in proto.graph.initializer}
     inputs = [_onnx_value(value) for value in proto.graph.input if value.name not in weights]
     outputs = [_onnx_value(value) for value in proto.graph.output]

@@ -74,7 +74,7 @@ def test_a_name_for_two_sizes_means_nothing():
         [node("MatMul", ["x", "z"], ["y"])], [value(name, shape) for name, shape in dims.items()], ["y"]
     )  # fmt: skip
     assert shapes_of(load_model(proto, {"x": (2, 3), "z": (3, 5)})) == [(2, 3), (3, 5)]
-    with pytest.raises(ModelError, match="not broadcastable"):
+    with pytest.raises(ModelError, match=r"Add .* Incompatible dimensions"):
         load_model(add(["n", 3], ["n", 3]), {"x": (2, 3), "z": (4, 3)})
 
 

@@ -15,12 +15,13 @@ from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_conver
 from ...errors import LoopError, ModelError, RammerError, UnsupportedOperatorError, last_line
 from ...ir import OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
+from .check.file import MOST_ELEMENTS
 from .control.functions import add_module, first_rows
 from .control.outline import is_control, is_made_here, module_of
 from .converters import CONVERTERS, PREPARED, has_own
 from .fold import infer_types, static_dims
 from .inline import all_nodes
-from .read import MOST_ELEMENTS, default_opset, elements
+from .read import default_opset, elements
 from .scan import ScanConverter
 
 Types = Mapping[str, onnx.TypeProto.Tensor]

@@ -9,6 +9,7 @@ import tvm
 from ... import debug
 from ...errors import RammerError
 from ..loop_body import ROLLED_UP
+from .check.nodes import check_nodes
 from .control.outline import is_control, outline
 from .fold import fold_onnx
 from .importer import check_supported, import_onnx
@@ -17,8 +18,9 @@ from .joined.join import join_loops
 from .lower.classical import CLASSICAL, ML
 from .lower.functions import expand_functions
 from .lower.join_chosen import join_chosen
-from .lower.operators import MAY_WAIT, lower_missing
+from .lower.operators import MAY_WAIT, is_lowered, lower_missing
 from .lower.quantised.pairs import join_quantised
+from .lower.recurrence.cells import CELLS
 from .lower.recurrence.loops import unroll_loops
 from .lower.recurrence.recurrent import expand_recurrent
 from .lower.slices import assign_by_choice
@@ -108,6 +110,7 @@ def lower(model: onnx.ModelProto, *, loops: bool, ahead: bool = False) -> None:
     """
     join_quantised(model)
     fold_onnx(model)
+    doubt = check_nodes(model, lambda node: is_lowered(node) or node.op_type in CELLS)
     join_chosen(model)
     steps = (
         partial(unroll_loops, keep=loops),
@@ -120,3 +123,5 @@ def lower(model: onnx.ModelProto, *, loops: bool, ahead: bool = False) -> None:
     )
     while any(step(model) for step in steps):
         fold_onnx(model)
+    if doubt is not None:
+        raise doubt

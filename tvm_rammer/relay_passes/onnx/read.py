@@ -11,13 +11,8 @@ from google.protobuf.message import DecodeError
 from ...arguments import path_of
 from ...errors import ModelError, first_line
 from ...files import is_saved_model
+from .check.file import check_axes, check_equations, check_inputs, check_ranges
 from .inline import all_graphs, all_nodes, subgraphs
-
-MOST_ELEMENTS = 2**31
-"""Of one tensor: indices are int32."""
-
-_MOST_AXES = 1024
-"""Of one tensor, generously."""
 
 _OF_ONNXRUNTIME = frozenset(["SimplifiedLayerNormalization"])
 """Operators that ONNX Runtime's optimisers write without a domain."""
@@ -69,11 +64,12 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
         bare = skeleton(proto, tables=False)
         _complete(bare.graph)
         onnx.checker.check_model(bare)
-        _check_inputs(bare)
-        _check_ranges(bare)
+        check_inputs(bare)
+        check_ranges(bare)
         if proto.functions:
             proto = onnx.inliner.inline_local_functions(proto)
-        _check_axes(proto.graph)
+        check_axes(proto.graph)
+        check_equations(proto.graph)
     except Exception as error:
         raise ModelError(f"{what} is not a valid ONNX model: {first_line(error)}; export it again") from error
     return proto
@@ -109,51 +105,6 @@ def _read_by(node: onnx.NodeProto) -> Iterator[str]:
     for graph in subgraphs(node):
         yield from (name for inner in all_nodes(graph) for name in inner.input)
         yield from (value.name for each in all_graphs(graph) for value in each.output)
-
-
-def _check_inputs(model: onnx.ModelProto) -> None:
-    """Refuse nodes that leave out an input which they need: onnx's checker lets them pass, TVM's frontend crashes."""
-    versions = {o.domain.removeprefix("ai.onnx"): o.version for o in model.opset_import if o.domain in ("", "ai.onnx")}
-    for node in all_nodes(model.graph):
-        left_out = [i for i, name in enumerate(node.input) if not name]
-        if not left_out or node.domain not in ("", "ai.onnx"):
-            continue
-        formal = onnx.defs.get_schema(node.op_type, versions.get("", 1)).inputs
-        for index in left_out:
-            given = formal[min(index, len(formal) - 1)]
-            if given.option != onnx.defs.OpSchema.FormalParameterOption.Optional:
-                raise ValueError(f"{node.op_type} {node.name or node.output[0]!r} leaves out its input {index}")
-
-
-def _check_axes(graph: onnx.GraphProto) -> None:
-    """Refuse axes that no tensor has, and outputs that are not there: onnx's shape inference trusts them."""
-    axes = -_MOST_AXES, _MOST_AXES
-    for node in all_nodes(graph):
-        bounds = {"axis": axes, "axes": axes, "batch_dims": (0, _MOST_AXES), "num_outputs": (0, len(node.output))}
-        for attribute in node.attribute:
-            if attribute.name not in bounds or node.domain not in ("", "ai.onnx"):
-                continue
-            lowest, highest = bounds[attribute.name]
-            for number in (attribute.i, *attribute.ints):
-                if not lowest <= number <= highest:
-                    name = node.name or node.output[0]
-                    raise ValueError(f"{node.op_type} {name!r} has the {attribute.name} {number}")
-
-
-def _check_ranges(model: onnx.ModelProto) -> None:
-    """Refuse ranges that nobody can hold: onnx's shape inference would write all their values down."""
-    known = {tensor.name: tensor for tensor in model.graph.initializer}
-    for node in all_nodes(model.graph):
-        if node.op_type == "Constant":
-            known.update((node.output[0], a.t) for a in node.attribute if a.name == "value")
-        if node.op_type == "Range" and all(name in known for name in node.input):
-            begin, end, step = (float(onnx.numpy_helper.to_array(known[name]).item()) for name in node.input)
-            count = (end - begin) / step if step else 0.0
-            if count >= MOST_ELEMENTS:
-                raise ValueError(
-                    f"Range {node.name or node.output[0]!r} has {count:.0f} elements, of which less than "
-                    f"{MOST_ELEMENTS} can be addressed"
-                )
 
 
 def _load(path: str) -> onnx.ModelProto:

@@ -6,7 +6,8 @@ from typing import Any, SupportsIndex
 import onnx
 
 from ...errors import ModelError, ShapeError
-from .read import MOST_ELEMENTS, elements
+from .check.file import MOST_ELEMENTS
+from .read import elements
 
 Shapes = Mapping[str, int | Sequence[int]]
 """By the name of an input its shape, or by the name of a symbolic dimension its size."""

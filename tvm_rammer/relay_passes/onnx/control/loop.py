@@ -13,8 +13,9 @@ import tvm
 from onnx import helper, numpy_helper
 
 from ....errors import ModelError, UnsupportedOperatorError
+from ..check.file import MOST_ELEMENTS
 from ..fold import infer_types, static_dims, used_names
-from ..read import MOST_ELEMENTS, elements
+from ..read import elements
 from .functions import repeat
 from .part import BOOL, INT64, NO_AXES, Kind, Part, Reader, Types, free_names, tensor_type
 from .ranks import Result, make_alike, results_of

@@ -46,6 +46,11 @@ def lower_missing(model: onnx.ModelProto, *, last: bool = False) -> bool:
     return replace_nodes(model, _Lowering(default_opset(model), last).replacement)
 
 
+def is_lowered(node: onnx.NodeProto) -> bool:
+    """Whether `lower_missing` may replace a node; it refuses what is impossible."""
+    return _key(node) in _LOWERED
+
+
 class _Lowering:
     """What takes the place of nodes, and which of their integer results are there in floating point, too."""
 
@@ -64,7 +69,7 @@ class _Lowering:
         return emit
 
     def _lowered(self, node: NodeView) -> Emitter | None:
-        lower = _LOWERED.get(("" if node.node.domain == "ai.onnx" else node.node.domain, node.node.op_type))
+        lower = _LOWERED.get(_key(node.node))
         return lower(node, Emitter(node.node, self._opset, node.float_dtype(), "lowered")) if lower else None
 
     def _in_floating_point(self, node: NodeView) -> Emitter | None:
@@ -82,6 +87,10 @@ class _Lowering:
         else:
             return None
         return emit
+
+
+def _key(node: onnx.NodeProto) -> tuple[str, str]:
+    return "" if node.domain == "ai.onnx" else node.domain, node.op_type
 
 
 def _cast(node: NodeView, emit: Emitter) -> Emitter | None:

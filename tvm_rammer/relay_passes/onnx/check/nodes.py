@@ -1,0 +1,103 @@
+"""Refuse nodes that ONNX does not allow, once the shapes of what they read are known."""
+
+from collections.abc import Callable, Iterator
+
+import onnx
+
+from ....errors import ModelError, first_line
+from ..emit import Constants, NodeView, Types
+from ..fold import infer_types
+from ..inline import subgraphs
+from ..read import SMALL_ELEMENTS, default_opset, elements
+from .rules import RULES
+
+_TOO_STRICT = frozenset(["Range"])
+"""Operators that onnx refuses where others do not: its own AffineGrid gives Range vectors of one element."""
+
+
+def check_nodes(model: onnx.ModelProto, waits: Callable[[onnx.NodeProto], bool]) -> ModelError | None:
+    """Refuse nodes whose attributes and sizes do not fit what they read.
+
+    Those of subgraphs are left out: they are asked about when their graph is a model of its own, since a branch may be
+    of no use for the shapes at hand, and never be chosen.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Its inputs have static shapes; what depends on shapes alone is folded.
+    waits : callable
+        Whether someone else will say what is wrong with a node, and more exactly than onnx does.
+
+    Returns
+    -------
+    ModelError or None
+        What onnx says of the first node that waits, to be raised if nobody else said anything.
+
+    Raises
+    ------
+    ModelError
+        Names the node, what it reads, and what is wrong.
+    """
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    types, opset = infer_types(model), default_opset(model)
+    waiting: ModelError | None = None
+    for node in model.graph.node:
+        if node.domain not in ("", "ai.onnx") or any(True for _ in subgraphs(node)):
+            continue
+        view = NodeView(node, constants, types)
+        if (rule := RULES.get(node.op_type)) is not None:
+            rule(view)
+        if (error := _inferred(view, opset)) is None:
+            continue
+        if not waits(node):
+            raise error
+        waiting = waiting or error
+    return waiting
+
+
+def _inferred(view: NodeView, opset: int) -> ModelError | None:
+    """What is wrong with a node where onnx infers the types of its results: of a whole model it tells no error."""
+    node = view.node
+    kinds = _types_of(node, view.types, view.constants)
+    if kinds is None or node.op_type in _TOO_STRICT or not onnx.defs.has(node.op_type):
+        return None
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opset)
+        values, opsets = dict(_values_of(node, view.constants)), [onnx.helper.make_opsetid("", opset)]
+        onnx.shape_inference.infer_node_outputs(schema, node, kinds, values, None, opsets)
+    except (onnx.defs.SchemaError, onnx.checker.ValidationError):  # of another version, or of types that onnx lacks
+        return None
+    except onnx.shape_inference.InferenceError as error:
+        read = ", ".join(f"{name!r} of the shape {view.dims(number)}" for number, name in enumerate(node.input) if name)
+        return ModelError(
+            f"{node.op_type} {node.name or view.output!r} is not legal for what it reads, {read}: {_plain(error)}; "
+            "give the model's inputs the shapes that it was made for, or export it again"
+        )
+    return None
+
+
+def _types_of(node: onnx.NodeProto, types: Types, constants: Constants) -> dict[str, onnx.TypeProto] | None:
+    """The types of all that a node reads; None where one of them is not known."""
+    kinds = {}
+    for name in filter(None, node.input):
+        tensor = constants.get(name)
+        if tensor is not None:
+            kinds[name] = onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
+        elif name in types and types[name].elem_type:
+            kinds[name] = onnx.TypeProto(tensor_type=types[name])
+        else:
+            return None
+    return kinds
+
+
+def _values_of(node: onnx.NodeProto, constants: Constants) -> Iterator[tuple[str, onnx.TensorProto]]:
+    """What may be sizes among the constants that a node reads."""
+    for name in filter(None, node.input):
+        tensor = constants.get(name)
+        if tensor is not None and elements(tensor.dims) <= SMALL_ELEMENTS:
+            yield name, tensor
+
+
+def _plain(error: Exception) -> str:
+    """What onnx says, without the kind of the error that stands before it."""
+    return first_line(error).rpartition("InferenceError] ")[2].rstrip(".")
