@@ -23,7 +23,7 @@ from .kinds import ALL
 
 MEMORY = 12 << 30
 """Address space of a worker, in bytes."""
-ACCIDENTS = ("the ONNX model cannot be understood", "TVM's ONNX frontend misreads")
+ACCIDENTS = ("the ONNX model cannot be understood", "TVM's ONNX frontend misreads", "is not legal for what it reads")
 """What is said of a model that the compiler stumbles over. A valid one is refused for what it has, if at all."""
 LARGEST_INPUT = 1 << 24
 """Elements of an input that a run is tried with."""

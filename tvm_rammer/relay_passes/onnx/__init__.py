@@ -1,6 +1,7 @@
 """ONNX files: read, checked, and rewritten until TVM's frontend understands them.
 
     read           a file or ModelProto, checked: later steps may trust what it says
+    check/         what ONNX does not allow: a file's nodes at once, what depends on shapes once these are known
     fix_inputs     inputs that are always the same become constants
     shapes         every input gets a static shape
     convert_opset  operators of old opsets, or that TVM's frontend would misread, become others
