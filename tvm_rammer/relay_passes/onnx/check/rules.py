@@ -60,8 +60,8 @@ def _einsum(view: NodeView) -> None:
 
 
 def _expand(view: NodeView) -> None:
-    wanted = view.array(1)
-    view.require(wanted is None or bool((wanted >= 0).all()), f"the shape {_told(wanted)}")
+    if (wanted := view.array(1)) is not None:
+        view.require(bool((wanted >= 0).all()), f"the shape {wanted.tolist()}")
 
 
 def _global_pool(view: NodeView) -> None:
@@ -117,7 +117,7 @@ def _split(view: NodeView) -> None:
     size = dims[axis]
     if parts is not None:
         fits = parts.size == results and bool((parts >= 0).all()) and int(parts.sum()) == size
-        view.require(fits, f"parts of {_told(parts)} for {results} results of an axis of {size}")
+        view.require(fits, f"parts of {parts.tolist()} for {results} results of an axis of {size}")
     elif not view.input(1):
         each = -(-size // results)
         view.require(each * (results - 1) <= size, f"{results} results for an axis of {size}")
@@ -128,10 +128,6 @@ def _top_k(view: NodeView) -> None:
     if count is None or dims is None or count.size != 1 or not -len(dims) <= axis < len(dims):
         return
     view.require(0 <= int(count.item()) <= dims[axis], f"k of {int(count.item())} for an axis of {dims[axis]}")
-
-
-def _told(array: object) -> str:
-    return str(getattr(array, "tolist", list)())
 
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
