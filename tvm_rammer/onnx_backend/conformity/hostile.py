@@ -55,15 +55,15 @@ def _with_other_attributes(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.M
             if kind is None:
                 continue
             field, dtype = kind
-            for value in _values(np.dtype(dtype)):
+            for value in _strings(attribute.s) if dtype == "bytes" else _values(np.dtype(dtype)):
                 changed = onnx.ModelProto.FromString(model.SerializeToString())
                 other = changed.graph.node[place].attribute[number]
-                if field in ("i", "f"):
+                if field in ("i", "f", "s"):
                     setattr(other, field, value)
                 else:
                     numbers = getattr(other, field)
                     numbers[:] = [value] * len(numbers)
-                yield f"{node.op_type}'s {attribute.name} of {value}", changed
+                yield f"{node.op_type}'s {attribute.name} of {value!r}", changed
 
 
 _FIELDS = {
@@ -71,8 +71,9 @@ _FIELDS = {
     onnx.AttributeProto.INTS: ("ints", "int64"),
     onnx.AttributeProto.FLOAT: ("f", "float32"),
     onnx.AttributeProto.FLOATS: ("floats", "float32"),
+    onnx.AttributeProto.STRING: ("s", "bytes"),
 }
-"""Fields of numbers by an attribute's type, and the numbers' type."""
+"""Fields by an attribute's type, and the type of what is in them."""
 
 
 def _changed(array: Any) -> Iterator[tuple[object, np.ndarray]]:
@@ -84,6 +85,10 @@ def _changed(array: Any) -> Iterator[tuple[object, np.ndarray]]:
         one = array.copy()
         one.reshape(-1)[array.size // 2] = value
         yield value, one
+
+
+def _strings(given: bytes) -> list[bytes]:
+    return [b"", b"\xff", b"nothing", given[:-1], given + given, given + b"..." + given]
 
 
 def _values(dtype: np.dtype) -> list[Any]:
