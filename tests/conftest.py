@@ -3,6 +3,7 @@
 import inspect
 import linecache
 import os
+import pathlib
 import signal
 import sys
 
@@ -52,6 +53,17 @@ def _stack(context: int = 1) -> list[inspect.FrameInfo]:
 
 
 inspect.stack = _stack
+
+
+LONG = pathlib.Path(__file__).parent / "quick" / "long.txt"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is known to take long; `quick.make_long` writes the list."""
+    known = set(LONG.read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if not known.isdisjoint((item.nodeid, item.nodeid.partition("[")[0])):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -190,6 +190,7 @@ def test_lengths_and_types_are_checked(short):
         short(random(5, B, I).astype("float64"))
     with pytest.raises(ShapeError, match="2"):
         short(random(5, B + 1, I))
+    short(random(5, B, I))
     (one,) = short.modules
     with pytest.raises(ShapeError, match=f"'time' is {MOST + 1}; give .* from 1 to {MOST}"):
         one(random(MOST + 1, B, I))
