@@ -11,7 +11,7 @@ import onnx
 from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
-from ...errors import ModelError, UnsupportedOperatorError
+from ...errors import LongLoopError, ModelError, UnsupportedOperatorError
 from .fold import infer_types, static_dims
 from .inline import copy_tensor, subgraphs
 
@@ -231,6 +231,8 @@ def replace_nodes(
     def replaced(node: onnx.NodeProto, constants: Constants, chosen: bool) -> Emitter | None:
         try:
             return replacement(node, constants, types)
+        except LongLoopError:  # it asks for another way to compile the model, not for another branch
+            raise
         except ModelError:
             if chosen:
                 return None

@@ -6,7 +6,7 @@ import onnx
 import tvm
 
 from ....debug import say
-from ....errors import ModelError, UnsupportedOperatorError
+from ....errors import LongLoopError, ModelError, UnsupportedOperatorError
 from .functions import choose, refuse
 from .part import BOOL, Part, Types, free_names
 from .ranks import Result, make_alike, results_of
@@ -26,6 +26,8 @@ def branches(part: Part) -> tvm.IRModule:
         They return other types or shapes, or what they read has no static shape.
     ModelError
         Neither can be imported.
+    LongLoopError
+        One of them has a loop that is too long to be unrolled.
     """
     both = [part.graph(name) for name in _BRANCHES]
     read = part.variables(name for graph in both for name in free_names(graph))
@@ -50,6 +52,8 @@ def _imported(part: Part, graphs: Sequence[onnx.GraphProto], read: Types) -> lis
     for name, graph in zip(_BRANCHES, graphs, strict=True):
         try:
             made[name] = part.load(part.model_of(graph, read))
+        except LongLoopError:
+            raise
         except ModelError as error:
             errors[name] = error
     if not made:
