@@ -75,7 +75,7 @@ MUTANTS = {
         "      job->walk(job->environment, lane, &reached, &job->bell);\n",
         "      set_lane(job, lane, FREE + row);\n      job->walk(job->environment, lane, &reached, &job->bell);\n",
     ),
-    "a call that ends too early": ("(!helper && atomic_load(&job->unfinished))", "false"),
+    "a call that ends too early": (": !atomic_load(&job->unfinished))", ": true)"),
     "a lane that is left in disorder": (
         "  atomic_store(&job->lane[lane].state, (uint64_t)job->number << 32 | (uint32_t)state);",
         "  uint64_t all = (uint64_t)job->number << 32 | (uint32_t)state;\n"
@@ -101,8 +101,17 @@ def test_mutants_of_the_source_fail(name, tmp_path):
 
 
 @needs_gcc
-@pytest.mark.parametrize(("meanwhile", "outcome"), [("sleep", "finished, goes on"), ("loss", "left, rests")])
-def test_a_helper_leaves_who_loses_his_processor_not_who_sleeps(meanwhile, outcome, tmp_path):
+@pytest.mark.parametrize(
+    ("meanwhile", "outcome"),
+    [
+        ("sleep", "finished, goes on"),
+        ("loss", "left, rests"),
+        ("little", "finished, goes on"),
+        ("change", "finished, goes on"),
+        ("alone", "finished, called"),
+    ],
+)
+def test_only_who_loses_his_processor_leaves_and_he_is_called_again(meanwhile, outcome, tmp_path):
     program = build(tmp_path, SOURCE, "-Wno-unused-function", test="workers_clock.c")
     done = subprocess.run([program, meanwhile], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.strip() == outcome

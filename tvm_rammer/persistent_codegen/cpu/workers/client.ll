@@ -1,4 +1,4 @@
-; Made of client.c by make_ir.py; do not edit. Source: dd229549a0f6afe9
+; Made of client.c by make_ir.py; do not edit. Source: 3ac044504b1428da
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.TVMFFIAny = type { i32, i32, %union.anon }
 %union.anon = type { i64 }

@@ -10,7 +10,7 @@ FOLDER = pathlib.Path(__file__).parent
 MADE = ("workers", "client")
 """Of each of these .c files there is a .ll file."""
 
-HEADERS = ("registry.h", "workers.h", "pool.h")
+HEADERS = ("registry.h", "clock.h", "workers.h", "pool.h")
 
 
 def digest_of_source(name: str) -> str:

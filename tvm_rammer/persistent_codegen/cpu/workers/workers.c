@@ -12,47 +12,25 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
+#include "clock.h"
 #include "pool.h"
 
-/* These depend on the processor (processors.py). */
-void rammer_pause(void);
+/* It depends on the processor (processors.py), as rammer_pause does. */
 long rammer_futex(atomic_int *word, int operation, int value);
 
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 enum { DONE, HELD, FREE };      /* of a lane; FREE + row: nobody is on it, and it goes on at that row */
 enum { BUSY, POLLING, ASLEEP }; /* of a helper */
-enum { POLLS_PER_LOOK = 64 };   /* how often a worker that polls looks at the clock */
 
 /* How long somebody who can do nothing in a job keeps his processor: it may be the one that another needs. */
 static const int64_t LONG_WAIT_NS = 200000;
-/* A helper that was without a processor for so long shares it with another process. */
-static const int64_t LONG_GAP_NS = 500000;
+/* A helper that was without a processor for so long, and for so large a part of its time, shares it with another process: the
+ * system itself takes a few per cent now and then, which adds up while an rTask takes long. */
+static const int64_t LONG_GAP_NS = 500000, LARGE_PART = 8;
+/* How long a call goes on with fewer workers than it could have, before it calls for helpers again. */
+static const int64_t RECALL_NS = 2000000;
 static const int64_t FIRST_REST_NS = 4000000, LONGEST_REST_NS = 256000000, MOST_CREDIT_NS = 5000000, PRICE_OF_LOSS = 2;
-
-static int64_t clock_ns(clockid_t clock) {
-  struct timespec time;
-  clock_gettime(clock, &time);
-  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
-static int64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
-
-/* Polling: pause, and look at the clock now and then. */
-
-typedef struct {
-  int polls;
-  int64_t since_ns;
-} Polling;
-
-static bool poll_on(Polling *polling, int64_t patience_ns) {
-  rammer_pause();
-  if (++polling->polls % POLLS_PER_LOOK) return true;
-  int64_t now = now_ns();
-  if (!polling->since_ns) polling->since_ns = now;
-  return now - polling->since_ns < patience_ns;
-}
 
 /* A job's bell: rung when a counter has grown or a lane has become free, if anybody sleeps. */
 
@@ -138,8 +116,9 @@ static void walk_alone(Walk walk, void *environment, const int *begin, int lanes
 
 /* Helpers. */
 
-/* Note how much this thread has worked since the last time, and how long it could have but had no processor. The latter. */
-static int64_t take_stock(Helper *helper) {
+/* Note how much this thread has worked since the last time, and how long it could have but had no processor. Whether the
+ * latter was a long time. */
+static bool take_stock(Helper *helper) {
   int64_t used_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), now = now_ns();
   int64_t worked_ns = used_ns - helper->used_ns, lost_ns = now - helper->seen_ns - worked_ns;
   helper->used_ns = used_ns;
@@ -149,18 +128,73 @@ static int64_t take_stock(Helper *helper) {
     helper->credit_ns = MOST_CREDIT_NS;
     helper->rest_ns = 0;
   }
-  return lost_ns;
+  return lost_ns > LONG_GAP_NS && lost_ns > (worked_ns + lost_ns) / LARGE_PART;
 }
 
-static bool loses_processor(Helper *helper) { return take_stock(helper) > LONG_GAP_NS; }
+/* Leave a job: the caller at its end, a helper where others are as many as the lanes that have not ended. */
+static bool leaves(Job *job, const Helper *helper) {
+  int walkers = atomic_load(&job->bell.walkers);
+  while (helper ? walkers > atomic_load(&job->unfinished) : !atomic_load(&job->unfinished)) {
+    if (atomic_compare_exchange_strong(&job->bell.walkers, &walkers, walkers - 1)) return true;
+  }
+  return false;
+}
+
+static void add_helper(Pool *pool, int number) {
+  Helper *helper = &pool->state->helper[number];
+  helper->pool = pool;
+  pthread_t thread;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the threads of the program that uses us */
+  if (pthread_create(&thread, NULL, pool->entries->help, helper) == 0) {
+    pthread_detach(thread);
+    atomic_store(&pool->state->helpers, number + 1);
+  } else {
+    atomic_store(&pool->workers, number + 1); /* the system gives no more threads */
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* See to it that so many helpers are awake, but for those that rest; new ones are made where there are too few. */
+static void call_helpers(Pool *pool, int wanted) {
+  State *state = pool->state;
+  int most = atomic_load(&pool->workers) - 1;
+  if (most > MAX_HELPERS) most = MAX_HELPERS;
+  int helpers = atomic_load(&state->helpers);
+  for (int i = 0; i < helpers && i < most && wanted > 0; i++) {
+    Helper *helper = &state->helper[i];
+    int now = atomic_load(&helper->state);
+    if (now == POLLING) wanted--;
+    int64_t rests_until_ns = atomic_load(&helper->rests_until_ns);
+    if (now != ASLEEP || (rests_until_ns && now_ns() < rests_until_ns)) continue;
+    if (atomic_compare_exchange_strong(&helper->state, &now, BUSY)) rammer_futex(&helper->state, FUTEX_WAKE_PRIVATE, 1);
+    wanted--;
+  }
+  if (wanted <= 0 || helpers >= most || atomic_exchange(&state->adding, 1)) return;
+  for (helpers = atomic_load(&state->helpers); wanted > 0 && helpers < most; wanted--, helpers++) add_helper(pool, helpers);
+  atomic_store(&state->adding, 0);
+}
+
+/* Call for helpers again where a call has gone on for a while with fewer workers than it could have: since_ns is when that began. */
+static void recall_helpers(Pool *pool, Job *job, int64_t *since_ns) {
+  int unfinished = atomic_load(&job->unfinished), workers = atomic_load(&pool->workers);
+  int wanted = (unfinished < workers ? unfinished : workers) - atomic_load(&job->bell.walkers);
+  int64_t now = wanted > 0 ? now_ns() : 0;
+  if (!now || !*since_ns) *since_ns = now;
+  if (now - *since_ns <= RECALL_NS) return;
+  *since_ns = now;
+  call_helpers(pool, wanted);
+}
 
 /* Take part in a job, beginning with a lane that we have claimed: walk lanes that nobody is on, each as far as its waits
- * allow. The caller (`helper` is NULL) stays to the end; a helper leaves when no lane is free, or when he shares his processor. */
-static void take_part(Job *job, Helper *helper, int lane, int row) {
+ * allow. The caller (`helper` is NULL) stays to the end; a helper leaves when he shares his processor, or when there are enough
+ * others: not when all lanes are taken, for whoever changes lanes may have just claimed the one that is free. */
+static void take_part(Pool *pool, Job *job, Helper *helper, int lane, int row) {
   Waiter waiter = {0};
-  int lanes = atomic_load(&job->lanes);
+  int64_t alone_since_ns = 0;
   atomic_fetch_add(&job->bell.walkers, 1);
-  for (bool more = true; more;) {
+  for (;;) {
     int reached = row;
     if (row >= 0) {
       job->walk(job->environment, lane, &reached, &job->bell);
@@ -169,28 +203,29 @@ static void take_part(Job *job, Helper *helper, int lane, int row) {
     if (reached != row) {
       stop_waiting(&waiter, &job->bell);
       if (reached < 0) count_finished(job);
-    } else if (helper && loses_processor(helper)) {
+    } else if (helper && take_stock(helper)) {
       ring_if_heard(&job->bell);
+      atomic_fetch_sub(&job->bell.walkers, 1);
       break;
     } else {
-      int64_t slept_ns = wait_a_little(&waiter, &job->bell, lanes);
+      int64_t slept_ns = wait_a_little(&waiter, &job->bell, atomic_load(&job->lanes));
       if (helper) helper->seen_ns += slept_ns; /* sleep is no loss */
     }
     row = claim_any(job, lane + 1, &lane);
-    more = row >= 0 || (!helper && atomic_load(&job->unfinished));
+    if (row < 0 && leaves(job, helper)) break;
+    if (row >= 0 && !helper) recall_helpers(pool, job, &alone_since_ns);
   }
   stop_waiting(&waiter, &job->bell);
-  atomic_fetch_sub(&job->bell.walkers, 1);
 }
 
-static bool help_someone(const Pool *pool, Helper *helper) {
+static bool help_someone(Pool *pool, Helper *helper) {
   int first = 1 + (int)(helper - pool->state->helper);
   bool helped = false;
   for (int i = 0; i < JOBS; i++) {
     Job *job = &pool->state->job[i];
     int lane, row = claim_any(job, first, &lane);
     if (row < 0) continue;
-    take_part(job, helper, lane, row);
+    take_part(pool, job, helper, lane, row);
     helped = true;
   }
   return helped;
@@ -232,7 +267,7 @@ static void sleep_until_woken(const Pool *pool, Helper *helper, int jobs_seen, b
 
 void rammer_help(void *argument) {
   Helper *helper = argument;
-  const Pool *pool = helper->pool;
+  Pool *pool = helper->pool;
   take_stock(helper);
   helper->credit_ns = MOST_CREDIT_NS;
   for (;;) {
@@ -240,42 +275,6 @@ void rammer_help(void *argument) {
     bool rests = help_someone(pool, helper) && must_rest(helper);
     if (rests || !poll_for_job(pool, helper, jobs_seen)) sleep_until_woken(pool, helper, jobs_seen, rests);
   }
-}
-
-static void add_helper(Pool *pool, int number) {
-  Helper *helper = &pool->state->helper[number];
-  helper->pool = pool;
-  pthread_t thread;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the threads of the program that uses us */
-  if (pthread_create(&thread, NULL, pool->entries->help, helper) == 0) {
-    pthread_detach(thread);
-    atomic_store(&pool->state->helpers, number + 1);
-  } else {
-    atomic_store(&pool->workers, number + 1); /* the system gives no more threads */
-  }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-/* See to it that so many helpers are awake, but for those that rest; new ones are made where there are too few. */
-static void call_helpers(Pool *pool, int wanted) {
-  State *state = pool->state;
-  int most = atomic_load(&pool->workers) - 1;
-  if (most > MAX_HELPERS) most = MAX_HELPERS;
-  int helpers = atomic_load(&state->helpers);
-  for (int i = 0; i < helpers && i < most && wanted > 0; i++) {
-    Helper *helper = &state->helper[i];
-    int now = atomic_load(&helper->state);
-    if (now == POLLING) wanted--;
-    int64_t rests_until_ns = atomic_load(&helper->rests_until_ns);
-    if (now != ASLEEP || (rests_until_ns && now_ns() < rests_until_ns)) continue;
-    if (atomic_compare_exchange_strong(&helper->state, &now, BUSY)) rammer_futex(&helper->state, FUTEX_WAKE_PRIVATE, 1);
-    wanted--;
-  }
-  if (wanted <= 0 || helpers >= most || atomic_exchange(&state->adding, 1)) return;
-  for (helpers = atomic_load(&state->helpers); wanted > 0 && helpers < most; wanted--, helpers++) add_helper(pool, helpers);
-  atomic_store(&state->adding, 0);
 }
 
 /* What the code of a program calls. */
@@ -304,7 +303,7 @@ void rammer_walk_all(Pool *pool, Walk walk, void *environment, const int *begin,
   atomic_store(&job->lanes, lanes);
   atomic_fetch_add(&pool->state->jobs, 1);
   call_helpers(pool, lanes - 1);
-  take_part(job, NULL, 0, begin[0]);
+  take_part(pool, job, NULL, 0, begin[0]);
   atomic_store(&job->lanes, 0);
   atomic_store(&job->taken, 0);
 }

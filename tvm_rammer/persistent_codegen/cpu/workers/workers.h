@@ -42,7 +42,7 @@ typedef struct Pool Pool;
 
 typedef struct {
   _Alignas(LINE) atomic_int state;
-  const Pool *pool;
+  Pool *pool;
   int64_t used_ns, seen_ns, credit_ns, rest_ns; /* its own: processor time, the clock, worth of its work, last rest */
   _Atomic int64_t rests_until_ns;
 } Helper;

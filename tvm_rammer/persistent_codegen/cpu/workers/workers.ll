@@ -1,4 +1,4 @@
-; Made of workers.c by make_ir.py; do not edit. Source: 45a3b8d4dbbcf197
+; Made of workers.c by make_ir.py; do not edit. Source: f4beea168d21874e
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.Pool = type { i32, i64, ptr, ptr }
 %struct.cpu_set_t = type { [16 x i64] }
@@ -189,7 +189,7 @@ define linkonce_odr hidden void @rammer_help(ptr noundef %0) {
   %3 = alloca i32, align 4
   %4 = getelementptr inbounds i8, ptr %0, i64 8
   %5 = load ptr, ptr %4, align 8
-  %6 = tail call fastcc i64 @take_stock(ptr noundef %0)
+  %6 = tail call fastcc zeroext i1 @take_stock(ptr noundef %0)
   %7 = getelementptr inbounds i8, ptr %0, i64 32
   store i64 5000000, ptr %7, align 32
   %8 = getelementptr inbounds i8, ptr %5, i64 24
@@ -225,7 +225,7 @@ define linkonce_odr hidden void @rammer_help(ptr noundef %0) {
   br i1 %33, label %36, label %34
 34:
   %35 = load i32, ptr %3, align 4
-  tail call fastcc void @take_part(ptr noundef nonnull %31, ptr noundef %0, i32 noundef %35, i32 noundef %32)
+  tail call fastcc void @take_part(ptr noundef nonnull %5, ptr noundef nonnull %31, ptr noundef %0, i32 noundef %35, i32 noundef %32)
   br label %36
 36:
   %37 = phi i1 [ true, %34 ], [ %26, %28 ]
@@ -235,7 +235,7 @@ define linkonce_odr hidden void @rammer_help(ptr noundef %0) {
 39:
   br i1 %26, label %40, label %53
 40:
-  %41 = tail call fastcc i64 @take_stock(ptr noundef %0)
+  %41 = tail call fastcc zeroext i1 @take_stock(ptr noundef %0)
   %42 = load i64, ptr %7, align 32
   %43 = icmp slt i64 %42, 0
   br i1 %43, label %44, label %53
@@ -303,7 +303,7 @@ define linkonce_odr hidden void @rammer_help(ptr noundef %0) {
 81:
   br label %14
 }
-define internal fastcc i64 @take_stock(ptr nocapture noundef %0) unnamed_addr {
+define internal fastcc zeroext i1 @take_stock(ptr nocapture noundef %0) unnamed_addr {
   %2 = tail call fastcc i64 @clock_ns(i32 noundef 3)
   %3 = tail call fastcc i64 @now_ns()
   %4 = getelementptr inbounds i8, ptr %0, i64 16
@@ -311,8 +311,8 @@ define internal fastcc i64 @take_stock(ptr nocapture noundef %0) unnamed_addr {
   %6 = sub nsw i64 %2, %5
   %7 = getelementptr inbounds i8, ptr %0, i64 24
   %8 = load i64, ptr %7, align 8
-  %9 = add i64 %6, %8
-  %10 = sub i64 %3, %9
+  %9 = sub nsw i64 %3, %8
+  %10 = sub nsw i64 %9, %6
   store i64 %2, ptr %4, align 16
   store i64 %3, ptr %7, align 8
   %11 = shl nsw i64 %10, 1
@@ -329,215 +329,105 @@ define internal fastcc i64 @take_stock(ptr nocapture noundef %0) unnamed_addr {
   store i64 0, ptr %18, align 8
   br label %19
 19:
-  ret i64 %10
+  %20 = icmp sgt i64 %10, 500000
+  br i1 %20, label %21, label %24
+21:
+  %22 = sdiv i64 %9, 8
+  %23 = icmp sgt i64 %10, %22
+  br label %24
+24:
+  %25 = phi i1 [ false, %19 ], [ %23, %21 ]
+  ret i1 %25
 }
 define linkonce_odr hidden void @rammer_walk_all(ptr noundef %0, ptr noundef %1, ptr noundef %2, ptr nocapture noundef readonly %3, i32 noundef %4) {
-  %6 = alloca i64, align 8
-  %7 = alloca %struct.__sigset_t, align 8
-  %8 = alloca %struct.__sigset_t, align 8
-  %9 = add i32 %4, -129
-  %10 = icmp ult i32 %9, -127
-  br i1 %10, label %30, label %11
+  %6 = add i32 %4, -129
+  %7 = icmp ult i32 %6, -127
+  br i1 %7, label %27, label %8
+8:
+  %9 = load atomic i32, ptr %0 seq_cst, align 8
+  %10 = icmp slt i32 %9, 2
+  br i1 %10, label %27, label %11
 11:
-  %12 = load atomic i32, ptr %0 seq_cst, align 8
-  %13 = icmp slt i32 %12, 2
-  br i1 %13, label %30, label %14
-14:
-  %15 = getelementptr inbounds i8, ptr %0, i64 24
-  %16 = load ptr, ptr %15, align 8
-  %17 = getelementptr inbounds i8, ptr %16, i64 8320
-  br label %18
+  %12 = getelementptr inbounds i8, ptr %0, i64 24
+  %13 = load ptr, ptr %12, align 8
+  %14 = getelementptr inbounds i8, ptr %13, i64 8320
+  br label %15
+15:
+  %16 = phi i64 [ %26, %25 ], [ 0, %11 ]
+  %17 = icmp eq i64 %16, 16
+  br i1 %17, label %27, label %18
 18:
-  %19 = phi i64 [ %29, %28 ], [ 0, %14 ]
-  %20 = icmp eq i64 %19, 16
-  br i1 %20, label %30, label %21
-21:
-  %22 = getelementptr inbounds [16 x %struct.Job], ptr %17, i64 0, i64 %19
-  %23 = load atomic i32, ptr %22 seq_cst, align 64
+  %19 = getelementptr inbounds [16 x %struct.Job], ptr %14, i64 0, i64 %16
+  %20 = load atomic i32, ptr %19 seq_cst, align 64
+  %21 = icmp eq i32 %20, 0
+  br i1 %21, label %22, label %25
+22:
+  %23 = atomicrmw xchg ptr %19, i32 1 seq_cst, align 64
   %24 = icmp eq i32 %23, 0
-  br i1 %24, label %25, label %28
+  br i1 %24, label %28, label %25
 25:
-  %26 = atomicrmw xchg ptr %22, i32 1 seq_cst, align 64
-  %27 = icmp eq i32 %26, 0
-  br i1 %27, label %31, label %28
-28:
-  %29 = add nuw nsw i64 %19, 1
-  br label %18
-30:
+  %26 = add nuw nsw i64 %16, 1
+  br label %15
+27:
   tail call fastcc void @walk_alone(ptr noundef %1, ptr noundef %2, ptr noundef %3, i32 noundef %4)
-  br label %156
-31:
-  %32 = getelementptr inbounds i8, ptr %22, i64 16
-  store ptr %1, ptr %32, align 16
-  %33 = getelementptr inbounds i8, ptr %22, i64 24
-  store ptr %2, ptr %33, align 8
-  %34 = getelementptr inbounds i8, ptr %0, i64 16
-  %35 = load ptr, ptr %34, align 8
-  %36 = getelementptr inbounds i8, ptr %35, i64 8
-  %37 = load ptr, ptr %36, align 8
-  %38 = getelementptr inbounds i8, ptr %22, i64 144
-  store ptr %37, ptr %38, align 16
-  %39 = getelementptr inbounds i8, ptr %22, i64 8
-  %40 = load i32, ptr %39, align 8
-  %41 = add i32 %40, 1
-  store i32 %41, ptr %39, align 8
-  %42 = getelementptr inbounds i8, ptr %22, i64 64
-  store atomic i32 %4, ptr %42 seq_cst, align 64
-  %43 = getelementptr inbounds i8, ptr %22, i64 140
-  store atomic i32 %4, ptr %43 seq_cst, align 4
-  %44 = getelementptr inbounds i8, ptr %22, i64 192
-  %45 = zext nneg i32 %4 to i64
-  %46 = zext i32 %41 to i64
-  %47 = shl nuw i64 %46, 32
-  br label %48
+  br label %66
+28:
+  %29 = getelementptr inbounds i8, ptr %19, i64 16
+  store ptr %1, ptr %29, align 16
+  %30 = getelementptr inbounds i8, ptr %19, i64 24
+  store ptr %2, ptr %30, align 8
+  %31 = getelementptr inbounds i8, ptr %0, i64 16
+  %32 = load ptr, ptr %31, align 8
+  %33 = getelementptr inbounds i8, ptr %32, i64 8
+  %34 = load ptr, ptr %33, align 8
+  %35 = getelementptr inbounds i8, ptr %19, i64 144
+  store ptr %34, ptr %35, align 16
+  %36 = getelementptr inbounds i8, ptr %19, i64 8
+  %37 = load i32, ptr %36, align 8
+  %38 = add i32 %37, 1
+  store i32 %38, ptr %36, align 8
+  %39 = getelementptr inbounds i8, ptr %19, i64 64
+  store atomic i32 %4, ptr %39 seq_cst, align 64
+  %40 = getelementptr inbounds i8, ptr %19, i64 140
+  store atomic i32 %4, ptr %40 seq_cst, align 4
+  %41 = getelementptr inbounds i8, ptr %19, i64 192
+  %42 = zext nneg i32 %4 to i64
+  %43 = zext i32 %38 to i64
+  %44 = shl nuw i64 %43, 32
+  br label %45
+45:
+  %46 = phi i64 [ %65, %60 ], [ 0, %28 ]
+  %47 = icmp eq i64 %46, %42
+  br i1 %47, label %48, label %54
 48:
-  %49 = phi i64 [ %155, %150 ], [ 0, %31 ]
-  %50 = icmp eq i64 %49, %45
-  br i1 %50, label %51, label %144
-51:
-  %52 = getelementptr inbounds i8, ptr %22, i64 4
-  store atomic i32 %4, ptr %52 seq_cst, align 4
-  %53 = load ptr, ptr %15, align 8
-  %54 = atomicrmw add ptr %53, i32 1 seq_cst, align 64
-  %55 = add nsw i32 %4, -1
-  %56 = load ptr, ptr %15, align 8
-  %57 = load atomic i32, ptr %0 seq_cst, align 8
-  %58 = tail call i32 @llvm.smin.i32(i32 %57, i32 128)
-  %59 = add nsw i32 %58, -1
-  %60 = getelementptr inbounds i8, ptr %56, i64 64
-  %61 = load atomic i32, ptr %60 seq_cst, align 64
-  %62 = getelementptr inbounds i8, ptr %56, i64 192
-  %63 = sext i32 %59 to i64
-  %64 = tail call i32 @llvm.smax.i32(i32 %61, i32 0)
-  %65 = zext nneg i32 %64 to i64
+  %49 = getelementptr inbounds i8, ptr %19, i64 4
+  store atomic i32 %4, ptr %49 seq_cst, align 4
+  %50 = load ptr, ptr %12, align 8
+  %51 = atomicrmw add ptr %50, i32 1 seq_cst, align 64
+  %52 = add nsw i32 %4, -1
+  tail call fastcc void @call_helpers(ptr noundef nonnull %0, i32 noundef %52)
+  %53 = load i32, ptr %3, align 4
+  tail call fastcc void @take_part(ptr noundef nonnull %0, ptr noundef nonnull %19, ptr noundef null, i32 noundef 0, i32 noundef %53)
+  store atomic i32 0, ptr %49 seq_cst, align 4
+  store atomic i32 0, ptr %19 seq_cst, align 64
   br label %66
+54:
+  %55 = icmp eq i64 %46, 0
+  br i1 %55, label %60, label %56
+56:
+  %57 = getelementptr inbounds i32, ptr %3, i64 %46
+  %58 = load i32, ptr %57, align 4
+  %59 = add nsw i32 %58, 2
+  br label %60
+60:
+  %61 = phi i32 [ %59, %56 ], [ 1, %54 ]
+  %62 = getelementptr inbounds [128 x %struct.Lane], ptr %41, i64 0, i64 %46
+  %63 = zext i32 %61 to i64
+  %64 = or disjoint i64 %44, %63
+  store atomic i64 %64, ptr %62 seq_cst, align 64
+  %65 = add nuw nsw i64 %46, 1
+  br label %45
 66:
-  %67 = phi i64 [ %101, %99 ], [ 0, %51 ]
-  %68 = phi i32 [ %100, %99 ], [ %55, %51 ]
-  %69 = icmp eq i64 %67, %65
-  br i1 %69, label %74, label %70
-70:
-  %71 = icmp slt i64 %67, %63
-  %72 = icmp sgt i32 %68, 0
-  %73 = select i1 %71, i1 %72, i1 false
-  br i1 %73, label %78, label %74
-74:
-  %75 = icmp sgt i32 %68, 0
-  %76 = icmp slt i32 %61, %59
-  %77 = select i1 %75, i1 %76, i1 false
-  br i1 %77, label %102, label %142
-78:
-  %79 = getelementptr inbounds [127 x %struct.Helper], ptr %62, i64 0, i64 %67
-  %80 = load atomic i32, ptr %79 seq_cst, align 64
-  %81 = icmp eq i32 %80, 1
-  %82 = sext i1 %81 to i32
-  %83 = add nsw i32 %68, %82
-  %84 = getelementptr inbounds i8, ptr %79, i64 48
-  %85 = load atomic i64, ptr %84 seq_cst, align 16
-  %86 = icmp eq i32 %80, 2
-  br i1 %86, label %87, label %99
-87:
-  %88 = icmp eq i64 %85, 0
-  br i1 %88, label %92, label %89
-89:
-  %90 = tail call fastcc i64 @now_ns()
-  %91 = icmp slt i64 %90, %85
-  br i1 %91, label %99, label %92
-92:
-  %93 = cmpxchg ptr %79, i32 2, i32 0 seq_cst seq_cst, align 64
-  %94 = extractvalue { i32, i1 } %93, 1
-  br i1 %94, label %95, label %97
-95:
-  %96 = tail call i64 @rammer_futex(ptr noundef nonnull %79, i32 noundef 129, i32 noundef 1)
-  br label %97
-97:
-  %98 = add nsw i32 %68, -1
-  br label %99
-99:
-  %100 = phi i32 [ %98, %97 ], [ %83, %89 ], [ %83, %78 ]
-  %101 = add nuw nsw i64 %67, 1
-  br label %66
-102:
-  %103 = getelementptr inbounds i8, ptr %56, i64 128
-  %104 = atomicrmw xchg ptr %103, i32 1 seq_cst, align 64
-  %105 = icmp eq i32 %104, 0
-  br i1 %105, label %106, label %142
-106:
-  %107 = load atomic i32, ptr %60 seq_cst, align 64
-  %108 = sext i32 %107 to i64
-  br label %109
-109:
-  %110 = phi i64 [ %138, %137 ], [ %108, %106 ]
-  %111 = phi i32 [ %140, %137 ], [ %68, %106 ]
-  %112 = icmp sgt i32 %111, 0
-  %113 = icmp slt i64 %110, %63
-  %114 = select i1 %112, i1 %113, i1 false
-  br i1 %114, label %115, label %141
-115:
-  %116 = load ptr, ptr %15, align 8
-  %117 = getelementptr inbounds i8, ptr %116, i64 192
-  %118 = getelementptr inbounds [127 x %struct.Helper], ptr %117, i64 0, i64 %110
-  %119 = getelementptr inbounds i8, ptr %118, i64 8
-  store ptr %0, ptr %119, align 8
-  call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %6)
-  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %7)
-  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %8)
-  %120 = call i32 @sigfillset(ptr noundef nonnull %7)
-  %121 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %7, ptr noundef nonnull %8)
-  %122 = load ptr, ptr %34, align 8
-  %123 = getelementptr inbounds i8, ptr %122, i64 16
-  %124 = load ptr, ptr %123, align 8
-  %125 = call i32 @pthread_create(ptr noundef nonnull %6, ptr noundef null, ptr noundef %124, ptr noundef nonnull %118)
-  %126 = icmp eq i32 %125, 0
-  br i1 %126, label %127, label %134
-127:
-  %128 = load i64, ptr %6, align 8
-  %129 = call i32 @pthread_detach(i64 noundef %128)
-  %130 = load ptr, ptr %15, align 8
-  %131 = getelementptr inbounds i8, ptr %130, i64 64
-  %132 = add nsw i64 %110, 1
-  %133 = trunc nsw i64 %132 to i32
-  store atomic i32 %133, ptr %131 seq_cst, align 64
-  br label %137
-134:
-  %135 = add nsw i64 %110, 1
-  %136 = trunc nsw i64 %135 to i32
-  store atomic i32 %136, ptr %0 seq_cst, align 8
-  br label %137
-137:
-  %138 = phi i64 [ %132, %127 ], [ %135, %134 ]
-  %139 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %8, ptr noundef null)
-  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %8)
-  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %7)
-  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %6)
-  %140 = add nsw i32 %111, -1
-  br label %109
-141:
-  store atomic i32 0, ptr %103 seq_cst, align 64
-  br label %142
-142:
-  %143 = load i32, ptr %3, align 4
-  call fastcc void @take_part(ptr noundef nonnull %22, ptr noundef null, i32 noundef 0, i32 noundef %143)
-  store atomic i32 0, ptr %52 seq_cst, align 4
-  store atomic i32 0, ptr %22 seq_cst, align 64
-  br label %156
-144:
-  %145 = icmp eq i64 %49, 0
-  br i1 %145, label %150, label %146
-146:
-  %147 = getelementptr inbounds i32, ptr %3, i64 %49
-  %148 = load i32, ptr %147, align 4
-  %149 = add nsw i32 %148, 2
-  br label %150
-150:
-  %151 = phi i32 [ %149, %146 ], [ 1, %144 ]
-  %152 = getelementptr inbounds [128 x %struct.Lane], ptr %44, i64 0, i64 %49
-  %153 = zext i32 %151 to i64
-  %154 = or disjoint i64 %47, %153
-  store atomic i64 %154, ptr %152 seq_cst, align 64
-  %155 = add nuw nsw i64 %49, 1
-  br label %48
-156:
   ret void
 }
 define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) unnamed_addr {
@@ -592,152 +482,314 @@ define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr n
   %39 = srem i32 %38, %3
   br label %21
 }
-define internal fastcc void @take_part(ptr noundef %0, ptr noundef %1, i32 noundef %2, i32 noundef %3) unnamed_addr {
-  %5 = alloca i32, align 4
-  %6 = alloca %struct.Waiter, align 8
-  %7 = alloca i32, align 4
-  store i32 %2, ptr %5, align 4
-  call void @llvm.lifetime.start.p0(i64 24, ptr nonnull %6)
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
-  %8 = getelementptr inbounds i8, ptr %0, i64 4
-  %9 = load atomic i32, ptr %8 seq_cst, align 4
-  %10 = getelementptr inbounds i8, ptr %0, i64 128
-  %11 = getelementptr inbounds i8, ptr %0, i64 136
-  %12 = atomicrmw add ptr %11, i32 1 seq_cst, align 8
-  %13 = getelementptr inbounds i8, ptr %0, i64 16
-  %14 = getelementptr inbounds i8, ptr %0, i64 24
-  %15 = getelementptr inbounds i8, ptr %0, i64 192
-  %16 = getelementptr inbounds i8, ptr %0, i64 8
-  %17 = getelementptr inbounds i8, ptr %6, i64 16
-  %18 = getelementptr inbounds i8, ptr %0, i64 64
-  %19 = icmp eq ptr %1, null
-  %20 = add nsw i32 %9, 1
-  %21 = getelementptr inbounds i8, ptr %0, i64 132
-  %22 = getelementptr inbounds i8, ptr %6, i64 20
-  %23 = getelementptr inbounds i8, ptr %1, i64 24
-  %24 = icmp ne ptr %1, null
-  br label %25
+define internal fastcc void @call_helpers(ptr noundef %0, i32 noundef %1) unnamed_addr {
+  %3 = alloca i64, align 8
+  %4 = alloca %struct.__sigset_t, align 8
+  %5 = alloca %struct.__sigset_t, align 8
+  %6 = getelementptr inbounds i8, ptr %0, i64 24
+  %7 = load ptr, ptr %6, align 8
+  %8 = load atomic i32, ptr %0 seq_cst, align 8
+  %9 = tail call i32 @llvm.smin.i32(i32 %8, i32 128)
+  %10 = add nsw i32 %9, -1
+  %11 = getelementptr inbounds i8, ptr %7, i64 64
+  %12 = load atomic i32, ptr %11 seq_cst, align 64
+  %13 = getelementptr inbounds i8, ptr %7, i64 192
+  %14 = sext i32 %10 to i64
+  %15 = tail call i32 @llvm.smax.i32(i32 %12, i32 0)
+  %16 = zext nneg i32 %15 to i64
+  br label %17
+17:
+  %18 = phi i64 [ %52, %50 ], [ 0, %2 ]
+  %19 = phi i32 [ %51, %50 ], [ %1, %2 ]
+  %20 = icmp eq i64 %18, %16
+  br i1 %20, label %25, label %21
+21:
+  %22 = icmp slt i64 %18, %14
+  %23 = icmp sgt i32 %19, 0
+  %24 = select i1 %22, i1 %23, i1 false
+  br i1 %24, label %29, label %25
 25:
-  %26 = phi i1 [ true, %4 ], [ %99, %98 ]
-  %27 = phi i32 [ %3, %4 ], [ %92, %98 ]
-  br i1 %26, label %28, label %100
-28:
-  call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %7)
-  store i32 %27, ptr %7, align 4
-  %29 = icmp sgt i32 %27, -1
-  br i1 %29, label %30, label %60
-30:
-  %31 = load ptr, ptr %13, align 16
-  %32 = load ptr, ptr %14, align 8
-  %33 = load i32, ptr %5, align 4
-  %34 = call i32 %31(ptr noundef %32, i32 noundef %33, ptr noundef nonnull %7, ptr noundef nonnull %10)
-  %35 = load i32, ptr %7, align 4
-  %36 = icmp slt i32 %35, 0
-  %37 = add nsw i32 %35, 2
-  %38 = select i1 %36, i32 0, i32 %37
-  %39 = sext i32 %33 to i64
-  %40 = getelementptr inbounds [128 x %struct.Lane], ptr %15, i64 0, i64 %39
-  %41 = load i32, ptr %16, align 8
-  %42 = zext i32 %41 to i64
-  %43 = shl nuw i64 %42, 32
-  %44 = zext i32 %38 to i64
-  %45 = or disjoint i64 %43, %44
-  store atomic i64 %45, ptr %40 seq_cst, align 64
-  %46 = icmp eq i32 %35, %27
-  br i1 %46, label %60, label %47
-47:
-  %48 = load i32, ptr %17, align 8
-  %49 = icmp eq i32 %48, 0
-  br i1 %49, label %53, label %50
+  %26 = icmp sgt i32 %19, 0
+  %27 = icmp slt i32 %12, %10
+  %28 = select i1 %26, i1 %27, i1 false
+  br i1 %28, label %53, label %94
+29:
+  %30 = getelementptr inbounds [127 x %struct.Helper], ptr %13, i64 0, i64 %18
+  %31 = load atomic i32, ptr %30 seq_cst, align 64
+  %32 = icmp eq i32 %31, 1
+  %33 = sext i1 %32 to i32
+  %34 = add nsw i32 %19, %33
+  %35 = getelementptr inbounds i8, ptr %30, i64 48
+  %36 = load atomic i64, ptr %35 seq_cst, align 16
+  %37 = icmp eq i32 %31, 2
+  br i1 %37, label %38, label %50
+38:
+  %39 = icmp eq i64 %36, 0
+  br i1 %39, label %43, label %40
+40:
+  %41 = tail call fastcc i64 @now_ns()
+  %42 = icmp slt i64 %41, %36
+  br i1 %42, label %50, label %43
+43:
+  %44 = cmpxchg ptr %30, i32 2, i32 0 seq_cst seq_cst, align 64
+  %45 = extractvalue { i32, i1 } %44, 1
+  br i1 %45, label %46, label %48
+46:
+  %47 = tail call i64 @rammer_futex(ptr noundef nonnull %30, i32 noundef 129, i32 noundef 1)
+  br label %48
+48:
+  %49 = add nsw i32 %19, -1
+  br label %50
 50:
-  %51 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
-  %52 = load i32, ptr %7, align 4
-  br label %53
+  %51 = phi i32 [ %49, %48 ], [ %34, %40 ], [ %34, %29 ]
+  %52 = add nuw nsw i64 %18, 1
+  br label %17
 53:
-  %54 = phi i32 [ %35, %47 ], [ %52, %50 ]
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
-  %55 = icmp slt i32 %54, 0
-  br i1 %55, label %56, label %89
-56:
-  %57 = atomicrmw sub ptr %18, i32 1 seq_cst, align 64
-  %58 = icmp eq i32 %57, 1
-  br i1 %58, label %59, label %89
-59:
-  call fastcc void @ring_if_heard(ptr noundef nonnull %10)
-  br label %89
-60:
-  br i1 %19, label %65, label %61
+  %54 = getelementptr inbounds i8, ptr %7, i64 128
+  %55 = atomicrmw xchg ptr %54, i32 1 seq_cst, align 64
+  %56 = icmp eq i32 %55, 0
+  br i1 %56, label %57, label %94
+57:
+  %58 = load atomic i32, ptr %11 seq_cst, align 64
+  %59 = getelementptr inbounds i8, ptr %0, i64 16
+  %60 = sext i32 %58 to i64
+  br label %61
 61:
-  %62 = call fastcc i64 @take_stock(ptr noundef nonnull %1)
-  %63 = icmp sgt i64 %62, 500000
-  br i1 %63, label %64, label %65
-64:
-  call fastcc void @ring_if_heard(ptr noundef nonnull %10)
-  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %7)
-  br label %100
-65:
-  %66 = load i32, ptr %17, align 8
-  %67 = icmp sgt i32 %66, 1
-  br i1 %67, label %68, label %70
-68:
-  %69 = add nsw i32 %66, -1
-  store i32 %69, ptr %17, align 8
-  br label %84
-70:
-  %71 = icmp eq i32 %66, 1
-  br i1 %71, label %72, label %79
-72:
-  %73 = call fastcc i64 @now_ns()
-  %74 = load i32, ptr %22, align 4
-  %75 = call i64 @rammer_futex(ptr noundef nonnull %21, i32 noundef 128, i32 noundef %74)
-  %76 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
-  %77 = call fastcc i64 @now_ns()
-  %78 = sub nsw i64 %77, %73
-  br label %84
+  %62 = phi i64 [ %90, %89 ], [ %60, %57 ]
+  %63 = phi i32 [ %92, %89 ], [ %19, %57 ]
+  %64 = icmp sgt i32 %63, 0
+  %65 = icmp slt i64 %62, %14
+  %66 = select i1 %64, i1 %65, i1 false
+  br i1 %66, label %67, label %93
+67:
+  %68 = load ptr, ptr %6, align 8
+  %69 = getelementptr inbounds i8, ptr %68, i64 192
+  %70 = getelementptr inbounds [127 x %struct.Helper], ptr %69, i64 0, i64 %62
+  %71 = getelementptr inbounds i8, ptr %70, i64 8
+  store ptr %0, ptr %71, align 8
+  call void @llvm.lifetime.start.p0(i64 8, ptr nonnull %3)
+  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %4)
+  call void @llvm.lifetime.start.p0(i64 128, ptr nonnull %5)
+  %72 = call i32 @sigfillset(ptr noundef nonnull %4)
+  %73 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %4, ptr noundef nonnull %5)
+  %74 = load ptr, ptr %59, align 8
+  %75 = getelementptr inbounds i8, ptr %74, i64 16
+  %76 = load ptr, ptr %75, align 8
+  %77 = call i32 @pthread_create(ptr noundef nonnull %3, ptr noundef null, ptr noundef %76, ptr noundef nonnull %70)
+  %78 = icmp eq i32 %77, 0
+  br i1 %78, label %79, label %86
 79:
-  %80 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %6, i64 noundef 200000)
-  br i1 %80, label %84, label %81
-81:
-  %82 = atomicrmw add ptr %10, i32 1 seq_cst, align 64
-  store i32 %20, ptr %17, align 8
-  %83 = load atomic i32, ptr %21 seq_cst, align 4
-  store i32 %83, ptr %22, align 4
-  br label %84
-84:
-  %85 = phi i64 [ %78, %72 ], [ 0, %81 ], [ 0, %79 ], [ 0, %68 ]
-  br i1 %19, label %89, label %86
+  %80 = load i64, ptr %3, align 8
+  %81 = call i32 @pthread_detach(i64 noundef %80)
+  %82 = load ptr, ptr %6, align 8
+  %83 = getelementptr inbounds i8, ptr %82, i64 64
+  %84 = add nsw i64 %62, 1
+  %85 = trunc nsw i64 %84 to i32
+  store atomic i32 %85, ptr %83 seq_cst, align 64
+  br label %89
 86:
-  %87 = load i64, ptr %23, align 8
-  %88 = add nsw i64 %87, %85
-  store i64 %88, ptr %23, align 8
+  %87 = add nsw i64 %62, 1
+  %88 = trunc nsw i64 %87 to i32
+  store atomic i32 %88, ptr %0 seq_cst, align 8
   br label %89
 89:
-  %90 = load i32, ptr %5, align 4
+  %90 = phi i64 [ %84, %79 ], [ %87, %86 ]
+  %91 = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %5, ptr noundef null)
+  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %5)
+  call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %4)
+  call void @llvm.lifetime.end.p0(i64 8, ptr nonnull %3)
+  %92 = add nsw i32 %63, -1
+  br label %61
+93:
+  store atomic i32 0, ptr %54 seq_cst, align 64
+  br label %94
+94:
+  ret void
+}
+define internal fastcc void @take_part(ptr noundef %0, ptr noundef %1, ptr noundef %2, i32 noundef %3, i32 noundef %4) unnamed_addr {
+  %6 = alloca i32, align 4
+  %7 = alloca %struct.Waiter, align 8
+  %8 = alloca i32, align 4
+  store i32 %3, ptr %6, align 4
+  call void @llvm.lifetime.start.p0(i64 24, ptr nonnull %7)
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %7, i8 0, i64 24, i1 false)
+  %9 = getelementptr inbounds i8, ptr %1, i64 128
+  %10 = getelementptr inbounds i8, ptr %1, i64 136
+  %11 = atomicrmw add ptr %10, i32 1 seq_cst, align 8
+  %12 = getelementptr inbounds i8, ptr %1, i64 16
+  %13 = getelementptr inbounds i8, ptr %1, i64 24
+  %14 = getelementptr inbounds i8, ptr %1, i64 192
+  %15 = getelementptr inbounds i8, ptr %1, i64 8
+  %16 = getelementptr inbounds i8, ptr %7, i64 16
+  %17 = getelementptr inbounds i8, ptr %1, i64 64
+  %18 = icmp eq ptr %2, null
+  %19 = getelementptr inbounds i8, ptr %1, i64 4
+  %20 = getelementptr inbounds i8, ptr %1, i64 132
+  %21 = getelementptr inbounds i8, ptr %7, i64 20
+  %22 = getelementptr inbounds i8, ptr %2, i64 24
+  %23 = icmp ne ptr %2, null
+  br label %24
+24:
+  %25 = phi i64 [ 0, %5 ], [ %130, %129 ]
+  %26 = phi i32 [ %4, %5 ], [ %92, %129 ]
+  call void @llvm.lifetime.start.p0(i64 4, ptr nonnull %8)
+  store i32 %26, ptr %8, align 4
+  %27 = icmp sgt i32 %26, -1
+  br i1 %27, label %28, label %58
+28:
+  %29 = load ptr, ptr %12, align 16
+  %30 = load ptr, ptr %13, align 8
+  %31 = load i32, ptr %6, align 4
+  %32 = call i32 %29(ptr noundef %30, i32 noundef %31, ptr noundef nonnull %8, ptr noundef nonnull %9)
+  %33 = load i32, ptr %8, align 4
+  %34 = icmp slt i32 %33, 0
+  %35 = add nsw i32 %33, 2
+  %36 = select i1 %34, i32 0, i32 %35
+  %37 = sext i32 %31 to i64
+  %38 = getelementptr inbounds [128 x %struct.Lane], ptr %14, i64 0, i64 %37
+  %39 = load i32, ptr %15, align 8
+  %40 = zext i32 %39 to i64
+  %41 = shl nuw i64 %40, 32
+  %42 = zext i32 %36 to i64
+  %43 = or disjoint i64 %41, %42
+  store atomic i64 %43, ptr %38 seq_cst, align 64
+  %44 = icmp eq i32 %33, %26
+  br i1 %44, label %58, label %45
+45:
+  %46 = load i32, ptr %16, align 8
+  %47 = icmp eq i32 %46, 0
+  br i1 %47, label %51, label %48
+48:
+  %49 = atomicrmw sub ptr %9, i32 1 seq_cst, align 64
+  %50 = load i32, ptr %8, align 4
+  br label %51
+51:
+  %52 = phi i32 [ %33, %45 ], [ %50, %48 ]
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %7, i8 0, i64 24, i1 false)
+  %53 = icmp slt i32 %52, 0
+  br i1 %53, label %54, label %89
+54:
+  %55 = atomicrmw sub ptr %17, i32 1 seq_cst, align 64
+  %56 = icmp eq i32 %55, 1
+  br i1 %56, label %57, label %89
+57:
+  call fastcc void @ring_if_heard(ptr noundef nonnull %9)
+  br label %89
+58:
+  br i1 %18, label %63, label %59
+59:
+  %60 = call fastcc zeroext i1 @take_stock(ptr noundef nonnull %2)
+  br i1 %60, label %61, label %63
+61:
+  call fastcc void @ring_if_heard(ptr noundef nonnull %9)
+  %62 = atomicrmw sub ptr %10, i32 1 seq_cst, align 8
+  br label %131
+63:
+  %64 = load atomic i32, ptr %19 seq_cst, align 4
+  %65 = load i32, ptr %16, align 8
+  %66 = icmp sgt i32 %65, 1
+  br i1 %66, label %67, label %69
+67:
+  %68 = add nsw i32 %65, -1
+  store i32 %68, ptr %16, align 8
+  br label %84
+69:
+  %70 = icmp eq i32 %65, 1
+  br i1 %70, label %71, label %78
+71:
+  %72 = call fastcc i64 @now_ns()
+  %73 = load i32, ptr %21, align 4
+  %74 = call i64 @rammer_futex(ptr noundef nonnull %20, i32 noundef 128, i32 noundef %73)
+  %75 = atomicrmw sub ptr %9, i32 1 seq_cst, align 64
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %7, i8 0, i64 24, i1 false)
+  %76 = call fastcc i64 @now_ns()
+  %77 = sub nsw i64 %76, %72
+  br label %84
+78:
+  %79 = call fastcc zeroext i1 @poll_on(ptr noundef nonnull %7, i64 noundef 200000)
+  br i1 %79, label %84, label %80
+80:
+  %81 = atomicrmw add ptr %9, i32 1 seq_cst, align 64
+  %82 = add nsw i32 %64, 1
+  store i32 %82, ptr %16, align 8
+  %83 = load atomic i32, ptr %20 seq_cst, align 4
+  store i32 %83, ptr %21, align 4
+  br label %84
+84:
+  %85 = phi i64 [ %77, %71 ], [ 0, %80 ], [ 0, %78 ], [ 0, %67 ]
+  br i1 %18, label %89, label %86
+86:
+  %87 = load i64, ptr %22, align 8
+  %88 = add nsw i64 %87, %85
+  store i64 %88, ptr %22, align 8
+  br label %89
+89:
+  %90 = load i32, ptr %6, align 4
   %91 = add nsw i32 %90, 1
-  %92 = call fastcc i32 @claim_any(ptr noundef %0, i32 noundef %91, ptr noundef nonnull %5)
-  %93 = icmp sgt i32 %92, -1
-  %94 = or i1 %93, %24
-  br i1 %94, label %98, label %95
-95:
-  %96 = load atomic i32, ptr %18 seq_cst, align 64
-  %97 = icmp ne i32 %96, 0
-  br label %98
-98:
-  %99 = phi i1 [ %93, %89 ], [ %97, %95 ]
-  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %7)
-  br label %25
-100:
-  %101 = load i32, ptr %17, align 8
-  %102 = icmp eq i32 %101, 0
-  br i1 %102, label %105, label %103
+  %92 = call fastcc i32 @claim_any(ptr noundef nonnull %1, i32 noundef %91, ptr noundef nonnull %6)
+  %93 = icmp slt i32 %92, 0
+  br i1 %93, label %94, label %108
+94:
+  %95 = load atomic i32, ptr %10 seq_cst, align 8
+  br label %96
+96:
+  %97 = phi i32 [ %95, %94 ], [ %107, %103 ]
+  %98 = load atomic i32, ptr %17 seq_cst, align 64
+  br i1 %18, label %101, label %99
+99:
+  %100 = icmp sgt i32 %97, %98
+  br i1 %100, label %103, label %129
+101:
+  %102 = icmp eq i32 %98, 0
+  br i1 %102, label %103, label %108
 103:
-  %104 = atomicrmw sub ptr %10, i32 1 seq_cst, align 64
-  br label %105
-105:
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(24) %6, i8 0, i64 24, i1 false)
-  %106 = atomicrmw sub ptr %11, i32 1 seq_cst, align 8
-  call void @llvm.lifetime.end.p0(i64 24, ptr nonnull %6)
+  %104 = add nsw i32 %97, -1
+  %105 = cmpxchg ptr %10, i32 %97, i32 %104 seq_cst seq_cst, align 8
+  %106 = extractvalue { i32, i1 } %105, 1
+  %107 = extractvalue { i32, i1 } %105, 0
+  br i1 %106, label %131, label %96
+108:
+  %109 = or i1 %23, %93
+  br i1 %109, label %129, label %110
+110:
+  %111 = load atomic i32, ptr %17 seq_cst, align 64
+  %112 = load atomic i32, ptr %0 seq_cst, align 8
+  %113 = call i32 @llvm.smin.i32(i32 %111, i32 %112)
+  %114 = load atomic i32, ptr %10 seq_cst, align 8
+  %115 = sub nsw i32 %113, %114
+  %116 = icmp sgt i32 %115, 0
+  br i1 %116, label %117, label %123
+117:
+  %118 = call fastcc i64 @now_ns()
+  %119 = icmp eq i64 %118, 0
+  br i1 %119, label %123, label %120
+120:
+  %121 = icmp eq i64 %25, 0
+  %122 = select i1 %121, i64 %118, i64 %25
+  br label %123
+123:
+  %124 = phi i64 [ 0, %117 ], [ 0, %110 ], [ %122, %120 ]
+  %125 = phi i64 [ 0, %117 ], [ 0, %110 ], [ %118, %120 ]
+  %126 = sub nsw i64 %125, %124
+  %127 = icmp slt i64 %126, 2000001
+  br i1 %127, label %129, label %128
+128:
+  call fastcc void @call_helpers(ptr noundef nonnull %0, i32 noundef %115)
+  br label %129
+129:
+  %130 = phi i64 [ %25, %108 ], [ %124, %123 ], [ %125, %128 ], [ %25, %99 ]
+  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %8)
+  br label %24
+131:
+  call void @llvm.lifetime.end.p0(i64 4, ptr nonnull %8)
+  %132 = load i32, ptr %16, align 8
+  %133 = icmp eq i32 %132, 0
+  br i1 %133, label %136, label %134
+134:
+  %135 = atomicrmw sub ptr %9, i32 1 seq_cst, align 64
+  br label %136
+136:
+  call void @llvm.lifetime.end.p0(i64 24, ptr nonnull %7)
   ret void
 }
 declare void @llvm.memset.p0.i64(ptr nocapture writeonly, i8, i64, i1 immarg)
