@@ -1,4 +1,4 @@
-"""Products of half precision are computed by kernels for float32."""
+"""Products and max pools of half precision are computed by kernels for float32."""
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ PRODUCTS = {
     "conv2d": ((1, 6, 9, 8), (8, 6, 3, 3), lambda x, w: op.nn.conv2d(x, w, padding=1)),
     "conv3d": ((1, 3, 5, 5, 4), (4, 3, 2, 2, 2), op.nn.conv3d),
     "conv2d_transpose": ((1, 6, 4, 5), (6, 4, 3, 3), lambda x, w: op.nn.conv2d_transpose(x, w, strides=2)),
+    "max_pool2d": ((1, 6, 9, 8), (1,), lambda x, _: op.nn.max_pool2d(x, (3, 3), (2, 2), (1, 1))),
 }
 
 

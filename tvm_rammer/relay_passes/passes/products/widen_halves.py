@@ -1,4 +1,4 @@
-"""Products of half precision in single precision: a CPU has vectors of no other."""
+"""Products and maxima of windows of half precision in single precision: a CPU has vectors of no other."""
 
 from functools import partial
 
@@ -10,18 +10,19 @@ from ...bindings import dtype_of, is_call, rewrite_bindings, rewrite_functions, 
 from ...module_pass import module_pass
 
 HALVES = ("float16", "bfloat16")
-_PRODUCTS = (
+_WIDENED = (
     "relax.matmul",
     *(f"relax.nn.conv{n}d{kind}" for n in (1, 2) for kind in ("", "_transpose")),
     "relax.nn.conv3d",
+    *(f"relax.nn.max_pool{n}d" for n in (1, 2, 3)),
 )
 
 
 def WidenHalves() -> tvm.transform.Pass:
-    """Make the pass that computes matrix products and convolutions of half precision in float32, for a CPU.
+    """Make the pass that computes matrix products, convolutions and max pools of half precision in float32, for a CPU.
 
-    Their results are rounded to the type that they had, so they are those of sums in single precision. What they read
-    is cast before, of which weights are cast when constants are folded: then the kernels for float32 take them.
+    Their results are rounded to the type that they had, so they are those of sums in single precision, and a maximum is
+    exact. What they read is cast before, of which weights are cast when constants are folded: then the kernels for float32 take them.
 
     Returns
     -------
@@ -36,9 +37,9 @@ def _widen_halves(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRM
 
 
 def _widened(binding: relax.Binding, make: type[relax.Var]) -> list[relax.Binding] | None:
-    """The bindings of casts, of a product in float32, and of its rounding; None for any other value."""
+    """The bindings of casts, of a product or pool in float32, and of its rounding; None for any other value."""
     call = binding.value
-    if not isinstance(binding, relax.VarBinding) or not is_call(call, _PRODUCTS) or static_shape(call.ty) is None:
+    if not isinstance(binding, relax.VarBinding) or not is_call(call, _WIDENED) or static_shape(call.ty) is None:
         return None
     if dtype_of(call.ty) not in HALVES or any(dtype_of(arg.ty) not in HALVES for arg in call.args):
         return None
@@ -50,5 +51,5 @@ def _widened(binding: relax.Binding, make: type[relax.Var]) -> list[relax.Bindin
         return var
 
     wide = [name(relax.op.astype(arg, "float32"), arg.ty) for arg in call.args]
-    product = name(Call(call.op, wide, call.attrs), call.ty)
-    return [*made, relax.VarBinding(binding.var, typed(relax.op.astype(product, dtype_of(call.ty)), binding.var.ty))]
+    result = name(Call(call.op, wide, call.attrs), call.ty)
+    return [*made, relax.VarBinding(binding.var, typed(relax.op.astype(result, dtype_of(call.ty)), binding.var.ty))]
