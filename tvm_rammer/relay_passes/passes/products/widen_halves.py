@@ -22,7 +22,8 @@ def WidenHalves() -> tvm.transform.Pass:
     """Make the pass that computes matrix products, convolutions and max pools of half precision in float32, for a CPU.
 
     Their results are rounded to the type that they had, so they are those of sums in single precision, and a maximum is
-    exact. What they read is cast before, of which weights are cast when constants are folded: then the kernels for float32 take them.
+    exact. What they read is cast before, of which weights are cast when constants are folded: then the kernels for
+    float32 take them.
 
     Returns
     -------

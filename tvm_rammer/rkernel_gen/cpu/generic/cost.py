@@ -115,7 +115,16 @@ def _block_costs(func: tirx.PrimFunc) -> tuple[tuple[BlockCost, ...], int]:
     return tuple(costs), sum(nbytes)
 
 
-def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> BlockCost:
+def expression_cycles(block: s_tir.SBlock) -> tuple[float, int]:
+    """Cycles for a vector of what a block computes, and how many functions of the C library an element calls."""
+    nodes, calls, _ = _parts(block)
+    costly = [call for call in calls if operation(call) not in FREE_CALLS]
+    functions = [cycles for call in costly if (cycles := _function_cycles(call)) is not None]
+    return NODE_CYCLES * len(nodes) + sum(functions), len(costly) - len(functions)
+
+
+def _parts(block: s_tir.SBlock) -> tuple[list[Expr], list[Call], list[TensorLoad]]:
+    """All expressions of a block's body, the calls and the loads among them."""
     nodes: list[Expr] = []
     calls: list[Call] = []
     loads: list[TensorLoad] = []
@@ -127,18 +136,20 @@ def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> 
     body = tvm_ffi.structural_map(block.body, (Call, _longer_arm), order="post")
     for visit in visits:
         tvm_ffi.structural_walk(body, [visit], order="pre")
+    return nodes, calls, loads
+
+
+def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> BlockCost:
     points = math.prod(int(axis.dom.extent) for axis in block.iter_vars)
     results = math.prod(int(axis.dom.extent) for axis in spatial_axes(block))
     along = reduces and reads_along(block, block.iter_vars[-1].var)
-    costly = [call for call in calls if operation(call) not in FREE_CALLS]
-    functions = [cycles for call in costly if (cycles := _function_cycles(call)) is not None]
-    vector = NODE_CYCLES * len(nodes) + sum(functions)
-    gathers = sum(_is_gather(load, block.iter_vars[-1].var) for load in loads) if block.iter_vars else 0
+    vector, calls = expression_cycles(block)
+    gathers = sum(_is_gather(load, block.iter_vars[-1].var) for load in _parts(block)[2]) if block.iter_vars else 0
     return BlockCost(
         points=points, results=results if along else 0, axes=axes,
         width=vector_width(int(block.iter_vars[-1].dom.extent), MAX_VECTOR) if along else MAX_VECTOR,
         vector_cycles=max(vector, SUM_CYCLES) if reduces else vector,
-        element_cycles=CALL_CYCLES * (len(costly) - len(functions)) + GATHER_CYCLES * gathers,
+        element_cycles=CALL_CYCLES * calls + GATHER_CYCLES * gathers,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 
 import numpy as np
 from onnx import TensorProto
@@ -115,8 +116,9 @@ class Quantised:
         )
 
     def sums(
-        self, data: str, offset: str, matrix: np.ndarray, zero: np.ndarray | None, more: int = 0, fill: int = 0
-    ) -> str:
+        self, data: str, offset: str, matrix: np.ndarray, zero: np.ndarray | None,
+        more: int = 0, fill: int = 0, row_sums: Callable[[], str] | None = None,
+    ) -> str:  # fmt: skip
         """The same of unsigned bytes, their zero point as int32, or none, and numbers.
 
         Parameters
@@ -127,6 +129,8 @@ class Quantised:
         zero : numpy.ndarray or None
         more, fill : int
             So many bytes follow those of the last of these axes in the data, which count for nothing; what each is.
+        row_sums : callable, optional
+            The sums of the data's rows as int32, where there is a cheaper way to them.
         """
         emit = self._emit
         numbers, zeros = matrix.astype(np.int64), np.zeros(1, np.int64)
@@ -143,12 +147,15 @@ class Quantised:
         if offset:
             total = emit("Sub", total, emit("Mul", offset, columns))
         if zeros.any():
-            sums = emit.sums(emit("Cast", data, to=TensorProto.INT32), -1)
+            sums = row_sums() if row_sums else self._sums_of_bytes(data)
             if more:
                 extra = np.array(math.prod(outer) * more * fill, np.int32)
                 sums = emit("Sub", sums, emit.constant(extra))
             total = emit("Sub", total, emit("Mul", sums, emit.constant(zeros.astype(np.int32))))
         return total
+
+    def _sums_of_bytes(self, data: str) -> str:
+        return self._emit.sums(self._emit("Cast", data, to=TensorProto.INT32), -1)
 
     def _unsigned(self, value: str, *, signed: bool) -> str:
         """Bytes as unsigned ones, which are larger by 128."""
@@ -207,15 +214,24 @@ class Quantised:
         strides, dilations = node.attribute("strides", [1, 1]), node.attribute("dilations", [1, 1])
         size = [dims[2 + d] + pads[d] + pads[2 + d] for d in (0, 1)]
         count = [(size[d] - (kernel.shape[2 + d] - 1) * dilations[d] - 1) // strides[d] + 1 for d in (0, 1)]
-        pieces = []
+        bounds = []
         for tap in np.ndindex(*kernel.shape[2:]):
             begin = [tap[d] * dilations[d] for d in (0, 1)]
             end = [begin[d] + (count[d] - 1) * strides[d] + 1 for d in (0, 1)]
-            bounds = [emit.constant(np.array(given, np.int64)) for given in (begin, end, [1, 2], strides)]
-            pieces.append(value if taps == 1 and strides == [1, 1] else emit("Slice", value, *bounds))
+            bounds.append([emit.constant(np.array(given, np.int64)) for given in (begin, end, [1, 2], strides)])
+
+        def taps_of(image: str) -> list[str]:
+            """For each tap what all windows read there."""
+            return [image if taps == 1 and strides == [1, 1] else emit("Slice", image, *at) for at in bounds]
+
+        def row_sums() -> str:
+            """A pixel's channels are added up once for all windows that it is in."""
+            first, *others = taps_of(self._sums_of_bytes(value))
+            return emit.reshape(reduce(partial(emit, "Add"), others, first), [-1, 1])
+
         matrix, offset = kernel.transpose(2, 3, 1, 0), self._offset(data[1], signed=signed)
-        rows = emit.reshape(emit.join(pieces, 3), [-1, taps * (kernel.shape[1] + more)])
-        total = self.sums(rows, offset, matrix, zero, more, fill)
+        rows = emit.reshape(emit.join(taps_of(value), 3), [-1, taps * (kernel.shape[1] + more)])
+        total = self.sums(rows, offset, matrix, zero, more, fill, row_sums)
         return emit("Add", total, bias) if bias else total, [dims[0], *count, kernel.shape[0]]
 
     def give(self, value: str, real: str = "") -> Emitter:
