@@ -21,7 +21,7 @@ from .passes.exact_simplification import ExactSimplification
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
-from .passes.indices import CheckIndices
+from .passes.indices import CheckIndices, CheckSizes
 from .passes.legalization import exact_legalization
 from .passes.products.float_bytes import FloatBytes
 from .passes.products.merge_convolutions import MergeConvolutions
@@ -60,6 +60,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         cpu = target.kind.name == "llvm"
         stages = [
+            CheckSizes(),
             FoldConstants(),
             SimplifyOps(),
             *([SplitPools()] if cpu else ()),

@@ -9,7 +9,7 @@ import onnx
 from onnx import helper
 from tvm import relax, te, tirx, topi
 from tvm.ir import Constant
-from tvm.relax.frontend.onnx.onnx_frontend import MatMulInteger, Pad, onnx_input
+from tvm.relax.frontend.onnx.onnx_frontend import Einsum, Expand, MatMulInteger, Pad, onnx_input
 
 from ..bindings import static_shape
 from ..passes.legalization.pads import mirrored
@@ -124,6 +124,34 @@ def _pad(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, An
     return bb.emit_te(edge, data, *([max(0, int(n)) for n in numbers] for numbers in (before, after)))
 
 
+def _einsum(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
+    """As an operator of Relax where only the data say how large something is, for then sizes have to be compared."""
+    if all(static_shape(value.ty) is not None for value in inputs):
+        return Einsum._impl_v12(bb, inputs, attributes, [{}, {}])
+    return relax.op.einsum(relax.Tuple(list(inputs)), attributes["equation"].decode())
+
+
+def _expand(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
+    """To a shape that only the data say, which TVM's converter takes by an impure call, and not of fewer axes."""
+    data, shape = inputs
+    (named,) = _shape_with_names(bb, [shape])
+    if named is shape or not isinstance(data.ty.shape, relax.ShapeExpr):
+        return Expand._impl_v13(bb, onnx_input(list(inputs)), attributes, [{}, {}])
+    before = list(data.ty.shape)[: max(0, data.ty.ndim - len(named))]
+    return relax.op.broadcast_to(data, relax.ShapeExpr([*before, *named]))
+
+
+def _shape_with_names(bb: relax.BlockBuilder, inputs: Sequence[Any]) -> list[Any]:
+    """A shape that only the data say, with names for its extents; any other as it is."""
+    (shape,) = inputs
+    count = None if isinstance(shape, Constant | relax.ShapeExpr) else static_shape(shape.ty)
+    if count is None:
+        return [shape]
+    names = [tirx.Var(f"extent{axis}", "int64") for axis in range(count[0])]
+    bb.match_cast(bb.emit(relax.op.tensor_to_shape(shape)), relax.ShapeType(names))
+    return [relax.ShapeExpr(names)]
+
+
 def _negative(widths: Sequence[int]) -> list[int]:
     return [max(0, -int(width)) for width in widths]
 
@@ -148,7 +176,10 @@ def _sequence_insert(_bb: relax.BlockBuilder, inputs: Sequence[Any], _attributes
     return relax.Tuple(items)
 
 
-PREPARED: dict[str, Callable[[relax.BlockBuilder, Sequence[Any]], list[Any]]] = {"RoiAlign": _boxes_of_images}
+PREPARED: dict[str, Callable[[relax.BlockBuilder, Sequence[Any]], list[Any]]] = {
+    "ConstantOfShape": _shape_with_names,
+    "RoiAlign": _boxes_of_images,
+}
 """What TVM's converter of an operator is given in the place of its inputs, by the operator's name."""
 
 Converter = Callable[[relax.BlockBuilder, Sequence[Any], dict[str, Any]], relax.Expr]
@@ -157,6 +188,8 @@ CONVERTERS: dict[str, Converter] = {
     "BitCast": _bit_cast,
     "Clip": _clip,
     "CumProd": _cum_prod,
+    "Einsum": _einsum,
+    "Expand": _expand,
     "MatMulInteger": _matmul_integer,
     "NonMaxSuppression": _non_max_suppression,
     "Pad": _pad,

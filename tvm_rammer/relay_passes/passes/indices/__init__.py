@@ -1,11 +1,13 @@
-"""Indices that are computed at run time: none of them reaches another memory.
+"""Indices and sizes that are computed at run time: none of them reaches another memory.
 
-uses            which operands of an operator they are, and of what
+uses            which operands of an operator are indices, and of what
 check_indices   they are clipped, and a branch at the end reports those that were outside
 among           indices beside other numbers: taken out, and put back
 index_guard     where only run time knows the sizes: a function that copies indices, or ends the call
+check_sizes     sizes that have to be equal are compared
 """
 
 from .check_indices import CheckIndices, surely_inside
+from .check_sizes import CheckSizes
 
-__all__ = ["CheckIndices", "surely_inside"]
+__all__ = ["CheckIndices", "CheckSizes", "surely_inside"]

@@ -17,11 +17,12 @@ from tvm import relax, te, tirx
 from tvm.ir import Call, GlobalVar
 
 from ....errors import DATA_MARK, ModelError
-from ...bindings import body_blocks, dtype_of, is_const, leaves, static_shape, typed
+from ...bindings import body_blocks, dtype_of, is_const, static_shape, typed
 from ...module_pass import module_pass
 from ..impure_calls import with_impure
 from .among import Among
 from .index_guard import GuardKind, index_guard
+from .origin import origin
 from .uses import Use, takes_indices, uses_of
 
 
@@ -118,7 +119,7 @@ class _Function:
         self, indices: relax.Expr, use: Use, call: Call, result: relax.Var, dataflow: bool, new: list[relax.Binding]
     ) -> relax.Expr:
         """Indices after a function that fails where one of them is outside."""
-        message = f"{DATA_MARK}{_told(call, use)}{self._origin(indices)}"
+        message = f"{DATA_MARK}{_told(call, use)}{origin(self._func, self._operands.get(indices, indices))}"
         rank = len(indices.ty.shape)
         kind = GuardKind(rank, dtype_of(indices.ty), len(use.lowest), len(use.fits), message)
         guard = self._function(kind, "index_guard", lambda: index_guard(kind))
@@ -153,22 +154,10 @@ class _Function:
             relax.VarBinding(flag, typed(relax.op.greater(count, relax.const(0, "int32")), flag.ty)),
         ]
         self._clipped[indices, use] = inside
-        self._flags.append((flag, f"{DATA_MARK}{_told(call, use)}{self._origin(indices)}"))
+        self._flags.append(
+            (flag, f"{DATA_MARK}{_told(call, use)}{origin(self._func, self._operands.get(indices, indices))}")
+        )
         return inside
-
-    def _origin(self, indices: relax.Expr) -> str:
-        """From which inputs of the function the indices are computed."""
-        values = {b.var: b.value for block in body_blocks(self._func) for b in block.bindings}
-        names, todo, seen = [], [self._operands.get(indices, indices)], set()
-        while todo:
-            for leaf in leaves(todo.pop()):
-                if isinstance(leaf, relax.Var) and leaf not in seen:
-                    seen.add(leaf)
-                    todo += [values[leaf]] if leaf in values else []
-                    names += [] if leaf in values else [leaf.name]
-        # Braces would be filled in by the assertion.
-        told = ", ".join(repr(name) for name in sorted(names)).replace("{", "{{").replace("}", "}}")
-        return f"; mend the data of {told}" if names else ""
 
     def _function(self, key: object, name: str, make: Callable[[], tirx.PrimFunc]) -> GlobalVar:
         """A PrimFunc of the module, made where there is none for `key`."""

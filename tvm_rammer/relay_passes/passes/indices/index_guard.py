@@ -1,7 +1,7 @@
 """Indices whose bounds or number only run time knows: a function copies them, and fails at the first one outside.
 
 It fails before anything is read or written by these indices, for a tensor may turn out to have no elements at all,
-and then there is no index that one could go on with.
+and then there is no index that one could go on with. So does a function that copies a tensor whose sizes have to fit.
 """
 
 from collections.abc import Sequence
@@ -54,19 +54,43 @@ def index_guard(kind: GuardKind) -> tirx.PrimFunc:
     wide = tirx.Cast("int64", value)
     low, high = (_entry(bounds, at) for bounds in (lowest, highest))
     body: tirx.Stmt = tirx.SeqStmt(
-        [_assertion(kind, tirx.And(wide >= low, wide <= high)), tirx.BufferStore(checked, value, at)]
+        [_assertion(kind.message, tirx.And(wide >= low, wide <= high)), tirx.BufferStore(checked, value, at)]
     )
     for axis in reversed(range(kind.rank)):
         body = tirx.For(at[axis], tirx.const(0, "int64"), extents[axis], tirx.ForKind.SERIAL, body)
-    sizes = [_assertion(kind, a <= b) for a, b in zip(small, large, strict=True)]
+    sizes = [_assertion(kind.message, a <= b) for a, b in zip(small, large, strict=True)]
     pairs = [size for pair in zip(small, large, strict=True) for size in pair]
     func = tirx.PrimFunc([indices, *lowest, *highest, *pairs, checked], tirx.SeqStmt([*sizes, body]) if sizes else body)
-    attributes = {"op_pattern": OPAQUE, "tirx.is_scheduled": True, LEAVE: "it looks at indices, and may end the call"}
-    return func.with_attr(attributes)
+    return func.with_attr(_ATTRIBUTES)
 
 
-def _assertion(kind: GuardKind, condition: tirx.Expr) -> tirx.Stmt:
-    return tirx.AssertStmt(condition, ir.StringImm("AssertionError"), [ir.StringImm(kind.message)])
+def size_guard(rank: int, dtype: str, count: int, message: str, *, or_one: bool = False) -> tirx.PrimFunc:
+    """A function that copies a tensor, and raises an AssertionError with a message where sizes are not equal.
+
+    Its parameters are the tensor, two numbers of int64 for each of `count` pairs, and the copy. The extents of tensor
+    and copy are equal, or such a pair. With `or_one` the second number of a pair may also be 1.
+    """
+    extents, others = ([tirx.Var(f"{name}{axis}", "int64") for axis in range(rank)] for name in "nm")
+    data, copy = tirx.decl_buffer(extents, dtype, "data"), tirx.decl_buffer(others, dtype, "copy")
+    pairs = [(tirx.Var(f"a{i}", "int64"), tirx.Var(f"b{i}", "int64")) for i in range(count)]
+    at = [tirx.Var(f"i{axis}", "int64") for axis in range(rank)]
+    body: tirx.Stmt = tirx.BufferStore(copy, tirx.BufferLoad(data, at), at)
+    for axis in reversed(range(rank)):
+        body = tirx.For(at[axis], tirx.const(0, "int64"), extents[axis], tirx.ForKind.SERIAL, body)
+    checks = [_assertion(message, tirx.Or(a == b, b == 1) if or_one else a == b) for a, b in pairs]
+    func = tirx.PrimFunc([data, *(n for pair in pairs for n in pair), copy], tirx.SeqStmt([*checks, body]))
+    return func.with_attr(_ATTRIBUTES)
+
+
+_ATTRIBUTES = {
+    "op_pattern": OPAQUE,
+    "tirx.is_scheduled": True,
+    LEAVE: "it looks at indices or sizes, and may end the call",
+}
+
+
+def _assertion(message: str, condition: tirx.Expr) -> tirx.Stmt:
+    return tirx.AssertStmt(condition, ir.StringImm("AssertionError"), [ir.StringImm(message)])
 
 
 def _entry(bounds: Sequence[tirx.Var], at: Sequence[tirx.Var]) -> tirx.Expr:

@@ -1,0 +1,113 @@
+"""Sizes that only the data say: where they fit results are right, elsewhere the call says which operator it was."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import tvm_rammer
+from tests.relay_passes import models
+from tvm_rammer.relay_passes import load_model
+from tvm_rammer.relay_passes.passes.indices import CheckSizes
+
+FITTING = ((3, 3), (1, 1), (6, 6))
+DIFFERENT = ((2, 5), (5, 2))
+node = helper.make_node
+
+CONSTANTS = {
+    "zero": np.array([0]),
+    "one": np.array([1]),
+    "none": np.array(0, np.int64),
+    "true": np.array([True]),
+    "two_by_three": np.array([2, 3]),
+    "zeros": np.zeros(6, np.float32),
+    "column": np.ones((2, 1), np.float32),
+}
+# `a` is a row [1, n] and `b` a row [1, m], of as many numbers as x and y have that are not zero; n and m are vectors.
+ROWS = [
+    node("NonZero", ["x"], ["a_places"]),
+    node("NonZero", ["y"], ["b_places"]),
+    node("Cast", ["a_places"], ["a"], to=TensorProto.FLOAT),
+    node("Cast", ["b_places"], ["b"], to=TensorProto.FLOAT),
+    node("Squeeze", ["a", "zero"], ["n"]),
+    node("Squeeze", ["b", "zero"], ["m"]),
+    node("Squeeze", ["b_places", "zero"], ["places"]),
+    node("Transpose", ["b"], ["bt"]),
+    node("Shape", ["b"], ["shape"]),
+]
+CASES = {
+    "Add": [node("Add", ["a", "b"], ["z"])],
+    "Where": [node("Where", ["true", "a", "b"], ["z"])],
+    "Less": [node("Less", ["a", "b"], ["less"]), node("Cast", ["less"], ["z"], to=TensorProto.FLOAT)],
+    "MatMul": [node("MatMul", ["a", "bt"], ["z"])],
+    "MatMul of vectors": [node("MatMul", ["n", "m"], ["z"])],
+    "Gemm": [node("Gemm", ["a", "b"], ["z"], transB=1)],
+    "Einsum": [node("Einsum", ["n", "m"], ["z"], equation="i,i->")],
+    "Concat": [node("Concat", ["a", "b"], ["z"], axis=0)],
+    "Reshape": [node("Reshape", ["a", "shape"], ["z"])],
+    "Expand": [node("Expand", ["a", "shape"], ["z"])],
+    "ScatterElements": [node("ScatterElements", ["zeros", "places", "n"], ["z"])],
+    "a bias": [node("MatMul", ["column", "a"], ["product"]), node("Add", ["product", "m"], ["z"])],
+    "what follows has a shape": [
+        node("Softmax", ["a"], ["soft"]),
+        node("Mul", ["soft", "b"], ["scaled"]),
+        node("Concat", ["scaled", "a"], ["z"], axis=1),
+    ],
+}
+
+
+def model_of(nodes):
+    names = {name for n in [*ROWS, *nodes] for name in n.input}
+    constants = [models.tensor(name, array) for name, array in CONSTANTS.items() if name in names]
+    return models.model([*ROWS, *nodes], [models.value(name, [6]) for name in "xy"], ["z"], constants, opset=18)
+
+
+def counted(n):
+    """Six numbers, the last n of which are not zero."""
+    return np.arange(6, dtype=np.float32) >= 6 - n
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sizes_are_compared_when_the_model_runs(name):
+    proto = model_of(CASES[name])
+    module = tvm_rammer.compile(proto)
+    for n, m in FITTING:
+        given = {"x": counted(n).astype(np.float32), "y": counted(m).astype(np.float32)}
+        (want,) = models.by_onnxruntime(proto, **given)
+        np.testing.assert_allclose(module(**given), want, rtol=1e-5, atol=1e-6)
+    operator = {"a bias": "Add", "Gemm": "MatMul", "what follows has a shape": "Mul"}.get(name, name.split()[0])
+    for n, m in DIFFERENT:
+        with pytest.raises(
+            tvm_rammer.ModelError, match=rf"{operator} got tensors whose sizes.*mend the data of 'x', 'y'"
+        ):
+            module(counted(n).astype(np.float32), counted(m).astype(np.float32))
+
+
+def compiled(kind, *inputs):
+    """A model of one node."""
+    names = [value.name for value in inputs]
+    return tvm_rammer.compile(models.model([node(kind, names, ["z"])], inputs, ["z"], opset=18))
+
+
+@pytest.mark.parametrize(
+    ("target", "shape"), [((1, 1), (1, 3)), ((2, 1), (2, 3)), ((4, 3), (4, 3)), ((0, 3), (0, 3)), ((2, 2), None),
+                          ((1, 5), None), ((1, -3), None)],
+)  # fmt: skip
+def test_an_extent_that_is_not_one_stays_in_an_expand(target, shape):
+    x = np.array([[1, 2, 3]], np.float32)
+    module = compiled("Expand", models.value("x", [1, 3]), models.value("y", [2], TensorProto.INT64))
+    if shape is None:
+        with pytest.raises(tvm_rammer.ModelError, match="Expand got tensors whose sizes"):
+            module(x, np.array(target))
+    else:
+        np.testing.assert_array_equal(module(x, np.array(target)), np.broadcast_to(x, shape))
+
+
+def test_a_constant_of_a_shape_that_the_data_say():
+    module = compiled("ConstantOfShape", models.value("x", [2], TensorProto.INT64))
+    np.testing.assert_array_equal(module(np.array([2, 5])), np.zeros((2, 5), np.float32))
+
+
+def test_a_static_module_stays_the_same():
+    proto = models.model([node("Relu", ["x"], ["z"])], [models.value("x", (2, 3))], [models.value("z", (2, 3))])
+    mod = load_model(proto)
+    assert CheckSizes()(mod)["main"].same_as(mod["main"])
