@@ -69,7 +69,7 @@ def needed_values(graph: onnx.GraphProto) -> set[str]:
         Names of inputs that `COMPILE_TIME` asks for, directly or through what is computed from them.
     """
     makers = {name: node for node in all_nodes(graph) for name in node.output if name}
-    todo = {name for node in all_nodes(graph) for name in _asked(node)}
+    todo = {name for node in all_nodes(graph) for name in asked(node)}
     seen: set[str] = set()
     while todo:
         name = todo.pop()
@@ -82,11 +82,24 @@ def needed_values(graph: onnx.GraphProto) -> set[str]:
     return seen & {value.name for value in graph.input}
 
 
-def _asked(node: onnx.NodeProto) -> Iterable[str]:
+def asked(node: onnx.NodeProto) -> list[str]:
+    """The inputs of a node that are really attributes."""
     if node.domain not in ("", "ai.onnx"):
-        return ()
+        return []
     indices = COMPILE_TIME.get(node.op_type, ())
     return [node.input[i] for i in indices if i < len(node.input) and node.input[i]]
+
+
+def constants_of(model: onnx.ModelProto) -> set[str]:
+    """The names of what a model says itself."""
+    made = {name for node in all_nodes(model.graph) if node.op_type == "Constant" for name in node.output}
+    return made | {tensor.name for tensor in model.graph.initializer}
+
+
+def make_constant(names: Iterable[str]) -> str:
+    """What to do where values that are really attributes are computed when the model runs."""
+    told = ", ".join(repr(name) for name in sorted(names))
+    return f"make {told}, or the inputs that it is computed from, constants (tvm_rammer.fix_inputs)"
 
 
 def _reads(node: onnx.NodeProto) -> Iterable[str]:

@@ -2,20 +2,21 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import onnx
 import tvm
 from onnx import TensorProto, helper
 from tvm import relax
-from tvm.ir import Call
+from tvm.ir import Call, Constant
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
 from ...errors import LoopError, ModelError, RammerError, UnsupportedOperatorError, last_line
 from ...ir import OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
 from .check.file import MOST_ELEMENTS
+from .compile_time import asked, constants_of, make_constant
 from .control.functions import add_module, first_rows
 from .control.outline import is_control, is_made_here, module_of
 from .converters import CONVERTERS, PREPARED, has_own
@@ -86,7 +87,7 @@ def import_onnx(
     LoopError
         A Scan cannot become a loop.
     """
-    check_supported(all_nodes(model.graph), loops=loops)
+    check_supported(all_nodes(model.graph), constants_of(model), loops=loops)
     types = infer_types(model)
     check_types(model, types)
     nodes = {}
@@ -173,9 +174,12 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
         except LoopError as error:
             raise _RefusedNode(error) from error
         except Exception as error:
+            known = {n for n, v in zip(node.input, inputs, strict=False) if isinstance(v, Constant | relax.ShapeExpr)}
+            computed = set(asked(node)) - known
+            remedy = f"{make_constant(computed)}, or " if computed else ""
             message = (
                 f"TVM's ONNX frontend cannot import {described}: {last_line(error)}; "
-                f"export the model without it, or in a simpler form"
+                f"{remedy}export the model without it, or in a simpler form"
             )
             raise _RefusedNode(UnsupportedOperatorError(message)) from error
         whole = getattr(result, "ty", None)
@@ -278,8 +282,15 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
                 )
 
 
-def check_supported(nodes: Iterable[onnx.NodeProto], *, loops: bool = False) -> None:
+def check_supported(nodes: Iterable[onnx.NodeProto], constants: Collection[str], *, loops: bool = False) -> None:
     """Check that TVM's frontend has the operators of all nodes, where Scans may become loops.
+
+    Parameters
+    ----------
+    nodes : iterable of onnx.NodeProto
+    constants : collection of str
+        Names of what is constant.
+    loops : bool
 
     Raises
     ------
@@ -288,15 +299,19 @@ def check_supported(nodes: Iterable[onnx.NodeProto], *, loops: bool = False) -> 
     """
     counts: Counter[str] = Counter()
     example: dict[str, str] = {}
+    computed: set[str] = set()
     for node in nodes:
         if not has_converter(node) and not (loops and node.op_type == "Scan"):
             kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
             counts[kind] += 1
+            computed.update(name for name in asked(node) if name not in constants)
             example.setdefault(kind, node.name or next((o for o in node.output if o), "?"))
     if counts:
         listed = ", ".join(f"{kind} ({n} x, e.g. {example[kind]!r})" for kind, n in sorted(counts.items()))
         found = {kind.rpartition(".")[0] for kind in counts} & _REMEDIES.keys()
         remedies = [_REMEDIES[domain] for domain in sorted(found)] or [_REMEDY]
+        if computed:
+            remedies = [make_constant(computed)]
         raise UnsupportedOperatorError(f"TVM's ONNX frontend lacks {listed}; {'; '.join(remedies)}")
 
 

@@ -10,6 +10,7 @@ from ... import debug
 from ...errors import RammerError
 from ..loop_body import ROLLED_UP
 from .check.nodes import check_nodes
+from .compile_time import constants_of
 from .control.outline import is_control, outline
 from .fold import fold_onnx
 from .importer import check_supported, import_onnx
@@ -39,7 +40,8 @@ def check_learned(model: onnx.ModelProto) -> None:
     UnsupportedOperatorError
         Some are lacking.
     """
-    check_supported(n for n in all_nodes(model.graph) if n.domain == ML and (ML, n.op_type) not in CLASSICAL)
+    learned = (n for n in all_nodes(model.graph) if n.domain == ML and (ML, n.op_type) not in CLASSICAL)
+    check_supported(learned, constants_of(model))
 
 
 def lower_and_import(
@@ -81,7 +83,8 @@ def _lowered(model: onnx.ModelProto, loops: bool, join: bool, *, ahead: bool) ->
     lower(model, loops=loops, ahead=ahead)
     while any(map(is_control, model.graph.node)):
         # After an operator that is lacking no shape is known; and what comes after may be lowered once shapes are.
-        check_supported(takewhile(lambda node: not is_control(node), model.graph.node), loops=loops)
+        before = takewhile(lambda node: not is_control(node), model.graph.node)
+        check_supported(before, constants_of(model), loops=loops)
         outline(model, called, lower_and_import)
         lower(model, loops=loops, ahead=ahead)
     if any(node.op_type in MAY_WAIT for node in all_nodes(model.graph)):

@@ -16,6 +16,8 @@ node = helper.make_node
 CONSTANTS = {
     "zero": np.array([0]),
     "one": np.array([1]),
+    "second": np.array(1),
+    "minus": np.array([-1]),
     "none": np.array(0, np.int64),
     "true": np.array([True]),
     "two_by_three": np.array([2, 3]),
@@ -96,10 +98,36 @@ def test_an_extent_that_is_not_one_stays_in_an_expand(target, shape):
     x = np.array([[1, 2, 3]], np.float32)
     module = compiled("Expand", models.value("x", [1, 3]), models.value("y", [2], TensorProto.INT64))
     if shape is None:
-        with pytest.raises(tvm_rammer.ModelError, match="Expand got tensors whose sizes"):
+        with pytest.raises(tvm_rammer.ModelError, match=r"Expand got tensors whose sizes.*neither equal nor 1"):
             module(x, np.array(target))
     else:
         np.testing.assert_array_equal(module(x, np.array(target)), np.broadcast_to(x, shape))
+
+
+def test_what_is_divided_by_a_size_of_nothing_ends_no_process():
+    nodes = [
+        node("Shape", ["a"], ["extents"]),
+        node("Gather", ["extents", "second"], ["number"]),
+        node("Unsqueeze", ["number", "zero"], ["count"]),
+        node("Concat", ["minus", "count"], ["shape_of_b"], axis=0),
+        node("Reshape", ["b", "shape_of_b"], ["z"]),
+    ]
+    module = tvm_rammer.compile(model_of(nodes))
+    right = module(counted(2).astype(np.float32), counted(4).astype(np.float32))
+    np.testing.assert_array_equal(right, [[2, 3], [4, 5]])
+    for n, m in ((0, 3), (2, 3)):
+        with pytest.raises(tvm_rammer.ModelError, match="Reshape got tensors whose sizes"):
+            module(counted(n).astype(np.float32), counted(m).astype(np.float32))
+
+
+def test_more_of_the_largest_than_there_are():
+    nodes = [node("TopK", ["n", "one"], ["z", "z_places"])]
+    module = tvm_rammer.compile(model_of(nodes))
+    assert module(counted(3).astype(np.float32), counted(1).astype(np.float32)) == [5]
+    with pytest.raises(
+        tvm_rammer.ModelError, match="TopK got tensors whose sizes, which only the data say, are too small"
+    ):
+        module(counted(0).astype(np.float32), counted(1).astype(np.float32))
 
 
 def test_a_constant_of_a_shape_that_the_data_say():

@@ -5,6 +5,9 @@ check_indices   they are clipped, and a branch at the end reports those that wer
 among           indices beside other numbers: taken out, and put back
 index_guard     where only run time knows the sizes: a function that copies indices, or ends the call
 check_sizes     sizes that have to be equal are compared
+size_rules      which those are, by the operator
+comparing       what rules are made of
+origin          the inputs that an error tells to mend
 """
 
 from .check_indices import CheckIndices, surely_inside

@@ -6,6 +6,7 @@ and then there is no index that one could go on with. So does a function that co
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from tvm import ir, tirx
 
@@ -64,11 +65,25 @@ def index_guard(kind: GuardKind) -> tirx.PrimFunc:
     return func.with_attr(_ATTRIBUTES)
 
 
-def size_guard(rank: int, dtype: str, count: int, message: str, *, or_one: bool = False) -> tirx.PrimFunc:
-    """A function that copies a tensor, and raises an AssertionError with a message where sizes are not equal.
+class Relation(Enum):
+    """What two sizes have to be to each other; the value says what is wrong otherwise."""
+
+    EQUAL = "not equal"
+    EQUAL_OR_ONE = "neither equal nor 1"
+    AT_MOST = "too small"
+
+    def holds(self, a: tirx.Expr, b: tirx.Expr) -> tirx.Expr:
+        """Whether the first is the second one, or the second one may also be 1, or larger."""
+        if self is Relation.AT_MOST:
+            return a <= b
+        return tirx.Or(a == b, b == 1) if self is Relation.EQUAL_OR_ONE else a == b
+
+
+def size_guard(rank: int, dtype: str, count: int, message: str, relation: Relation) -> tirx.PrimFunc:
+    """A function that copies a tensor, and raises an AssertionError with a message where sizes do not fit.
 
     Its parameters are the tensor, two numbers of int64 for each of `count` pairs, and the copy. The extents of tensor
-    and copy are equal, or such a pair. With `or_one` the second number of a pair may also be 1.
+    and copy are equal, or such a pair.
     """
     extents, others = ([tirx.Var(f"{name}{axis}", "int64") for axis in range(rank)] for name in "nm")
     data, copy = tirx.decl_buffer(extents, dtype, "data"), tirx.decl_buffer(others, dtype, "copy")
@@ -77,7 +92,7 @@ def size_guard(rank: int, dtype: str, count: int, message: str, *, or_one: bool 
     body: tirx.Stmt = tirx.BufferStore(copy, tirx.BufferLoad(data, at), at)
     for axis in reversed(range(rank)):
         body = tirx.For(at[axis], tirx.const(0, "int64"), extents[axis], tirx.ForKind.SERIAL, body)
-    checks = [_assertion(message, tirx.Or(a == b, b == 1) if or_one else a == b) for a, b in pairs]
+    checks = [_assertion(message, relation.holds(a, b)) for a, b in pairs]
     func = tirx.PrimFunc([data, *(n for pair in pairs for n in pair), copy], tirx.SeqStmt([*checks, body]))
     return func.with_attr(_ATTRIBUTES)
 
