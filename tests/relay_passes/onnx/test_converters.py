@@ -61,3 +61,50 @@ def test_any_number_of_boxes_may_be_asked_for():
     )
     got = tvm_rammer.compile(proto, cache=False).run(None, arrays)
     np.testing.assert_array_equal(got[0], by_onnxruntime(proto, **arrays)[0])
+
+
+def by_data(kind, shape, **attributes):
+    """A model of one node whose second input says what becomes of the first one's shape."""
+    inputs = [value("x", shape), value("n", [len(attributes.pop("like", shape))], TensorProto.INT64)]
+    return model([node(kind, ["x", "n"], ["y"], **attributes)], inputs, ["y"], opset=18)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (1, 5, 2), (33,), (4, 1, 17)], ids=str)
+def test_repeats_that_the_data_say(shape):
+    proto, x = by_data("Tile", shape), random(*shape)
+    module = tvm_rammer.compile(proto, cache=False)
+    for repeats in ([1] * len(shape), [2, 3, 4][: len(shape)], [0] * len(shape), [5] + [1] * (len(shape) - 1)):
+        np.testing.assert_array_equal(module(x, np.array(repeats)), np.tile(x, repeats))
+
+
+@pytest.mark.parametrize(
+    ("target", "shape"),
+    [((2, 12), (2, 12)), ((-1, 6), (4, 6)), ((0, -1), (2, 12)), ((24, 1), (24, 1)), ((0, 0), None), ((5, -1), None),
+     ((7, 3), None), ((-2, -12), None), ((-1, -1), None)],
+)  # fmt: skip
+def test_a_shape_that_the_data_say(target, shape):
+    x, module = random(2, 3, 4), tvm_rammer.compile(by_data("Reshape", (2, 3, 4), like=(0, 0)), cache=False)
+    if shape is None:
+        with pytest.raises(tvm_rammer.ModelError, match="Reshape got tensors whose sizes"):
+            module(x, np.array(target))
+    else:
+        np.testing.assert_array_equal(module(x, np.array(target)), x.reshape(shape))
+
+
+@pytest.mark.parametrize("kind", ["Max", "Mean", "Min", "Sum"])
+def test_tensors_of_as_many_elements_as_the_data_say(kind):
+    """Also what reads the result: it has names for its extents."""
+    nodes = [
+        node("NonZero", ["x"], ["places"]),
+        node("Cast", ["places"], ["a"], to=TensorProto.FLOAT),
+        node("Neg", ["a"], ["b"]),
+        node("Mul", ["b", "a"], ["c"]),
+        node(kind, ["a", "b", "c"], ["made"]),
+        node("ArgMax", ["made"], ["y"], axis=1, keepdims=0),
+    ]
+    proto = model(nodes, [value("x", [9])], [value("y", [1], TensorProto.INT64), "made"])
+    module = tvm_rammer.compile(proto, cache=False)
+    for count in (1, 4, 9):
+        x = (np.arange(9) < count).astype("float32")
+        for got, want in zip(module(x), by_onnxruntime(proto, x=x), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-6)

@@ -9,7 +9,20 @@ import onnx
 from onnx import helper
 from tvm import relax, te, tirx, topi
 from tvm.ir import Constant
-from tvm.relax.frontend.onnx.onnx_frontend import Einsum, Expand, MatMulInteger, Pad, onnx_input
+from tvm.relax.frontend.onnx.onnx_frontend import (
+    Einsum,
+    Expand,
+    MatMulInteger,
+    Max,
+    Mean,
+    Min,
+    MultiInputBase,
+    Pad,
+    Reshape,
+    Sum,
+    Tile,
+    onnx_input,
+)
 
 from ..bindings import static_shape
 from ..passes.legalization.pads import mirrored
@@ -141,13 +154,67 @@ def _expand(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str,
     return relax.op.broadcast_to(data, relax.ShapeExpr([*before, *named]))
 
 
+def _reshape(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
+    """To a shape that only the data say: 0 stands for the extent that is there, -1 for what is left.
+
+    Other negative extents count as 0, of which the pass that compares sizes says what is wrong.
+    """
+    data, shape = inputs
+    count = _computed(shape)
+    if count is None or not isinstance(data.ty, relax.TensorType) or data.ty.shape is None:
+        return Reshape._impl_v13(bb, onnx_input(list(inputs)), attributes, [{}, {}])
+    op = relax.op
+    zero, one, rest = (relax.const(n, "int64") for n in (0, 1, -1))
+    sizes = bb.emit(op.shape_to_tensor(data.ty.shape))
+    if not attributes.get("allowzero", 0):
+        missing = relax.const(np.zeros(max(0, count - data.ty.ndim), np.int64), "int64")
+        there = bb.emit(op.strided_slice(op.concat([sizes, missing]), axes=[0], begin=[0], end=[count]))
+        shape = bb.emit(op.where(op.equal(shape, zero), there, shape))
+    is_rest = bb.emit(op.equal(shape, rest))
+    known = bb.emit(op.where(is_rest, one, op.maximum(shape, zero)))
+    left = op.floor_divide(op.prod(sizes), op.prod(known))
+    (named,) = _shape_with_names(bb, [bb.emit(op.where(is_rest, left, known))])
+    return op.reshape(data, named)
+
+
+def _tile(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
+    """As often as only the data say: each axis has another one before it, along which its elements are the same."""
+    data, repeats = inputs
+    if _computed(repeats) is None or not isinstance(data.ty.shape, relax.ShapeExpr):
+        return Tile._impl_v13(bb, list(inputs), attributes, [{}, {}])
+    repeats = bb.emit(relax.op.maximum(repeats, relax.const(0, "int64")))
+    (named,), sizes = _shape_with_names(bb, [repeats]), list(data.ty.shape)
+    if len(named) != len(sizes):
+        raise ValueError(f"{len(named)} repeats for {len(sizes)} axes")
+    apart = relax.op.reshape(data, [n for size in sizes for n in (1, size)])
+    every = relax.op.broadcast_to(apart, relax.ShapeExpr([n for pair in zip(named, sizes, strict=True) for n in pair]))
+    return relax.op.reshape(every, [a * b for a, b in zip(named, sizes, strict=True)])
+
+
+def _one_by_one(own: type[MultiInputBase]) -> "Converter":
+    """A converter of an operator of any number of tensors, of which TVM's compares sizes that it cannot know."""
+
+    def convert(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
+        if all(static_shape(value.ty) is not None for value in inputs):
+            return own._impl_v1(bb, onnx_input(list(inputs)), attributes, [{}, {}])
+        return own._impl_dynamic(bb, list(inputs))
+
+    return convert
+
+
+def _computed(shape: Any) -> int | None:
+    """How many extents, or numbers for each axis, a tensor has whose values only run time knows; None for others."""
+    length = None if isinstance(shape, Constant | relax.ShapeExpr) else static_shape(shape.ty)
+    return length[0] if length else None
+
+
 def _shape_with_names(bb: relax.BlockBuilder, inputs: Sequence[Any]) -> list[Any]:
     """A shape that only the data say, with names for its extents; any other as it is."""
     (shape,) = inputs
-    count = None if isinstance(shape, Constant | relax.ShapeExpr) else static_shape(shape.ty)
+    count = _computed(shape)
     if count is None:
         return [shape]
-    names = [tirx.Var(f"extent{axis}", "int64") for axis in range(count[0])]
+    names = [tirx.Var(f"extent{axis}", "int64") for axis in range(count)]
     bb.match_cast(bb.emit(relax.op.tensor_to_shape(shape)), relax.ShapeType(names))
     return [relax.ShapeExpr(names)]
 
@@ -191,9 +258,15 @@ CONVERTERS: dict[str, Converter] = {
     "Einsum": _einsum,
     "Expand": _expand,
     "MatMulInteger": _matmul_integer,
+    "Max": _one_by_one(Max),
+    "Mean": _one_by_one(Mean),
+    "Min": _one_by_one(Min),
     "NonMaxSuppression": _non_max_suppression,
     "Pad": _pad,
+    "Reshape": _reshape,
     "SequenceInsert": _sequence_insert,
+    "Sum": _one_by_one(Sum),
+    "Tile": _tile,
 }
 """By the name of one of ONNX's own operators."""
 

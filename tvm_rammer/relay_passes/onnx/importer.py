@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 import tvm
 from onnx import TensorProto, helper
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import Call, Constant
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
@@ -182,6 +182,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
                 f"{remedy}export the model without it, or in a simpler form"
             )
             raise _RefusedNode(UnsupportedOperatorError(message)) from error
+        result = self._with_sizes(result, self._types.get(node.output[0]))
         whole = getattr(result, "ty", None)
         fields = list(whole.fields) if isinstance(whole, relax.TupleType) else [whole]
         for name, ty in zip(node.output, fields, strict=False):
@@ -200,6 +201,20 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
                 )
                 raise _RefusedNode(UnsupportedOperatorError(message))
         return result
+
+    def _with_sizes(self, result: Any, expected: onnx.TypeProto.Tensor | None) -> Any:
+        """A tensor with names for its extents, where nobody knows them: what reads it has to speak of them."""
+        ty = getattr(result, "ty", None)
+        if not isinstance(ty, relax.TensorType) or ty.shape is not None or ty.ndim < 0 or static_dims(expected):
+            return result
+        sizes = [tirx.Var(f"extent{axis}", "int64") for axis in range(ty.ndim)]
+        dims = expected.shape.dim if expected is not None else ()
+        if len(dims) == len(sizes):
+            sizes = [
+                tirx.IntImm("int64", dim.dim_value) if dim.HasField("dim_value") else size
+                for dim, size in zip(dims, sizes, strict=True)
+            ]
+        return self.bb.match_cast(result, relax.TensorType(sizes, ty.dtype))
 
 
 def mismatch(ty: object, expected: onnx.TypeProto.Tensor | None) -> str:

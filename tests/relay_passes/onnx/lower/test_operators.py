@@ -174,12 +174,6 @@ def test_repeats_that_are_known_once_others_are_lowered(run):
     agree(run, repeated([node("Shape", ["h"], ["n"])]), x=random(2))
 
 
-def test_repeats_that_data_decide_are_refused():
-    count = [node("ReduceMax", ["h"], ["m"], keepdims=1), node("Cast", ["m"], ["n"], to=TensorProto.INT64)]
-    with pytest.raises(UnsupportedOperatorError, match="Tile 'y' has repeats that are computed"):
-        load_model(repeated(count))
-
-
 @pytest.mark.parametrize("shape", [(2, 3, 7, 10), (1, 4, 56, 56), (2, 3, 4, 5, 6), (3, 4, 1, 1)], ids=str)
 def test_images_are_normalised_as_rows(run, shape):
     """Sums over one long axis are in full vectors."""

@@ -48,6 +48,7 @@ CASES = {
     "Reshape": [node("Reshape", ["a", "shape"], ["z"])],
     "Expand": [node("Expand", ["a", "shape"], ["z"])],
     "ScatterElements": [node("ScatterElements", ["zeros", "places", "n"], ["z"])],
+    "Min": [node("Min", ["a", "b"], ["z"])],
     "a bias": [node("MatMul", ["column", "a"], ["product"]), node("Add", ["product", "m"], ["z"])],
     "what follows has a shape": [
         node("Softmax", ["a"], ["soft"]),

@@ -70,10 +70,7 @@ def _tile(node: NodeView, emit: Emitter) -> Emitter | None:
     processor with AVX-512.
     """
     dims, repeats = node.dims(0), node.array(1)
-    if dims is None:
-        return None
-    if repeats is None:
-        node.refuse_at_last("has repeats that are computed when the model runs", "make them constants (fix_inputs)")
+    if dims is None or repeats is None:
         return None
     counts = repeats.tolist()
     node.require(len(counts) == len(dims) and min(counts, default=0) >= 0, f"repeats {counts} for the shape {dims}")

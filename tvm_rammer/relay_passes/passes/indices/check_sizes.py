@@ -85,23 +85,32 @@ class _Function:
 
     def _rewrite(self, binding: relax.Binding) -> None:
         value, made = substitute(binding.value, self._values), self._comparing.made
-        if isinstance(binding, relax.MatchCast):
-            made.append(relax.MatchCast(binding.var, value, binding.ty))
-            return
         rule = RULES.get(value.op.name) if isinstance(value, Call) and isinstance(value.op, Op) else None
         if rule is not None:
             self._comparing.call = binding.value
             value = rule(self._comparing, value)
-        if value.same_as(binding.value) or not self._retypes or is_call(value, _WITH_TYPES):
-            made.append(relax.VarBinding(binding.var, typed(value, binding.var.ty)))
+        same = value.same_as(binding.value) or not self._retypes or is_call(value, _WITH_TYPES)
+        value = value if same else _inferred(value)
+        if isinstance(binding, relax.MatchCast) and (same or not _has_shape(value.ty)):
+            made.append(relax.MatchCast(binding.var, value, binding.ty))
             return
-        if isinstance(value, Call):
-            value = Call(value.op, value.args, value.attrs, value.ty_args)
-        value = relax.BlockBuilder().normalize(value)
-        if tvm_ffi.structural_equal(value.ty, binding.var.ty):
-            made.append(relax.VarBinding(binding.var, value))
+        if same or tvm_ffi.structural_equal(value.ty, binding.var.ty):
+            made.append(relax.VarBinding(binding.var, typed(value, binding.var.ty)))
             return
         kind = relax.DataflowVar if isinstance(binding.var, relax.DataflowVar) else relax.Var
         var = kind(binding.var.name, value.ty)
         self._values[binding.var] = var
         made.append(relax.VarBinding(var, value))
+        if isinstance(binding, relax.MatchCast):  # of the extents' names, which shapes may speak of
+            made.append(relax.MatchCast(binding.var, var, binding.ty))
+
+
+def _has_shape(ty: object) -> bool:
+    return isinstance(ty, relax.TensorType) and isinstance(ty.shape, relax.ShapeExpr)
+
+
+def _inferred(value: relax.Expr) -> relax.Expr:
+    """A value with the type that it has by what it reads now."""
+    if isinstance(value, Call):
+        value = Call(value.op, value.args, value.attrs, value.ty_args)
+    return relax.BlockBuilder().normalize(value)
