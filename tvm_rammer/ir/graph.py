@@ -26,6 +26,9 @@ DESTINATIONS = "main_destinations"
 """The function of a compiled model that returns, as a shape, 1 for each result that can be written where the caller
 wants it, and 0 for the others."""
 
+MOST_ELEMENTS = 2**31
+"""Of one tensor, less than so many: indices are int32."""
+
 ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
               "int32": 4, "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
 

@@ -80,7 +80,7 @@ def test_repeats_that_the_data_say(shape):
 @pytest.mark.parametrize(
     ("target", "shape"),
     [((2, 12), (2, 12)), ((-1, 6), (4, 6)), ((0, -1), (2, 12)), ((24, 1), (24, 1)), ((0, 0), None), ((5, -1), None),
-     ((7, 3), None), ((-2, -12), None), ((-1, -1), None)],
+     ((7, 3), None), ((-1, -1), None)],
 )  # fmt: skip
 def test_a_shape_that_the_data_say(target, shape):
     x, module = random(2, 3, 4), tvm_rammer.compile(by_data("Reshape", (2, 3, 4), like=(0, 0)), cache=False)
@@ -108,3 +108,28 @@ def test_tensors_of_as_many_elements_as_the_data_say(kind):
         x = (np.arange(9) < count).astype("float32")
         for got, want in zip(module(x), by_onnxruntime(proto, x=x), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+IMPOSSIBLE = {
+    "Expand": [(-2, -3), (-2, 3), (2**40, 2**40), (0, 2**62)],
+    "Reshape": [(-2, -3), (2**32, 2**32)],
+    "Tile": [(-2, -3), (2**40, 2**40)],
+}
+
+
+@pytest.mark.parametrize("kind", IMPOSSIBLE)
+def test_a_shape_that_no_tensor_can_have(kind):
+    """Two that are too large would be small together, as numbers of 64 bits are."""
+    x, module = np.ones((1, 1), "float32"), tvm_rammer.compile(by_data(kind, (1, 1)), cache=False)
+    for shape in IMPOSSIBLE[kind]:
+        with pytest.raises(tvm_rammer.ModelError, match=r"a shape that no tensor can have.*mend the data of 'n'"):
+            module(x, np.array(shape))
+
+
+@pytest.mark.parametrize(("limit", "step"), [(5, 0), (1e30, 1e-3), (np.inf, 1), (np.nan, 1)])
+def test_a_range_of_too_many_numbers(limit, step):
+    inputs = [value(name, []) for name in ("start", "limit", "step")]
+    module = tvm_rammer.compile(model([node("Range", [v.name for v in inputs], ["y"])], inputs, ["y"]), cache=False)
+    np.testing.assert_array_equal(module(np.float32(1), np.float32(4), np.float32(2)), [1, 3])
+    with pytest.raises(tvm_rammer.ModelError, match="a shape that no tensor can have"):
+        module(np.float32(0), np.float32(limit), np.float32(step))

@@ -155,10 +155,7 @@ def _expand(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str,
 
 
 def _reshape(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
-    """To a shape that only the data say: 0 stands for the extent that is there, -1 for what is left.
-
-    Other negative extents count as 0, of which the pass that compares sizes says what is wrong.
-    """
+    """To a shape that only the data say: 0 stands for the extent that is there, -1 for what is left."""
     data, shape = inputs
     count = _computed(shape)
     if count is None or not isinstance(data.ty, relax.TensorType) or data.ty.shape is None:
@@ -171,7 +168,7 @@ def _reshape(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str
         there = bb.emit(op.strided_slice(op.concat([sizes, missing]), axes=[0], begin=[0], end=[count]))
         shape = bb.emit(op.where(op.equal(shape, zero), there, shape))
     is_rest = bb.emit(op.equal(shape, rest))
-    known = bb.emit(op.where(is_rest, one, op.maximum(shape, zero)))
+    known = bb.emit(op.where(is_rest, one, shape))
     left = op.floor_divide(op.prod(sizes), op.prod(known))
     (named,) = _shape_with_names(bb, [bb.emit(op.where(is_rest, left, known))])
     return op.reshape(data, named)
@@ -182,7 +179,6 @@ def _tile(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, A
     data, repeats = inputs
     if _computed(repeats) is None or not isinstance(data.ty.shape, relax.ShapeExpr):
         return Tile._impl_v13(bb, list(inputs), attributes, [{}, {}])
-    repeats = bb.emit(relax.op.maximum(repeats, relax.const(0, "int64")))
     (named,), sizes = _shape_with_names(bb, [repeats]), list(data.ty.shape)
     if len(named) != len(sizes):
         raise ValueError(f"{len(named)} repeats for {len(sizes)} axes")

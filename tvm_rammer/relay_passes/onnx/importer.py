@@ -13,9 +13,8 @@ from tvm.ir import Call, Constant
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
 from ...errors import LoopError, ModelError, RammerError, UnsupportedOperatorError, last_line
-from ...ir import OUTPUT_NAMES
+from ...ir import MOST_ELEMENTS, OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
-from .check.file import MOST_ELEMENTS
 from .compile_time import asked, constants_of, make_constant
 from .control.functions import add_module, first_rows
 from .control.outline import is_control, is_made_here, module_of

@@ -6,7 +6,7 @@ from typing import Any, SupportsIndex
 import onnx
 
 from ...errors import ModelError, ShapeError
-from .check.file import MOST_ELEMENTS
+from ...ir import MOST_ELEMENTS
 from .read import elements
 
 Shapes = Mapping[str, int | Sequence[int]]

@@ -4,10 +4,8 @@ import re
 
 import onnx
 
+from ....ir import MOST_ELEMENTS
 from ..inline import all_nodes
-
-MOST_ELEMENTS = 2**31
-"""Of one tensor: indices are int32."""
 
 _MOST_AXES = 1024
 """Of one tensor, generously."""

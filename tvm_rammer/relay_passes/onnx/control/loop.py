@@ -13,7 +13,7 @@ import tvm
 from onnx import helper, numpy_helper
 
 from ....errors import ModelError, UnsupportedOperatorError
-from ..check.file import MOST_ELEMENTS
+from ....ir import MOST_ELEMENTS
 from ..fold import infer_types, static_dims, used_names
 from ..read import elements
 from .functions import repeat

@@ -10,7 +10,7 @@ from tvm.ir import Call, GlobalVar
 
 from ....errors import DATA_MARK
 from ...bindings import dtype_of, typed
-from .index_guard import Relation, size_guard
+from .index_guard import Relation, extent_guard, size_guard
 from .origin import origin
 
 Sizes: TypeAlias = list[Any]
@@ -80,14 +80,27 @@ class Comparing:
         name = _ONNX_NAMES.get(name, name.capitalize())
         told = f"{name} got tensors whose sizes, which only the data say, are {relation.value}"
         rank, dtype = len(sizes), dtype_of(tensor.ty)
-        func = size_guard(rank, dtype, len(equal), f"{DATA_MARK}{told}{origin(self._func, *call.args)}", relation)
-        taken = {var.name_hint for var in self._mod.get_global_vars()}
-        var = GlobalVar(next(n for n in (f"size_guard{i}" for i in range(len(taken) + 1)) if n not in taken))
-        self._mod.update_func(typed(var, func.ty), func)
-        self.changes += 1
+        message = f"{DATA_MARK}{told}{origin(self._func, *call.args)}"
+        guard = self._function("size_guard", size_guard(rank, dtype, len(equal), message, relation))
         ty = relax.TensorType(sizes, dtype)
         numbers = [n for pair in equal for n in pair]
-        return self.bind(relax.call_tir(var, relax.Tuple([tensor, *numbers]), ty), ty)
+        return self.bind(relax.call_tir(guard, relax.Tuple([tensor, *numbers]), ty), ty)
+
+    def possible(self, extents: relax.Expr, count: int) -> relax.Expr:
+        """Extents, as a tensor of so many, that a tensor can have."""
+        told = "the data say a shape that no tensor can have: an extent below 0, or too many elements"
+        message = f"{DATA_MARK}{told}{origin(self._func, *(() if self.call is None else self.call.args))}"
+        guard = self._function("extent_guard", extent_guard(count, message))
+        ty = relax.TensorType([count], "int64")
+        return self.bind(relax.call_tir(guard, relax.Tuple([extents]), ty), ty)
+
+    def _function(self, name: str, func: tirx.PrimFunc) -> GlobalVar:
+        """A function in the module, of a name that is free."""
+        taken = {var.name_hint for var in self._mod.get_global_vars()}
+        var = GlobalVar(next(n for n in (f"{name}{i}" for i in range(len(taken) + 1)) if n not in taken))
+        self._mod.update_func(typed(var, func.ty), func)
+        self.changes += 1
+        return var
 
     def named_shape(self, shape: relax.Expr) -> tuple[relax.Expr, Sizes]:
         """A shape and its extents, which get names where they had none."""

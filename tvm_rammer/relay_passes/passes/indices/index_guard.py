@@ -10,6 +10,7 @@ from enum import Enum
 
 from tvm import ir, tirx
 
+from ....ir import MOST_ELEMENTS
 from ...regions.eligible import LEAVE
 from ..bound_chains import OPAQUE
 
@@ -94,6 +95,24 @@ def size_guard(rank: int, dtype: str, count: int, message: str, relation: Relati
         body = tirx.For(at[axis], tirx.const(0, "int64"), extents[axis], tirx.ForKind.SERIAL, body)
     checks = [_assertion(message, relation.holds(a, b)) for a, b in pairs]
     func = tirx.PrimFunc([data, *(n for pair in pairs for n in pair), copy], tirx.SeqStmt([*checks, body]))
+    return func.with_attr(_ATTRIBUTES)
+
+
+def extent_guard(count: int, message: str) -> tirx.PrimFunc:
+    """A function that copies extents, and raises an AssertionError with a message where no tensor could have them.
+
+    None is negative, and all together are less than `MOST_ELEMENTS`; an extent of 0 counts as 1, since the others have
+    to be addressed, too.
+    """
+    extents, copy = (tirx.decl_buffer((count,), "int64", name) for name in ("extents", "copy"))
+    statements: list[tirx.Stmt] = []
+    most: tirx.Expr = tirx.const(MOST_ELEMENTS - 1, "int64")
+    for axis in range(count):
+        extent = tirx.BufferLoad(extents, [tirx.const(axis, "int64")])
+        fits = tirx.And(extent >= tirx.const(0, "int64"), extent <= most)
+        statements += [_assertion(message, fits), tirx.BufferStore(copy, extent, [tirx.const(axis, "int64")])]
+        most = tirx.floordiv(most, tirx.max(extent, tirx.const(1, "int64")))
+    func = tirx.PrimFunc([extents, copy], tirx.SeqStmt(statements))
     return func.with_attr(_ATTRIBUTES)
 
 

@@ -7,6 +7,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import Call
 
+from ...bindings import dtype_of, static_shape
 from .comparing import Comparing, is_known
 from .index_guard import Relation
 
@@ -135,6 +136,14 @@ def _topk(comparing: Comparing, call: Call) -> Call:
     return _with(call, [comparing.guarded(*sized[:1], pairs, sized[1], Relation.AT_MOST)])
 
 
+def _tensor_to_shape(comparing: Comparing, call: Call) -> Call:
+    extents = call.args[0]
+    count = static_shape(extents.ty)
+    if count is None or dtype_of(extents.ty) != "int64":
+        return call
+    return _with(call, [comparing.possible(extents, count[0])])
+
+
 def _with(call: Call, args: Sequence[relax.Expr]) -> Call:
     same = all(new.same_as(old) or _same_fields(new, old) for new, old in zip(args, call.args, strict=True))
     return call if same else Call(call.op, list(args), call.attrs, call.ty_args, ret_ty=call.ty)
@@ -183,6 +192,7 @@ RULES: Mapping[str, Callable[[Comparing, Call], Call]] = {
     "relax.reshape": _reshape,
     "relax.broadcast_to": _broadcast_to,
     "relax.scatter_elements": _scatter_elements,
+    "relax.tensor_to_shape": _tensor_to_shape,
     "relax.topk": _topk,
 }
 """By the name of an operator of Relax."""
