@@ -79,8 +79,8 @@ def _einsum(comparing: Comparing, call: Call) -> Call:
     extents: dict[str, Any] = {}
     for letters, (_, sizes) in zip(axes, known, strict=True):
         for axis, letter in letters.items():
-            if letter not in extents or not is_known(extents[letter]):
-                extents[letter] = sizes[axis] if letter not in extents or is_known(sizes[axis]) else extents[letter]
+            if letter not in extents or (is_known(sizes[axis]) and not is_known(extents[letter])):
+                extents[letter] = sizes[axis]
     made = [
         comparing.like(*one, {axis: extents[letter] for axis, letter in letters.items()})
         for one, letters in zip(known, axes, strict=True)
@@ -89,6 +89,7 @@ def _einsum(comparing: Comparing, call: Call) -> Call:
 
 
 def _reshape(comparing: Comparing, call: Call) -> Call:
+    """The number of elements stays: of the tensor as a row it is compared."""
     sized, shape = comparing.sizes(call.args[0]), call.args[1]
     if sized is None or not isinstance(shape, relax.ShapeExpr):
         return call
@@ -128,15 +129,17 @@ def _scatter_elements(comparing: Comparing, call: Call) -> Call:
 
 
 def _topk(comparing: Comparing, call: Call) -> Call:
+    """There are as many elements as are asked for."""
     sized = comparing.sizes(call.args[0])
     if sized is None or is_known(sized[1][int(call.attrs.axis)]):
         return call
     count = tirx.IntImm("int64", int(call.attrs.k))
     pairs = [(count, sized[1][int(call.attrs.axis)])]
-    return _with(call, [comparing.guarded(*sized[:1], pairs, sized[1], Relation.AT_MOST)])
+    return _with(call, [comparing.guarded(sized[0], pairs, sized[1], Relation.AT_MOST)])
 
 
 def _tensor_to_shape(comparing: Comparing, call: Call) -> Call:
+    """All shapes that the data say go through here; what they must fit is compared where they are used."""
     extents = call.args[0]
     count = static_shape(extents.ty)
     if count is None or dtype_of(extents.ty) != "int64":
