@@ -1,5 +1,6 @@
 """An ONNX model of static shapes -> Relax, through TVM's frontend."""
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -55,6 +56,9 @@ _REMEDIES = {
 }
 """What to do about the operators of a domain; otherwise `_REMEDY`."""
 
+_READS_A_SHAPE = re.compile(r"Node (\d+) cannot handle ShapeExpr inputs")
+"""What TVM's frontend says of a node that it has no tensor for."""
+
 _OF_MICROSOFT = frozenset(["MatMulInteger16"])
 
 
@@ -105,6 +109,11 @@ def import_onnx(
     except RammerError:
         raise
     except Exception as error:
+        if reads := _READS_A_SHAPE.search(str(error)):
+            raise UnsupportedOperatorError(
+                f"{nodes[reads[1]][1]} reads a shape that only the data say, as few operators may in TVM's ONNX "
+                f"frontend; make what the shape depends on a constant (tvm_rammer.fix_inputs), or export the model without it"
+            ) from error
         raise ModelError(
             f"TVM's ONNX frontend cannot import the model: {last_line(error)}; "
             f"try to simplify it (onnxsim) or to export it with another opset"
