@@ -2,8 +2,7 @@
 
 import re
 import warnings
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import onnx
@@ -11,14 +10,15 @@ import tvm
 from onnx import TensorProto, helper
 from tvm import relax, tirx
 from tvm.ir import Call, Constant
-from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
+from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 from ...errors import LoopError, ModelError, RammerError, UnsupportedOperatorError, last_line
 from ...ir import MOST_ELEMENTS, OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
+from .check.operators import check_supported
 from .compile_time import asked, constants_of, make_constant
 from .control.functions import add_module, first_rows
-from .control.outline import is_control, is_made_here, module_of
+from .control.outline import is_made_here, module_of
 from .converters import CONVERTERS, PREPARED, has_own
 from .fold import infer_types, static_dims
 from .inline import all_nodes
@@ -42,24 +42,8 @@ _LISTS = {
     onnx.AttributeProto.FLOATS: "floats",
     onnx.AttributeProto.STRINGS: "strings",
 }
-_REMEDY = (
-    "export the model without them: recurrent layers and loops of a length that is known, quantised layers as "
-    "QuantizeLinear and DequantizeLinear"
-)
-_REMEDIES = {
-    "ai.onnx.ml": "compute what is no tensor arithmetic (text, encoders of strings, support vector machines) outside "
-    "of the model, and export classifiers without ZipMap (of skl2onnx: options={'zipmap': False})",
-    "com.microsoft.extensions": "decode and encode images, sound and text outside of the model, and keep what is "
-    "between (onnx.utils.extract_model)",
-    "com.microsoft.nchwc": "take the model as it was before ONNX Runtime optimised it for one processor "
-    "(ORT_ENABLE_ALL), or let it write the extended level at most",
-}
-"""What to do about the operators of a domain; otherwise `_REMEDY`."""
-
 _READS_A_SHAPE = re.compile(r"Node (\d+) cannot handle ShapeExpr inputs")
 """What TVM's frontend says of a node that it has no tensor for."""
-
-_OF_MICROSOFT = frozenset(["MatMulInteger16"])
 
 
 def import_onnx(
@@ -112,7 +96,8 @@ def import_onnx(
         if reads := _READS_A_SHAPE.search(str(error)):
             raise UnsupportedOperatorError(
                 f"{nodes[reads[1]][1]} reads a shape that only the data say, as few operators may in TVM's ONNX "
-                f"frontend; make what the shape depends on a constant (tvm_rammer.fix_inputs), or export the model without it"
+                f"frontend; make what the shape depends on a constant (tvm_rammer.fix_inputs), or export the model "
+                f"without it"
             ) from error
         raise ModelError(
             f"TVM's ONNX frontend cannot import the model: {last_line(error)}; "
@@ -303,49 +288,6 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
                     f"{describe(node)} makes {name!r} of the shape {dims}: {elements(dims)} elements, of which less "
                     f"than {MOST_ELEMENTS} can be addressed; give smaller sizes"
                 )
-
-
-def check_supported(nodes: Iterable[onnx.NodeProto], constants: Collection[str], *, loops: bool = False) -> None:
-    """Check that TVM's frontend has the operators of all nodes, where Scans may become loops.
-
-    Parameters
-    ----------
-    nodes : iterable of onnx.NodeProto
-    constants : collection of str
-        Names of what is constant.
-    loops : bool
-
-    Raises
-    ------
-    UnsupportedOperatorError
-        Names all that it lacks, how many there are of each, and one node of each as an example.
-    """
-    counts: Counter[str] = Counter()
-    example: dict[str, str] = {}
-    computed: set[str] = set()
-    for node in nodes:
-        if not has_converter(node) and not (loops and node.op_type == "Scan"):
-            kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-            counts[kind] += 1
-            computed.update(name for name in asked(node) if name not in constants)
-            example.setdefault(kind, node.name or next((o for o in node.output if o), "?"))
-    if counts:
-        listed = ", ".join(f"{kind} ({n} x, e.g. {example[kind]!r})" for kind, n in sorted(counts.items()))
-        found = {kind.rpartition(".")[0] for kind in counts} & _REMEDIES.keys()
-        remedies = [_REMEDIES[domain] for domain in sorted(found)] or [_REMEDY]
-        if computed:
-            remedies = [make_constant(computed)]
-        raise UnsupportedOperatorError(f"TVM's ONNX frontend lacks {listed}; {'; '.join(remedies)}")
-
-
-def has_converter(node: onnx.NodeProto) -> bool:
-    """Whether TVM's frontend has the operator of a node."""
-    if has_own(node) or is_control(node) or is_made_here(node):
-        return True
-    if node.domain in ("", "ai.onnx"):
-        own = node.op_type != "Attention"  # TVM's converter of that name is Microsoft's, another operator
-        return node.op_type == "Constant" or (own and node.op_type in _get_convert_map())
-    return node.domain == "com.microsoft" and node.op_type in _OF_MICROSOFT and node.op_type in _get_convert_map()
 
 
 def _drop_empty_attributes(node: onnx.NodeProto) -> None:

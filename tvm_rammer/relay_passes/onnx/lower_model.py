@@ -10,10 +10,11 @@ from ... import debug
 from ...errors import RammerError
 from ..loop_body import ROLLED_UP
 from .check.nodes import check_nodes
+from .check.operators import check_supported
 from .compile_time import constants_of
 from .control.outline import is_control, outline
 from .fold import fold_onnx
-from .importer import check_supported, import_onnx
+from .importer import import_onnx
 from .inline import all_nodes
 from .joined.join import join_loops
 from .lower.classical import CLASSICAL, ML

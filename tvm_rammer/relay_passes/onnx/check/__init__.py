@@ -1,6 +1,7 @@
-"""What ONNX does not allow is refused before anything believes it.
+"""What ONNX does not allow is refused before anything believes it, and what no operator of ours is.
 
-file    a file's nodes, before onnx's shape inference reads them
-nodes   each node, once the shapes of what it reads are known: onnx's own inference, and ...
-rules   ... what that lets pass
+file        a file's nodes, before onnx's shape inference reads them
+nodes       each node, once the shapes of what it reads are known: onnx's own inference, and ...
+rules       ... what that lets pass
+operators   what neither TVM's frontend has nor a converter of ours
 """

@@ -7,8 +7,8 @@ import onnx
 import onnx.inliner
 from onnx import TensorProto, helper
 
+from ..check.operators import has_converter
 from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
-from ..importer import has_converter
 from ..inline import copy_nodes
 from ..read import default_opset
 
