@@ -114,6 +114,14 @@ def typed(expr: relax.Expr, ty: object) -> relax.Expr:
     return expr
 
 
+def add_function(mod: tvm.IRModule, hint: str, func: tirx.PrimFunc) -> GlobalVar:
+    """Add a function to a module, under a name that begins with `hint` and is free."""
+    taken = {var.name_hint for var in mod.get_global_vars()}
+    var = GlobalVar(next(name for n in range(len(taken) + 1) if (name := f"{hint}{n}") not in taken))
+    mod.update_func(typed(var, func.ty), func)
+    return var
+
+
 def rebuild(func: relax.Function, blocks: Sequence[tuple[bool, Sequence[relax.Binding]]]) -> relax.Function:
     """Make a function of new blocks, with the parameters, result and attributes of `func`.
 

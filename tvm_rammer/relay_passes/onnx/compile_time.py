@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import onnx
 
-from .inline import all_nodes, subgraphs
+from .inline import all_graphs, all_nodes, subgraphs
 
 _AXES = tuple(
     f"Reduce{kind}"
@@ -93,7 +93,7 @@ def asked(node: onnx.NodeProto) -> list[str]:
 def constants_of(model: onnx.ModelProto) -> set[str]:
     """The names of what a model says itself."""
     made = {name for node in all_nodes(model.graph) if node.op_type == "Constant" for name in node.output}
-    return made | {tensor.name for tensor in model.graph.initializer}
+    return made | {tensor.name for graph in all_graphs(model.graph) for tensor in graph.initializer}
 
 
 def make_constant(names: Iterable[str]) -> str:

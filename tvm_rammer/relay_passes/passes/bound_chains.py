@@ -16,7 +16,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import Call, Expr, GlobalVar, TensorLoad, Tuple
 
-from ..bindings import body_blocks, is_call, rebuild, typed
+from ..bindings import add_function, body_blocks, is_call, rebuild
 from ..module_pass import module_pass
 
 MAX_NESTED = 2
@@ -159,9 +159,4 @@ def _bounded(mod: tvm.IRModule, func: relax.Function, links: Mapping[GlobalVar, 
 
 def _never_fused(mod: tvm.IRModule, callee: GlobalVar) -> GlobalVar:
     """A copy of a function that is fused with nothing."""
-    taken = {var.name_hint for var in mod.get_global_vars()}
-    name = next(n for n in (f"{callee.name_hint}_apart{k}" for k in range(len(taken) + 1)) if n not in taken)
-    func = mod[callee].with_attr("op_pattern", OPAQUE)
-    var = GlobalVar(name)
-    mod.update_func(typed(var, func.ty), func)
-    return var
+    return add_function(mod, f"{callee.name_hint}_apart", mod[callee].with_attr("op_pattern", OPAQUE))

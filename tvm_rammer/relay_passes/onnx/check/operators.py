@@ -55,9 +55,8 @@ def check_supported(nodes: Iterable[onnx.NodeProto], constants: Collection[str],
     if counts:
         listed = ", ".join(f"{kind} ({n} x, e.g. {example[kind]!r})" for kind, n in sorted(counts.items()))
         found = {kind.rpartition(".")[0] for kind in counts} & _REMEDIES.keys()
-        remedies = [_REMEDIES[domain] for domain in sorted(found)] or [_REMEDY]
-        if computed:
-            remedies = [make_constant(computed)]
+        remedies = [_REMEDIES[domain] for domain in sorted(found)] + ([make_constant(computed)] if computed else [])
+        remedies = remedies or [_REMEDY]
         raise UnsupportedOperatorError(f"TVM's ONNX frontend lacks {listed}; {'; '.join(remedies)}")
 
 

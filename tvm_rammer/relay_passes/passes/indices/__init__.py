@@ -7,7 +7,7 @@ index_guard     where only run time knows the sizes: a function that copies indi
 check_sizes     sizes that have to be equal are compared
 size_rules      which those are, by the operator
 comparing       what rules are made of
-origin          the inputs that an error tells to mend
+messages        what an error says of a call
 """
 
 from .check_indices import CheckIndices, surely_inside

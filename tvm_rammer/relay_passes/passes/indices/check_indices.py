@@ -17,12 +17,12 @@ from tvm import relax, te, tirx
 from tvm.ir import Call, GlobalVar
 
 from ....errors import DATA_MARK, ModelError
-from ...bindings import body_blocks, dtype_of, is_const, static_shape, typed
+from ...bindings import add_function, body_blocks, dtype_of, is_const, static_shape, typed
 from ...module_pass import module_pass
 from ..impure_calls import with_impure
 from .among import Among
 from .index_guard import GuardKind, index_guard
-from .origin import origin
+from .messages import operator_of, origin
 from .uses import Use, takes_indices, uses_of
 
 
@@ -119,7 +119,7 @@ class _Function:
         self, indices: relax.Expr, use: Use, call: Call, result: relax.Var, dataflow: bool, new: list[relax.Binding]
     ) -> relax.Expr:
         """Indices after a function that fails where one of them is outside."""
-        message = f"{DATA_MARK}{_told(call, use)}{origin(self._func, self._operands.get(indices, indices))}"
+        message = self._message(indices, use, call)
         rank = len(indices.ty.shape)
         kind = GuardKind(rank, dtype_of(indices.ty), len(use.lowest), len(use.fits), message)
         guard = self._function(kind, "index_guard", lambda: index_guard(kind))
@@ -154,19 +154,16 @@ class _Function:
             relax.VarBinding(flag, typed(relax.op.greater(count, relax.const(0, "int32")), flag.ty)),
         ]
         self._clipped[indices, use] = inside
-        self._flags.append(
-            (flag, f"{DATA_MARK}{_told(call, use)}{origin(self._func, self._operands.get(indices, indices))}")
-        )
+        self._flags.append((flag, self._message(indices, use, call)))
         return inside
+
+    def _message(self, indices: relax.Expr, use: Use, call: Call) -> str:
+        return f"{DATA_MARK}{_told(call, use)}{origin(self._func, self._operands.get(indices, indices))}"
 
     def _function(self, key: object, name: str, make: Callable[[], tirx.PrimFunc]) -> GlobalVar:
         """A PrimFunc of the module, made where there is none for `key`."""
         if key not in self._functions:
-            taken = {var.name_hint for var in self._mod.get_global_vars()}
-            number = next(n for n in range(len(taken) + 1) if f"{name}{n}" not in taken)
-            func, var = make(), GlobalVar(f"{name}{number}")
-            self._mod.update_func(typed(var, func.ty), func)
-            self._functions[key] = var
+            self._functions[key] = add_function(self._mod, name, make())
         return self._functions[key]
 
     def _report(self) -> list[relax.BindingBlock]:
@@ -193,23 +190,9 @@ class _Function:
 
 def _told(call: Call, use: Use) -> str:
     """What is wrong, the operator first: by its name in ONNX, where it has another."""
-    name = call.op.name.removeprefix("relax.")
     known = all(isinstance(highest, int) for highest in use.highest)
     extents = f"the {' x '.join(str(highest + 1) for highest in use.highest)} that" if known else "what"
-    return f"{_ONNX_NAMES.get(name, name)} got an index outside of {extents} it indexes"
-
-
-_ONNX_NAMES = {
-    "take": "Gather",
-    "gather_elements": "GatherElements",
-    "gather_nd": "GatherND",
-    "scatter_elements": "ScatterElements",
-    "scatter_nd": "ScatterND",
-    "vision.roi_align": "RoiAlign",
-    "vision.roi_pool": "MaxRoiPool",
-    "nn.nll_loss": "NegativeLogLikelihoodLoss",
-    "multinomial_from_uniform": "Multinomial",
-}
+    return f"{operator_of(call)} got an index outside of {extents} it indexes"
 
 
 def surely_inside(call: Call) -> bool:

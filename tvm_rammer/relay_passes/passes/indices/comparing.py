@@ -9,19 +9,12 @@ from tvm import relax, tirx
 from tvm.ir import Call, GlobalVar
 
 from ....errors import DATA_MARK
-from ...bindings import dtype_of, typed
+from ...bindings import add_function, dtype_of, typed
 from .index_guard import Relation, extent_guard, size_guard
-from .origin import origin
+from .messages import operator_of, origin
 
 Sizes: TypeAlias = list[Any]
 """Extents of a tensor: expressions of tirx."""
-
-_ONNX_NAMES = {
-    "matmul": "MatMul", "broadcast_to": "Expand", "scatter_elements": "ScatterElements", "multiply": "Mul",
-    "subtract": "Sub", "divide": "Div", "power": "Pow", "maximum": "Max", "minimum": "Min", "floor_mod": "Mod",
-    "topk": "TopK",
-}  # fmt: skip
-"""Where an operator has another name in ONNX than in Relax."""
 
 
 class Comparing:
@@ -76,9 +69,7 @@ class Comparing:
         """A copy of a tensor, of these sizes, made where those of each pair have a relation."""
         call = self.call
         assert call is not None
-        name = call.op.name.removeprefix("relax.")
-        name = _ONNX_NAMES.get(name, name.capitalize())
-        told = f"{name} got tensors whose sizes, which only the data say, are {relation.value}"
+        told = f"{operator_of(call)} got tensors whose sizes, which only the data say, are {relation.value}"
         rank, dtype = len(sizes), dtype_of(tensor.ty)
         message = f"{DATA_MARK}{told}{origin(self._func, *call.args)}"
         guard = self._function("size_guard", size_guard(rank, dtype, len(equal), message, relation))
@@ -95,12 +86,8 @@ class Comparing:
         return self.bind(relax.call_tir(guard, relax.Tuple([extents]), ty), ty)
 
     def _function(self, name: str, func: tirx.PrimFunc) -> GlobalVar:
-        """A function in the module, of a name that is free."""
-        taken = {var.name_hint for var in self._mod.get_global_vars()}
-        var = GlobalVar(next(n for n in (f"{name}{i}" for i in range(len(taken) + 1)) if n not in taken))
-        self._mod.update_func(typed(var, func.ty), func)
         self.changes += 1
-        return var
+        return add_function(self._mod, name, func)
 
     def named_shape(self, shape: relax.Expr) -> tuple[relax.Expr, Sizes]:
         """A shape and its extents, which get names where they had none."""

@@ -1,7 +1,7 @@
 """The cost model of the generic rule: iterations of blocks, their intrinsics, and memory traffic."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -117,7 +117,10 @@ def _block_costs(func: tirx.PrimFunc) -> tuple[tuple[BlockCost, ...], int]:
 
 def expression_cycles(block: s_tir.SBlock) -> tuple[float, int]:
     """Cycles for a vector of what a block computes, and how many functions of the C library an element calls."""
-    nodes, calls, _ = _parts(block)
+    return _cycles(*_parts(block)[:2])
+
+
+def _cycles(nodes: Sequence[Expr], calls: Sequence[Call]) -> tuple[float, int]:
     costly = [call for call in calls if operation(call) not in FREE_CALLS]
     functions = [cycles for call in costly if (cycles := _function_cycles(call)) is not None]
     return NODE_CYCLES * len(nodes) + sum(functions), len(costly) - len(functions)
@@ -143,8 +146,9 @@ def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> 
     points = math.prod(int(axis.dom.extent) for axis in block.iter_vars)
     results = math.prod(int(axis.dom.extent) for axis in spatial_axes(block))
     along = reduces and reads_along(block, block.iter_vars[-1].var)
-    vector, calls = expression_cycles(block)
-    gathers = sum(_is_gather(load, block.iter_vars[-1].var) for load in _parts(block)[2]) if block.iter_vars else 0
+    nodes, called, loads = _parts(block)
+    vector, calls = _cycles(nodes, called)
+    gathers = sum(_is_gather(load, block.iter_vars[-1].var) for load in loads) if block.iter_vars else 0
     return BlockCost(
         points=points, results=results if along else 0, axes=axes,
         width=vector_width(int(block.iter_vars[-1].dom.extent), MAX_VECTOR) if along else MAX_VECTOR,
