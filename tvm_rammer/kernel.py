@@ -19,8 +19,9 @@ from .ir import RKernel
 class Pack:
     """How a constant is packed for a kernel, once, at compile time.
 
-    Its two last axes are transformed where there is a matrix for them. Then the array is padded with zeros, at its end
-    but for `before`, to shape `padded`, reshaped to `split`, and transposed by `axes`.
+    Its two last axes are transformed where there is a matrix for them, or one of its axes is cut into blocks, of which
+    the last ones overlap. Then the array is padded with zeros, at its end but for `before`, to shape `padded`, reshaped
+    to `split`, and transposed by `axes`.
 
     Parameters
     ----------
@@ -34,6 +35,9 @@ class Pack:
         What both of the last axes are multiplied by, in float64.
     before : tuple of int, optional
         Zeros before each axis; none where it is empty.
+    blocks : (int, int), optional
+        An axis, and the elements of its blocks: as many as `padded` has. Those that would end beyond the axis end where
+        it does.
     """
 
     padded: tuple[int, ...]
@@ -41,12 +45,17 @@ class Pack:
     axes: tuple[int, ...]
     matrix: tuple[tuple[float, ...], ...] | None = None
     before: tuple[int, ...] = ()
+    blocks: tuple[int, int] | None = None
 
     def apply(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return the constant as the kernel reads it: contiguous, of shape `self.shape`."""
         if self.matrix is not None:
             matrix = np.array(self.matrix)
             array = (matrix @ array.astype(np.float64) @ matrix.T).astype(array.dtype)
+        if self.blocks is not None:
+            axis, size = self.blocks
+            first = np.minimum(np.arange(0, self.padded[axis], size), array.shape[axis] - size)
+            array = array.take(np.add.outer(first, np.arange(size)).reshape(-1), axis)
         before = self.before or (0,) * array.ndim
         widths = [(b, new - old - b) for b, new, old in zip(before, self.padded, array.shape, strict=True)]
         return np.ascontiguousarray(np.pad(array, widths).reshape(self.split).transpose(self.axes))

@@ -23,6 +23,7 @@ from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
 from .passes.indices import CheckIndices, CheckSizes
 from .passes.legalization import exact_legalization
+from .passes.products.crop_convolutions import CropConvolutions
 from .passes.products.float_bytes import FloatBytes
 from .passes.products.merge_convolutions import MergeConvolutions
 from .passes.products.pad_columns import PadColumns
@@ -70,6 +71,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             WidenHalves() if cpu else FloatBytes(),
             # Before LegalizeOps: a bias that is still reshaped at run time would not fuse into its convolution.
             FoldConstants(),
+            CropConvolutions(),
             *([PadColumns(_simd(target))] if cpu else ()),
             relax.transform.EliminateCommonSubexpr(),
             relax.transform.DeadCodeElimination(),

@@ -1,15 +1,26 @@
 """The schedule of a convolution or matrix product: vectors of output channels, registers of pixels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Expr
 from tvm.s_tir.schedule import SBlockRV
 
 from ....kernel import Pack
 from ...analysis.anchor import Anchor, find_anchor
-from ...analysis.blocks import SPATIAL, blocks_of, has_branch, is_reduction, new_schedule, outputs_of
+from ...analysis.blocks import (
+    SPATIAL,
+    blocks_of,
+    has_branch,
+    is_reduction,
+    new_schedule,
+    outputs_of,
+    rewritten_schedule,
+)
+from ...analysis.variables import uses
+from .cover import Cover, covered
 from .dot import data_type, dot_intrinsic
 
 LAYOUT_REWRITE = "meta_schedule.layout_rewrite_preproc"
@@ -54,19 +65,34 @@ def row_axis_of(block: s_tir.SBlock, anchor: Anchor) -> int:
     return outer[-1] if outer else -1
 
 
-def pack_of(shape: tuple[int, ...], dim: int, simd: int, dot: int = 1) -> Pack:
+def covers_of(block: s_tir.SBlock, anchor: Anchor, tile: ContractionTile) -> dict[int, Cover]:
+    """How register tiles cover the axes that they do not divide: channels a vector at a time, and pixels."""
+    steps = {anchor.vector: (tile.simd, tile.simd * tile.vectors)}
+    if anchor.row >= 0:
+        steps[anchor.row] = tile.pixels, tile.pixels
+    return {
+        axis: Cover(size, -(-extent_of(block, axis) // step) * step)
+        for axis, (size, step) in steps.items()
+        if extent_of(block, axis) % step
+    }
+
+
+def pack_of(shape: tuple[int, ...], dim: int, tile: ContractionTile, dot: int = 1) -> Pack:
     """Pack weights with the vector axis split: [.., channel, ..] becomes [channel // simd, .., channel % simd].
 
     With `dot`, where the weights are a matrix, its other axis is split, too: `dot` elements of each channel come last.
     """
+    simd, step = tile.simd, tile.simd * tile.vectors
+    blocks = (dim, simd) if shape[dim] % step else None
+    shape = (*shape[:dim], -(-shape[dim] // step) * step, *shape[dim + 1 :])
     if dot > 1:
         steps = (simd, dot) if dim == 0 else (dot, simd)
         split = tuple(n for extent, step in zip(shape, steps, strict=True) for n in (extent // step, step))
         channel, term = 2 * dim, 2 * (1 - dim)
-        return Pack(shape, split, (channel, term, channel + 1, term + 1))
+        return Pack(shape, split, (channel, term, channel + 1, term + 1), blocks=blocks)
     split = (*shape[:dim], shape[dim] // simd, simd, *shape[dim + 1 :])
     rest = [a for a in range(len(split)) if a not in (dim, dim + 1)]
-    return Pack(shape, split, (dim, *rest, dim + 1))
+    return Pack(shape, split, (dim, *rest, dim + 1), blocks=blocks)
 
 
 def contraction_schedule(
@@ -94,6 +120,9 @@ def contraction_schedule(
     sch = new_schedule(func)
     anchor = find_anchor(sch)
     assert anchor is not None  # the caller found it in the same function
+    covers = covers_of(sch.get(anchor.block), anchor, tile)
+    if covers:
+        sch, anchor = _covered(sch, anchor, covers, packed=pack)
     block = anchor.block
     padding = _inline_producers(sch, block)
     row_axis, outer = row_axis_of(sch.get(block), anchor), outer_axes(sch.get(block), anchor)
@@ -114,6 +143,7 @@ def contraction_schedule(
     # Without an epilogue a copy takes its place, so that the product is accumulated in registers either way.
     epilogue = _inline_epilogue(sch, block) or sch.cache_write(block, 0, "local")
     write_dim = _write_dim(sch.get(block), anchor.vector)
+    channels = _axis_that_reads(sch.get(epilogue), sch.get(block).writes[0].source, write_dim)
     ndim = len(sch.get(block).writes[0].region)
     sch.transform_layout(block, ("write", 0), _split_inner(write_dim, tile.simd, ndim))
 
@@ -144,6 +174,8 @@ def contraction_schedule(
     sch.parallel(rtask)
     register_tile = (*pixel_loops[:1], *row_loops[1:], channel)[0]
     sch.reverse_compute_at(epilogue, register_tile)
+    if anchor.vector in covers:
+        _store_vectors(sch, epilogue, channels, tile.simd)
     for pad in padding:
         sch.compute_at(pad, rtask)
     if widened is not None and not ahead:
@@ -160,6 +192,36 @@ def contraction_schedule(
     if reduction:
         sch.decompose_reduction(block, reduction[0])
     return sch
+
+
+def _covered(
+    sch: s_tir.Schedule, anchor: Anchor, covers: dict[int, Cover], *, packed: bool
+) -> tuple[s_tir.Schedule, Anchor]:
+    """A schedule of the function whose tiles cover these axes, and where its sum is in it."""
+    if not sch.get_consumers(anchor.block):
+        sch.cache_write(anchor.block, 0, "local")  # results of tiles are not results of the function
+    block = sch.get(anchor.block)
+    weight = (block.reads[anchor.weight].source, anchor.vector_dim, anchor.vector) if packed else None
+    sch = rewritten_schedule(covered(sch.mod["main"], block, covers, weight))
+    return sch, replace(anchor, block=sch.get_sblock(block.name_hint))
+
+
+def _axis_that_reads(block: s_tir.SBlock, buffer: tirx.Var, dim: int) -> int:
+    """The axis of a block that is its index of a buffer's dimension."""
+    (index,) = {region.region[dim].min for region in block.reads if region.source.same_as(buffer)}
+    return next(i for i, axis in enumerate(block.iter_vars) if axis.var.same_as(index))
+
+
+def _store_vectors(sch: s_tir.Schedule, epilogue: SBlockRV, axis: int, simd: int) -> None:
+    """Split the loop over an axis into vectors, each of which has a place of its own."""
+    realizes: list[s_tir.SBlockRealize] = []
+    loops = sch.get_loops(epilogue)
+    tvm_ffi.structural_walk(sch.get(loops[-1]).body, [(s_tir.SBlockRealize, realizes.append)], order="pre")
+    value = realizes[0].iter_values[axis]
+    inner = next(loop for loop in reversed(loops) if uses(value, sch.get(loop).loop_var))
+    _, elements = sch.split(inner, [None, simd])
+    if inner.same_as(loops[-1]):
+        sch.vectorize(elements)
 
 
 def _inline_producers(sch: s_tir.Schedule, block: SBlockRV) -> list[SBlockRV]:

@@ -18,12 +18,13 @@ from tvm.s_tir.schedule import ScheduleError
 from ....ir import ITEM_BYTES
 from ....kernel import ScheduledKernel
 from ...analysis.anchor import Anchor, factors_of, find_anchor
-from ...analysis.blocks import REDUCTION, new_schedule, one_result
+from ...analysis.blocks import REDUCTION, has_branch, new_schedule, one_result
 from ...analysis.work import Work, shape_of
 from ...tiling import Function, Tiling, choices_of
 from .. import cost
 from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_kernel
 from .code import ContractionTile, contraction_schedule, extent_of, outer_axes, pack_of, row_axis_of
+from .cover import can_cover
 from .dot import has_dot
 
 REGISTERS = 32
@@ -36,6 +37,12 @@ its own, for each block of channels anew: 9 % slower to 8 % faster, measured.
 """
 MAX_VECTORS = 8
 """Vectors of a register tile."""
+MOST_COVERING = 4
+"""Vectors of a register tile where vectors do not divide the channels."""
+EVEN_PIXELS = range(4, 13)
+"""Where some of these divide the pixels, there are good register tiles of them."""
+COVERING_PIXELS = range(4, 6), range(6, 9), range(9, 13)
+"""Elsewhere there is a register tile of each of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,8 @@ class Contraction:
         Elements of the output.
     scattered : bool
         Whether the vectors' axis is not the last one of the output.
+    cover_channels, cover_pixels : bool
+        Whether tiles may cover channels, and pixels, that they do not divide (`cover.py`).
     """
 
     weight: int
@@ -76,6 +85,8 @@ class Contraction:
     itemsize: int
     results: int
     scattered: bool
+    cover_channels: bool
+    cover_pixels: bool
 
 
 @lru_cache(maxsize=64)
@@ -107,7 +118,16 @@ def _find_contraction(func: tirx.PrimFunc) -> Contraction | None:
         itemsize=itemsize,
         results=math.prod(shape_of(block.writes[0].source)),
         scattered=not block.writes[0].region[-1].min.same_as(block.iter_vars[anchor.vector].var),
+        cover_channels=_coverable(sch, anchor, anchor.vector),
+        cover_pixels=anchor.row >= 0 and _coverable(sch, anchor, anchor.row),
     )
+
+
+def _coverable(sch: s_tir.Schedule, anchor: Anchor, axis: int) -> bool:
+    """Whether tiles may cover an axis. Padding is computed ahead of all of an rTask's tiles, from where they were."""
+    if any(has_branch(sch, producer) for producer in sch.get_producers(anchor.block)):
+        return False
+    return not sch.get_consumers(anchor.block) or can_cover(sch.mod["main"], sch.get(anchor.block), axis)
 
 
 def _multiplies_bytes(block: s_tir.SBlock, anchor: Anchor, term: tirx.Var) -> bool:
@@ -146,12 +166,14 @@ class ContractionRule:
         try:
             ahead = _wide_bytes(problem, tile) <= WIDE_SHARE * function.device.unit_bytes
             sch = contraction_schedule(function.func, tile, pack=pack, dot=dot, ahead=ahead)
-            stock = contraction_schedule(function.func, tile, pack=True, inside=True) if pack and dot == 1 else sch
+            plain = dot == 1 and not _covers(problem, tile)
+            stock = contraction_schedule(function.func, tile, pack=True, inside=True) if pack and plain else sch
         except ScheduleError:
             return None
         weight = function.func.params[problem.weight]
-        packs = {problem.weight: pack_of(shape_of(weight), problem.vector_dim, tile.simd, dot)} if pack else {}
-        trace = stock.trace.simplified(False) if dot == 1 else None  # stock TVM has no such instruction
+        packs = {problem.weight: pack_of(shape_of(weight), problem.vector_dim, tile, dot)} if pack else {}
+        # Stock TVM has no such instruction, and its schedules do not cover what their tiles do not divide.
+        trace = stock.trace.simplified(False) if plain else None
         return scheduled_kernel(function, _tiling(problem, function, tile), sch.mod["main"], packs, trace)
 
 
@@ -181,11 +203,13 @@ def _tiling(problem: Contraction, function: Function, tile: ContractionTile) -> 
     rtasks = problem.batch * tile.channel_parts * tile.row_parts
     work, dot = Work.of(function.func), _dot(problem, function, tile.simd)
     all_data = max(0.0, work.nbytes - problem.weights - problem.results * problem.itemsize)
+    covered = math.prod(_covered_extents(problem, tile)) / (problem.channels * problem.pixels)
+    results = math.ceil(problem.results * covered)
     far = problem.scattered and all_data > cost.KEPT_SHARE * function.device.unit_bytes
     lines = all_data / cost.LINE_BYTES * problem.channels / (tile.simd * tile.vectors) if far else 0.0
-    register_tile = cost.RegisterTile(tile.vectors, tile.pixels, tile.simd, problem.results, problem.scattered, lines)
-    if problem.bytes_matrix:
-        work = replace(work, flops=2.0 * problem.results * problem.terms / dot)
+    register_tile = cost.RegisterTile(tile.vectors, tile.pixels, tile.simd, results, problem.scattered, lines)
+    flops = 2.0 * problem.results * problem.terms / dot if problem.bytes_matrix else work.flops
+    work = replace(work, flops=flops * covered)
     rtask_us = cost.contraction_us(work, rtasks, register_tile, function.device)
     data = all_data / (problem.batch * tile.row_parts)
     refill_us = cost.refill_us(problem.weights / tile.channel_parts, data, register_tile, function.device)
@@ -194,22 +218,68 @@ def _tiling(problem: Contraction, function: Function, tile: ContractionTile) -> 
 
 def _tiles(problem: Contraction, function: Function) -> Iterator[ContractionTile]:
     device = function.device
-    widest = max(1, device.vector_bytes // problem.itemsize)
-    widths = [w for w in divisors(problem.channels) if w <= widest]
-    # Vectors of any length do for floating point; sums of products of bytes are instructions.
-    simd = max(widths, key=lambda w: (_dot(problem, function, w) > 1, w))
     registers = REGISTERS if device.vector_bytes >= 64 else REGISTERS // 2
     max_accumulators = registers * 3 // 4
-    dot = _dot(problem, function, simd)
-    for vectors, pixels in itertools.product(divisors(problem.channels // simd), divisors(problem.pixels)):
+    for simd, vectors, pixels in itertools.chain(*(_register_tiles(problem, w) for w in _widths(problem, function))):
         if vectors > MAX_VECTORS or vectors * pixels > max_accumulators:
             continue
+        dot = _dot(problem, function, simd)
         if dot == 2 and vectors * (pixels + 1) + PAIR_REGISTERS > registers:
             continue
-        rows = problem.rows or problem.pixels // pixels
-        for channel_parts, row_parts in itertools.product(
-            divisors(problem.channels // simd // vectors), divisors(rows)
-        ):
+        channels = -(-problem.channels // (simd * vectors))
+        rows = problem.rows or -(-problem.pixels // pixels)
+        for channel_parts, row_parts in itertools.product(divisors(channels), divisors(rows)):
             parts = channel_parts * row_parts
-            if parts == 1 or problem.batch * parts <= MAX_RTASKS_PER_UNIT * device.units:
-                yield ContractionTile(simd, vectors, pixels, channel_parts, row_parts)
+            if parts > 1 and problem.batch * parts > MAX_RTASKS_PER_UNIT * device.units:
+                continue
+            tile = ContractionTile(simd, vectors, pixels, channel_parts, row_parts)
+            if _apart(problem, tile):
+                yield tile
+
+
+def _widths(problem: Contraction, function: Function) -> list[int]:
+    """Elements of vectors to choose from."""
+    widest = max(1, function.device.vector_bytes // problem.itemsize)
+    fitting = [w for w in divisors(problem.channels) if w <= widest]
+    # Vectors of any length do for floating point; sums of products of bytes are instructions.
+    best = max(fitting, key=lambda w: (_dot(problem, function, w) > 1, w))
+    if best == widest or problem.channels < widest or not problem.cover_channels:
+        return [best]
+    powers = [w for w in fitting if w.bit_count() == 1 and 2 * w >= widest]
+    return [*powers, widest]
+
+
+def _register_tiles(problem: Contraction, simd: int) -> Iterator[tuple[int, int, int]]:
+    """Register tiles: elements of vectors, vectors, and pixels."""
+    whole, rest = divmod(problem.channels, simd)
+    vectors = range(1, min(MOST_COVERING, whole) + 1) if rest else divisors(whole)
+    pixels = divisors(problem.pixels)
+    if problem.cover_pixels and problem.pixels > EVEN_PIXELS.start and not any(n in EVEN_PIXELS for n in pixels):
+        pixels = sorted({*pixels, *_covering(problem.pixels)})
+    return itertools.product((simd,), vectors, pixels)
+
+
+def _covering(pixels: int) -> list[int]:
+    """Pixels of tiles that do not divide them: some of each size, those that compute least twice."""
+    sizes = [[n for n in some if n <= pixels] for some in COVERING_PIXELS]
+    return [min(some, key=lambda n: (-(-pixels // n) * n, -n)) for some in sizes if some]
+
+
+def _covered_extents(problem: Contraction, tile: ContractionTile) -> tuple[int, int]:
+    """Channels and pixels of all register tiles."""
+    channels, pixels = tile.simd * tile.vectors, tile.pixels
+    return -(-problem.channels // channels) * channels, -(-problem.pixels // pixels) * pixels
+
+
+def _covers(problem: Contraction, tile: ContractionTile) -> bool:
+    """Whether register tiles cover channels or pixels that they do not divide."""
+    return _covered_extents(problem, tile) != (problem.channels, problem.pixels)
+
+
+def _apart(problem: Contraction, tile: ContractionTile) -> bool:
+    """Whether no two rTasks compute the same: what tiles overlap that are moved back is the last rTask's."""
+    channels, pixels = _covered_extents(problem, tile)
+    row_parts = 1 if problem.rows else tile.row_parts
+    return (tile.channel_parts == 1 or channels - channels // tile.channel_parts <= problem.channels - tile.simd) and (
+        row_parts == 1 or pixels - pixels // row_parts <= problem.pixels - tile.pixels
+    )
