@@ -7,10 +7,11 @@ et al., NeurIPS 2020), and a causal one that is padded on both sides, are follow
 convolutions end with elementwise operators, not with slices.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import Call, Tuple
 
 from ...bindings import (
@@ -53,7 +54,8 @@ def _crop_convolutions(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tv
 
 
 def _crop(func: relax.Function) -> relax.Function | None:
-    uses, values = count_uses(func), {}
+    uses = count_uses(func)
+    values: dict[relax.Var, relax.Expr] = {}
     blocks, changed = [], False
     for block in body_blocks(func):
         dataflow = isinstance(block, relax.DataflowBlock)
@@ -71,36 +73,38 @@ def _crop(func: relax.Function) -> relax.Function | None:
     return drop_unused(rebuild(func, blocks)) if changed else None
 
 
-def _read_once(call: Call, values: dict[relax.Var, relax.Expr], uses: dict[relax.Var, int]) -> list[Call]:
+def _read_once(call: Call, values: dict[relax.Var, relax.Expr], uses: Counter[relax.Var]) -> list[Call]:
     """The convolution, and the addition of a bias if there is one, that end in what a slice reads; else nothing."""
     found: list[Call] = []
     read = call.args[0]
     while isinstance(read, relax.Var) and uses[read] == 1 and len(found) < 2:
         value = values.get(read)
+        if not isinstance(value, Call):
+            return []
         if is_call(value, tuple(_CONVS)):
             return [value, *found] if value.attrs.data_layout in _LAYOUTS else []
-        if found or not is_call(value, ("relax.add",)):
-            return []
-        shapes = [static_shape(arg.ty) for arg in value.args]
-        if shapes[0] != static_shape(value.ty) or not _is_bias(shapes[1], shapes[0]):
+        if found or not is_call(value, ("relax.add",)) or not _adds_bias(value):
             return []
         found, read = [value], value.args[0]
     return []
 
 
-def _is_bias(shape: tuple[int, ...] | None, image: tuple[int, ...] | None) -> bool:
-    """Whether what is added is the same all over the image."""
-    return shape is not None and image is not None and all(n == 1 for n in shape[-len(image) + 2 :])
+def _adds_bias(call: Call) -> bool:
+    """Whether what an addition adds is the same all over the image."""
+    image, bias = (static_shape(arg.ty) for arg in call.args)
+    return (
+        image is not None and bias is not None and image == static_shape(call.ty) and set(bias[2 - len(image) :]) <= {1}
+    )
 
 
 def _first(call: Call, before: Sequence[Call]) -> list[int] | None:
     """The first result along each of the image's axes that a slice keeps; None where it is no box of the image."""
     old, new = static_shape(before[0].ty), static_shape(call.ty)
-    numbers = [_numbers(arg) for arg in call.args[1:]]
-    if old is None or new is None or len(numbers) < 3 or any(n is None for n in numbers):
+    numbers = [n for arg in call.args[1:] if (n := _numbers(arg)) is not None]
+    if old is None or new is None or old[:2] != new[:2] or len(numbers) != len(call.args) - 1:
         return None
     axes, begins, _, *strides = numbers
-    if any(stride != 1 for given in strides for stride in given) or old[:2] != new[:2]:
+    if any(stride != 1 for given in strides for stride in given):
         return None
     first = [0] * len(old)
     for axis, begin in zip(axes, begins, strict=True):
@@ -109,9 +113,9 @@ def _first(call: Call, before: Sequence[Call]) -> list[int] | None:
 
 
 def _numbers(expr: relax.Expr) -> list[int] | None:
-    fields = list(expr.fields) if isinstance(expr, Tuple) else [None]
-    values = [getattr(field, "value", None) for field in fields]
-    return [int(v) for v in values] if all(isinstance(v, int) for v in values) else None
+    """The numbers of a tuple; None where it is anything else."""
+    fields = list(expr.fields) if isinstance(expr, Tuple) else [expr]
+    return [int(field) for field in fields] if all(isinstance(field, tirx.IntImm) for field in fields) else None
 
 
 def _padding(conv: Call, first: Sequence[int], extents: Sequence[int]) -> list[int] | None:
@@ -120,16 +124,11 @@ def _padding(conv: Call, first: Sequence[int], extents: Sequence[int]) -> list[i
     attrs = conv.attrs
     if image is None or kernel is None or 0 in extents:
         return None
-    dims = len(extents)
-    before = [int(attrs.padding[i]) - at * int(attrs.strides[i]) for i, at in enumerate(first)]
-    after = [
-        (extents[i] - 1) * int(attrs.strides[i])
-        + (kernel[2 + i] - 1) * int(attrs.dilation[i])
-        + 1
-        - image[2 + i]
-        - before[i]
-        for i in range(dims)
-    ]
+    before, after = [], []
+    for i, (at, extent) in enumerate(zip(first, extents, strict=True)):
+        stride, taps = int(attrs.strides[i]), (kernel[2 + i] - 1) * int(attrs.dilation[i]) + 1
+        before.append(int(attrs.padding[i]) - at * stride)
+        after.append((extent - 1) * stride + taps - image[2 + i] - before[i])
     return [*before, *after] if min(before + after) >= 0 else None
 
 
