@@ -112,6 +112,25 @@ OPERATORS = {
         torch.randn(4, 6),
         torch.tensor([-1, 2]),
     ),
+    "truth values that are added and multiplied": (lambda b: (b * b[:, :1], b + b[:1]), torch.randn(3, 4) > 0),
+    "numbers in a row": (
+        lambda x: (x + torch.arange(7, 0, -2), x * torch.arange(0, 1, 0.25), torch.arange(4) + x),
+        torch.randn(2, 4),
+    ),
+    "windows of an axis": (
+        lambda x: [x.unfold(*given) * 2 for given in ((1, 3, 2), (-1, 2, 1), (0, 2, 2), (2, 4, 4))],
+        torch.randn(2, 7, 4),
+    ),
+    "elements joined by index": (
+        lambda x, s, i: [
+            x.scatter_reduce(1, i, s, reduction, include_self=old)
+            for reduction in ("sum", "prod", "mean", "amax", "amin")
+            for old in (True, False)
+        ],
+        torch.randn(3, 5),
+        torch.randn(3, 6),
+        torch.tensor([[0, 3, 3, 1], [2, 2, 2, 2], [4, 0, 4, 0]]),
+    ),
     "look-ups": (
         lambda x, i: (x[i], functional.embedding(i, x), x.gather(0, i[:, None]), x.argmax(1), x.sort(1).values),
         torch.randn(4, 6),

@@ -1,12 +1,12 @@
 """Operators of ATen that TVM's frontend lacks, or whose converters pass over an argument or compute in another type."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tvm import relax
 
-Convert = Callable[[Any], relax.Expr]
-"""From an FX node to its value, as TVM's frontend has them."""
+from .emitter import Convert, Emitter
+from .places import Places
 
 
 def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Convert]:
@@ -19,11 +19,11 @@ def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Con
     known : mapping of str to callable
         TVM's converters.
     """
-    emit = Emitter(importer)
+    emit, places = _Arithmetic(importer), Places(importer)
     found: dict[str, Convert] = {}
     for name, op in _ARITHMETIC.items():
         for overload in ("Tensor", "Scalar"):
-            found[f"{name}.{overload}"] = emit.binary(op, divides=name == "div")
+            found[f"{name}.{overload}"] = emit.binary(op, divides=name == "div", truth=_TRUTHS.get(name))
     for name, op in _COMPARISONS.items():
         for overload in ("Tensor", "Scalar"):
             found[f"{name}.{overload}"] = emit.binary(op, compares=True)
@@ -41,6 +41,10 @@ def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Con
         found[name] = emit.indexed(known[name])
     for name, op in _REDUCTIONS.items():
         found[name] = emit.reduction(op)
+    for name in ("arange.default", "arange.start", "arange.start_step"):
+        found[name] = places.arange(known[name])
+    found["unfold.default"] = places.unfold
+    found["scatter_reduce.two"] = places.scatter_reduce
     return found
 
 
@@ -56,19 +60,20 @@ _COMPARISONS = {
 }
 
 
-class Emitter:
-    """Makes the converters of one import.
+_TRUTHS = {"add": relax.op.logical_or, "mul": relax.op.logical_and}
+"""What arithmetic of truth values is."""
 
-    Parameters
-    ----------
-    importer : BaseFXGraphImporter
-    """
 
-    def __init__(self, importer: Any) -> None:
-        self._importer = importer
+class _Arithmetic(Emitter):
+    """The converters of one import."""
 
-    def binary(self, op: Any, *, divides: bool = False, compares: bool = False, rounds: str | None = None) -> Convert:
-        """Arithmetic in the type that PyTorch's promotion rules give, with the factor `alpha` of the second operand."""
+    def binary(
+        self, op: Any, *, divides: bool = False, compares: bool = False, rounds: str | None = None, truth: Any = None
+    ) -> Convert:
+        """Arithmetic in the type that PyTorch's promotion rules give, with the factor `alpha` of the second operand.
+
+        Of truth values it is `truth`.
+        """
 
         def convert(node: Any) -> relax.Expr:
             import torch
@@ -83,43 +88,45 @@ class Emitter:
             left, right = (self._operand(arg, dtype) for arg in node.args[:2])
             alpha = node.kwargs.get("alpha", 1)
             if alpha != 1:
-                right = self._emit(relax.op.multiply(right, relax.const(alpha, dtype)))
+                right = self.emit(relax.op.multiply(right, relax.const(alpha, dtype)))
             if dtype == "bool" and not compares:
-                raise ValueError("arithmetic of truth values")
-            return self._emit(op(left, right))
+                if truth is None or alpha != 1:
+                    raise ValueError("arithmetic of truth values")
+                return self.emit(truth(left, right))
+            return self.emit(op(left, right))
 
         return convert
 
     def select(self, node: Any) -> relax.Expr:
         """One slice along an axis; negative numbers count from the end."""
-        value, axis, place = self._value(node.args[0]), node.args[1], node.args[2]
+        value, axis, place = self.value(node.args[0]), node.args[1], node.args[2]
         axis %= value.ty.ndim
         place %= int(value.ty.shape[axis])
-        part = self._emit(relax.op.strided_slice(value, [axis], [place], [place + 1], assume_inbound=True))
-        return self._emit(relax.op.squeeze(part, [axis]))
+        part = self.emit(relax.op.strided_slice(value, [axis], [place], [place + 1], assume_inbound=True))
+        return self.emit(relax.op.squeeze(part, [axis]))
 
     def cat(self, node: Any) -> relax.Expr:
         """Arrays put together along an axis; of one without elements PyTorch does not ask for the others' shape."""
         axis = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
         dtype = str(node.meta["val"].dtype).removeprefix("torch.")
         parts = [self._operand(arg, dtype) for arg in node.args[0] if tuple(_example(arg).shape) != (0,)]
-        return parts[0] if len(parts) == 1 else self._emit(relax.op.concat(parts, axis))
+        return parts[0] if len(parts) == 1 else self.emit(relax.op.concat(parts, axis))
 
     def cumsum(self, node: Any) -> relax.Expr:
         """Sums along an axis, of integers in 64 bits."""
         dtype = str(node.meta["val"].dtype).removeprefix("torch.")
         axis = node.args[1] if len(node.args) > 1 else node.kwargs["dim"]
-        return self._emit(relax.op.cumsum(self._operand(node.args[0], dtype), axis, dtype))
+        return self.emit(relax.op.cumsum(self._operand(node.args[0], dtype), axis, dtype))
 
     def indexed(self, convert: Convert) -> Convert:
         """TVM's converter, told of indices that count from the start only."""
 
         def converted(node: Any) -> relax.Expr:
-            env, value = self._importer.env, self._value(node.args[0])
+            env, value = self.importer.env, self.value(node.args[0])
             given = {index: env[index] for index in node.args[1] if index is not None}
             for axis, index in enumerate(node.args[1]):
                 if index is not None and str(given[index].ty.dtype) != "bool":
-                    env[index] = self._from_the_start(given[index], int(value.ty.shape[axis]))
+                    env[index] = self.from_the_start(given[index], int(value.ty.shape[axis]))
             try:
                 return convert(node)
             finally:
@@ -127,19 +134,13 @@ class Emitter:
 
         return converted
 
-    def _from_the_start(self, index: relax.Expr, size: int) -> relax.Expr:
-        dtype = str(index.ty.dtype)
-        negative = self._emit(relax.op.less(index, relax.const(0, dtype)))
-        moved = self._emit(relax.op.add(index, relax.const(size, dtype)))
-        return self._emit(relax.op.where(negative, moved, index))
-
     def reduction(self, op: Any) -> Convert:
         """A reduction over a list of axes; all of them where there are none."""
 
         def convert(node: Any) -> relax.Expr:
             axes = list(node.args[1]) if len(node.args) > 1 else node.kwargs.get("dim", [])
             keep = node.args[2] if len(node.args) > 2 else node.kwargs.get("keepdim", False)
-            return self._emit(op(self._value(node.args[0]), axes or None, keep))
+            return self.emit(op(self.value(node.args[0]), axes or None, keep))
 
         return convert
 
@@ -150,44 +151,38 @@ class Emitter:
         dtype = str(node.meta["val"].dtype).removeprefix("torch.")
         value = self._operand(node.args[0], dtype)
         if low is not None:
-            value = self._emit(relax.op.maximum(value, relax.const(low, dtype)))
-        return value if high is None else self._emit(relax.op.minimum(value, relax.const(high, dtype)))
+            value = self.emit(relax.op.maximum(value, relax.const(low, dtype)))
+        return value if high is None else self.emit(relax.op.minimum(value, relax.const(high, dtype)))
 
     def any(self, node: Any) -> relax.Expr:
         """Whether an element is not zero."""
-        value = self._emit(relax.op.astype(self._value(node.args[0]), "bool"))
-        count = self._emit(relax.op.max(self._emit(relax.op.astype(value, "int32"))))
-        return self._emit(relax.op.astype(count, "bool"))
+        value = self.emit(relax.op.astype(self.value(node.args[0]), "bool"))
+        count = self.emit(relax.op.max(self.emit(relax.op.astype(value, "int32"))))
+        return self.emit(relax.op.astype(count, "bool"))
 
     def product(self, node: Any) -> relax.Expr:
         """Matrix products, in the type of the operands."""
-        return self._emit(relax.op.matmul(self._value(node.args[0]), self._value(node.args[1])))
+        return self.emit(relax.op.matmul(self.value(node.args[0]), self.value(node.args[1])))
 
     def sum_and_product(self, node: Any) -> relax.Expr:
         """`beta * c + alpha * (a @ b)`."""
-        addend, a, b = (self._value(arg) for arg in node.args[:3])
-        result = self._scaled(self._emit(relax.op.matmul(a, b)), node.kwargs.get("alpha", 1))
+        addend, a, b = (self.value(arg) for arg in node.args[:3])
+        result = self._scaled(self.emit(relax.op.matmul(a, b)), node.kwargs.get("alpha", 1))
         beta = node.kwargs.get("beta", 1)
         if beta == 0:  # then NaN of `c` is not to be seen
             return result
-        return self._emit(relax.op.add(result, self._scaled(addend, beta)))
+        return self.emit(relax.op.add(result, self._scaled(addend, beta)))
 
     def _scaled(self, value: relax.Expr, factor: float) -> relax.Expr:
         if factor == 1:
             return value
-        return self._emit(relax.op.multiply(value, relax.const(factor, str(value.ty.dtype))))
+        return self.emit(relax.op.multiply(value, relax.const(factor, str(value.ty.dtype))))
 
     def _operand(self, arg: Any, dtype: str) -> relax.Expr:
-        value = self._value(arg)
+        value = self.value(arg)
         if not isinstance(value, relax.Expr):
             return relax.const(value, dtype)
-        return value if str(value.ty.dtype) == dtype else self._emit(relax.op.astype(value, dtype))
-
-    def _value(self, arg: Any) -> Any:
-        return self._importer._retrieve_args(arg)
-
-    def _emit(self, expr: relax.Expr) -> relax.Expr:
-        return self._importer.block_builder.emit(expr)
+        return value if str(value.ty.dtype) == dtype else self.emit(relax.op.astype(value, dtype))
 
 
 def _example(arg: Any) -> Any:

@@ -1,0 +1,76 @@
+"""Operators of ATen that are about places in arrays: numbers in a row, windows of an axis, sums by index."""
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from .emitter import Convert, Emitter
+
+_REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
+"""What TVM calls them. A mean is a sum and a count."""
+
+
+class Places(Emitter):
+    """Converters of such operators."""
+
+    def arange(self, convert: Convert) -> Convert:
+        """Numbers in a row as a constant, where all of its ends are known: TVM's has others where they fall."""
+
+        def converted(node: Any) -> relax.Expr:
+            import torch
+
+            if any(hasattr(arg, "meta") for arg in (*node.args, *node.kwargs.values())):
+                return convert(node)
+            values = torch.arange(*node.args, dtype=node.meta["val"].dtype)
+            return relax.const(values.numpy(), str(values.numpy().dtype))
+
+        return converted
+
+    def unfold(self, node: Any) -> relax.Expr:
+        """All windows of an axis, in its place, and the elements of a window as the last axis."""
+        value = self.value(node.args[0])
+        axis, size, step = node.args[1:]
+        shape = [int(n) for n in value.ty.shape]
+        axis %= len(shape)
+        places = np.add.outer(np.arange(0, shape[axis] - size + 1, step), np.arange(size))
+        taken = self.emit(relax.op.take(value, relax.const(places.reshape(-1), "int64"), axis))
+        windows = self.emit(relax.op.reshape(taken, (*shape[:axis], *places.shape, *shape[axis + 1 :])))
+        order = [i for i in range(len(shape) + 1) if i != axis + 1]
+        return self.emit(relax.op.permute_dims(windows, [*order, axis + 1]))
+
+    def scatter_reduce(self, node: Any) -> relax.Expr:
+        """Elements joined with those at the places that an index gives, with or without what was there before."""
+        data, axis, index, source, name = (self.value(arg) for arg in node.args[:5])
+        with_old = node.kwargs.get("include_self", node.args[5] if len(node.args) > 5 else True)
+        shape, dtype = [int(n) for n in index.ty.shape], str(data.ty.dtype)
+        if name == "mean" and "float" not in dtype:
+            raise ValueError("the mean of integers")
+        index, axis = self.from_the_start(index, int(data.ty.shape[axis])), axis % len(shape)
+        some = relax.op.strided_slice(source, list(range(len(shape))), [0] * len(shape), shape)
+        source = self.emit(some)
+
+        def scatter(into: relax.Expr, what: relax.Expr, reduction: str) -> relax.Expr:
+            return self.emit(relax.op.scatter_elements(into, index, what, axis, reduction))
+
+        def filled(value: float) -> relax.Expr:
+            return relax.const(np.full(shape, value, dtype))
+
+        reduction = _REDUCTIONS.get(name, "add")
+        base = data if with_old else scatter(data, filled(_neutral(reduction, dtype)), "update")
+        joined = scatter(base, source, reduction)
+        if name != "mean":
+            return joined
+        ones = scatter(relax.const(np.full([int(n) for n in data.ty.shape], with_old, dtype)), filled(1), "add")
+        count = self.emit(relax.op.maximum(ones, relax.const(1, dtype)))
+        return self.emit(relax.op.divide(joined, count))
+
+
+def _neutral(reduction: str, dtype: str) -> float:
+    """What a reduction begins with."""
+    if reduction in ("add", "mul"):
+        return 0 if reduction == "add" else 1
+    if "float" in dtype:
+        return -np.inf if reduction == "max" else np.inf
+    limits = np.iinfo(dtype)
+    return limits.min if reduction == "max" else limits.max
