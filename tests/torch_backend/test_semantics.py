@@ -121,6 +121,20 @@ OPERATORS = {
         lambda x: [x.unfold(*given) * 2 for given in ((1, 3, 2), (-1, 2, 1), (0, 2, 2), (2, 4, 4))],
         torch.randn(2, 7, 4),
     ),
+    "samples of an image": (
+        lambda x, *grids: [
+            functional.grid_sample(x, grid, mode, outside, align)
+            for grid in grids
+            for mode, outside, align in (
+                ("bilinear", "zeros", False),
+                ("nearest", "border", True),
+                ("bicubic", "reflection", False),
+            )
+        ],
+        torch.randn(2, 3, 5, 6),
+        torch.randn(2, 4, 3, 2),
+        torch.randn(2, 2, 2, 2),
+    ),
     "elements joined by index": (
         lambda x, s, i: [
             x.scatter_reduce(1, i, s, reduction, include_self=old)

@@ -43,6 +43,7 @@ def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Con
         found[name] = emit.reduction(op)
     for name in ("arange.default", "arange.start", "arange.start_step"):
         found[name] = places.arange(known[name])
+    found["grid_sampler_2d.default"] = places.grid_sampler
     found["unfold.default"] = places.unfold
     found["scatter_reduce.two"] = places.scatter_reduce
     return found

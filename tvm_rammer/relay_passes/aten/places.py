@@ -1,4 +1,4 @@
-"""Operators of ATen that are about places in arrays: numbers in a row, windows of an axis, sums by index."""
+"""Operators of ATen that are about places in arrays: numbers in a row, windows, sums by index, samples of an image."""
 
 from typing import Any
 
@@ -9,6 +9,8 @@ from .emitter import Convert, Emitter
 
 _REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
 """What TVM calls them. A mean is a sum and a count."""
+_SAMPLES, _OUTSIDE = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+"""What PyTorch numbers."""
 
 
 class Places(Emitter):
@@ -38,6 +40,17 @@ class Places(Emitter):
         windows = self.emit(relax.op.reshape(taken, (*shape[:axis], *places.shape, *shape[axis + 1 :])))
         order = [i for i in range(len(shape) + 1) if i != axis + 1]
         return self.emit(relax.op.permute_dims(windows, [*order, axis + 1]))
+
+    def grid_sampler(self, node: Any) -> relax.Expr:
+        """Samples of images at the places of a grid, whose last axis has x and y; TVM has them in the second one."""
+        image, grid, method, outside, align_corners = (self.value(arg) for arg in node.args)
+        grid = self.emit(relax.op.permute_dims(grid, [0, 3, 1, 2]))
+        return self.emit(
+            relax.op.image.grid_sample(
+                image, grid, method=_SAMPLES[method], layout="NCHW", padding_mode=_OUTSIDE[outside],
+                align_corners=align_corners,
+            )
+        )  # fmt: skip
 
     def scatter_reduce(self, node: Any) -> relax.Expr:
         """Elements joined with those at the places that an index gives, with or without what was there before."""
