@@ -121,6 +121,20 @@ OPERATORS = {
         lambda x: [x.unfold(*given) * 2 for given in ((1, 3, 2), (-1, 2, 1), (0, 2, 2), (2, 4, 4))],
         torch.randn(2, 7, 4),
     ),
+    "places by several indices": (
+        lambda x, i, j: (
+            x[:, i, j],
+            x[:, :, i, j],
+            x[:, i[:, None], j],
+            x[:, i[None], j[:, None]],
+            x[i, :, j],
+            x[:, i, :, j[:, None]],
+            x[:, i[:, None, None], j[:, None]],
+        ),
+        torch.randn(3, 4, 3, 3),
+        torch.tensor([2, -1, 0]),
+        torch.tensor([0, 1, -2]),
+    ),
     "samples of an image": (
         lambda x, *grids: [
             functional.grid_sample(x, grid, mode, outside, align)

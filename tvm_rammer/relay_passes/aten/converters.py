@@ -37,8 +37,8 @@ def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Con
     found["select.int"] = emit.select
     found["cat.default"] = emit.cat
     found["cumsum.default"] = emit.cumsum
-    for name in ("index.Tensor", "index_put.default"):
-        found[name] = emit.indexed(known[name])
+    found["index.Tensor"] = places.index(known["index.Tensor"])
+    found["index_put.default"] = places.indexed(known["index_put.default"])
     for name, op in _REDUCTIONS.items():
         found[name] = emit.reduction(op)
     for name in ("arange.default", "arange.start", "arange.start_step"):
@@ -118,22 +118,6 @@ class _Arithmetic(Emitter):
         dtype = str(node.meta["val"].dtype).removeprefix("torch.")
         axis = node.args[1] if len(node.args) > 1 else node.kwargs["dim"]
         return self.emit(relax.op.cumsum(self._operand(node.args[0], dtype), axis, dtype))
-
-    def indexed(self, convert: Convert) -> Convert:
-        """TVM's converter, told of indices that count from the start only."""
-
-        def converted(node: Any) -> relax.Expr:
-            env, value = self.importer.env, self.value(node.args[0])
-            given = {index: env[index] for index in node.args[1] if index is not None}
-            for axis, index in enumerate(node.args[1]):
-                if index is not None and str(given[index].ty.dtype) != "bool":
-                    env[index] = self.from_the_start(given[index], int(value.ty.shape[axis]))
-            try:
-                return convert(node)
-            finally:
-                env.update(given)
-
-        return converted
 
     def reduction(self, op: Any) -> Convert:
         """A reduction over a list of axes; all of them where there are none."""

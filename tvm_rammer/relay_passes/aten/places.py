@@ -1,5 +1,6 @@
 """Operators of ATen that are about places in arrays: numbers in a row, windows, sums by index, samples of an image."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,47 @@ class Places(Emitter):
             return relax.const(values.numpy(), str(values.numpy().dtype))
 
         return converted
+
+    def indexed(self, convert: Convert) -> Convert:
+        """TVM's converter, told of indices that count from the start only."""
+
+        def converted(node: Any) -> relax.Expr:
+            env, value = self.importer.env, self.value(node.args[0])
+            given = {index: env[index] for index in node.args[1] if index is not None}
+            for axis, index in enumerate(node.args[1]):
+                if index is not None and str(given[index].ty.dtype) != "bool":
+                    env[index] = self.from_the_start(given[index], int(value.ty.shape[axis]))
+            try:
+                return convert(node)
+            finally:
+                env.update(given)
+
+        return converted
+
+    def index(self, convert: Convert) -> Convert:
+        """Elements by several indices, axes between which are whole; TVM takes each index by itself there."""
+
+        def converted(node: Any) -> relax.Expr:
+            given = {axis: self.value(index) for axis, index in enumerate(node.args[1]) if index is not None}
+            whole = len(given) == len(node.args[1])
+            if len(given) < 2 or whole or any(str(index.ty.dtype) == "bool" for index in given.values()):
+                return convert(node)
+            return self._chosen(self.value(node.args[0]), given)
+
+        return self.indexed(converted)
+
+    def _chosen(self, data: relax.Expr, given: Mapping[int, relax.Expr]) -> relax.Expr:
+        """Elements of an array by indices of some of its axes, which broadcast."""
+        common = np.broadcast_shapes(*(tuple(int(n) for n in index.ty.shape) for index in given.values()))
+        columns = [relax.op.broadcast_to(relax.op.astype(index, "int64"), common) for index in given.values()]
+        places = self.emit(relax.op.concat([relax.op.expand_dims(c, [len(common)]) for c in columns], len(common)))
+        rest = [axis for axis in range(data.ty.ndim) if axis not in given]
+        chosen = self.emit(relax.op.gather_nd(self.emit(relax.op.permute_dims(data, [*given, *rest])), places))
+        axes = list(given)
+        before = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
+        first, count = len(common), len(common) + len(rest)
+        order = [*range(first, first + before), *range(first), *range(first + before, count)]
+        return self.emit(relax.op.permute_dims(chosen, order))
 
     def unfold(self, node: Any) -> relax.Expr:
         """All windows of an axis, in its place, and the elements of a window as the last axis."""
