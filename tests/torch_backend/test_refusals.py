@@ -23,6 +23,18 @@ def _autocast(x):
 LEFT = {
     r"lacks aten\._linalg_svd\.default \(1 x\)": (lambda x: torch.linalg.svd(x @ x.t())[1], torch.randn(3, 3)),
     r"lacks aten\.native_dropout": (lambda x: torch.nn.functional.dropout(x, 0.5, training=True) * 0, torch.ones(3)),
+    r"lacks aten\._upsample_bilinear2d_aa": (
+        lambda x: torch.nn.functional.interpolate(x, size=(2, 3), mode="bilinear", antialias=True),
+        torch.randn(1, 2, 5, 6),
+    ),
+    "results beside the first one": (
+        lambda x: torch.nn.functional.max_pool2d(x, 2, return_indices=True),
+        torch.randn(1, 2, 4, 4),
+    ),
+    "a divisor of windows that differ": (
+        lambda x: torch.nn.functional.avg_pool2d(x, 3, 2, 1, count_include_pad=False, divisor_override=2),
+        torch.randn(1, 2, 8, 8),
+    ),
     "is float16": (lambda x: x + 1, torch.randn(3).half()),
     "is bfloat16": (torch.nn.Linear(3, 2).bfloat16().requires_grad_(False), torch.randn(1, 3).bfloat16()),
     "misreads .*which is bfloat16": (lambda x: x.bfloat16() + 1, torch.randn(3)),

@@ -121,6 +121,42 @@ OPERATORS = {
         lambda x: [x.unfold(*given) * 2 for given in ((1, 3, 2), (-1, 2, 1), (0, 2, 2), (2, 4, 4))],
         torch.randn(2, 7, 4),
     ),
+    "images of other sizes": (
+        lambda x: [
+            functional.interpolate(x, **given)
+            for given in (
+                {"size": (7, 9)},
+                {"scale_factor": 1.7},
+                {"scale_factor": 1.7, "mode": "bilinear"},
+                {"scale_factor": (2.5, 0.8), "mode": "bilinear"},
+                {"scale_factor": 1.5, "mode": "bilinear", "align_corners": True},
+                {"size": (2, 3), "mode": "bicubic"},
+            )
+        ],
+        torch.randn(1, 2, 4, 5),
+    ),
+    "pools of other divisors": (
+        lambda x: [
+            functional.avg_pool2d(x, 3, 2, 1, divisor_override=2),
+            functional.avg_pool2d(x, (2, 3), ceil_mode=True),
+        ],
+        torch.randn(1, 2, 8, 8),
+    ),
+    "exponential units": (lambda x: (functional.elu(x, 0.5), torch.selu(x), torch.celu(x, 2.0)), torch.randn(9)),
+    "functions of integers": (
+        lambda i: (torch.log(i), torch.rsqrt(i), torch.reciprocal(i), torch.tanh(i), torch.sigmoid(i)),
+        torch.arange(1, 6),
+    ),
+    "quotients that are rounded to zero": (
+        lambda i, x: (torch.div(i, 3, rounding_mode="trunc"), torch.div(x, 0.5, rounding_mode="trunc")),
+        torch.arange(-5, 5),
+        torch.randn(9),
+    ),
+    "least elements": (lambda x: (*torch.min(x, 1), *torch.max(x, 0, keepdim=True)), torch.randn(4, 5)),
+    "two types": (lambda x, i: (torch.where(x > 0, x, 0), torch.where(x > 0, i, x)), torch.randn(4), torch.arange(4)),
+    "bounds that are tensors": (lambda x, b: torch.clamp(x, b, b + 1), torch.randn(4, 5), torch.randn(5)),
+    "moments": (lambda x: (*torch.var_mean(x, 1), *torch.std_mean(x, correction=0)), torch.randn(4, 5)),
+    "largest elements of equal windows": (lambda x: functional.adaptive_max_pool2d(x, (2, 3)), torch.randn(1, 2, 8, 9)),
     "places by several indices": (
         lambda x, i, j: (
             x[:, i, j],

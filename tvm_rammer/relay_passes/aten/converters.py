@@ -1,5 +1,6 @@
 """Operators of ATen that TVM's frontend lacks, or whose converters pass over an argument or compute in another type."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,7 +32,15 @@ def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Con
         found[name] = emit.product
     for name in ("addmm.default", "baddbmm.default"):
         found[name] = emit.sum_and_product
-    found["div.Tensor_mode"] = emit.binary(relax.op.floor_divide, rounds="floor")
+    found["div.Tensor_mode"] = emit.rounded_quotient
+    found["where.self"] = emit.where
+    found["min.dim"] = emit.minimum
+    for name in _OF_FLOATS & known.keys():
+        found[name] = emit.of_floats(known[name])
+    for name in ("avg_pool2d.default", "avg_pool3d.default"):
+        found[name] = emit.average(known[name])
+    for name in _FIRST_RESULTS & known.keys():
+        found[name] = _first_result(known[name])
     found["clamp.default"] = emit.clamp
     found["any.default"] = emit.any
     found["select.int"] = emit.select
@@ -49,6 +58,19 @@ def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Con
     return found
 
 
+_OF_FLOATS = {
+    f"{name}.default"
+    for name in (
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "expm1", "log", "log10",
+        "log1p", "log2", "reciprocal", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh",
+    )
+}  # fmt: skip
+"""Functions of which PyTorch takes integers for numbers of its default type."""
+_FIRST_RESULTS = {
+    "_native_batch_norm_legit_no_training.default", "max_pool2d_with_indices.default",
+    "max_pool3d_with_indices.default", "native_group_norm.default", "native_layer_norm.default",
+}  # fmt: skip
+"""Operators of several results, for all of which TVM's frontend puts the first one."""
 _REDUCTIONS = {"amax.default": relax.op.max, "amin.default": relax.op.min}
 _ARITHMETIC = {"add": relax.op.add, "sub": relax.op.subtract, "mul": relax.op.multiply, "div": relax.op.divide}
 _COMPARISONS = {
@@ -97,6 +119,69 @@ class _Arithmetic(Emitter):
             return self.emit(op(left, right))
 
         return convert
+
+    def rounded_quotient(self, node: Any) -> relax.Expr:
+        """A quotient that is rounded down, or towards zero."""
+        if (mode := node.kwargs.get("rounding_mode")) != "trunc":
+            return self.binary(relax.op.floor_divide, rounds=mode)(node)
+        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        left, right = (self._operand(arg, dtype) for arg in node.args[:2])
+        if "float" in dtype:
+            return self.emit(relax.op.trunc(self.emit(relax.op.divide(left, right))))
+        zero = relax.const(0, dtype)
+        size = self.emit(relax.op.floor_divide(relax.op.abs(left), relax.op.abs(right)))
+        turned = self.emit(relax.op.logical_xor(relax.op.less(left, zero), relax.op.less(right, zero)))
+        return self.emit(relax.op.where(turned, relax.op.negative(size), size))
+
+    def where(self, node: Any) -> relax.Expr:
+        """One of two values, in the type that both have room in."""
+        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        return self.emit(relax.op.where(self.value(node.args[0]), *(self._operand(a, dtype) for a in node.args[1:])))
+
+    def minimum(self, node: Any) -> relax.Expr:
+        """The least elements along an axis, and where they are."""
+        axis, keep = node.args[1], node.args[2] if len(node.args) > 2 else node.kwargs.get("keepdim", False)
+        value = self.value(node.args[0])
+        places = self.emit(relax.op.argmin(value, axis, keep))
+        return self.emit(relax.Tuple([self.emit(relax.op.min(value, axis, keep)), relax.op.astype(places, "int64")]))
+
+    def of_floats(self, convert: Convert) -> Convert:
+        """TVM's converter, of integers as floating-point numbers."""
+
+        def converted(node: Any) -> relax.Expr:
+            import torch
+
+            given = self.importer.env[node.args[0]]
+            if "float" in str(given.ty.dtype):
+                return convert(node)
+            dtype = str(torch.get_default_dtype()).removeprefix("torch.")
+            self.importer.env[node.args[0]] = self._operand(node.args[0], dtype)
+            try:
+                return convert(node)
+            finally:
+                self.importer.env[node.args[0]] = given
+
+        return converted
+
+    def average(self, convert: Convert) -> Convert:
+        """TVM's converter of a pool, which passes over a divisor other than the window's elements."""
+
+        def converted(node: Any) -> relax.Expr:
+            missing: tuple[Any, ...] = (None, [], 0, False, True, None)
+            *_, ceil, padded, divisor = (*node.args, *missing[len(node.args) - 1 :])
+            if divisor is None:
+                return convert(node)
+            if ceil or not padded:
+                raise ValueError("a divisor of windows that differ")
+            mean = convert(node)
+            dtype = str(mean.ty.dtype)
+            if "float" not in dtype:
+                raise ValueError("the mean of integers")
+            rank = int(node.target.__name__.split("pool")[1][0])
+            size = [int(n) for n in node.args[1]] * rank
+            return self.emit(relax.op.multiply(mean, relax.const(math.prod(size[:rank]) / divisor, dtype)))
+
+        return converted
 
     def select(self, node: Any) -> relax.Expr:
         """One slice along an axis; negative numbers count from the end."""
@@ -168,6 +253,18 @@ class _Arithmetic(Emitter):
         if not isinstance(value, relax.Expr):
             return relax.const(value, dtype)
         return value if str(value.ty.dtype) == dtype else self.emit(relax.op.astype(value, dtype))
+
+
+def _first_result(convert: Convert) -> Convert:
+    """TVM's converter of an operator of whose results nobody may read others than the first."""
+
+    def converted(node: Any) -> relax.Expr:
+        others = [user for user in node.users if user.args[1:] != (0,) and user.users]
+        if others:
+            raise ValueError("results beside the first one")
+        return convert(node)
+
+    return converted
 
 
 def _example(arg: Any) -> Any:

@@ -23,8 +23,13 @@ from .recurrent import NAMESPACE, convert_recurrent
 DTYPES = frozenset(["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"])
 """Element types of PyTorch in which this compiler computes as PyTorch does."""
 
-_MADE_UP = frozenset(["bernoulli.p", "exponential.default", "native_dropout.default", "dropout_.default"])
-"""Random numbers for which TVM's frontend puts something else."""
+_MADE_UP = frozenset(
+    [
+        "bernoulli.p", "exponential.default", "native_dropout.default", "dropout_.default",
+        "_upsample_bilinear2d_aa.default", "_upsample_bilinear2d_aa.vec",
+    ]
+)  # fmt: skip
+"""Random numbers, and samples of smoothed images, for which TVM's frontend puts something else."""
 
 
 def import_program(program: Any) -> tvm.IRModule:
