@@ -167,8 +167,8 @@ class _Arithmetic(Emitter):
         """TVM's converter of a pool, which passes over a divisor other than the window's elements."""
 
         def converted(node: Any) -> relax.Expr:
-            missing: tuple[Any, ...] = (None, [], 0, False, True, None)
-            *_, ceil, padded, divisor = (*node.args, *missing[len(node.args) - 1 :])
+            missing: list[Any] = [None, None, [], 0, False, True, None]
+            ceil, padded, divisor = [*node.args, *missing[len(node.args) :]][4:]
             if divisor is None:
                 return convert(node)
             if ceil or not padded:
