@@ -67,12 +67,37 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
         check_inputs(bare)
         check_ranges(bare)
         if proto.functions:
+            _raise_versions(proto)
             proto = onnx.inliner.inline_local_functions(proto)
         check_axes(proto.graph)
         check_equations(proto.graph)
     except Exception as error:
         raise ModelError(f"{what} is not a valid ONNX model: {first_line(error)}; export it again") from error
     return proto
+
+
+def _raise_versions(model: onnx.ModelProto) -> None:
+    """Say of functions for an older opset that they are for the model's, in place, where that means the same.
+
+    onnx's inliner leaves functions for other opsets as they are.
+    """
+    newest = {o.domain: o.version for o in model.opset_import}
+    for function in model.functions:
+        inner = [node for outer in function.node for graph in subgraphs(outer) for node in all_nodes(graph)]
+        for opset in function.opset_import:
+            domain, version = opset.domain, newest.get(opset.domain, opset.version)
+            kinds = {node.op_type for node in (*function.node, *inner) if node.domain == domain}
+            if all(_unchanged(kind, domain, opset.version, version) for kind in kinds):
+                opset.version = version
+
+
+def _unchanged(kind: str, domain: str, before: int, after: int) -> bool:
+    """Whether an operator is the same in two opsets."""
+    try:
+        since = [onnx.defs.get_schema(kind, version, domain).since_version for version in (before, after)]
+    except onnx.defs.SchemaError:  # a function of the model
+        return before == after
+    return since[0] == since[1]
 
 
 def _name_domains(model: onnx.ModelProto) -> None:

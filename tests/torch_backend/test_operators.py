@@ -1,0 +1,79 @@
+"""Each of PyTorch's operators on samples of its own: a program is computed as PyTorch computes it, or refused."""
+
+import functools
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is an optional dependency")
+pytest.importorskip("expecttest", reason="PyTorch's samples need it")
+
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+import tvm_rammer
+from tests.marks import one_in
+from tvm_rammer.relay_passes.aten.importer import DTYPES
+
+UNDEFINED = {"empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "empty"}
+"""Whose values nobody knows."""
+SAMPLES = 2
+"""Of an operator."""
+
+
+@functools.cache
+def operators():
+    """The operators by name and variant."""
+    return {f"{op.name} {op.variant_test_name}".strip(): op for op in op_db if op.name not in UNDEFINED}
+
+
+class _Program(torch.nn.Module):
+    """A call with the tensors among its arguments as inputs."""
+
+    def __init__(self, op, sample):
+        super().__init__()
+        values, self.tree = tree_flatten(((sample.input, *sample.args), sample.kwargs))
+        self.op = op
+        self.tensors = [value.detach() for value in values if isinstance(value, torch.Tensor)]
+        self.others = [None if isinstance(value, torch.Tensor) else (value,) for value in values]
+
+    def forward(self, *tensors):
+        given = iter(tensors)
+        args, kwargs = tree_unflatten([next(given) if o is None else o[0] for o in self.others], self.tree)
+        return self.op(*args, **kwargs)
+
+
+def programs(op):
+    """The samples of an operator that PyTorch itself computes and exports: the program and its results."""
+    dtype = next((dtype for dtype in (torch.float32, torch.int64) if dtype in op.dtypes), None)
+    if dtype is None:
+        return
+    torch.manual_seed(0)
+    samples = list(op.sample_inputs("cpu", dtype))
+    for sample in samples[:: max(1, len(samples) // SAMPLES)][:SAMPLES]:
+        program = _Program(op.op, sample)
+        inputs = [tensor.clone() for tensor in program.tensors]
+        try:
+            with torch.no_grad():
+                results = [r for r in tree_leaves(program(*inputs)) if isinstance(r, torch.Tensor)]
+                exported = torch.export.export(program, tuple(t.clone() for t in program.tensors), strict=False)
+        except Exception:  # what PyTorch cannot do is no case
+            continue
+        if inputs and results and all(str(r.dtype).removeprefix("torch.") in DTYPES for r in results):
+            yield exported, program.tensors, results
+
+
+@pytest.mark.parametrize("name", one_in(40, operators()))
+@pytest.mark.filterwarnings("ignore")
+def test_results_are_those_of_pytorch_or_the_program_is_refused(name):
+    for exported, inputs, results in programs(operators()[name]):
+        try:
+            module = tvm_rammer.compile(exported, cache=False)
+            made = module(*(tensor.numpy() for tensor in inputs))
+        except tvm_rammer.RammerError:
+            continue
+        for ours, theirs in zip(made if isinstance(made, list | tuple) else [made], results, strict=True):
+            want, got = theirs.detach().numpy(), np.asarray(ours)
+            assert got.dtype == want.dtype
+            size = np.abs(want[np.isfinite(want)], dtype="float64").max(initial=1)
+            np.testing.assert_allclose(got, want, rtol=2e-3, atol=2e-4 * size if want.dtype.kind == "f" else 0)
