@@ -24,22 +24,22 @@ TARGETS = {
 ROWS = 6
 
 
-def function(terms, columns=96):
+def function(terms, columns=96, rows=ROWS):
     """A product of bytes as it is fused with what its zero points add."""
 
     def product(a, w, columns, zero):
         total = relax.op.matmul(a, w, out_dtype="int32")
         return relax.op.subtract(total, relax.op.multiply(columns, zero))
 
-    shapes = [(ROWS, terms), (terms, columns), (columns,), ()]
+    shapes = [(rows, terms), (terms, columns), (columns,), ()]
     return fused(shapes, product, dtype=["uint8", "int8", "int32", "int32"])
 
 
-def arrays_of(terms, columns=96):
+def arrays_of(terms, columns=96, rows=ROWS):
     rng = np.random.default_rng(0)
-    a, w = rng.integers(0, 256, (ROWS, terms), "uint8"), rng.integers(-128, 128, (terms, columns), "int8")
+    a, w = rng.integers(0, 256, (rows, terms), "uint8"), rng.integers(-128, 128, (terms, columns), "int8")
     a[0], w[:, 0] = 255, -128  # the largest sums that there are
-    out = np.zeros((ROWS, columns), "int32")
+    out = np.zeros((rows, columns), "int32")
     return [a, w, rng.integers(-9, 9, columns, "int32"), np.array(121, "int32"), out]
 
 
@@ -47,14 +47,16 @@ def exact(arrays):
     return arrays[0].astype("int64") @ arrays[1].astype("int64") - arrays[3] * arrays[2].astype("int64")
 
 
-@pytest.mark.parametrize(("terms", "columns"), [(64, 96), (66, 96), (67, 96), (64, 24), (64, 12)])
+@pytest.mark.parametrize(
+    ("terms", "columns", "rows"), [(64, 96, 6), (66, 96, 6), (67, 96, 6), (64, 24, 6), (64, 12, 6), (64, 61, 29)]
+)
 @pytest.mark.parametrize("name", TARGETS)
-def test_every_tiling_is_exact(name, terms, columns):
+def test_every_tiling_is_exact(name, terms, columns, rows):
     config, dot, needed = TARGETS[name]
     device = from_target_config({"kind": "llvm", "num-cores": 2, **config})
     assert device.dot == dot
-    arrays = arrays_of(terms, columns)
-    kernels = chosen("op", function(terms, columns), device, frozenset([1]))
+    arrays = arrays_of(terms, columns, rows)
+    kernels = chosen("op", function(terms, columns, rows), device, frozenset([1]))
     assert len(kernels) >= 2
     for kernel in kernels:
         assert ("call_llvm_pure_intrin" in kernel.func.script()) == (terms % 2 == 0)
