@@ -78,7 +78,7 @@ def covered(
     covers : mapping of int to Cover
         For each of the block's axes that tiles cover.
     packed : (Var, int, int) or None
-        A parameter whose elements are as the tiles cover them (`Pack.cover`): it, its dimension, and which axis of the
+        A parameter whose elements are as the tiles cover them (`Pack.blocks`): it, its dimension, and which axis of the
         block that is.
 
     Raises
