@@ -8,6 +8,7 @@ import tvm
 from tvm import relax, s_tir, tirx
 from tvm.relax import op
 from tvm.s_tir.schedule import Trace
+from tvm.script import tirx as T
 
 from tests.functions import UNOPTIMISED, best_of_each_size, chosen, fused, random_arrays, run, run_each, run_kernels
 from tests.marks import one_in
@@ -147,6 +148,33 @@ def test_an_axis_of_two_loops_is_no_contraction():
     assert contraction_kernels(sch.mod["main"], [])
     sch.split(sch.get_loops(block)[0], [None, 2])
     assert contraction_kernels(sch.mod["main"], []) == []
+
+
+@T.prim_func(s_tir=True)
+def _mirrored(
+    x: T.Buffer((3, 17), "float32"), w: T.Buffer((17, 12), "float32"), y: T.Buffer((3, 12), "float32")
+) -> None:
+    total = T.sblock_alloc_buffer((3, 12))
+    for i, j, k in T.grid(3, 12, 17):
+        with T.sblock("total"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                total[vi, vj] = T.float32(0)
+            total[vi, vj] = total[vi, vj] + x[vi, vk] * w[vk, vj]
+    for i, j in T.grid(3, 12):
+        with T.sblock("mirrored"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = total[vi, vj * -1 + 11]
+
+
+def test_sums_that_are_read_backwards_are_no_contraction():
+    """Of them TVM's `transform_layout` made other elements."""
+    assert contraction_kernels(_mirrored, [1]) == []
+    arrays = random_arrays(_mirrored)
+    kernels = chosen("op", _mirrored, CPU, frozenset([1]))
+    assert kernels
+    for got in run_kernels(kernels, arrays):
+        np.testing.assert_allclose(got, np.flip(arrays[0] @ arrays[1], 1), rtol=1e-4, atol=1e-5)
 
 
 def test_a_function_with_two_outputs_becomes_one_operator():

@@ -1,11 +1,12 @@
 """The blocks of a function: a schedule to look at them, what kind they are, and how they depend on one another."""
 
+from collections.abc import Collection
 from functools import lru_cache
 
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Call, Expr
+from tvm.ir import Call, Expr, TensorLoad
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError, _ffi_api
 
 from .claims import REDUCTION, SPATIAL, false_claim
@@ -107,7 +108,8 @@ def one_result(sch: s_tir.Schedule) -> bool:
 
     Padding after the reduction adds elements that do not. Computed under the reduction's loops, as TVM's
     `reverse_compute_at` does it, they would never be written. A function whose sums, or whose padded image, are an
-    output beside what becomes of them has two.
+    output beside what becomes of them has two. Nor may anything read the sums backwards: of `sum[11 - i]` TVM's
+    `transform_layout` makes other elements.
     """
     params = set(sch.mod["main"].params)
     writers = [b for b in blocks_of(sch) if any(region.source in params for region in sch.get(b).writes)]
@@ -116,10 +118,28 @@ def one_result(sch: s_tir.Schedule) -> bool:
     after = [b for block in blocks_of(sch) if is_reduction(sch, block) for b in sch.get_consumers(block)]
     while after:
         block = after.pop()
-        if has_branch(sch, block):
+        if has_branch(sch, block) or _reads_backwards(sch.get(block), params):
             return False
         after += sch.get_consumers(block)
     return True
+
+
+def _reads_backwards(block: s_tir.SBlock, params: Collection[tirx.Var]) -> bool:
+    """Whether an index of what is not a parameter falls where an axis of the block grows."""
+    loads: list[TensorLoad] = []
+    tvm_ffi.structural_walk(block.body, [(TensorLoad, loads.append)], order="pre")
+    falling: list[Expr] = []
+
+    def product(node: tirx.Mul) -> None:
+        falling.extend(factor for factor in (node.a, node.b) if isinstance(factor, tirx.IntImm) and int(factor) < 0)
+
+    def difference(node: tirx.Sub) -> None:
+        falling.extend(tirx.analysis.undefined_vars(node.b))
+
+    for load in loads:
+        for index in load.indices if load.source not in params else ():
+            tvm_ffi.structural_walk(index, [(tirx.Mul, product), (tirx.Sub, difference)], order="pre")
+    return bool(falling)
 
 
 def calls(sch: s_tir.Schedule, block: SBlockRV) -> list[str]:

@@ -143,7 +143,8 @@ def contraction_schedule(
     # Without an epilogue a copy takes its place, so that the product is accumulated in registers either way.
     epilogue = _inline_epilogue(sch, block) or sch.cache_write(block, 0, "local")
     write_dim = _write_dim(sch.get(block), anchor.vector)
-    channels = _axis_that_reads(sch.get(epilogue), sch.get(block).writes[0].source, write_dim)
+    if anchor.vector in covers:
+        channels = _axis_that_reads(sch.get(epilogue), sch.get(block).writes[0].source, write_dim)
     ndim = len(sch.get(block).writes[0].region)
     sch.transform_layout(block, ("write", 0), _split_inner(write_dim, tile.simd, ndim))
 
