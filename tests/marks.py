@@ -1,5 +1,6 @@
 """Which cases of a parametrised test `./scripts/test --quick` runs."""
 
+import shutil
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
@@ -11,6 +12,9 @@ newest_onnx = pytest.mark.skipif(
     reason="the reference of an older onnx package differs, or lacks the case",
 )
 """For what is compared with onnx's own reference, or taken from its tests, as the newest version has them."""
+
+
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="compiles CUDA text: nvcc is not on the PATH")
 
 
 def one_in(n: int, cases: Iterable[Any]) -> list[Any]:

@@ -1,6 +1,5 @@
 """Several vEUs on each unit of a GPU, where that is predicted to be faster and the kernel has room for them."""
 
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -8,6 +7,7 @@ from tvm import relax
 
 import tvm_rammer
 from tests.functions import relax_module
+from tests.marks import needs_nvcc
 from tvm_rammer import wavefront
 from tvm_rammer.compilation import regions
 from tvm_rammer.compilation.compiler import load_request, lower_loaded
@@ -25,7 +25,7 @@ def compiled() -> Compilation:
     return lower_loaded(request, load_request(request))[1]
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@needs_nvcc
 def test_as_many_are_resident_as_planned():
     record = compiled()
     assert record.veus == 4 and record.cost.neighbours == 1
@@ -34,7 +34,7 @@ def test_as_many_are_resident_as_planned():
     assert "4 vEUs" in explain(record)
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@needs_nvcc
 @pytest.mark.parametrize("said", [{"spill_bytes": 4}, {"unknown": "nvcc is not found"}])
 def test_each_unit_keeps_one_veu_where_ptxas_does_not_agree(said, monkeypatch):
     monkeypatch.setattr(regions, "resources_of", lambda *_: said)

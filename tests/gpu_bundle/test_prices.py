@@ -2,12 +2,12 @@
 
 import dataclasses
 import json
-import shutil
 
 import numpy as np
 import pytest
 
 from tests.emulation.emulate import EmulationError, emulated_library, run_emulated
+from tests.marks import needs_nvcc
 from tests.wavefront.graphs import make_graph, make_kernels
 from tvm_rammer.compilation.target import resolve_device
 from tvm_rammer.device import preset
@@ -110,7 +110,7 @@ def test_a_file_without_a_device_is_refused(text, tmp_path):
         preset(str(tmp_path / "none.json"))
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@needs_nvcc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_nvcc_compiles_them_without_a_spill(arch):
     assert measure_resources(prices_source(), arch).spill_bytes == 0

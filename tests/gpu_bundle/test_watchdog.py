@@ -1,7 +1,6 @@
 """A kernel whose wait never comes true: its watchdog ends it, and the bundle says who waited for what."""
 
 import re
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 
 from tests.emulation.emulate import EmulationError, emulated_library, kernel_parameters
 from tests.emulation.programs import H200
+from tests.marks import needs_nvcc
 from tests.persistent_codegen.cuda.programs import inputs_of, planned, tiny, watched
 from tests.persistent_codegen.cuda.table_mutants import BEGIN, ROWS, form_of
 from tvm_rammer.errors import HangError
@@ -18,8 +18,6 @@ from tvm_rammer.gpu_bundle.onsite.plan import Plan, PlanBuffer, PlanLaunch, View
 from tvm_rammer.nvcc import measure_resources
 
 from . import mini
-
-needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
 
 
 def hangs_of(built):

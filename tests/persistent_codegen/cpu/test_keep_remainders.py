@@ -60,7 +60,7 @@ def test_remainders_of_quotients_that_are_rounded_to_zero_are_hidden_too() -> No
     assert not tvm_ffi.structural_equal(keep_remainders(rounded), rounded)
 
 
-@pytest.mark.skipif(host_cpu().vector_bytes != 64, reason="LLVM errs with vectors of 64 bytes")
+@pytest.mark.skipif(host_cpu().vector_bytes != 64, reason="only with vectors of 64 bytes does LLVM err")
 def test_llvm_reads_other_windows_where_it_sees_the_remainders() -> None:
     assert not np.array_equal(run(windows), expected()), "LLVM is mended: keep_remainders can go"
 

@@ -1,13 +1,13 @@
 """The structure of the generated CUDA text, and what nvcc says of it."""
 
 import re
-import shutil
 
 import pytest
 
 from tests.emulation.programs import H200
 from tests.functions import chosen
 from tests.golden import check_golden
+from tests.marks import needs_nvcc
 from tests.persistent_codegen.cuda.programs import GRAPHS, SHARED, module, planned, tiny
 from tvm_rammer import relay_passes
 from tvm_rammer.errors import CodegenError
@@ -15,8 +15,6 @@ from tvm_rammer.nvcc import measure_resources
 from tvm_rammer.persistent_codegen.cuda.pipeline import PIPELINE
 from tvm_rammer.persistent_codegen.cuda.rtask import extract_cuda
 from tvm_rammer.persistent_codegen.cuda.sync import source as sync_text
-
-needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
 
 
 def test_the_text_of_a_tiny_program_is_as_it_was():

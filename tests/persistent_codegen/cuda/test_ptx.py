@@ -1,16 +1,16 @@
 """What nvcc makes of memory orders, scopes and barriers, and of loads from memory that other blocks write."""
 
 import re
-import shutil
 from dataclasses import replace
 
 import pytest
 
+from tests.marks import needs_nvcc
 from tests.persistent_codegen.cuda.programs import GRAPHS, planned, tiny
 from tests.persistent_codegen.cuda.ptx import compile_ptx
 from tests.persistent_codegen.cuda.table_mutants import form_of
 
-pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+pytestmark = needs_nvcc
 
 QUICK = [("tiny", "sm_80"), ("tiny", "sm_90"), ("two_matmuls", "sm_90")]
 SLOW = [

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.emulation.programs import plan
+from tests.marks import needs_nvcc
 from tests.persistent_codegen.cuda.programs import module
 from tvm_rammer.device import preset
 from tvm_rammer.errors import ResidencyError, ToolError
@@ -44,7 +45,7 @@ def test_a_grid_that_does_not_fit_is_refused_with_numbers():
         check_residency(H200, 256, large, 133)
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@needs_nvcc
 @pytest.mark.parametrize("target", ["cuda:h200", "cuda:a100"])
 def test_two_blocks_a_unit_are_resident_where_the_plan_has_them(target):
     # Two units stand for all, so that plans are small: three lanes need two blocks on one of them.
@@ -64,7 +65,7 @@ def test_a_missing_nvcc_is_an_error(monkeypatch):
         measure_resources("", "sm_90")
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@needs_nvcc
 def test_an_old_architecture_and_a_wrong_text_are_errors():
     with pytest.raises(ToolError, match="sm_70"):
         measure_resources("__global__ void k() {}", "sm_70")

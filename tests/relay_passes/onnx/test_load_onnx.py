@@ -159,31 +159,6 @@ def test_operators_that_onnx_defines_by_others_are_expanded(run):
     agree(run, model([node("Celu", ["x"], ["y"], alpha=2.0)], [value("x", [5])], ["y"]), x=random(5))
 
 
-def with_function(nodes, opset, yes=()):
-    """A model whose only node is a function of these nodes, from `a`, and a truth value, to `b`."""
-    inputs = [value("x", [3]), *(value(name, [], TensorProto.BOOL) for name in yes)]
-    proto = model([node("Own", ["x", *yes], ["y"], domain="own")], inputs, ["y"], opset=18)
-    proto.opset_import.append(helper.make_opsetid("own", 1))
-    opsets = [helper.make_opsetid("", opset)]
-    proto.functions.append(helper.make_function("own", "Own", ["a", *yes], ["b"], nodes, opsets))
-    return proto
-
-
-@pytest.mark.parametrize("opset", [17, 14])
-def test_local_functions_are_inlined(opset, run):
-    agree(run, with_function([node("Add", ["a", "a"], ["b"])], opset), x=random(3))
-
-
-def test_a_function_whose_operators_meant_something_else_is_refused():
-    softmax = node("Softmax", ["a"], ["b"])
-    changed = node("ReduceMax", ["a"], ["b"], axes=[0])
-    with pytest.raises(ModelError, match="FunctionOp imports version 12"):  # says onnx's checker
-        load_model(with_function([softmax], 12))
-    graphs = {f"{name}_branch": helper.make_graph([changed], name, [], [value("b", [1])]) for name in ("then", "else")}
-    with pytest.raises(UnsupportedOperatorError, match=r"lacks own\.Own"):
-        load_model(with_function([node("If", ["yes"], ["b"], **graphs)], 16, ["yes"]))
-
-
 def test_the_callers_model_is_not_changed():
     proto = flatten_by_shape("batch")
     before = proto.SerializeToString()

@@ -1,7 +1,6 @@
 """What nvcc makes of the kernels' loads, and the code of products, step by step."""
 
 import re
-import shutil
 import subprocess
 
 import numpy as np
@@ -10,6 +9,7 @@ import tvm
 
 from tests.emulation.programs import H200
 from tests.golden import check_golden
+from tests.marks import needs_nvcc
 from tests.rkernel_gen.cuda.operators import function_of
 from tvm_rammer.device import preset
 from tvm_rammer.kernel import Pack
@@ -67,7 +67,7 @@ def instructions_of(text, folder):
     return [row for row in rows if row.endswith(";")]
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@needs_nvcc
 @pytest.mark.parametrize(
     ("name", "fewest"),
     [("conv", 6), ("conv_strided", 9), ("conv_depthwise", 5), ("matmul_row", 3), ("conv_of_a_pixel", 7)],
@@ -84,7 +84,7 @@ def test_no_branch_is_between_the_loads_of_a_fetch(name, fewest, tmp_path):
     assert sum(0 < run < fewest for run in runs) <= 2  # an epilogue's bias
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@needs_nvcc
 @pytest.mark.parametrize(("dtype", "kind"), [("float16", "f16"), ("bfloat16", "bf16")])
 def test_a_step_of_a_warp_has_its_matrix_instructions_and_nothing_in_local_memory(dtype, kind, tmp_path):
     names = [instruction.partition(" ")[0] for instruction in ptx_of("half_conv", tmp_path, dtype)]
@@ -95,7 +95,7 @@ def test_a_step_of_a_warp_has_its_matrix_instructions_and_nothing_in_local_memor
     assert not any("local" in name for name in names)
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@needs_nvcc
 def test_a_step_of_single_precision_is_rounded_and_stored_in_vectors(tmp_path):
     device = preset("cuda:h200+tf32")
     function = Function("conv", function_of("half_conv", "float32"), device, frozenset({1}))
@@ -106,7 +106,7 @@ def test_a_step_of_single_precision_is_rounded_and_stored_in_vectors(tmp_path):
     assert not any("local" in name or name.startswith("call") for name in names)
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
+@needs_nvcc
 @pytest.mark.parametrize(
     ("dtype", "extreme"), [("float32", "max.NaN.f32"), ("float16", "max.NaN.f16"), ("bfloat16", "max.NaN.bf16")]
 )

@@ -1,13 +1,13 @@
 """Resources of many kernels at once, and their cache on disk."""
 
 import json
-import shutil
 from collections import Counter
 
 import pytest
 
 from tests.emulation.programs import H200
 from tests.functions import chosen
+from tests.marks import needs_nvcc
 from tests.rkernel_gen.cuda.operators import function_of
 from tvm_rammer.ir import align
 from tvm_rammer.nvcc import ptxas as tool
@@ -103,7 +103,7 @@ def test_without_nvcc_nothing_is_known(kernels, monkeypatch):
     assert resources(kernels, H200) == [None] * 3
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+@needs_nvcc
 def test_ptxas_itself_is_asked(monkeypatch, tmp_path):
     monkeypatch.setenv("RAMMER_CACHE", str(tmp_path))
     kernels = chosen("matmul", function_of("matmul"), H200)[:2]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm import relax
 
-from .emitter import Convert, Emitter
+from .emitter import Convert, Emitter, dtype_by_torch
 from .places import Places
 
 
@@ -73,6 +73,8 @@ _FIRST_RESULTS = {
 """Operators of several results, for all of which TVM's frontend puts the first one."""
 _REDUCTIONS = {"amax.default": relax.op.max, "amin.default": relax.op.min}
 _ARITHMETIC = {"add": relax.op.add, "sub": relax.op.subtract, "mul": relax.op.multiply, "div": relax.op.divide}
+_TRUTHS = {"add": relax.op.logical_or, "mul": relax.op.logical_and}
+"""What arithmetic of truth values is."""
 _COMPARISONS = {
     "eq": relax.op.equal,
     "ne": relax.op.not_equal,
@@ -81,10 +83,6 @@ _COMPARISONS = {
     "gt": relax.op.greater,
     "ge": relax.op.greater_equal,
 }
-
-
-_TRUTHS = {"add": relax.op.logical_or, "mul": relax.op.logical_and}
-"""What arithmetic of truth values is."""
 
 
 class _Arithmetic(Emitter):
@@ -124,7 +122,7 @@ class _Arithmetic(Emitter):
         """A quotient that is rounded down, or towards zero."""
         if (mode := node.kwargs.get("rounding_mode")) != "trunc":
             return self.binary(relax.op.floor_divide, rounds=mode)(node)
-        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        dtype = dtype_by_torch(node)
         left, right = (self._operand(arg, dtype) for arg in node.args[:2])
         if "float" in dtype:
             return self.emit(relax.op.trunc(self.emit(relax.op.divide(left, right))))
@@ -135,7 +133,7 @@ class _Arithmetic(Emitter):
 
     def where(self, node: Any) -> relax.Expr:
         """One of two values, in the type that both have room in."""
-        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        dtype = dtype_by_torch(node)
         return self.emit(relax.op.where(self.value(node.args[0]), *(self._operand(a, dtype) for a in node.args[1:])))
 
     def minimum(self, node: Any) -> relax.Expr:
@@ -151,15 +149,12 @@ class _Arithmetic(Emitter):
         def converted(node: Any) -> relax.Expr:
             import torch
 
-            given = self.importer.env[node.args[0]]
-            if "float" in str(given.ty.dtype):
+            source = node.args[0]
+            if "float" in str(self.value(source).ty.dtype):
                 return convert(node)
             dtype = str(torch.get_default_dtype()).removeprefix("torch.")
-            self.importer.env[node.args[0]] = self._operand(node.args[0], dtype)
-            try:
+            with self.given({source: self._operand(source, dtype)}):
                 return convert(node)
-            finally:
-                self.importer.env[node.args[0]] = given
 
         return converted
 
@@ -194,15 +189,16 @@ class _Arithmetic(Emitter):
     def cat(self, node: Any) -> relax.Expr:
         """Arrays put together along an axis; of one without elements PyTorch does not ask for the others' shape."""
         axis = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
-        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        dtype = dtype_by_torch(node)
         parts = [self._operand(arg, dtype) for arg in node.args[0] if tuple(_example(arg).shape) != (0,)]
         return parts[0] if len(parts) == 1 else self.emit(relax.op.concat(parts, axis))
 
     def cumsum(self, node: Any) -> relax.Expr:
         """Sums along an axis, of integers in 64 bits."""
-        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        dtype = dtype_by_torch(node)
         axis = node.args[1] if len(node.args) > 1 else node.kwargs["dim"]
-        return self.emit(relax.op.cumsum(self._operand(node.args[0], dtype), axis, dtype))
+        value = self._operand(node.args[0], dtype)
+        return self.emit(relax.op.cumsum(value, axis, dtype)) if value.ty.ndim else value
 
     def reduction(self, op: Any) -> Convert:
         """A reduction over a list of axes; all of them where there are none."""
@@ -218,7 +214,7 @@ class _Arithmetic(Emitter):
         """Between two numbers, of which one may be missing."""
         low, high = (*node.args[1:], None, None)[:2]
         low, high = node.kwargs.get("min", low), node.kwargs.get("max", high)
-        dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+        dtype = dtype_by_torch(node)
         value = self._operand(node.args[0], dtype)
         if low is not None:
             value = self.emit(relax.op.maximum(value, relax.const(low, dtype)))

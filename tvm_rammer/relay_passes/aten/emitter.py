@@ -1,6 +1,7 @@
 """What converters of single operators share: values of earlier nodes, and new bindings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from tvm import relax
@@ -29,9 +30,25 @@ class Emitter:
         """Bind an expression to a new variable."""
         return self.importer.block_builder.emit(expr)
 
+    @contextmanager
+    def given(self, values: Mapping[Any, relax.Expr]) -> Iterator[None]:
+        """Other values of earlier nodes, for as long as a converter of TVM's runs."""
+        env = self.importer.env
+        before = {node: env[node] for node in values}
+        env.update(values)
+        try:
+            yield
+        finally:
+            env.update(before)
+
     def from_the_start(self, index: relax.Expr, size: int) -> relax.Expr:
         """Indices of an axis of which negative ones count from its end, as others."""
         dtype = str(index.ty.dtype)
         negative = self.emit(relax.op.less(index, relax.const(0, dtype)))
         moved = self.emit(relax.op.add(index, relax.const(size, dtype)))
         return self.emit(relax.op.where(negative, moved, index))
+
+
+def dtype_by_torch(node: Any) -> str:
+    """The element type of a node's result, as PyTorch knows it."""
+    return str(node.meta["val"].dtype).removeprefix("torch.")

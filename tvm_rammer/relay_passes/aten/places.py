@@ -34,15 +34,15 @@ class Places(Emitter):
         """TVM's converter, told of indices that count from the start only."""
 
         def converted(node: Any) -> relax.Expr:
-            env, value = self.importer.env, self.value(node.args[0])
-            given = {index: env[index] for index in node.args[1] if index is not None}
-            for axis, index in enumerate(node.args[1]):
-                if index is not None and str(given[index].ty.dtype) != "bool":
-                    env[index] = self.from_the_start(given[index], int(value.ty.shape[axis]))
-            try:
+            shape = self.value(node.args[0]).ty.shape
+            indices = {axis: index for axis, index in enumerate(node.args[1]) if index is not None}
+            moved = {
+                index: self.from_the_start(self.value(index), int(shape[axis]))
+                for axis, index in indices.items()
+                if str(self.value(index).ty.dtype) != "bool"
+            }
+            with self.given(moved):
                 return convert(node)
-            finally:
-                env.update(given)
 
         return converted
 

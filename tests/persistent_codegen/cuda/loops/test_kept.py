@@ -2,7 +2,6 @@
 
 import functools
 import importlib
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from tests.emulation.emulate import EmulationError
 from tests.emulation.programs import H200, Built, build, plan
-from tests.marks import slow_but
+from tests.marks import needs_nvcc, slow_but
 from tests.persistent_codegen.cuda.table_mutants import BEGIN, ROWS
 from tests.relay_passes.models import random
 from tvm_rammer.errors import CodegenError, ResidencyError
@@ -26,8 +25,6 @@ RECURRENT_BYTES = 4 * HIDDEN * HIDDEN * 4
 SLICE_BYTES = RECURRENT_BYTES // 64
 SLICES = {"all": 64, "some": 6, "none": 0}
 """For how many slices a vEU has room."""
-
-with_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not on the PATH")
 
 
 @functools.cache
@@ -155,7 +152,7 @@ def test_slices_that_are_not_the_whole_constant_are_refused():
         rebuilt(built, replace(built.program, kernels=kernels))
 
 
-@with_nvcc
+@needs_nvcc
 def test_what_is_kept_counts_for_residency_and_nothing_spills():
     built = planned("all")
     needs, cuda = measure_resources(built.source, H200.arch), built.cuda

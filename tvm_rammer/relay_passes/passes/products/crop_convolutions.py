@@ -15,12 +15,11 @@ from tvm import relax, tirx
 from tvm.ir import Call, Tuple
 
 from ...bindings import (
-    body_blocks,
     count_uses,
     drop_unused,
     dtype_of,
     is_call,
-    rebuild,
+    rewrite_bindings,
     rewrite_functions,
     static_shape,
     typed,
@@ -56,21 +55,15 @@ def _crop_convolutions(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tv
 def _crop(func: relax.Function) -> relax.Function | None:
     uses = count_uses(func)
     values: dict[relax.Var, relax.Expr] = {}
-    blocks, changed = [], False
-    for block in body_blocks(func):
-        dataflow = isinstance(block, relax.DataflowBlock)
-        made: list[relax.Binding] = []
-        for binding in block.bindings:
-            values[binding.var] = binding.value
-            before = _read_once(binding.value, values, uses) if is_call(binding.value, ("relax.strided_slice",)) else []
-            first = _first(binding.value, before) if before else None
-            if first is None:
-                made.append(binding)
-                continue
-            made += _cropped(binding, before, first, relax.DataflowVar if dataflow else relax.Var)
-            changed = True
-        blocks.append((dataflow, made))
-    return drop_unused(rebuild(func, blocks)) if changed else None
+
+    def crop(binding: relax.Binding, make: type[relax.Var]) -> list[relax.VarBinding] | None:
+        values[binding.var] = call = binding.value
+        before = _read_once(call, values, uses) if is_call(call, ("relax.strided_slice",)) else []
+        first = _first(call, before) if before else None
+        return None if first is None else _cropped(binding, before, first, make)
+
+    cropped = rewrite_bindings(func, crop)
+    return None if cropped is None else drop_unused(cropped)
 
 
 def _read_once(call: Call, values: dict[relax.Var, relax.Expr], uses: Counter[relax.Var]) -> list[Call]:

@@ -47,6 +47,11 @@ class ContractionTile:
     channel_parts: int
     row_parts: int
 
+    def covered(self, channels: int, pixels: int) -> tuple[int, int]:
+        """Channels and pixels of all register tiles that it takes for so many: as many, or more."""
+        step = self.simd * self.vectors
+        return -(-channels // step) * step, -(-pixels // self.pixels) * self.pixels
+
 
 def extent_of(block: s_tir.SBlock, axis: int) -> int:
     """Extent of an axis of a block."""
@@ -67,14 +72,14 @@ def row_axis_of(block: s_tir.SBlock, anchor: Anchor) -> int:
 
 def covers_of(block: s_tir.SBlock, anchor: Anchor, tile: ContractionTile) -> dict[int, Cover]:
     """How register tiles cover the axes that they do not divide: channels a vector at a time, and pixels."""
-    steps = {anchor.vector: (tile.simd, tile.simd * tile.vectors)}
-    if anchor.row >= 0:
-        steps[anchor.row] = tile.pixels, tile.pixels
-    return {
-        axis: Cover(size, -(-extent_of(block, axis) // step) * step)
-        for axis, (size, step) in steps.items()
-        if extent_of(block, axis) % step
-    }
+    channels, pixels = extent_of(block, anchor.vector), extent_of(block, anchor.row) if anchor.row >= 0 else 1
+    all_channels, all_pixels = tile.covered(channels, pixels)
+    covers = {}
+    if all_channels > channels:
+        covers[anchor.vector] = Cover(tile.simd, all_channels)
+    if anchor.row >= 0 and all_pixels > pixels:
+        covers[anchor.row] = Cover(tile.pixels, all_pixels)
+    return covers
 
 
 def pack_of(shape: tuple[int, ...], dim: int, tile: ContractionTile, dot: int = 1) -> Pack:
@@ -82,9 +87,9 @@ def pack_of(shape: tuple[int, ...], dim: int, tile: ContractionTile, dot: int = 
 
     With `dot`, where the weights are a matrix, its other axis is split, too: `dot` elements of each channel come last.
     """
-    simd, step = tile.simd, tile.simd * tile.vectors
-    blocks = (dim, simd) if shape[dim] % step else None
-    shape = (*shape[:dim], -(-shape[dim] // step) * step, *shape[dim + 1 :])
+    simd, (channels, _) = tile.simd, tile.covered(shape[dim], 1)
+    blocks = (dim, simd) if channels > shape[dim] else None
+    shape = (*shape[:dim], channels, *shape[dim + 1 :])
     if dot > 1:
         steps = (simd, dot) if dim == 0 else (dot, simd)
         split = tuple(n for extent, step in zip(shape, steps, strict=True) for n in (extent // step, step))
@@ -143,8 +148,9 @@ def contraction_schedule(
     # Without an epilogue a copy takes its place, so that the product is accumulated in registers either way.
     epilogue = _inline_epilogue(sch, block) or sch.cache_write(block, 0, "local")
     write_dim = _write_dim(sch.get(block), anchor.vector)
+    covered_channels = None
     if anchor.vector in covers:
-        channels = _axis_that_reads(sch.get(epilogue), sch.get(block).writes[0].source, write_dim)
+        covered_channels = _axis_that_reads(sch.get(epilogue), sch.get(block).writes[0].source, write_dim)
     ndim = len(sch.get(block).writes[0].region)
     sch.transform_layout(block, ("write", 0), _split_inner(write_dim, tile.simd, ndim))
 
@@ -175,8 +181,8 @@ def contraction_schedule(
     sch.parallel(rtask)
     register_tile = (*pixel_loops[:1], *row_loops[1:], channel)[0]
     sch.reverse_compute_at(epilogue, register_tile)
-    if anchor.vector in covers:
-        _store_vectors(sch, epilogue, channels, tile.simd)
+    if covered_channels is not None:
+        _store_vectors(sch, epilogue, covered_channels, tile.simd)
     for pad in padding:
         sch.compute_at(pad, rtask)
     if widened is not None and not ahead:

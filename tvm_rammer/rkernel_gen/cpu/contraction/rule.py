@@ -203,7 +203,7 @@ def _tiling(problem: Contraction, function: Function, tile: ContractionTile) -> 
     rtasks = problem.batch * tile.channel_parts * tile.row_parts
     work, dot = Work.of(function.func), _dot(problem, function, tile.simd)
     all_data = max(0.0, work.nbytes - problem.weights - problem.results * problem.itemsize)
-    covered = math.prod(_covered_extents(problem, tile)) / (problem.channels * problem.pixels)
+    covered = math.prod(tile.covered(problem.channels, problem.pixels)) / (problem.channels * problem.pixels)
     results = math.ceil(problem.results * covered)
     far = problem.scattered and all_data > cost.KEPT_SHARE * function.device.unit_bytes
     lines = all_data / cost.LINE_BYTES * problem.channels / (tile.simd * tile.vectors) if far else 0.0
@@ -226,9 +226,8 @@ def _tiles(problem: Contraction, function: Function) -> Iterator[ContractionTile
         dot = _dot(problem, function, simd)
         if dot == 2 and vectors * (pixels + 1) + PAIR_REGISTERS > registers:
             continue
-        channels = -(-problem.channels // (simd * vectors))
-        rows = problem.rows or -(-problem.pixels // pixels)
-        for channel_parts, row_parts in itertools.product(divisors(channels), divisors(rows)):
+        channels, rows = (-(-n // step) for n, step in ((problem.channels, simd * vectors), (problem.pixels, pixels)))
+        for channel_parts, row_parts in itertools.product(divisors(channels), divisors(problem.rows or rows)):
             parts = channel_parts * row_parts
             if parts > 1 and problem.batch * parts > MAX_RTASKS_PER_UNIT * device.units:
                 continue
@@ -265,20 +264,14 @@ def _covering(pixels: int) -> list[int]:
     return [min(some, key=lambda n: (-(-pixels // n) * n, -n)) for some in sizes if some]
 
 
-def _covered_extents(problem: Contraction, tile: ContractionTile) -> tuple[int, int]:
-    """Channels and pixels of all register tiles."""
-    channels, pixels = tile.simd * tile.vectors, tile.pixels
-    return -(-problem.channels // channels) * channels, -(-problem.pixels // pixels) * pixels
-
-
 def _covers(problem: Contraction, tile: ContractionTile) -> bool:
     """Whether register tiles cover channels or pixels that they do not divide."""
-    return _covered_extents(problem, tile) != (problem.channels, problem.pixels)
+    return tile.covered(problem.channels, problem.pixels) != (problem.channels, problem.pixels)
 
 
 def _apart(problem: Contraction, tile: ContractionTile) -> bool:
     """Whether no two rTasks compute the same: what tiles overlap that are moved back is the last rTask's."""
-    channels, pixels = _covered_extents(problem, tile)
+    channels, pixels = tile.covered(problem.channels, problem.pixels)
     row_parts = 1 if problem.rows else tile.row_parts
     return (tile.channel_parts == 1 or channels - channels // tile.channel_parts <= problem.channels - tile.simd) and (
         row_parts == 1 or pixels - pixels // row_parts <= problem.pixels - tile.pixels
