@@ -20,7 +20,7 @@ PARAMETERS = {
     "LeakyRelu": {"alpha": (-1, 1)},
     "Selu": {"alpha": (0, 2), "gamma": (0, 2)},
     "ThresholdedRelu": {"alpha": (-1, 1)},
-    "Shrink": {"bias": (0, 1), "lambd": (0, 1)},
+    "Shrink": {"bias": (0, 1), "lambd": (-1, 1)},
     "Swish": {"alpha": (-1, 2)},
 }
 

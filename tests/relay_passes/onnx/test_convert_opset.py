@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 import tvm_rammer
 
@@ -64,3 +64,13 @@ def test_what_is_stated_stays():
         [value("x", [1, 4], TensorProto.DOUBLE)], [value("y", [1, 4], TensorProto.DOUBLE)],
     )  # fmt: skip
     np.testing.assert_array_equal(tvm_rammer.compile(proto, cache=False)(X), np.where(X < 0, X / 4, X))
+
+
+@pytest.mark.parametrize("elem", [TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE])
+def test_bounds_that_are_attributes_have_the_type_of_what_they_bound(elem):
+    proto = model(
+        [node("Clip", ["x"], ["y"], min=-0.5, max=0.25)],
+        [value("x", [1, 4], elem)], [value("y", [1, 4], elem)], opset=6, ir=4,
+    )  # fmt: skip
+    x = X.astype(helper.tensor_dtype_to_np_dtype(elem))
+    np.testing.assert_array_equal(tvm_rammer.compile(proto, cache=False)(x), np.clip(x, -0.5, 0.25))

@@ -65,6 +65,8 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
         for node in all_nodes(model.graph):
             if version < 11 and node.op_type == "Resize":  # an Upsample's result has another name since
                 _read_asymmetrically(node)
+        if version < 11 and "Clip" in operators:
+            _fit_bounds(model)
     return model
 
 
@@ -100,6 +102,19 @@ def _read_asymmetrically(node: onnx.NodeProto) -> None:
     del node.attribute[:]
     node.attribute.extend(kept)
     node.attribute.extend(onnx.helper.make_attribute(name, value) for name, value in as_before.items())
+
+
+def _fit_bounds(model: onnx.ModelProto) -> None:
+    """Give bounds of Clip the type of what they bound, in place; onnx's version converter makes all of float32."""
+    types = infer_types(model)
+    made = {node.output[0]: node for node in model.graph.node if node.op_type == "Constant"}
+    for node in model.graph.node:
+        elem = types[node.input[0]].elem_type if node.op_type == "Clip" and node.input[0] in types else 0
+        for name in node.input[1:] if elem else ():
+            value = made[name].attribute[0].t
+            with np.errstate(over="ignore"):
+                bound = onnx.numpy_helper.to_array(value).astype(onnx.helper.tensor_dtype_to_np_dtype(elem))
+            value.CopyFrom(onnx.numpy_helper.from_array(bound))
 
 
 def _use_numpy_broadcasting(model: onnx.ModelProto) -> None:

@@ -14,8 +14,8 @@ from ...files import is_saved_model
 from .check.file import check_axes, check_equations, check_inputs, check_ranges
 from .inline import all_graphs, all_nodes, subgraphs
 
-_OF_ONNXRUNTIME = frozenset(["SimplifiedLayerNormalization"])
-"""Operators that ONNX Runtime's optimisers write without a domain."""
+_OF_ONNXRUNTIME = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 1000}
+"""Operators that ONNX Runtime's optimisers write without a domain, and the opset from which on they are ONNX's."""
 
 SMALL_ELEMENTS = 1024
 """Constants of at most so many elements may be a shape: onnx's tools see their values. Weights they do not see."""
@@ -101,12 +101,17 @@ def _unchanged(kind: str, domain: str, before: int, after: int) -> bool:
 
 
 def _name_domains(model: onnx.ModelProto) -> None:
-    """Put operators of ONNX Runtime, which it has in ONNX's own domain, where ONNX knows that it does not know them."""
-    found = [node for node in all_nodes(model.graph) if node.domain == "" and node.op_type in _OF_ONNXRUNTIME]
-    for node in found:
-        node.domain = "com.microsoft"
-    if found and not any(o.domain == "com.microsoft" for o in model.opset_import):
-        model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    """Put operators of ONNX Runtime, which it has in ONNX's own domain, where ONNX knows that it does not know them.
+
+    Files may leave out which version of ONNX Runtime's domain they use: there is but one.
+    """
+    named, version = {o.domain for o in model.opset_import}, default_opset(model)
+    for node in all_nodes(model.graph):
+        if node.domain == "" and version < _OF_ONNXRUNTIME.get(node.op_type, 0):
+            node.domain = "com.microsoft"
+        if node.domain == "com.microsoft" and node.domain not in named:
+            named.add(node.domain)
+            model.opset_import.append(onnx.helper.make_opsetid(node.domain, 1))
 
 
 def _sort(graph: onnx.GraphProto) -> None:

@@ -82,6 +82,11 @@ def test_means_of_as_many_as_the_data_say(dtype, axes, keepdims):
     np.testing.assert_allclose(got, np.trunc(mean) if "int" in dtype else mean, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
+def test_what_is_both_below_and_above_is_below(dtype, run):
+    check(run, "Shrink", [np.array([-9, -6, -5, 0, 3, 6, 9], dtype)], lambd=-6.0, bias=5.0)
+
+
 def test_integers_shrink_by_a_fraction(run):
     check(run, "Shrink", [np.array([-3, -1, 0, 1, 4], "int32")], lambd=1.5, bias=0.25)
 

@@ -170,17 +170,19 @@ def _clip(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _shrink(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Integers are moved by a bias that need not be one, and then cut off."""
+    """What is both below and above is below; integers are moved by a bias that need not be one, and then cut off."""
     elem = element(node, 0)
-    if elem not in INTEGERS:
+    integer = elem in INTEGERS
+    if not integer and elem not in _FLOATS:
         return None
-    x = emit("Cast", node.input(0), to=TensorProto.DOUBLE)
+    x = emit("Cast", node.input(0), to=TensorProto.DOUBLE) if integer else node.input(0)
     limit = node.attribute("lambd", 0.5)
     numbers = (-limit, limit, node.attribute("bias", 0.0), 0.0)
-    lowest, highest, bias, zero = (emit.constant(np.array(n, np.float64)) for n in numbers)
+    dtype = np.float64 if integer else numpy_type(elem)
+    lowest, highest, bias, zero = (emit.constant(np.array(n, dtype)) for n in numbers)
     value = emit("Where", emit("Less", highest, x), emit("Sub", x, bias), zero)
     value = emit("Where", emit("Less", x, lowest), emit("Add", x, bias), value)
-    emit.last("Cast", value, outputs=node.node.output, to=elem)
+    emit.name(emit("Cast", value, to=elem) if integer else value, node.output)
     return emit
 
 

@@ -12,6 +12,7 @@ from .boxes import BOXES
 from .classical import CLASSICAL
 from .elementwise import ELEMENTWISE, element, numpy_type
 from .fused.attention import ATTENTION
+from .fused.norms import NORMS
 from .fused.operators import FUSED
 from .indexing import INDEXING, windows
 from .layers import LAYERS
@@ -209,6 +210,7 @@ _LOWERED = {
     **CLASSICAL,
     **ELEMENTWISE,
     **FUSED,
+    **NORMS,
     **INDEXING,
     **LAYERS,
     **REDUCTIONS,

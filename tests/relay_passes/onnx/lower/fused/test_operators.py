@@ -92,31 +92,6 @@ def test_a_gelu_before_an_operator_that_needs_its_shape(kind, bias, run):
     close(run, contrib(nodes, [value("x", [3, 7])], ["y"], constants), x=random(3, 7, seed=1))
 
 
-NORMS = {
-    "SkipLayerNormalization": ["x", "s", "gamma", "beta", "bias"],
-    "SkipLayerNormalization without beta": ["x", "s", "gamma"],
-    "SkipLayerNormalization without bias": ["x", "s", "gamma", "beta"],
-    "SkipSimplifiedLayerNormalization": ["x", "s", "gamma", "bias"],
-    "SkipSimplifiedLayerNormalization without bias": ["x", "s", "gamma"],
-}
-
-
-@pytest.mark.parametrize("total", [False, True])
-@pytest.mark.parametrize("name", NORMS)
-def test_a_normalised_sum(name, total, run):
-    outputs = ["y", "", "", "t"] if total else ["y"]
-    nodes = [microsoft(name.partition(" ")[0], NORMS[name], outputs, epsilon=1e-5)]
-    constants = [tensor(n, random(8, seed=i)) for i, n in enumerate(["gamma", "beta", "bias"]) if n in NORMS[name]]
-    proto = contrib(nodes, [value("x", [2, 3, 8]), value("s", [2, 3, 8])], [n for n in outputs if n], constants)
-    close(run, proto, x=random(2, 3, 8), s=random(2, 3, 8, seed=9))
-
-
-def test_a_norm_of_onnx_runtime_in_onnxs_own_domain(run):
-    nodes = [node("SimplifiedLayerNormalization", ["x", "gamma"], ["y"], axis=-1, epsilon=1e-5)]
-    proto = model(nodes, [value("x", [2, 3, 8])], ["y"], [tensor("gamma", random(8))])
-    close(run, proto, x=random(2, 3, 8, seed=1))
-
-
 @pytest.mark.parametrize("depth", [64, 40])
 @pytest.mark.parametrize(("bits", "zeros"), [(4, "none"), (4, "packed"), (4, "floating"), (8, "none"), (8, "packed")])
 def test_weights_in_blocks_of_few_bits(bits, depth, zeros, run):

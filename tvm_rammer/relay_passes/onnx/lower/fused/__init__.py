@@ -1,5 +1,6 @@
 """What ONNX Runtime's optimisers fuse, as other operators again.
 
-operators   products with activations, norms, weights of few bits
+operators   products with activations, weights of few bits
+norms       of rows and of sums, by the mean square, before opset 17
 attention   attention of numbers and of bytes, embeddings
 """

@@ -11,6 +11,7 @@ import numpy as np
 from onnx import TensorProto
 
 from ...emit import Emitter, NodeView
+from .norms import layer_norm
 
 _FILTERED = -10000.0
 """`mask_filter_value` by default."""
@@ -200,16 +201,15 @@ def _seen(node: NodeView, emit: Emitter, mask: int, heads: _Heads) -> str | None
 def _embed_layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
     """Words, positions and segments looked up, added and normalised; and how much of each sequence there is."""
     dims, table = node.dims(0), node.dims(2)
-    if dims is None or table is None or emit.opset < 17:
+    if dims is None or table is None:
         return None
     total = emit("Gather", node.input(2), node.input(0), axis=0)
     positions = node.input(8) or emit.constant(np.arange(dims[1], dtype=np.int64)[None])
     total = emit("Add", total, emit("Gather", node.input(3), positions, axis=0))
     if node.input(1) and node.input(4):
         total = emit("Add", total, emit("Gather", node.input(4), node.input(1), axis=0))
-    epsilon = node.attribute("epsilon", _EPSILON)
-    normal = emit("LayerNormalization", total, node.input(5), node.input(6), axis=-1, epsilon=epsilon)
-    emit.name(normal, node.output)
+    parameters = [node.input(5), node.input(6)]
+    emit.name(layer_norm(emit, total, parameters, node.attribute("epsilon", _EPSILON)), node.output)
     _, length, whole = (*node.node.output, "", "")[:3]
     if length:
         counted = emit.constant(np.zeros(dims[0], np.int32))

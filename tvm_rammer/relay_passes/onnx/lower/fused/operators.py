@@ -20,8 +20,6 @@ _ACTIVATIONS: Mapping[str, tuple[str, ...]] = {
     "Clip": ("min", "max"),
 }  # fmt: skip
 """What may follow a product, and which parameters each has, in order."""
-_LAYER_NORM_EPSILON = 1e-12
-_SIMPLIFIED_EPSILON = 1e-5
 
 
 def _fused_matmul(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -99,51 +97,6 @@ def _biased(node: NodeView, emit: Emitter) -> str:
     return emit("Add", node.input(0), node.input(1)) if node.input(1) else node.input(0)
 
 
-def _skip_layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
-    total = _summed(node, emit, [0, 1, 4])
-    if total is None or emit.opset < 17:
-        return None
-    parameters = [name for name in (node.input(2), node.input(3)) if name]
-    epsilon = node.attribute("epsilon", _LAYER_NORM_EPSILON)
-    emit.name(emit("LayerNormalization", total, *parameters, axis=-1, epsilon=epsilon), node.output)
-    return emit
-
-
-def _skip_simplified_layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
-    total = _summed(node, emit, [0, 1, 3])
-    return None if total is None else _scaled(node, emit, total, node.input(2))
-
-
-def _simplified_layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
-    dims, axis = node.dims(0), node.attribute("axis", -1)
-    if dims is None or axis not in (-1, len(dims) - 1) or any(node.node.output[1:]):
-        return None
-    return _scaled(node, emit, node.input(0), node.input(1))
-
-
-def _summed(node: NodeView, emit: Emitter, terms: list[int]) -> str | None:
-    """The sum that is normalised, which is the fourth result, too; None where mean or deviation are results."""
-    if any(node.node.output[1:3]):
-        return None
-    first, *others = (node.input(i) for i in terms if node.input(i))
-    for other in others:
-        first = emit("Add", first, other)
-    if any(node.node.output[3:4]):
-        emit.name(first, node.node.output[3])
-    return first
-
-
-def _scaled(node: NodeView, emit: Emitter, value: str, scale: str) -> Emitter:
-    """By the root of the mean square of the last axis."""
-    if emit.opset < 18:
-        mean = emit("ReduceMean", emit("Mul", value, value), axes=[-1])
-    else:
-        mean = emit("ReduceMean", emit("Mul", value, value), emit.constant(np.array([-1], np.int64)))
-    mean = emit("Add", mean, emit.number(node.attribute("epsilon", _SIMPLIFIED_EPSILON)))
-    emit.name(emit("Mul", emit("Div", value, emit("Sqrt", mean)), scale), node.output)
-    return emit
-
-
 def _matmul_nbits(node: NodeView, emit: Emitter) -> Emitter | None:
     """A product with weights that are stored in blocks, each with a scale and a zero point of its own."""
     packed, scales, zeros = node.array(1), node.array(2), node.array(3)
@@ -196,8 +149,5 @@ FUSED = {
     ("com.microsoft", "Gelu"): _gelu,
     ("com.microsoft", "MatMulNBits"): _matmul_nbits,
     ("com.microsoft", "QuickGelu"): _quick_gelu,
-    ("com.microsoft", "SimplifiedLayerNormalization"): _simplified_layer_norm,
-    ("com.microsoft", "SkipLayerNormalization"): _skip_layer_norm,
-    ("com.microsoft", "SkipSimplifiedLayerNormalization"): _skip_simplified_layer_norm,
 }
 """By domain and name."""

@@ -1,0 +1,64 @@
+"""Norms that ONNX Runtime's optimisers write, against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from tvm_rammer.relay_passes import load_model
+
+from ....models import by_onnxruntime, model, node, random, tensor, value
+from ..test_operators import close
+from ..test_quantised import with_contrib
+from .test_operators import contrib, microsoft
+
+NORMS = {
+    "SkipLayerNormalization": ["x", "s", "gamma", "beta", "bias"],
+    "SkipLayerNormalization without beta": ["x", "s", "gamma"],
+    "SkipLayerNormalization without bias": ["x", "s", "gamma", "beta"],
+    "SkipSimplifiedLayerNormalization": ["x", "s", "gamma", "bias"],
+    "SkipSimplifiedLayerNormalization without bias": ["x", "s", "gamma"],
+}
+
+
+@pytest.mark.parametrize("total", [False, True])
+@pytest.mark.parametrize("name", NORMS)
+def test_a_normalised_sum(name, total, run):
+    outputs = ["y", "", "", "t"] if total else ["y"]
+    nodes = [microsoft(name.partition(" ")[0], NORMS[name], outputs, epsilon=1e-5)]
+    constants = [tensor(n, random(8, seed=i)) for i, n in enumerate(["gamma", "beta", "bias"]) if n in NORMS[name]]
+    proto = contrib(nodes, [value("x", [2, 3, 8]), value("s", [2, 3, 8])], [n for n in outputs if n], constants)
+    close(run, proto, x=random(2, 3, 8), s=random(2, 3, 8, seed=9))
+
+
+def test_a_norm_of_onnx_runtime_in_onnxs_own_domain(run):
+    nodes = [node("SimplifiedLayerNormalization", ["x", "gamma"], ["y"], axis=-1, epsilon=1e-5)]
+    proto = model(nodes, [value("x", [2, 3, 8])], ["y"], [tensor("gamma", random(8))])
+    close(run, proto, x=random(2, 3, 8, seed=1))
+
+
+@pytest.mark.parametrize(("axis", "opset"), [(-1, 13), (1, 11), (2, 14)])
+@pytest.mark.parametrize("elem", [TensorProto.FLOAT, TensorProto.FLOAT16])
+def test_a_layer_norm_before_opset_17(axis, opset, elem, run):
+    shape = (2, 3, 8)
+    dtype = "float32" if elem == TensorProto.FLOAT else "float16"
+    constants = [tensor(name, random(*shape[axis:], seed=i).astype(dtype)) for i, name in enumerate(["gamma", "beta"])]
+    nodes = [node("LayerNormalization", ["x", "gamma", "beta"], ["y"], axis=axis, epsilon=1e-5)]
+    proto = model(nodes, [value("x", shape, elem)], [value("y", shape, elem)], constants, opset=opset)
+    x = random(*shape, seed=7).astype(dtype)
+    got, (expected,) = run(load_model(proto), x), by_onnxruntime(proto, x=x)
+    assert got.dtype == expected.dtype
+    np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3 if dtype == "float16" else 1e-5)
+
+
+@pytest.mark.parametrize("opset", [11, 14])
+def test_a_normalised_sum_before_opset_17(opset, run):
+    nodes = [microsoft("SkipLayerNormalization", ["x", "s", "gamma", "beta", "bias"], ["y", "", "", "t"], epsilon=1e-5)]
+    constants = [tensor(n, random(8, seed=i)) for i, n in enumerate(["gamma", "beta", "bias"])]
+    proto = model(nodes, [value("x", [2, 3, 8]), value("s", [2, 3, 8])], ["y", "t"], constants, opset=opset)
+    close(run, with_contrib(proto), x=random(2, 3, 8), s=random(2, 3, 8, seed=9))
+
+
+def test_a_domain_whose_version_the_file_leaves_out(run):
+    proto = model([microsoft("FastGelu", ["x"], ["y"])], [value("x", [2, 5])], ["y"])
+    assert [o.domain for o in proto.opset_import] == [""]
+    close(run, proto, x=np.linspace(-3, 3, 10, dtype="float32").reshape(2, 5))
