@@ -64,10 +64,10 @@ class NodeView:
         return attribute(self.node, name, default)
 
     def float_dtype(self) -> np.dtype[Any]:
-        """The type of the first input where it is a floating one, else float32."""
-        kind = self.types.get(self.input(0))
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)) if kind and kind.elem_type else None
-        return dtype if dtype is not None and dtype.kind == "f" else np.dtype(np.float32)
+        """The type of the first input that is a floating one, else float32."""
+        elements = [kind.elem_type for kind in map(self.types.get, self.node.input) if kind and kind.elem_type]
+        dtypes = [np.dtype(helper.tensor_dtype_to_np_dtype(element)) for element in elements]
+        return next((dtype for dtype in dtypes if dtype.kind == "f"), np.dtype(np.float32))
 
     def require(self, holds: bool, what: str) -> None:
         """Refuse a node that says something impossible.

@@ -14,6 +14,8 @@ from ...files import is_saved_model
 from .check.file import check_axes, check_equations, check_inputs, check_ranges
 from .inline import all_graphs, all_nodes, subgraphs
 
+MICROSOFT = "com.microsoft"
+"""The domain of ONNX Runtime's own operators."""
 _OF_ONNXRUNTIME = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 1000}
 """Operators that ONNX Runtime's optimisers write without a domain, and the opset from which on they are ONNX's."""
 
@@ -108,8 +110,8 @@ def _name_domains(model: onnx.ModelProto) -> None:
     named, version = {o.domain for o in model.opset_import}, default_opset(model)
     for node in all_nodes(model.graph):
         if node.domain == "" and version < _OF_ONNXRUNTIME.get(node.op_type, 0):
-            node.domain = "com.microsoft"
-        if node.domain == "com.microsoft" and node.domain not in named:
+            node.domain = MICROSOFT
+        if node.domain == MICROSOFT and node.domain not in named:
             named.add(node.domain)
             model.opset_import.append(onnx.helper.make_opsetid(node.domain, 1))
 

@@ -10,6 +10,7 @@ from ....errors import UnsupportedOperatorError
 from ..compile_time import asked, make_constant
 from ..control.outline import is_control, is_made_here
 from ..converters import has_own
+from ..read import MICROSOFT
 
 _REMEDY = (
     "export the model without them: recurrent layers and loops of a length that is known, quantised layers as "
@@ -67,4 +68,4 @@ def has_converter(node: onnx.NodeProto) -> bool:
     if node.domain in ("", "ai.onnx"):
         own = node.op_type != "Attention"  # TVM's converter of that name is Microsoft's, another operator
         return node.op_type == "Constant" or (own and node.op_type in _get_convert_map())
-    return node.domain == "com.microsoft" and node.op_type in _OF_MICROSOFT and node.op_type in _get_convert_map()
+    return node.domain == MICROSOFT and node.op_type in _OF_MICROSOFT and node.op_type in _get_convert_map()

@@ -7,7 +7,7 @@ import onnx
 from onnx import TensorProto
 
 from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
-from ..read import default_opset
+from ..read import MICROSOFT, default_opset
 from .boxes import BOXES
 from .classical import CLASSICAL
 from .elementwise import ELEMENTWISE, element, numpy_type
@@ -71,7 +71,10 @@ class _Lowering:
 
     def _lowered(self, node: NodeView) -> Emitter | None:
         lower = _LOWERED.get(_key(node.node))
-        return lower(node, Emitter(node.node, self._opset, node.float_dtype(), "lowered")) if lower else None
+        # What comes of an operator that onnx does not know has no type before that is lowered.
+        if lower is None or (node.node.domain == MICROSOFT and node.types and node.input(0) not in node.types):
+            return None
+        return lower(node, Emitter(node.node, self._opset, node.float_dtype(), "lowered"))
 
     def _in_floating_point(self, node: NodeView) -> Emitter | None:
         """Integers become numbers of floating point that they have been, and biases are added to these, too."""

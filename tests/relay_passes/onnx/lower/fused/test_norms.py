@@ -62,3 +62,19 @@ def test_a_domain_whose_version_the_file_leaves_out(run):
     proto = model([microsoft("FastGelu", ["x"], ["y"])], [value("x", [2, 5])], ["y"])
     assert [o.domain for o in proto.opset_import] == [""]
     close(run, proto, x=np.linspace(-3, 3, 10, dtype="float32").reshape(2, 5))
+
+
+def test_operators_after_one_another_in_half_precision(run):
+    # What comes of the first has no type until it is lowered; constants of the second are of half precision, too.
+    half, shape = TensorProto.FLOAT16, (2, 3, 8)
+    nodes = [
+        microsoft("SkipLayerNormalization", ["x", "s", "gamma"], ["n"], epsilon=1e-5),
+        microsoft("Gelu", ["n"], ["g"]),
+        microsoft("QuickGelu", ["g"], ["y"]),
+    ]
+    constants = [tensor("gamma", random(8).astype("float16"))]
+    proto = model(nodes, [value("x", shape, half), value("s", shape, half)], [value("y", shape, half)], constants)
+    x, s = (random(*shape, seed=i).astype("float16") for i in (1, 2))
+    got, (expected,) = run(load_model(proto), x, s), by_onnxruntime(proto, x=x, s=s)
+    assert got.dtype == expected.dtype
+    np.testing.assert_allclose(got, expected, rtol=5e-3, atol=5e-3)

@@ -11,12 +11,12 @@ import onnx
 from onnx import helper, numpy_helper
 
 from ...inline import all_nodes
+from ...read import MICROSOFT
 
 _LAYERS = {"Conv": "QLinearConv", "MatMul": "QLinearMatMul", "Gemm": "QGemm"}
 _CHANNELS = {"Conv": (0, -4), "MatMul": (1, -1)}
 """The axis of the weights' channels."""
 _DOMAINS = ("", "ai.onnx")
-_MICROSOFT = "com.microsoft"
 
 
 def join_quantised(model: onnx.ModelProto) -> None:
@@ -38,8 +38,8 @@ def join_quantised(model: onnx.ModelProto) -> None:
     nodes = [replaced.get(node.output[0], node) if node.output else node for node in graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
-    if all(known.domain != _MICROSOFT for known in model.opset_import):
-        model.opset_import.append(helper.make_opsetid(_MICROSOFT, 1))
+    if all(known.domain != MICROSOFT for known in model.opset_import):
+        model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
 
 
 class _Graph:
@@ -129,7 +129,7 @@ def _quantised(
     if kind == "QGemm":
         turned = int(_attribute(layer, "transB", 0))
         inputs = [*factors, *(bias or [""]), *result]
-        return helper.make_node(kind, inputs, [output], layer.name, domain=_MICROSOFT, transB=turned)
+        return helper.make_node(kind, inputs, [output], layer.name, domain=MICROSOFT, transB=turned)
     made = helper.make_node(kind, [*factors, *result, *bias], [output], layer.name)
     made.attribute.extend(layer.attribute)
     return made

@@ -11,10 +11,11 @@ from onnx import numpy_helper
 from .....errors import ModelError
 from ...emit import Constants, Emitter, Types, attribute
 from ...fold import static_dims
+from ...read import MICROSOFT
 from .cells import CELLS, Activation, Cell, Gru, Lstm, State, Weights, activation
 from .matrices import Bytes, Matrices, Numbers
 
-QUANTISED = ("com.microsoft", "DynamicQuantizeLSTM")
+QUANTISED = (MICROSOFT, "DynamicQuantizeLSTM")
 """An LSTM whose weights are bytes, and that quantises what it multiplies by them."""
 
 
