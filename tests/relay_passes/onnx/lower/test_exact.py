@@ -108,6 +108,18 @@ def test_the_largest_of_integers_that_the_runtime_cannot_sort(kind, run):
     check(run, "TopK", [x], [np.array([2])], outputs=2, opset=24, axis=1)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+def test_what_need_not_be_in_order_is(dtype, run):
+    proto = model(
+        [node("TopK", ["x", "k"], ["v", "i"], sorted=0)],
+        [value("x", [2, 6], helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))], ["v", "i"], [tensor("k", np.array([3]))],
+    )  # fmt: skip
+    x = np.array([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]], dtype)
+    values, places = run(load_model(proto), x)
+    np.testing.assert_array_equal(values, [[9, 5, 4], [8, 6, 5]])
+    np.testing.assert_array_equal(np.take_along_axis(x, places, 1), values)
+
+
 @newest_onnx
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("kind", ["int64", "int32", "float32"])

@@ -120,9 +120,9 @@ def _space_to_depth(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _top_k(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Of integers that TVM's runtime cannot sort, as wider ones."""
-    elem = element(node, 0)
-    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
+    """Of integers that TVM's runtime cannot sort, as wider ones; sorted where any order would do."""
+    elem, in_order = element(node, 0), node.attribute("sorted", 1)
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute if a.name != "sorted"}
     index = node.node.output[1] or f"{emit.prefix}index"
     if elem == TensorProto.UINT64:
         # By the order of the int64 numbers that have the other first bit.
@@ -133,7 +133,10 @@ def _top_k(node: NodeView, emit: Emitter) -> Emitter | None:
             emit.last("GatherElements", node.input(0), index, outputs=[node.output], axis=attributes.get("axis", -1))
         return emit
     if elem not in _WIDER:
-        return None
+        if in_order:
+            return None
+        emit.last("TopK", *node.node.input, outputs=node.node.output, **attributes)
+        return emit
     wide, most = emit("Cast", node.input(0), to=_WIDER[elem]), f"{emit.prefix}most"
     emit.last("TopK", wide, node.input(1), outputs=[most, index], **attributes)
     if node.output:
