@@ -110,10 +110,8 @@ def test_the_largest_of_integers_that_the_runtime_cannot_sort(kind, run):
 
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 def test_what_need_not_be_in_order_is(dtype, run):
-    proto = model(
-        [node("TopK", ["x", "k"], ["v", "i"], sorted=0)],
-        [value("x", [2, 6], helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))], ["v", "i"], [tensor("k", np.array([3]))],
-    )  # fmt: skip
+    x = value("x", [2, 6], helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+    proto = model([node("TopK", ["x", "k"], ["v", "i"], sorted=0)], [x], ["v", "i"], [tensor("k", np.array([3]))])
     x = np.array([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]], dtype)
     values, places = run(load_model(proto), x)
     np.testing.assert_array_equal(values, [[9, 5, 4], [8, 6, 5]])

@@ -14,6 +14,7 @@ from .elementwise import ELEMENTWISE, element, numpy_type
 from .fused.attention import ATTENTION
 from .fused.norms import NORMS
 from .fused.operators import FUSED
+from .fused.withdrawn import WITHDRAWN
 from .indexing import INDEXING, windows
 from .layers import LAYERS
 from .quantised.operators import QUANTISED
@@ -213,11 +214,12 @@ _LOWERED = {
     **CLASSICAL,
     **ELEMENTWISE,
     **FUSED,
-    **NORMS,
     **INDEXING,
     **LAYERS,
+    **NORMS,
     **REDUCTIONS,
     **RESIZES,
     **SPECTRA,
     **QUANTISED,
+    **WITHDRAWN,
 }
