@@ -76,7 +76,14 @@ def _matmul_integer(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: d
     types, zeros = [str(value.ty.dtype) for value in inputs[:2]], [value for value in inputs[2:] if value is not None]
     if types == ["uint8", "int8"] and not zeros:
         return relax.op.matmul(inputs[0], inputs[1], out_dtype="int32")
-    return MatMulInteger._impl_v10(bb, inputs, attributes, [{}, {}])
+    left, right = (value.ty.ndim == 1 for value in inputs[:2])
+    matrices = list(inputs)
+    for number, vector in enumerate((left, right)):  # a row on the left, a column on the right
+        if vector:
+            matrices[number] = bb.emit(relax.op.expand_dims(matrices[number], [number]))
+    product = MatMulInteger._impl_v10(bb, matrices, attributes, [{}, {}])
+    added = [axis for axis, vector in ((-2, left), (-1, right)) if vector]
+    return relax.op.squeeze(bb.emit(product), added) if added else product
 
 
 def _non_max_suppression(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
@@ -119,22 +126,27 @@ def _pad(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, An
     if data.ty.shape is None and data.ty.ndim >= 0:
         sizes = [tirx.Var(f"n{axis}", "int64") for axis in range(data.ty.ndim)]
         data = bb.match_cast(data, relax.TensorType(sizes, data.ty.dtype))
-    if mode == b"constant":
+    fill = [*inputs, None, None][2]
+    computed = mode == b"constant" and fill is not None and not isinstance(fill, Constant)
+    if mode == b"constant" and not computed:
         convert = Pad._impl_v2 if "pads" in attributes else Pad._impl_v19
         return convert(bb, onnx_input([data, *list(inputs)[1:]]), attributes, constants)
     if "pads" in attributes:
         before, after = (half.tolist() for half in np.split(np.array(attributes["pads"]), 2))
     else:
-        before, after, _ = Pad._parse_pads_and_axes(inputs, constants)
+        before, after, _ = Pad._parse_pads_and_axes(onnx_input([*inputs[:2], None, *inputs[3:]]), constants)
     axes = list(range(len(before)))
     if min(*before, *after) < 0:
         ends = [-cut if cut > 0 else np.iinfo(np.int64).max for cut in _negative(after)]
         data = bb.emit(relax.op.strided_slice(data, axes, _negative(before), ends))
-    for size, added in zip(data.ty.shape, np.maximum(before, 0) + np.maximum(after, 0), strict=True):
-        if added and isinstance(size, tirx.IntImm) and not int(size):
+    for size, grown in zip(data.ty.shape, np.maximum(before, 0) + np.maximum(after, 0), strict=True):
+        if grown and isinstance(size, tirx.IntImm) and not int(size) and not computed:
             raise ValueError("there is nothing that an edge could be made of")
+    added = [[max(0, int(n)) for n in numbers] for numbers in (before, after)]
+    if computed:
+        return bb.emit_te(lambda x, value: topi.nn.pad(x, *added, value(*[0] * len(value.shape))), data, fill)
     edge = {b"reflect": mirrored, b"wrap": topi.nn.circular_pad, b"edge": topi.nn.replicate_pad}[mode]
-    return bb.emit_te(edge, data, *([max(0, int(n)) for n in numbers] for numbers in (before, after)))
+    return bb.emit_te(edge, data, *added)
 
 
 def _einsum(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:

@@ -45,6 +45,15 @@ def test_what_is_cut_off_is_no_part_of_the_edge(widths, mode):
     np.testing.assert_array_equal(tvm_rammer.compile(proto)(x), by_onnxruntime(proto, x=x)[0])
 
 
+@pytest.mark.parametrize("widths", [[2, 0, 1, 3], [-2, 1, 0, -1], [0, 0, 0, 0]])
+@pytest.mark.parametrize("fill", [[], [1]], ids=["number", "vector"])
+def test_an_edge_of_a_value_that_is_computed(fill, widths):
+    inputs = [value("x", [5, 6]), value("fill", fill)]
+    proto = model([node("Pad", ["x", "w", "fill"], ["y"])], inputs, ["y"], [tensor("w", np.array(widths))], opset=19)
+    given = {"x": random(5, 6), "fill": np.full(fill, 7.5, "float32")}
+    np.testing.assert_array_equal(tvm_rammer.compile(proto)(*given.values()), by_onnxruntime(proto, **given)[0])
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_an_edge_of_nothing_is_refused(mode):
     with pytest.raises(RammerError, match="Pad 'y'"):

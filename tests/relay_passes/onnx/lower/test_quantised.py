@@ -43,6 +43,20 @@ def with_contrib(proto):
     return proto
 
 
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize(
+    ("left", "right"), [([3, 4], [4]), ([4], [4, 5]), ([2, 3, 4], [4]), ([4], [2, 4, 5]), ([4], [4])]
+)
+def test_integer_products_with_vectors(left, right, zeros, run):
+    given = [value("a", left, UINT8), value("b", right, UINT8)]
+    constants = [tensor("za", np.array(3, "uint8")), tensor("zb", np.array(5, "uint8"))] if zeros else []
+    names = ["a", "b", *(constant.name for constant in constants)]
+    proto = model([node("MatMulInteger", names, ["y"])], given, [value("y", None, INT32)], constants)
+    a, b = (rng(i).integers(0, 256, shape).astype("uint8") for i, shape in enumerate((left, right)))
+    shifted = (a.astype("int32") - 3 * zeros) @ (b.astype("int32") - 5 * zeros)
+    np.testing.assert_array_equal(run(load_model(proto), a, b), shifted)
+
+
 @pytest.mark.parametrize("terms", [40, 3000])
 @pytest.mark.parametrize("kind", [UINT8, INT8])
 @pytest.mark.parametrize("data", [UINT8, INT8])

@@ -66,7 +66,7 @@ def _quantised_attention(node: NodeView, emit: Emitter) -> Emitter | None:
 
 def _is_beyond(node: NodeView, past: int) -> bool:
     """Whether a node asks for what is not written here: turned positions, or one buffer for all keys."""
-    names = ("do_rotary", "past_present_share_buffer", "rotary_embedding_dim")
+    names = ("do_rotary", "past_present_share_buffer")
     known = node.dims(past) is not None or not node.input(past)
     return any(node.attribute(name, 0) for name in names) or not known
 
