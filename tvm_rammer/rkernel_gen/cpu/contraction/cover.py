@@ -10,8 +10,9 @@ What two tiles compute both is the same twice. So no element is guarded, and all
 at a time cost half a percent more sums than there are, where one row at a time would leave registers empty.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 import tvm_ffi
 from tvm import s_tir, tirx
@@ -170,39 +171,48 @@ def _growth(func: tirx.PrimFunc, first: s_tir.SBlock, axes: Sequence[int]) -> _G
     """What grows with axes of a block; None where one of them becomes anything but one dimension of what follows."""
     growth = _Growth({first.iter_vars[axis].var: axis for axis in axes}, {})
     extents = {axis: int(first.iter_vars[axis].dom.extent) for axis in axes}
-    params, begun = set(func.params), False
-    for realize in _realizes(func):
-        block, begun = realize.block, begun or realize.block.same_as(first)
-        if not begun:
-            continue
-        loads: list[TensorLoad] = []
-        tvm_ffi.structural_walk(block.body, [(TensorLoad, loads.append)], order="pre")
-        for load in loads if not block.same_as(first) else ():
-            for dim, axis in growth.dims.get(load.source, {}).items():
-                index = load.indices[dim]
-                if not isinstance(index, tirx.Var) or growth.axes.setdefault(index, axis) != axis:
-                    return None
-        own = [
-            (axis, value)
-            for axis, value in zip(block.iter_vars, realize.iter_values, strict=True)
-            if axis.var in growth.axes
-        ]
-        if not own:
-            continue
-        numbers = [growth.axes[axis.var] for axis, _ in own]
-        fitting = all(
-            axis.iter_type == SPATIAL and int(axis.dom.extent) == extents[n]
-            for (axis, _), n in zip(own, numbers, strict=True)
-        )
-        loops = all(isinstance(value, tirx.Var) for _, value in own)
-        if not fitting or not loops or len(set(numbers)) < len(numbers) or not isinstance(block.body, tirx.BufferStore):
+    results = set(func.params)
+    for realize in dropwhile(lambda realize: not realize.block.same_as(first), _realizes(func)):
+        if not (_follow(realize.block, first, growth) and _grow(realize, extents, results, growth)):
             return None
-        if block.body.buffer not in params:
-            dims = _dims(block.body, growth.axes)
-            if dims is None or sorted(dims.values()) != sorted(numbers):
-                return None
-            growth.dims[block.body.buffer] = dims
     return growth
+
+
+def _follow(block: s_tir.SBlock, first: s_tir.SBlock, growth: _Growth) -> bool:
+    """Find the axes by which a block reads what has grown; whether each of them is an index of its own."""
+    loads: list[TensorLoad] = []
+    if not block.same_as(first):
+        tvm_ffi.structural_walk(block.body, [(TensorLoad, loads.append)], order="pre")
+    return all(
+        isinstance(load.indices[dim], tirx.Var) and growth.axes.setdefault(load.indices[dim], axis) == axis
+        for load in loads
+        for dim, axis in growth.dims.get(load.source, {}).items()
+    )
+
+
+def _grow(
+    realize: s_tir.SBlockRealize, extents: Mapping[int, int], results: Collection[tirx.Var], growth: _Growth
+) -> bool:
+    """Let what a block writes grow with its axes; whether these are plain loops over all elements."""
+    block = realize.block
+    pairs = zip(block.iter_vars, realize.iter_values, strict=True)
+    own = [(axis, value, growth.axes[axis.var]) for axis, value in pairs if axis.var in growth.axes]
+    if not own:
+        return True
+    numbers = sorted(number for _, _, number in own)
+    plain = all(
+        axis.iter_type == SPATIAL and int(axis.dom.extent) == extents[number] and isinstance(value, tirx.Var)
+        for axis, value, number in own
+    )
+    if not plain or len(set(numbers)) < len(numbers) or not isinstance(block.body, tirx.BufferStore):
+        return False
+    if block.body.buffer in results:
+        return True
+    dims = _dims(block.body, growth.axes)
+    if dims is None or sorted(dims.values()) != numbers:
+        return False
+    growth.dims[block.body.buffer] = dims
+    return True
 
 
 def _dims(store: tirx.BufferStore, axes: Mapping[tirx.Var, int]) -> dict[int, int] | None:
