@@ -15,8 +15,10 @@ import onnx
 from onnx import numpy_helper
 
 from ...errors import ModelError
+from .check.file import bound_steps, vectors_made
+from .check.slices import shield_slices
 from .inline import all_graphs, inline_branch, rename_inputs, subgraphs
-from .read import SMALL_ELEMENTS, elements, skeleton
+from .read import SMALL_ELEMENTS, default_opset, elements, skeleton
 
 LIMIT_BYTES = 512 << 20
 """A result that is larger than this and than four times its inputs is computed at run time."""
@@ -85,6 +87,7 @@ class _Rounds:
     def once(self) -> bool:
         """Walk the graph once; return whether anything changed."""
         graph = self.model.graph
+        bound_steps(self.model)
         self.types = infer_types(self.model)
         self.used = used_names(graph)
         return self.walk(graph, ChainMap({tensor.name: tensor for tensor in graph.initializer}))
@@ -173,6 +176,7 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
     for value in bare.graph.output:  # what is declared may be wrong: nobody checks it
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.Clear()
+    shield_slices(bare, default_opset(model))
     try:
         bare = onnx.shape_inference.infer_shapes(bare, data_prop=not _has_long_vector(bare))
     except Exception:  # an inference that fails knows nothing: TVM's frontend will say what is wrong
@@ -190,6 +194,8 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
 
 def _has_long_vector(model: onnx.ModelProto) -> bool:
     """Whether onnx must not look for sizes in vectors: it takes a microsecond and a kilobyte for each element."""
+    if any(count > LONG_VECTOR for _, count in vectors_made(model)):
+        return True
     if not any(_size(value) > LONG_VECTOR for value in model.graph.input):
         return False
     graph = onnx.shape_inference.infer_shapes(model).graph

@@ -1,13 +1,15 @@
 """What a file may not say: where onnx's own tools believe it, or end the process."""
 
+import math
 import re
+from collections.abc import Iterator, Mapping
 
 import onnx
 
 from ....ir import MOST_ELEMENTS
-from ..inline import all_nodes
+from ..inline import all_graphs, all_nodes
 
-_MOST_AXES = 1024
+MOST_AXES = 1024
 """Of one tensor, generously."""
 
 _TERM = r"[A-Za-z]*(\.\.\.)?[A-Za-z]*"
@@ -30,10 +32,10 @@ def check_inputs(model: onnx.ModelProto) -> None:
 
 def check_axes(graph: onnx.GraphProto) -> None:
     """Refuse axes that no tensor has, and outputs that are not there: onnx's shape inference trusts them."""
-    axes = -_MOST_AXES, _MOST_AXES
+    axes = -MOST_AXES, MOST_AXES
     for node in all_nodes(graph):
         outputs = len(node.output), len(node.output)
-        bounds = {"axis": axes, "axes": axes, "batch_dims": (0, _MOST_AXES), "num_outputs": outputs}
+        bounds = {"axis": axes, "axes": axes, "batch_dims": (0, MOST_AXES), "num_outputs": outputs}
         for attribute in node.attribute:
             if attribute.name not in bounds or node.domain not in ("", "ai.onnx"):
                 continue
@@ -54,16 +56,53 @@ def check_equations(graph: onnx.GraphProto) -> None:
 
 
 def check_ranges(model: onnx.ModelProto) -> None:
-    """Refuse ranges that nobody can hold: onnx's shape inference would write all their values down."""
-    known = {tensor.name: tensor for tensor in model.graph.initializer}
-    for node in all_nodes(model.graph):
-        if node.op_type == "Constant":
-            known.update((node.output[0], a.t) for a in node.attribute if a.name == "value")
-        if node.op_type == "Range" and all(name in known for name in node.input):
-            begin, end, step = (float(onnx.numpy_helper.to_array(known[name]).item()) for name in node.input)
-            count = (end - begin) / step if step else 0.0
-            if count >= MOST_ELEMENTS:
-                raise ValueError(
-                    f"Range {node.name or node.output[0]!r} has {count:.0f} elements, of which less than "
-                    f"{MOST_ELEMENTS} can be addressed"
-                )
+    """Refuse ranges, and tensors of one value, that nobody can hold: onnx's shape inference would write all of it."""
+    for node, count in vectors_made(model):
+        if count >= MOST_ELEMENTS:
+            raise ValueError(
+                f"{node.op_type} {node.name or node.output[0]!r} has {count:.0f} elements, of which less than "
+                f"{MOST_ELEMENTS} can be addressed"
+            )
+
+
+def vectors_made(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, float]]:
+    """The nodes that make many elements of few constants, each with how many elements."""
+    for graph, known in _with_constants(model):
+        for node in graph.node:
+            if node.op_type not in ("ConstantOfShape", "Range") or any(name not in known for name in node.input):
+                continue
+            values = [onnx.numpy_helper.to_array(known[name]).astype(float).ravel() for name in node.input]
+            if node.op_type == "ConstantOfShape":
+                yield node, math.prod(values[0])
+            elif all(len(value) == 1 for value in values):
+                begin, end, step = (float(value[0]) for value in values)
+                yield node, (end - begin) / step if step else 0.0
+
+
+def bound_steps(model: onnx.ModelProto) -> None:
+    """Let no constant step of a Slice be beyond 32 bits, in place: onnx's inference takes it modulo 2**32.
+
+    A step that is 0 then never ends. No axis is as long as that, so what is bounded means the same.
+    """
+    most = MOST_ELEMENTS - 1
+    for graph, known in _with_constants(model):
+        for node in graph.node:
+            if node.op_type != "Slice" or len(node.input) < 5 or node.input[4] not in known:
+                continue
+            steps = onnx.numpy_helper.to_array(known[node.input[4]])
+            bounded = steps.clip(-most, most)
+            if (bounded != steps).any():
+                name = f"{node.output[0]}/bounded"
+                graph.initializer.append(onnx.numpy_helper.from_array(bounded, name))
+                node.input[4] = name
+
+
+def _with_constants(model: onnx.ModelProto) -> Iterator[tuple[onnx.GraphProto, Mapping[str, onnx.TensorProto]]]:
+    """Each graph, and the constants that its nodes see; outer ones may be hidden by others."""
+    outer: dict[str, onnx.TensorProto] = {}
+    for graph in all_graphs(model.graph):
+        outer |= {tensor.name: tensor for tensor in graph.initializer}
+        for node in graph.node:
+            if node.op_type == "Constant":
+                outer.update((node.output[0], a.t) for a in node.attribute if a.name == "value")
+        yield graph, outer

@@ -10,6 +10,7 @@ from ..fold import infer_types
 from ..inline import subgraphs
 from ..read import SMALL_ELEMENTS, default_opset, elements
 from .rules import RULES
+from .slices import has_impossible
 
 _TOO_STRICT = frozenset(["Range"])
 """Operators that onnx refuses where others do not: its own AffineGrid gives Range vectors of one element."""
@@ -64,16 +65,24 @@ def _inferred(view: NodeView, opset: int) -> ModelError | None:
     try:
         schema = onnx.defs.get_schema(node.op_type, opset)
         values, opsets = dict(_values_of(node, view.constants)), [onnx.helper.make_opsetid("", opset)]
-        onnx.shape_inference.infer_node_outputs(schema, node, kinds, values, None, opsets)
+        if any(map(has_impossible, kinds.values())):
+            return None  # whoever made it has been refused, or is said to wait
+        made = onnx.shape_inference.infer_node_outputs(schema, node, kinds, values, None, opsets)
     except (onnx.defs.SchemaError, onnx.checker.ValidationError):  # of another version, or of types that onnx lacks
         return None
     except onnx.shape_inference.InferenceError as error:
-        read = ", ".join(f"{name!r} of the shape {view.dims(number)}" for number, name in enumerate(node.input) if name)
-        return ModelError(
-            f"{node.op_type} {node.name or view.output!r} is not legal for what it reads, {read}: {_plain(error)}; "
-            "give the model's inputs the shapes that it was made for, or export it again"
-        )
-    return None
+        return _illegal(view, _plain(error))
+    sizes = [[dim.dim_value for dim in kind.tensor_type.shape.dim] for kind in made.values() if has_impossible(kind)]
+    return _illegal(view, f"its result would have the shape {sizes[0]}") if sizes else None
+
+
+def _illegal(view: NodeView, why: str) -> ModelError:
+    node = view.node
+    read = ", ".join(f"{name!r} of the shape {view.dims(number)}" for number, name in enumerate(node.input) if name)
+    return ModelError(
+        f"{node.op_type} {node.name or view.output!r} is not legal for what it reads, {read}: {why}; "
+        "give the model's inputs the shapes that it was made for, or export it again"
+    )
 
 
 def _types_of(node: onnx.NodeProto, types: Types, constants: Constants) -> dict[str, onnx.TypeProto] | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from ..emit import NodeView
+from .file import MOST_AXES
 
 Rule = Callable[[NodeView], None]
 """Raises a `ModelError` for a node that is not legal. What is not known is no error."""
@@ -130,6 +131,12 @@ def _top_k(view: NodeView) -> None:
     view.require(0 <= int(count.item()) <= dims[axis], f"k of {int(count.item())} for an axis of {dims[axis]}")
 
 
+def _target(view: NodeView) -> None:
+    """A shape as long as tensors have axes: TVM's frontend would count them all."""
+    dims = view.dims(1)
+    view.require(dims is None or len(dims) != 1 or dims[0] <= MOST_AXES, f"a shape of {(dims or [0])[0]} extents")
+
+
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 RULES: Mapping[str, Rule] = {
@@ -143,6 +150,7 @@ RULES: Mapping[str, Rule] = {
     "GlobalMaxPool": _global_pool,
     "NegativeLogLikelihoodLoss": _loss,
     "PRelu": _prelu,
+    "Reshape": _target,
     "SoftmaxCrossEntropyLoss": _loss,
     **dict.fromkeys(_GATES, _recurrent),
     "Split": _split,

@@ -10,7 +10,7 @@ from tvm.ir import Call, GlobalVar
 
 from ....errors import DATA_MARK
 from ...bindings import add_function, dtype_of, typed
-from .index_guard import Relation, extent_guard, size_guard
+from .index_guard import Relation, extent_guard, size_guard, step_guard
 from .messages import operator_of, origin
 
 Sizes: TypeAlias = list[Any]
@@ -84,6 +84,17 @@ class Comparing:
         guard = self._function("extent_guard", extent_guard(count, message))
         ty = relax.TensorType([count], "int64")
         return self.bind(relax.call_tir(guard, relax.Tuple([extents]), ty), ty)
+
+    def steps(self, steps: relax.Expr, count: int) -> relax.Expr:
+        """Steps of a slice, as a tensor of so many, none of which is 0; as they are where no input decides them."""
+        call = self.call
+        assert call is not None
+        told = origin(self._func, call.args[-1])
+        if not told:
+            return steps
+        guard = self._function("step_guard", step_guard(count, f"{DATA_MARK}{operator_of(call)} got a step of 0{told}"))
+        ty = relax.TensorType([count], "int64")
+        return self.bind(relax.call_tir(guard, relax.Tuple([steps]), ty), ty)
 
     def _function(self, name: str, func: tirx.PrimFunc) -> GlobalVar:
         self.changes += 1

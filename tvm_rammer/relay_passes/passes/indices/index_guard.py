@@ -116,6 +116,15 @@ def extent_guard(count: int, message: str) -> tirx.PrimFunc:
     return func.with_attr(_ATTRIBUTES)
 
 
+def step_guard(count: int, message: str) -> tirx.PrimFunc:
+    """A function that copies steps, and raises an AssertionError with a message where one is 0."""
+    steps, copy = (tirx.decl_buffer((count,), "int64", name) for name in ("steps", "copy"))
+    places = [[tirx.const(axis, "int64")] for axis in range(count)]
+    checks = [_assertion(message, tirx.BufferLoad(steps, at) != tirx.const(0, "int64")) for at in places]
+    copies = [tirx.BufferStore(copy, tirx.BufferLoad(steps, at), at) for at in places]
+    return tirx.PrimFunc([steps, copy], tirx.SeqStmt([*checks, *copies])).with_attr(_ATTRIBUTES)
+
+
 _ATTRIBUTES = {
     "op_pattern": OPAQUE,
     "tirx.is_scheduled": True,

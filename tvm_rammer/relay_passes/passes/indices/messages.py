@@ -11,6 +11,7 @@ _ONNX_NAMES = {
     "bitwise_xor": "BitwiseXor",
     "broadcast_to": "Expand",
     "divide": "Div",
+    "dynamic_strided_slice": "Slice",
     "floor_divide": "Div",
     "floor_mod": "Mod",
     "gather_elements": "GatherElements",

@@ -147,6 +147,15 @@ def _tensor_to_shape(comparing: Comparing, call: Call) -> Call:
     return _with(call, [comparing.possible(extents, count[0])])
 
 
+def _dynamic_strided_slice(comparing: Comparing, call: Call) -> Call:
+    """Steps that only the data know; what a slice reads is clamped, whatever its bounds are."""
+    *others, steps = call.args
+    count = static_shape(steps.ty)
+    if count is None or dtype_of(steps.ty) != "int64":
+        return call
+    return _with(call, [*others, comparing.steps(steps, count[0])])
+
+
 def _with(call: Call, args: Sequence[relax.Expr]) -> Call:
     same = all(new.same_as(old) or _same_fields(new, old) for new, old in zip(args, call.args, strict=True))
     return call if same else Call(call.op, list(args), call.attrs, call.ty_args, ret_ty=call.ty)
@@ -191,6 +200,7 @@ RULES: Mapping[str, Callable[[Comparing, Call], Call]] = {
     **dict.fromkeys(_ELEMENTWISE, _elementwise),
     "relax.matmul": _matmul,
     "relax.concat": _concat,
+    "relax.dynamic_strided_slice": _dynamic_strided_slice,
     "relax.einsum": _einsum,
     "relax.reshape": _reshape,
     "relax.broadcast_to": _broadcast_to,

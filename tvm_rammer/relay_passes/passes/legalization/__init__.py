@@ -5,6 +5,7 @@ extremes     largest and smallest numbers, of which one may be NaN
 pools        averages of a few neighbours along one axis, on a GPU
 samples      GridSample: pixels and weights once for all channels
 scans        running sums and products, on a CPU
+slices       slices whose bounds only the data know
 suppression  NonMaxSuppression, which the ONNX importer calls
 transposed   transposed convolutions of weights that may be infinite
 stock        what TVM makes of an operator

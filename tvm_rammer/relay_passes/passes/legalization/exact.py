@@ -15,6 +15,7 @@ from .pads import pads
 from .pools import pools_along_an_axis
 from .samples import samples
 from .scans import scans
+from .slices import slices
 from .softmax import softmaxes
 from .stock import Legalization, stock
 from .transposed import transposed_convolutions
@@ -35,15 +36,16 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     are computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for
     LLVM, are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
-    `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, boxes in `boxes`, mirrored
-    edges in `pads`, for a CPU running sums in `scans` and rows that sum to 1 in `softmax`, for a GPU pools along one
-    axis in `pools`.
+    `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, boxes in `boxes`, mirrored edges in
+    `pads`, slices whose bounds only the data know in `slices`, for a CPU running sums in `scans` and rows that sum to 1
+    in `softmax`, for a GPU pools along one axis in `pools`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),
         **transposed_convolutions(),
         **samples(),
         **pads(),
+        **slices(),
         **aligned_boxes(target.kind.name == "llvm"),
         "relax.take": _take,
         "relax.logical_not": _logical_not,

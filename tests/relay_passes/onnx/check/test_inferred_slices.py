@@ -1,0 +1,69 @@
+"""Where onnx's shape inference ends the process, or never ends: slices of impossible axes, steps, long vectors."""
+
+import numpy as np
+import pytest
+from onnx import helper
+
+import tvm_rammer
+from tvm_rammer.errors import ModelError
+from tvm_rammer.relay_passes import load_model
+
+from ...models import model, node, tensor, value
+
+IMPOSSIBLE = {
+    "AveragePool": ({"kernel_shape": [7, 7]}, {}),
+    "Conv": ({}, {"w": np.zeros((1, 3, 7, 7), "float32")}),
+    "ConvTranspose": ({"pads": [9, 9, 9, 9]}, {"w": np.zeros((3, 1, 2, 2), "float32")}),
+    "LpPool": ({"kernel_shape": [7, 7]}, {}),
+    "MaxPool": ({"kernel_shape": [7, 7]}, {}),
+    "Pad": ({}, {"p": np.array([0, 0, -5, -5, 0, 0, -5, -5])}),
+    "RoiAlign": ({"output_height": -2}, {"rois": np.zeros((1, 4), "float32"), "images": np.array([0])}),
+    "TopK": ({}, {"k": np.array([-3])}),
+}
+
+
+@pytest.mark.parametrize("typed", [True, False])
+@pytest.mark.parametrize("kind", IMPOSSIBLE)
+def test_a_slice_of_less_than_nothing(kind, typed):
+    """A window larger than its image, as of a model that is given too small an input, and a slice of what is left."""
+    attributes, given = IMPOSSIBLE[kind]
+    given = given | {name: np.array([n]) for name, n in (("begin", 0), ("end", 2), ("axis", 3))}
+    inputs = ["x", *list(given)[:-3]]
+    nodes = [
+        node(kind, inputs, ["m", "i"] if kind == "TopK" else ["m"], **attributes),
+        node("Slice", ["m", "begin", "end", "axis"], ["y"]),
+    ]
+    output = value("y", [1, 3, 3, 2]) if typed else helper.make_empty_tensor_value_info("y")
+    proto = model(nodes, [value("x", [1, 3, 3, 3])], [output], [tensor(n, a) for n, a in given.items()], opset=18)
+    with pytest.raises(ModelError, match=f"{kind} 'm'"):
+        tvm_rammer.compile(proto, cache=False)
+
+
+FAR = [(4, -(2**63), -(2**63)), (0, 2**63 - 1, 2**63 - 1), (0, 5, 2**32), (1, 5, 2**31), (3, -100, -(2**32)), (3, 1, 1)]
+
+
+@pytest.mark.parametrize(("begin", "end", "step"), FAR)
+def test_steps_beyond_32_bits(begin, end, step):
+    constants = {"b": begin, "e": end, "a": 0, "s": step}
+    proto = model(
+        [node("Slice", ["x", *constants], ["y"])], [value("x", [5])], ["y"],
+        [tensor(name, np.array([number])) for name, number in constants.items()],
+    )  # fmt: skip
+    x = np.arange(5, dtype="float32")
+    np.testing.assert_array_equal(tvm_rammer.compile(proto, cache=False)(x), x[begin:end:step])
+
+
+@pytest.mark.parametrize(
+    ("count", "message"),
+    [(2**31, "ConstantOfShape 'ones' has 2147483648 elements"), (5_000_000, "a shape of 5000001 extents")],
+)
+def test_a_shape_of_very_many_extents(count, message):
+    one = tensor("one", np.array([1]))
+    nodes = [
+        node("ConstantOfShape", ["count"], ["ones"], value=one),
+        node("Concat", ["rows", "ones"], ["shape"], axis=0),
+        node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    constants = [tensor("count", np.array([count])), tensor("rows", np.array([6]))]
+    with pytest.raises(ModelError, match=message):
+        load_model(model(nodes, [value("x", [2, 3])], ["y"], constants))
