@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
@@ -42,8 +43,8 @@ def damaged_case(seed: int) -> ModelCase:
     for _ in range(rng.choice([1, 1, 2, 3])):
         try:
             rng.choice(STRUCTURE)(rng, model)
-        except (IndexError, ValueError, OverflowError, TypeError):
-            continue  # nothing of that sort to damage
+        except (IndexError, ValueError, OverflowError, TypeError, AssertionError):
+            continue  # nothing of that sort to damage, or onnx's helpers cannot write it
     return ModelCase("files", seed, model.SerializeToString(), case.feeds)
 
 
@@ -156,8 +157,10 @@ def change_constant(rng: random.Random, model: onnx.ModelProto) -> None:
         tensor.raw_data = tensor.raw_data[: rng.randrange(len(tensor.raw_data))]
     else:
         array = numpy_helper.to_array(tensor).copy()
-        pool = [v for v in (*HUGE, -7, 100) if array.dtype.kind == "f" or abs(v) < 2**31]
-        array.flat[rng.randrange(array.size)] = rng.choice(pool)
+        numbers = (*HUGE, *(-number for number in HUGE), -(2**63), -7, 100)
+        ends = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
+        pool = [number for number in numbers if ends is None or ends.min <= number <= ends.max]
+        array.flat[slice(None) if rng.random() < 0.2 else rng.randrange(array.size)] = rng.choice(pool)
         tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
 
 
