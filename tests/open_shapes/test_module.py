@@ -298,3 +298,10 @@ def test_outputs_whose_types_the_model_leaves_out():
     module = tvm_rammer.compile(model, cache=False)
     assert [spec.shape for spec in module.outputs] == [(-1, 32)] * 2
     agrees(module, model, feed(2))
+
+
+def test_two_inputs_of_one_name_are_refused():
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 2]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x, x], [y])
+    with pytest.raises(ModelError, match="'x' has been used as graph input names multiple times"):
+        tvm_rammer.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9))

@@ -75,6 +75,9 @@ def _of_onnx(model: Any) -> Signature | None:
         shield_slices(proto, default_opset(proto))
         proto = onnx.shape_inference.infer_shapes(proto)
     weights = {tensor.name for tensor in proto.graph.initializer}
+    names = [value.name for value in proto.graph.input]
+    if len(set(names)) < len(names):
+        return None  # who reads the model says so
     inputs = [_onnx_value(value) for value in proto.graph.input if value.name not in weights]
     outputs = [_onnx_value(value) for value in proto.graph.output]
     return _signature(inputs, outputs)
