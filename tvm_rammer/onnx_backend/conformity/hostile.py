@@ -1,4 +1,4 @@
-"""Cases with values that nobody expects: each input in turn, all of it or one element, and each attribute."""
+"""Cases with values that nobody expects: each input and each constant, all of it or one element, and each attribute."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,7 +29,7 @@ def judge_hostile(name: str, case: TestCase) -> Verdict:
             given = [*inputs[:number], changed, *inputs[number + 1 :]]
             if foreign := _foreign(prepared, given):
                 return Verdict(name, operator, FOREIGN, f"input {number} of {value}: {foreign}")
-    for what, model in _with_other_attributes(model_of(case)):
+    for what, model in (*_with_other_attributes(model_of(case)), *_with_other_constants(model_of(case))):
         if foreign := _foreign(model, inputs):
             return Verdict(name, operator, FOREIGN, f"{what}: {foreign}")
     return Verdict(name, operator, RIGHT)
@@ -65,6 +65,19 @@ def _with_other_attributes(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.M
                     numbers[:] = [value] * len(numbers)
                 yield f"{node.op_type}'s {attribute.name} of {value!r}", changed
 
+
+def _with_other_constants(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """What is changed, and the model with it: what may be sizes, which somebody has to believe."""
+    for number, tensor in enumerate(model.graph.initializer):
+        array = onnx.numpy_helper.to_array(tensor)
+        for value, changed in _changed(array) if array.size <= _MOST_SIZES else ():
+            other = onnx.ModelProto.FromString(model.SerializeToString())
+            other.graph.initializer[number].CopyFrom(onnx.numpy_helper.from_array(changed, tensor.name))
+            yield f"{tensor.name} of {value!r}", other
+
+
+_MOST_SIZES = 16
+"""Elements of a constant that is changed."""
 
 _FIELDS = {
     onnx.AttributeProto.INT: ("i", "int64"),
