@@ -58,7 +58,7 @@ def test_refused_with_the_operator(name, message):
 HOSTILE = """
     roialign_aligned_true roialign_aligned_false gridsample_border_padding gridsample_reflection_padding gather_0
     gather_elements_1 gathernd_example_float32 scatternd onehot_with_axis maxunpool_export_with_output_shape
-    reversesequence_batch compress_0 nllloss_NC scatter_elements_with_axis
+    reversesequence_batch compress_0 nllloss_NC scatter_elements_with_axis slice_neg_steps
 """.split()  # noqa: SIM905
 
 

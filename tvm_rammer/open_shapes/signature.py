@@ -68,11 +68,11 @@ def _of_onnx(model: Any) -> Signature | None:
     proto = model if isinstance(model, onnx.ModelProto) else onnx.load(model, load_external_data=False)
     if not all(value.type.tensor_type.elem_type for value in proto.graph.output):
         # ONNX lets a model leave out the types of its outputs. Inference may end the process where nothing was checked.
-        from ..relay_passes.onnx.check.slices import shield_slices
+        from ..relay_passes.onnx.check.inference import shield
         from ..relay_passes.onnx.read import default_opset, read_onnx
 
         proto = read_onnx(model)
-        shield_slices(proto, default_opset(proto))
+        shield(proto, default_opset(proto))
         proto = onnx.shape_inference.infer_shapes(proto)
     weights = {tensor.name for tensor in proto.graph.initializer}
     names = [value.name for value in proto.graph.input]

@@ -15,15 +15,13 @@ import onnx
 from onnx import numpy_helper
 
 from ...errors import ModelError
-from .check.file import bound_steps, vectors_made
-from .check.slices import shield_slices
+from .check.file import bound_steps
+from .check.inference import shield
 from .inline import all_graphs, inline_branch, rename_inputs, subgraphs
 from .read import SMALL_ELEMENTS, default_opset, elements, skeleton
 
 LIMIT_BYTES = 512 << 20
 """A result that is larger than this and than four times its inputs is computed at run time."""
-LONG_VECTOR = 1 << 18
-"""Elements of a vector that surely holds no sizes."""
 
 _GROWING = frozenset("ConstantOfShape Expand Tile Range OneHot EyeLike Pad".split())  # noqa: SIM905
 FOLDED = _GROWING | frozenset(
@@ -176,9 +174,9 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
     for value in bare.graph.output:  # what is declared may be wrong: nobody checks it
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.Clear()
-    shield_slices(bare, default_opset(model))
+    shield(bare, default_opset(model))
     try:
-        bare = onnx.shape_inference.infer_shapes(bare, data_prop=not _has_long_vector(bare))
+        bare = onnx.shape_inference.infer_shapes(bare, data_prop=True)
     except Exception:  # an inference that fails knows nothing: TVM's frontend will say what is wrong
         return {}
     known: dict[str, onnx.TypeProto.Tensor] = {}
@@ -190,23 +188,6 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
         unclear |= {name for name, kind in own.items() if known.get(name, kind) != kind}
         known |= own
     return {name: kind for name, kind in known.items() if name not in unclear}
-
-
-def _has_long_vector(model: onnx.ModelProto) -> bool:
-    """Whether onnx must not look for sizes in vectors: it takes a microsecond and a kilobyte for each element."""
-    if any(count > LONG_VECTOR for _, count in vectors_made(model)):
-        return True
-    if not any(_size(value) > LONG_VECTOR for value in model.graph.input):
-        return False
-    graph = onnx.shape_inference.infer_shapes(model).graph
-    values = (*graph.input, *graph.value_info, *graph.output)
-    return any(_size(v) > LONG_VECTOR and len(v.type.tensor_type.shape.dim) == 1 for v in values)
-
-
-def _size(value: onnx.ValueInfoProto) -> int:
-    """Elements of a value; 0 where they are not known."""
-    dims = static_dims(value.type.tensor_type) if value.type.HasField("tensor_type") else None
-    return elements(dims) if dims is not None else 0
 
 
 def run_node(

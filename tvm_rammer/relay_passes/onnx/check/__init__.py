@@ -3,6 +3,6 @@
 file        a file's nodes, before onnx's shape inference reads them
 nodes       each node, once the shapes of what it reads are known: onnx's own inference, and ...
 rules       ... what that lets pass
-slices      so that inference survives axes of less than no elements
+inference   onnx's shape inference, asked in a way that it survives
 operators   what neither TVM's frontend has nor a converter of ours
 """

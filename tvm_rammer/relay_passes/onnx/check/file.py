@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import onnx
 
@@ -57,26 +57,27 @@ def check_equations(graph: onnx.GraphProto) -> None:
 
 def check_ranges(model: onnx.ModelProto) -> None:
     """Refuse ranges, and tensors of one value, that nobody can hold: onnx's shape inference would write all of it."""
-    for node, count in vectors_made(model):
-        if count >= MOST_ELEMENTS:
-            raise ValueError(
-                f"{node.op_type} {node.name or node.output[0]!r} has {count:.0f} elements, of which less than "
-                f"{MOST_ELEMENTS} can be addressed"
-            )
-
-
-def vectors_made(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, float]]:
-    """The nodes that make many elements of few constants, each with how many elements."""
     for graph, known in _with_constants(model):
         for node in graph.node:
             if node.op_type not in ("ConstantOfShape", "Range") or any(name not in known for name in node.input):
                 continue
-            values = [onnx.numpy_helper.to_array(known[name]).astype(float).ravel() for name in node.input]
-            if node.op_type == "ConstantOfShape":
-                yield node, math.prod(values[0])
-            elif all(len(value) == 1 for value in values):
-                begin, end, step = (float(value[0]) for value in values)
-                yield node, (end - begin) / step if step else 0.0
+            count = _count(node.op_type, [known[name] for name in node.input])
+            if count >= MOST_ELEMENTS:
+                raise ValueError(
+                    f"{node.op_type} {node.name or node.output[0]!r} has {count:.0f} elements, of which less than "
+                    f"{MOST_ELEMENTS} can be addressed"
+                )
+
+
+def _count(kind: str, given: Sequence[onnx.TensorProto]) -> float:
+    """How many elements there are of such a shape, or from a begin to an end by a step."""
+    values = [onnx.numpy_helper.to_array(tensor).astype(float).ravel() for tensor in given]
+    if kind == "ConstantOfShape":
+        return float(math.prod(values[0]))
+    if any(len(value) != 1 for value in values):
+        return 0.0
+    begin, end, step = (float(value[0]) for value in values)
+    return (end - begin) / step if step else 0.0
 
 
 def bound_steps(model: onnx.ModelProto) -> None:

@@ -9,8 +9,8 @@ from ..emit import Constants, NodeView, Types
 from ..fold import infer_types
 from ..inline import subgraphs
 from ..read import SMALL_ELEMENTS, default_opset, elements
+from .inference import has_impossible
 from .rules import RULES
-from .slices import has_impossible
 
 _TOO_STRICT = frozenset(["Range"])
 """Operators that onnx refuses where others do not: its own AffineGrid gives Range vectors of one element."""
@@ -73,7 +73,9 @@ def _inferred(view: NodeView, opset: int) -> ModelError | None:
     except onnx.shape_inference.InferenceError as error:
         return _illegal(view, _plain(error))
     sizes = [[dim.dim_value for dim in kind.tensor_type.shape.dim] for kind in made.values() if has_impossible(kind)]
-    return _illegal(view, f"its result would have the shape {sizes[0]}") if sizes else None
+    if not sizes:
+        return None
+    return _illegal(view, f"it makes the shape {sizes[0]}: its window or its pads are too large for what it reads")
 
 
 def _illegal(view: NodeView, why: str) -> ModelError:

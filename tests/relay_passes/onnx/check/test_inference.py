@@ -53,6 +53,22 @@ def test_steps_beyond_32_bits(begin, end, step):
     np.testing.assert_array_equal(tvm_rammer.compile(proto, cache=False)(x), x[begin:end:step])
 
 
+@pytest.mark.parametrize("last", ["Cast", "Mul", "Gather"])
+def test_a_vector_whose_length_follows_from_others(last):
+    """Its elements are no sizes: onnx would write down each of 2**31."""
+    far = tensor("far", np.array([-(2**31)]))
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Size", ["s"], ["rank"]),
+        node("Unsqueeze", ["rank", "zero"], ["one"]),
+        node("Sub", ["one", "far"], ["count"]),
+        node("ConstantOfShape", ["count"], ["ones"], value=tensor("one", np.array([1]))),
+        node(last, ["ones", "zero"][: 1 + (last != "Cast")], ["y"], **({"to": 7} if last == "Cast" else {})),
+    ]
+    with pytest.raises(ModelError, match="2147483650"):
+        load_model(model(nodes, [value("x", [2, 3])], ["y"], [far, tensor("zero", np.array([0]))]))
+
+
 @pytest.mark.parametrize(
     ("count", "message"),
     [(2**31, "ConstantOfShape 'ones' has 2147483648 elements"), (5_000_000, "a shape of 5000001 extents")],
