@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import onnx
 
 from ....ir import MOST_ELEMENTS
-from ..inline import all_graphs, all_nodes
+from ..inline import all_nodes, subgraphs
 
 MOST_AXES = 1024
 """Of one tensor, generously."""
@@ -57,7 +57,7 @@ def check_equations(graph: onnx.GraphProto) -> None:
 
 def check_ranges(model: onnx.ModelProto) -> None:
     """Refuse ranges, and tensors of one value, that nobody can hold: onnx's shape inference would write all of it."""
-    for graph, known in _with_constants(model):
+    for graph, known in _with_constants(model.graph, {}):
         for node in graph.node:
             if node.op_type not in ("ConstantOfShape", "Range") or any(name not in known for name in node.input):
                 continue
@@ -86,7 +86,7 @@ def bound_steps(model: onnx.ModelProto) -> None:
     A step that is 0 then never ends. No axis is as long as that, so what is bounded means the same.
     """
     most = MOST_ELEMENTS - 1
-    for graph, known in _with_constants(model):
+    for graph, known in _with_constants(model.graph, {}):
         for node in graph.node:
             if node.op_type != "Slice" or len(node.input) < 5 or node.input[4] not in known:
                 continue
@@ -98,12 +98,20 @@ def bound_steps(model: onnx.ModelProto) -> None:
                 node.input[4] = name
 
 
-def _with_constants(model: onnx.ModelProto) -> Iterator[tuple[onnx.GraphProto, Mapping[str, onnx.TensorProto]]]:
-    """Each graph, and the constants that its nodes see; outer ones may be hidden by others."""
-    outer: dict[str, onnx.TensorProto] = {}
-    for graph in all_graphs(model.graph):
-        outer |= {tensor.name: tensor for tensor in graph.initializer}
-        for node in graph.node:
-            if node.op_type == "Constant":
-                outer.update((node.output[0], a.t) for a in node.attribute if a.name == "value")
-        yield graph, outer
+def _with_constants(
+    graph: onnx.GraphProto, outer: Mapping[str, onnx.TensorProto]
+) -> Iterator[tuple[onnx.GraphProto, Mapping[str, onnx.TensorProto]]]:
+    """A graph and those within it, each with the constants that its nodes see; a name may hide an outer one."""
+    known = dict(outer)
+    for value in graph.input:
+        known.pop(value.name, None)
+    known |= {tensor.name: tensor for tensor in graph.initializer}
+    for node in graph.node:
+        for name in node.output:
+            known.pop(name, None)
+        if node.op_type == "Constant":
+            known.update((node.output[0], attribute.t) for attribute in node.attribute if attribute.name == "value")
+    yield graph, known
+    for node in graph.node:
+        for inner in subgraphs(node):
+            yield from _with_constants(inner, known)

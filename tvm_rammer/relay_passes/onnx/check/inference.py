@@ -6,17 +6,19 @@ comes of a window that is larger than its image, of pads that take away more tha
 """
 
 import atexit
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Collection
 from functools import cache
 
 import onnx
 from onnx import defs, helper
 
 from ..inline import all_graphs
+from ..read import SMALL_ELEMENTS, elements
 
 _DOMAIN = "tvm_rammer"
 _FOLLOWED = frozenset(["Add", "Cast", "Concat", "Gather", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"])
-_MADE_BY_SIZES = frozenset(["Constant", "Shape", "Size"])
+_lock = threading.Lock()
 
 
 def shield(model: onnx.ModelProto, opset: int) -> None:
@@ -35,14 +37,23 @@ def shield(model: onnx.ModelProto, opset: int) -> None:
         for node in graph.node:
             if node.domain not in ("", "ai.onnx"):
                 continue
-            followed = node.op_type in _FOLLOWED
-            if node.op_type in _MADE_BY_SIZES or (followed and all(name in sizes for name in node.input if name)):
+            if _makes_sizes(node, sizes):
                 sizes.update(node.output)
-            elif followed:
+            elif node.op_type in _FOLLOWED:
                 node.domain, node.op_type, found = _DOMAIN, _name(node.op_type), True
     if found:
-        _register()
+        with _lock:
+            _register()
         model.opset_import.append(helper.make_opsetid(_DOMAIN, max(1, opset)))
+
+
+def _makes_sizes(node: onnx.NodeProto, sizes: Collection[str]) -> bool:
+    """Whether the results of a node are sizes, or made of these and of few numbers alone."""
+    if node.op_type == "Constant":
+        return all(elements(attribute.t.dims) <= SMALL_ELEMENTS for attribute in node.attribute)
+    return node.op_type in ("Shape", "Size") or (
+        node.op_type in _FOLLOWED and all(name in sizes for name in node.input if name)
+    )
 
 
 def _name(kind: str) -> str:
@@ -72,7 +83,7 @@ def _careful(
 
     def inferred(context: onnx.shape_inference.InferenceContext) -> None:
         given = context.get_input_type(0)
-        if given is None or has_impossible(given):
+        if given is not None and has_impossible(given):
             return
         try:
             infer(context)
