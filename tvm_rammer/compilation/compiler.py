@@ -16,6 +16,7 @@ from ..runtime.explore import Alternative, Exploration
 from ..runtime.explore_log import model_key, recall, remember
 from ..runtime.length import user_shape
 from ..runtime.tensors import TensorSpec, output_specs, tensor_specs
+from ..serial import serial
 from .guard import guarded
 from .record import Compilation
 from .regions import plan_regions
@@ -89,6 +90,7 @@ def _of_any_length(mod: tvm.IRModule) -> Loaded:
     return Loaded(mod, tuple(inputs), tuple(outputs), length=length)
 
 
+@serial
 def compile_loaded(request: Request, loaded: Loaded) -> Exploration:
     """Compile the models of a request.
 
@@ -105,6 +107,7 @@ def compile_loaded(request: Request, loaded: Loaded) -> Exploration:
         return _stages(loaded.mod, record, request)
 
 
+@serial
 def lower_loaded(request: Request, loaded: Loaded) -> tuple[tvm.IRModule, Compilation]:
     """Plan the model of a request, and lower it to what TVM's code generator takes; raises as `compile_loaded`."""
     record = Compilation(request.device, request.policy, request.sync, request.options)

@@ -7,11 +7,13 @@ from tvm import relax
 
 from .. import persistent_codegen as codegen
 from .. import relay_passes
+from ..serial import serial
 from .record import Compilation
 from .regions import KernelizedModule, find_regions, launch_regions
 from .target import tvm_target
 
 
+@serial
 def find_kernels(
     loaded: tvm.IRModule, record: Compilation, tuning_logs: str | os.PathLike[str] | None = None
 ) -> KernelizedModule:
@@ -28,6 +30,7 @@ def find_kernels(
     return find_regions(relay_passes.prepare(tvm_target(record.device))(loaded), record, tuning_logs)
 
 
+@serial
 def lower(
     module: KernelizedModule,
     record: Compilation,
@@ -50,6 +53,7 @@ def lower(
     return relay_passes.finish(tvm_target(record.device))(launched)
 
 
+@serial
 def build(
     module: KernelizedModule, record: Compilation, *, single_calls: bool = False, stamped: bool = False
 ) -> relax.VMExecutable:

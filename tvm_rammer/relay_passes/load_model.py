@@ -8,10 +8,12 @@ import tvm
 
 from ..errors import LengthError, ModelError, RammerError, UnsupportedOperatorError, first_line
 from ..ir import Length
+from ..serial import serial
 from .aten.read import is_program_file, read_program
 from .onnx.shapes import Shapes
 
 
+@serial
 def load_model(
     model: Any,
     shapes: Shapes | None = None,
@@ -81,6 +83,7 @@ def load_model(
     )
 
 
+@serial
 def as_relax(model: Any) -> tvm.IRModule | None:
     """A Relax module as it is, and a torch.export program or the file of one as a Relax module; None for others.
 
