@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -42,6 +43,7 @@ def test_one_at_a_time_and_in_a_forked_child():
     @serial
     def work():
         inside.append(1)
+        time.sleep(0.005)  # long enough for another thread to come in
         most.append(len(inside))
         recursive()
         inside.pop()

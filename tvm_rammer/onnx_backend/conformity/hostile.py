@@ -1,6 +1,7 @@
 """Cases with values that nobody expects: each input and each constant, all of it or one element, and each attribute."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ def judge_hostile(name: str, case: TestCase) -> Verdict:
             given = [*inputs[:number], changed, *inputs[number + 1 :]]
             if foreign := _foreign(prepared, given):
                 return Verdict(name, operator, FOREIGN, f"input {number} of {value}: {foreign}")
-    for what, model in (*_with_other_attributes(model_of(case)), *_with_other_constants(model_of(case))):
+    other = model_of(case)
+    for what, model in chain(_with_other_attributes(other), _with_other_constants(other)):
         if foreign := _foreign(model, inputs):
             return Verdict(name, operator, FOREIGN, f"{what}: {foreign}")
     return Verdict(name, operator, RIGHT)

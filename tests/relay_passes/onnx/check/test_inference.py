@@ -69,16 +69,17 @@ def test_a_vector_whose_length_follows_from_others(last):
         load_model(model(nodes, [value("x", [2, 3])], ["y"], [far, tensor("zero", np.array([0]))]))
 
 
+@pytest.mark.parametrize("reader", ["Reshape", "Expand", "Tile", "ConstantOfShape"])
 @pytest.mark.parametrize(
     ("count", "message"),
     [(2**31, "ConstantOfShape 'ones' has 2147483648 elements"), (5_000_000, "a shape of 5000001 extents")],
 )
-def test_a_shape_of_very_many_extents(count, message):
+def test_a_shape_of_very_many_extents(count, message, reader):
     one = tensor("one", np.array([1]))
     nodes = [
         node("ConstantOfShape", ["count"], ["ones"], value=one),
         node("Concat", ["rows", "ones"], ["shape"], axis=0),
-        node("Reshape", ["x", "shape"], ["y"]),
+        node(reader, ["shape"] if reader == "ConstantOfShape" else ["x", "shape"], ["y"]),
     ]
     constants = [tensor("count", np.array([count])), tensor("rows", np.array([6]))]
     with pytest.raises(ModelError, match=message):

@@ -6,19 +6,18 @@ comes of a window that is larger than its image, of pads that take away more tha
 """
 
 import atexit
-import threading
 from collections.abc import Callable, Collection
 from functools import cache
 
 import onnx
 from onnx import defs, helper
 
+from ....serial import serial
 from ..inline import all_graphs
 from ..read import SMALL_ELEMENTS, elements
 
 _DOMAIN = "tvm_rammer"
 _FOLLOWED = frozenset(["Add", "Cast", "Concat", "Gather", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"])
-_lock = threading.Lock()
 
 
 def shield(model: onnx.ModelProto, opset: int) -> None:
@@ -42,8 +41,7 @@ def shield(model: onnx.ModelProto, opset: int) -> None:
             elif node.op_type in _FOLLOWED:
                 node.domain, node.op_type, found = _DOMAIN, _name(node.op_type), True
     if found:
-        with _lock:
-            _register()
+        _register()
         model.opset_import.append(helper.make_opsetid(_DOMAIN, max(1, opset)))
 
 
@@ -61,6 +59,7 @@ def _name(kind: str) -> str:
     return f"Rammer{kind}"
 
 
+@serial
 @cache
 def _register() -> None:
     """Tell onnx of the operators of this package; until Python ends, since it calls back."""

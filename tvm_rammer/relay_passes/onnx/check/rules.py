@@ -1,6 +1,7 @@
 """What onnx's shape inference lets pass, although the operator's definition does not allow it."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from ..emit import NodeView
 from .file import MOST_AXES
@@ -61,6 +62,7 @@ def _einsum(view: NodeView) -> None:
 
 
 def _expand(view: NodeView) -> None:
+    _extents(view)
     if (wanted := view.array(1)) is not None:
         view.require(bool((wanted >= 0).all()), f"the shape {wanted.tolist()}")
 
@@ -131,9 +133,9 @@ def _top_k(view: NodeView) -> None:
     view.require(0 <= int(count.item()) <= dims[axis], f"k of {int(count.item())} for an axis of {dims[axis]}")
 
 
-def _target(view: NodeView) -> None:
-    """A shape as long as tensors have axes: TVM's frontend would count them all."""
-    dims = view.dims(1)
+def _extents(view: NodeView, index: int = 1) -> None:
+    """A shape no longer than tensors have axes: TVM's frontend would count them all."""
+    dims = view.dims(index)
     view.require(dims is None or len(dims) != 1 or dims[0] <= MOST_AXES, f"a shape of {(dims or [0])[0]} extents")
 
 
@@ -141,6 +143,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 RULES: Mapping[str, Rule] = {
     "Attention": _attention,
+    "ConstantOfShape": partial(_extents, index=0),
     "CumSum": _axis,
     "CumProd": _axis,
     "Einsum": _einsum,
@@ -150,10 +153,11 @@ RULES: Mapping[str, Rule] = {
     "GlobalMaxPool": _global_pool,
     "NegativeLogLikelihoodLoss": _loss,
     "PRelu": _prelu,
-    "Reshape": _target,
+    "Reshape": _extents,
     "SoftmaxCrossEntropyLoss": _loss,
     **dict.fromkeys(_GATES, _recurrent),
     "Split": _split,
+    "Tile": _extents,
     "TopK": _top_k,
 }
 """By operator."""

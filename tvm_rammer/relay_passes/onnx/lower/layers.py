@@ -29,7 +29,7 @@ def _batch_norm(node: NodeView, emit: Emitter) -> Emitter | None:
     axes = [a for a in range(len(dims)) if a != 1]
     column = [-1] + [1] * (len(dims) - 2)
     x, momentum = node.input(0), node.attribute("momentum", 0.9)
-    mean, centred, variance = _moments(emit, x, axes)
+    mean, centred, variance = moments(emit, x, axes)
     value = emit("Div", centred, _deviation(node, emit, variance, element(node, 0)))
     scale, bias = (emit.reshape(node.input(i), column) for i in (1, 2))
     emit.name(emit("Add", emit("Mul", value, scale), bias), node.output)
@@ -49,7 +49,7 @@ def _layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
     axis, stash = node.attribute("axis", -1), node.attribute("stash_type", 1)
     node.require(-len(dims) <= axis < len(dims), f"axis {axis} of the shape {dims}")
     axes = list(range(axis % len(dims), len(dims)))
-    mean, centred, variance = _moments(emit, emit("Cast", node.input(0), to=stash), axes)
+    mean, centred, variance = moments(emit, emit("Cast", node.input(0), to=stash), axes)
     inverse = emit("Reciprocal", _deviation(node, emit, variance, stash))
     value = emit("Mul", emit("Cast", emit("Mul", centred, inverse), to=elem), node.input(1))
     if node.input(2):
@@ -68,7 +68,7 @@ def _group_norm(node: NodeView, emit: Emitter) -> Emitter | None:
     groups, stash = node.attribute("num_groups", 1), node.attribute("stash_type", 1)
     node.require(groups > 0 and dims[1] % groups == 0, f"{groups} groups of {dims[1]} channels")
     x = emit.reshape(emit("Cast", node.input(0), to=stash), [dims[0], groups, -1])
-    _, centred, variance = _moments(emit, x, [2])
+    _, centred, variance = moments(emit, x, [2])
     value = emit("Div", centred, _deviation(node, emit, variance, stash))
     value = emit("Cast", emit.reshape(value, dims), to=elem)
     scale, bias = (emit.reshape(node.input(i), [-1] + [1] * (len(dims) - 2)) for i in (1, 2))
@@ -94,20 +94,20 @@ def _mean_variance(node: NodeView, emit: Emitter) -> Emitter | None:
         return None
     axes = list(node.attribute("axes", [0, 2, 3]))
     node.require(all(-len(dims) <= a < len(dims) for a in axes), f"axes {axes} of the shape {dims}")
-    _, centred, variance = _moments(emit, node.input(0), axes)
+    _, centred, variance = moments(emit, node.input(0), axes)
     deviation = emit("Add", emit("Sqrt", variance), emit.constant(np.array(1e-9, numpy_type(elem))))
     emit.name(emit("Div", centred, deviation), node.output)
     return emit
 
 
-def _moments(emit: Emitter, value: str, axes: list[int]) -> tuple[str, str, str]:
+def moments(emit: Emitter, value: str, axes: list[int]) -> tuple[str, str, str]:
     """The mean, what is left of each number without it, and the variance.
 
     A mean of squares without the square of the mean, as ONNX has it, would lose the variance of large numbers.
     """
-    mean = _mean(emit, value, axes)
+    mean = mean_over(emit, value, axes)
     centred = emit("Sub", value, mean)
-    return mean, centred, _mean(emit, emit("Mul", centred, centred), axes)
+    return mean, centred, mean_over(emit, emit("Mul", centred, centred), axes)
 
 
 def _deviation(node: NodeView, emit: Emitter, variance: str, elem: int) -> str:
@@ -115,7 +115,8 @@ def _deviation(node: NodeView, emit: Emitter, variance: str, elem: int) -> str:
     return emit("Sqrt", emit("Add", variance, epsilon))
 
 
-def _mean(emit: Emitter, value: str, axes: list[int]) -> str:
+def mean_over(emit: Emitter, value: str, axes: list[int]) -> str:
+    """The mean over axes, which stay."""
     if emit.opset < 18:
         return emit("ReduceMean", value, axes=axes)
     return emit("ReduceMean", value, emit.constant(np.array(axes, np.int64)))

@@ -38,6 +38,7 @@ def test_an_operator_that_onnx_has_no_more(name, opset, run):
         ("Crop", {"border": [1, 2, 0]}, "3 borders"),
         ("Crop", {"border": [8, 0, 0, 0]}, r"borders \[8, 0, 0, 0\]"),
         ("Crop", {"border": [0, 0, 0, 0], "scale": [9, 9]}, r"scale \[9, 9\]"),
+        ("Crop", {"border": [0, 0, 0, 0], "scale": [3]}, r"scale \[3\]"),
         ("ImageScaler", {"bias": [1.0]}, "1 biases"),
     ],
 )

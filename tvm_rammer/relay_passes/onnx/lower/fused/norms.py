@@ -4,6 +4,7 @@ import numpy as np
 from onnx import TensorProto
 
 from ...emit import Emitter, NodeView
+from ..layers import mean_over, moments
 
 _SIMPLIFIED_EPSILON = 1e-5
 _SKIP_EPSILON = 1e-12
@@ -23,15 +24,14 @@ def layer_norm(emit: Emitter, value: str, parameters: list[str], epsilon: float,
         The scale, and perhaps what is added.
     epsilon : float
     axes : list of int, optional
-        The last ones, counted from the last; of more than one only before opset 17.
+        All from one on, counted from the last; the last one by default.
     """
     axes = axes or [-1]
     if emit.opset >= _SINCE:
         return emit("LayerNormalization", value, *parameters, axis=axes[0], epsilon=epsilon)
     half = emit.dtype == np.float16
     x = emit("Cast", value, to=TensorProto.FLOAT) if half else value
-    centred = emit("Sub", x, emit("ReduceMean", x, axes=axes))
-    variance = emit("ReduceMean", emit("Mul", centred, centred), axes=axes)
+    _, centred, variance = moments(emit, x, axes)
     least = emit.constant(np.array(epsilon, np.float32 if half else emit.dtype))
     made = emit("Div", centred, emit("Sqrt", emit("Add", variance, least)))
     made = emit("Cast", made, to=TensorProto.FLOAT16) if half else made
@@ -86,10 +86,7 @@ def _summed(node: NodeView, emit: Emitter, terms: list[int]) -> str | None:
 
 def _scaled(node: NodeView, emit: Emitter, value: str, scale: str) -> Emitter:
     """By the root of the mean square of the last axis."""
-    if emit.opset < 18:
-        mean = emit("ReduceMean", emit("Mul", value, value), axes=[-1])
-    else:
-        mean = emit("ReduceMean", emit("Mul", value, value), emit.constant(np.array([-1], np.int64)))
+    mean = mean_over(emit, emit("Mul", value, value), [-1])
     mean = emit("Add", mean, emit.number(node.attribute("epsilon", _SIMPLIFIED_EPSILON)))
     emit.name(emit("Mul", emit("Div", value, emit("Sqrt", mean)), scale), node.output)
     return emit

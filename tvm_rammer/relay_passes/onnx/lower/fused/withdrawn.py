@@ -3,6 +3,8 @@
 Converters from CoreML and Caffe wrote them.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...emit import Emitter, NodeView
@@ -29,22 +31,18 @@ def _image_scaler(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _parametric_softplus(node: NodeView, emit: Emitter) -> Emitter | None:
-    return _scaled(node, emit, "Softplus")
-
-
-def _scaled_tanh(node: NodeView, emit: Emitter) -> Emitter | None:
-    return _scaled(node, emit, "Tanh")
-
-
-def _scaled(node: NodeView, emit: Emitter, kind: str) -> Emitter | None:
+def _scaled(kind: str) -> Callable[[NodeView, Emitter], Emitter | None]:
     """A function of beta x, times alpha, which ONNX Runtime has no defaults for."""
-    alpha, beta = node.attribute("alpha", None), node.attribute("beta", None)
-    if not element(node, 0) or alpha is None or beta is None:
-        return None
-    value = emit(kind, emit("Mul", node.input(0), emit.number(beta)))
-    emit.name(emit("Mul", value, emit.number(alpha)), node.output)
-    return emit
+
+    def lower(node: NodeView, emit: Emitter) -> Emitter | None:
+        alpha, beta = node.attribute("alpha", None), node.attribute("beta", None)
+        if not element(node, 0) or alpha is None or beta is None:
+            return None
+        value = emit(kind, emit("Mul", node.input(0), emit.number(beta)))
+        emit.name(emit("Mul", value, emit.number(alpha)), node.output)
+        return emit
+
+    return lower
 
 
 def _crop(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -53,6 +51,7 @@ def _crop(node: NodeView, emit: Emitter) -> Emitter | None:
     if dims is None:
         return None
     node.require(len(dims) == 4 and len(border) == 4, f"{len(border)} borders for the shape {dims}")
+    node.require(size is None or len(size) == 2, f"the scale {size}, which is no height and width")
     left, top, right, bottom = border
     ends = [dims[2] - bottom, dims[3] - right] if size is None else [top + size[0], left + size[1]]
     fits = 0 <= top <= ends[0] <= dims[2] and 0 <= left <= ends[1] <= dims[3]
@@ -68,7 +67,7 @@ WITHDRAWN = {
     ("", "Affine"): _affine,
     ("", "Crop"): _crop,
     ("", "ImageScaler"): _image_scaler,
-    ("", "ParametricSoftplus"): _parametric_softplus,
-    ("", "ScaledTanh"): _scaled_tanh,
+    ("", "ParametricSoftplus"): _scaled("Softplus"),
+    ("", "ScaledTanh"): _scaled("Tanh"),
 }
 """By domain and name."""
