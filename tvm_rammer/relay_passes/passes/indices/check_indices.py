@@ -3,13 +3,15 @@
 TVM's gathers and scatters trust their indices, and read or write wherever these point. Here each index is clipped
 before it is used, so memory is safe whatever the data say. Beside it a flag tells whether any index was outside; at the
 end of the function a branch raises an error that names the operator. Who calls such a function is no longer pure
-(`impure_calls`). A model without such an index costs nothing.
+(`impure_calls`). A step of a loop hands its flags on, and who calls the loop has the branch (`loop_steps`). A model
+without such an index costs nothing.
 
 Where sizes are known at run time only, the operator is no rOperator, and a function looks at the indices before
 (`index_guard`).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import tvm
@@ -18,10 +20,12 @@ from tvm.ir import Call, GlobalVar
 
 from ....errors import DATA_MARK, ModelError
 from ...bindings import add_function, body_blocks, dtype_of, is_const, static_shape, typed
+from ...loop_body import LoopBody, called_loop
 from ...module_pass import module_pass
 from ..impure_calls import with_impure
 from .among import Among
 from .index_guard import GuardKind, index_guard
+from .loop_steps import NUMBER, behind_loop, counts_rows, hands_on, loops_first
 from .messages import operator_of, origin
 from .uses import Use, takes_indices, uses_of
 
@@ -34,13 +38,22 @@ def CheckIndices() -> tvm.transform.Pass:
 @module_pass("RammerCheckIndices")
 def _check_indices(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     made, raising = mod.clone(), []
-    for var, func in mod.functions_items():
-        if isinstance(func, relax.Function) and isinstance(func.body, relax.SeqExpr):
-            checked = _Function(made, func).checked()
+    told: dict[str, Told] = {}
+    for var, func in loops_first(mod):
+        if isinstance(func.body, relax.SeqExpr):
+            checked = _Function(made, func, told).checked()
             if checked is not None:
                 made.update_func(var, checked)
                 raising += [var] if func.is_pure and not checked.is_pure else []
     return with_impure(made, raising)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A step of a loop that hands on what it found, and the message of each state that it has for it."""
+
+    step: relax.Function
+    messages: tuple[str, ...]
 
 
 class _Function:
@@ -51,10 +64,14 @@ class _Function:
     mod : tvm.IRModule
         Gets the functions that look for indices outside.
     func : relax.Function
+    told : dict of str to Told
+        For the steps of loops, which come first, what each new state of theirs says; grows.
     """
 
-    def __init__(self, mod: tvm.IRModule, func: relax.Function) -> None:
-        self._mod, self._func = mod, func
+    def __init__(self, mod: tvm.IRModule, func: relax.Function, told: dict[str, Told]) -> None:
+        self._mod, self._func, self._told = mod, func, told
+        self._is_step = LoopBody.of(func) is not None and not counts_rows(func)
+        self._states: list[relax.Var] = []
         self._flags: list[tuple[relax.Var, str]] = []
         self._clipped: dict[tuple[relax.Expr, Use], relax.Expr] = {}
         self._named: dict[relax.Var, relax.Var] = {}
@@ -71,8 +88,10 @@ class _Function:
             for binding in block.bindings:
                 bindings += self._rewritten(binding, dataflow)
             blocks.append(relax.DataflowBlock(bindings) if dataflow else relax.BindingBlock(bindings))
-        if not self._functions:
+        if not self._functions and not self._flags:
             return None
+        if self._is_step and self._flags:
+            return self._step(blocks)
         if self._flags:
             blocks += self._report()
         result = self._func.body.body
@@ -83,6 +102,8 @@ class _Function:
     def _rewritten(self, binding: relax.Binding, dataflow: bool) -> list[relax.Binding]:
         """A binding, and before it those that its indices need."""
         value = binding.value
+        if isinstance(binding, relax.VarBinding) and (step := called_loop(value)) in self._told:
+            return self._behind_loop(binding, step, dataflow)
         if not isinstance(binding, relax.VarBinding) or not takes_indices(value):
             return [binding]
         new: list[relax.Binding] = []
@@ -101,6 +122,38 @@ class _Function:
             return [binding]
         call = Call(value.op, arguments, value.attrs, value.ty_args, ret_ty=value.ty)
         return [*new, relax.VarBinding(binding.var, call)]
+
+    def _step(self, blocks: Sequence[relax.BindingBlock]) -> relax.Function:
+        """The step of a loop, which hands on what it found."""
+        step = relax.Function(
+            self._func.params,
+            typed(relax.SeqExpr(blocks, self._func.body.body), self._func.ret_ty),
+            self._func.ret_ty,
+            self._func.is_pure,
+            self._func.attrs,
+        )
+        step = hands_on(step, self._states, [flag for flag, _ in self._flags])
+        self._told[str(step.attrs["global_symbol"])] = Told(step, tuple(message for _, message in self._flags))
+        return step
+
+    def _behind_loop(self, binding: relax.VarBinding, step: str, dataflow: bool) -> list[relax.Binding]:
+        """The call of a loop whose steps look at indices, and behind it a flag for each place."""
+        told = self._told[step]
+        bindings, lasts = behind_loop(binding, told.step, len(told.messages), dataflow)
+        for last, message in zip(lasts, told.messages, strict=True):
+            self._flag(last, last.name, message, bindings)
+        return bindings
+
+    def _flag(self, count: relax.Expr, name: str, message: str, new: list[relax.Binding]) -> None:
+        """Remember whether a number is more than 0; what computes that is added to `new`."""
+        if self._is_step:
+            before, flag = relax.Var(f"{name}_before", NUMBER), relax.Var(f"{name}_outside", NUMBER)
+            self._states.append(before)
+            new.append(relax.VarBinding(flag, typed(relax.op.maximum(count, before), NUMBER)))
+        else:
+            flag = relax.Var(f"{name}_outside", relax.TensorType((), "bool"))
+            new.append(relax.VarBinding(flag, typed(relax.op.greater(count, relax.const(0, "int32")), flag.ty)))
+        self._flags.append((flag, message))
 
     def _sized(self, arg: relax.Expr, dataflow: bool, new: list[relax.Binding]) -> relax.Expr:
         """A tensor with names for its sizes, where it had none."""
@@ -143,18 +196,16 @@ class _Function:
         low, high = (relax.const(np.array(b if len(b) > 1 else b[0], dtype), dtype) for b in (use.lowest, use.highest))
         floor = make(f"{result.name}_floor", indices.ty)
         inside = make(f"{result.name}_inside", indices.ty)
-        count = make(f"{result.name}_count", relax.TensorType((), "int32"))
-        flag = relax.Var(f"{result.name}_outside", relax.TensorType((), "bool"))
+        count = make(f"{result.name}_count", NUMBER)
         shape = static_shape(indices.ty) or ()
         counter = self._function((shape, dtype, use), "index_outside", lambda: _any_outside(shape, dtype, use))
         new += [
             relax.VarBinding(floor, typed(relax.op.maximum(indices, low), indices.ty)),
             relax.VarBinding(inside, typed(relax.op.minimum(floor, high), indices.ty)),
             relax.VarBinding(count, typed(relax.call_tir(counter, relax.Tuple([indices]), count.ty), count.ty)),
-            relax.VarBinding(flag, typed(relax.op.greater(count, relax.const(0, "int32")), flag.ty)),
         ]
         self._clipped[indices, use] = inside
-        self._flags.append((flag, self._message(indices, use, call)))
+        self._flag(count, result.name, self._message(indices, use, call), new)
         return inside
 
     def _message(self, indices: relax.Expr, use: Use, call: Call) -> str:

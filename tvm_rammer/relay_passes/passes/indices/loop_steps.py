@@ -1,0 +1,111 @@
+"""Steps of loops that look at indices: what they find is one more state of the loop, and read behind it.
+
+A step of a loop is rOperators and nothing else, so it cannot end in a branch that raises an error. It hands on a number
+for each place that is looked at: more than 0 as soon as an index was outside in any step.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.ir import Call, GlobalVar
+
+from ...bindings import body_blocks, tensor_fields, typed
+from ...loop_body import LOOP, LoopBody, call_loop, called_loop
+
+NUMBER = relax.TensorType((), "int32")
+"""The type of what a step hands on for each place."""
+
+
+def hands_on(step: relax.Function, before: Sequence[relax.Var], after: Sequence[relax.Var]) -> relax.Function:
+    """Add states to a step.
+
+    Parameters
+    ----------
+    step : relax.Function
+        With the attribute `LOOP`, whose body computes `after` already.
+    before, after : sequence of relax.Var
+        What it reads of each new state, and what it hands on: of the type `NUMBER`.
+    """
+    loop = LoopBody.of(step)
+    assert loop is not None
+    states, new = len(loop.carried), len(after)
+    blocks, result = body_blocks(step), step.body.body
+    fields = list(result.fields) if isinstance(result, relax.Tuple) else [result]
+    if isinstance(result.ty, relax.TupleType) and not isinstance(result, relax.Tuple):
+        fields = [relax.Var(f"{result.name}_{i}", ty) for i, ty in enumerate(result.ty.fields)]
+        taken = [
+            relax.VarBinding(field, typed(relax.TupleGetItem(result, i), field.ty)) for i, field in enumerate(fields)
+        ]
+        blocks = [*blocks, relax.BindingBlock(taken)]
+    fields[loop.rings : loop.rings] = after
+    returned = relax.TupleType([field.ty for field in fields])
+    body = typed(relax.SeqExpr(blocks, typed(relax.Tuple(fields), returned)), returned)
+    params = [*step.params[:states], *before, *step.params[states:]]
+    carried = tuple(field if field < loop.rings else field + new for field in loop.carried)
+    longer = replace(loop, rings=loop.rings + new, carried=carried + tuple(range(loop.rings, loop.rings + new)))
+    return relax.Function(params, body, returned, step.is_pure, step.attrs).with_attr(LOOP, longer.text())
+
+
+def behind_loop(
+    binding: relax.VarBinding, step: relax.Function, new: int, dataflow: bool
+) -> tuple[list[relax.Binding], list[relax.Var]]:
+    """The call of a loop whose step has states more than the call knows of.
+
+    Parameters
+    ----------
+    binding : relax.VarBinding
+        Of the call.
+    step : relax.Function
+        As `hands_on` made it.
+    new : int
+        How many states were added.
+    dataflow : bool
+        Whether the binding is in a dataflow block.
+
+    Returns
+    -------
+    tuple of (list of relax.Binding, list of relax.Var)
+        What takes the place of the binding, and the new states after the last step.
+    """
+    loop, call = LoopBody.of(step), binding.value
+    assert loop is not None
+    make = relax.DataflowVar if dataflow else relax.Var
+    states, old = len(loop.carried) - new, tensor_fields(binding.var.ty) or []
+    given = list(call.args[1].fields)
+    given[states:states] = [relax.const(np.array(0, "int32"), "int32")] * new
+    at = loop.rings - new
+    types = [*old[:at], *[relax.TensorType((2,), "int32")] * new, *old[at:]]
+    everything = make(f"{binding.var.name}_checked", relax.TupleType(types))
+    bindings: list[relax.Binding] = [
+        relax.VarBinding(everything, typed(call_loop(called_loop(call) or "", given, types), everything.ty))
+    ]
+
+    def add(name: str, value: relax.Expr, ty: relax.Type) -> relax.Var:
+        bindings.append(relax.VarBinding(make(name, ty), typed(value, ty)))
+        return bindings[-1].var
+
+    fields = [add(f"{everything.name}_{i}", relax.TupleGetItem(everything, i), ty) for i, ty in enumerate(types)]
+    results, rings = [*fields[:at], *fields[at + new :]], fields[at : at + new]
+    whole = results[0] if len(results) == 1 else relax.Tuple(results)
+    bindings.append(relax.VarBinding(binding.var, typed(whole, binding.var.ty)))
+    slot, lasts = loop.steps % 2, []
+    for ring in rings:
+        part: Call = relax.op.strided_slice(ring, axes=[0], begin=[slot], end=[slot + 1], assume_inbound=True)
+        one = add(f"{ring.name}_last", part, relax.TensorType((1,), "int32"))
+        lasts.append(add(f"{ring.name}_any", relax.op.squeeze(one, axis=[0]), NUMBER))
+    return bindings, lasts
+
+
+def counts_rows(step: relax.Function) -> bool:
+    """Whether the last step of a loop may go beyond the rows that there are: what it finds there is nothing."""
+    loop = LoopBody.of(step)
+    return loop is not None and loop.rows > 1
+
+
+def loops_first(mod: tvm.IRModule) -> list[tuple[GlobalVar, relax.Function]]:
+    """The Relax functions of a module, steps of loops before the others, which call them."""
+    functions = [(var, func) for var, func in mod.functions_items() if isinstance(func, relax.Function)]
+    return sorted(functions, key=lambda item: LoopBody.of(item[1]) is None)
