@@ -11,7 +11,7 @@ from .arguments import names_of, whole
 from .compilation.request import Request
 from .compilation.target import resolve_device, with_threads
 from .compilation.unrolling import with_loops
-from .errors import LoopError, ModelError
+from .errors import DataLoopError, LoopError, ModelError
 from .open_shapes.dimensions import has_symbols
 from .open_shapes.module import MOST_SHAPES, OnNewShape, SymbolicModule, check_options
 from .open_shapes.specialise import RequestMaker, open_request
@@ -240,6 +240,9 @@ def _compile(request: Request, concurrency: int, loaded: Callable[[Sequence[Tens
     loaded(model.inputs)
     try:
         exploration = compile_loaded(request, model)
+    except DataLoopError as error:
+        debug.say(1, f"each round of what data end is called: {error}")
+        return _compile(replace(request, data_loops=False), concurrency, lambda inputs: None)
     except LoopError as error:
         if not model.rolled:
             raise

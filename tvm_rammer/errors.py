@@ -9,6 +9,7 @@
     ├── ScheduleError         a policy cannot plan this graph on this device
     │   └── VerificationError a plan breaks a rule; it is never run
     ├── LoopError             a loop cannot stay one, and is unrolled; nobody sees this error
+    │   └── DataLoopError     nor can one that data end: each round of it is a call; nobody sees this error
     ├── LengthError           a length cannot be learnt at run time; each is compiled by itself; nobody sees this error
     ├── CodegenError          a kernel cannot be turned into an rTask function
     │   └── ResidencyError    the vEUs of a plan cannot all be resident at once
@@ -62,6 +63,10 @@ class VerificationError(ScheduleError):
 
 class LoopError(RammerError):
     """A loop of the model cannot become an rProgram of several steps; `compile` unrolls it then."""
+
+
+class DataLoopError(LoopError):
+    """A loop that data end cannot become an rProgram; each of its rounds is called by itself then."""
 
 
 class LengthError(RammerError):

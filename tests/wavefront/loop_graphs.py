@@ -13,11 +13,13 @@ class LoopGraph:
 
     Values are `PARTS` parts of some bytes of int8. There are an array that each step reads a slot of, up to two states,
     each handed on in a ring or through a result of all steps, and operators that read any of these. How many steps
-    there are may be an input: slots that go backward, and rings, are counted from the last step then.
+    there are may be an input: slots that go backward, and rings, are counted from the last step then. Or a step
+    may say whether there is another one.
     """
 
-    def __init__(self, rng: random.Random, part: int, steps: int, counted: bool) -> None:
+    def __init__(self, rng: random.Random, part: int, steps: int, counted: bool, conditional: bool = False) -> None:
         self.rng, self.size, self.steps, self.counted = rng, PARTS * part, steps, counted
+        self.conditional = conditional
         self.buffers: list[Buffer] = []
         self.operators: list[ROperator] = []
         self.kernels: dict[str, list[RKernel]] = {}
@@ -53,15 +55,27 @@ class LoopGraph:
             )
             self.kernels[f"f{n}"] = [self._kernel(n, k, len(inputs)) for k in range(rng.randint(1, 2))]
             readable.append(result)
+        condition = self._condition(rng.choice(results)) if self.conditional else None
         read = {b for op in self.operators for b in op.inputs}
         # What nobody reads would have no place in the graph of a region.
-        kept = [op for op in self.operators if op.outputs[0] in read or op.outputs[0] in carried]
+        kept = [op for op in self.operators if op.outputs[0] in read or op.outputs[0] in (*carried, condition)]
         count = None
         if self.counted:
             count = TripCount(len(self.buffers))
             self.buffers.append(Buffer("count", (1,), "int32", "input"))
-        graph = RGraph("loop", tuple(self.buffers), tuple(kept), self.steps, count)
+        graph = RGraph("loop", tuple(self.buffers), tuple(kept), self.steps, count, condition)
         return graph.subgraph(range(len(kept)), "loop"), self.kernels
+
+    def _condition(self, of: int) -> int:
+        """An operator that computes it, somewhere behind what it reads."""
+        base = len(self.buffers)
+        self.buffers.append(Buffer("conditions", (self.steps,), "bool", "output"))
+        self.buffers.append(Buffer("goes_on", (1,), "bool", "view", Place(base, 0, 1)))
+        made = next(n for n, op in enumerate(self.operators) if of in op.outputs)
+        at = self.rng.randint(made + 1, len(self.operators))
+        self.operators.insert(at, ROperator("decide", "decide", (of,), (base + 1,)))
+        self.kernels["decide"] = [RKernel("decide", "decide", 1, 1.0, footprints=(None, None))]
+        return base + 1
 
     def _add(self, name: str, kind, nbytes: int, place: Place | None = None) -> int:
         self.buffers.append(Buffer(name, (nbytes,), "int8", kind, place))
@@ -80,7 +94,8 @@ class LoopGraph:
 
 
 def loop_graph(
-    rng: random.Random, part: int = 1, *, steps: int = STEPS, counted: bool = False
+    rng: random.Random, part: int = 1, *, steps: int = STEPS, counted: bool = False, conditional: bool = False
 ) -> tuple[RGraph, dict[str, list[RKernel]]]:
-    """A random loop and its kernels; a part of a value has so many bytes. How many steps a run has may be an input."""
-    return LoopGraph(rng, part, steps, counted).make()
+    """A random loop and its kernels; a part of a value has so many bytes. How many steps a run has may be an input, or
+    what a step says."""
+    return LoopGraph(rng, part, steps, counted, conditional).make()

@@ -33,6 +33,33 @@ def is_right(program: RProgram, graph: RGraph) -> bool:
         and _each_once(program)
         and not _stuck(program)
         and _ordered(program)
+        and _ends_together(program, graph)
+    )
+
+
+def _ends_together(program: RProgram, graph: RGraph) -> bool:
+    """Whether all lanes end with the step whose condition is false, and none with a part of it.
+
+    They leave where they wait for the event of the condition. Whoever leaves has done his step, and nobody has begun
+    the next one, however late the condition of this one is.
+    """
+    names = [g.buffers[g.condition].name if g.condition is not None else "" for g in (graph, program.graph)]
+    if names[0] != names[1] or (program.exit is None) != (not names[0]):
+        return False
+    if not names[0]:
+        return True
+    decides = next(o for o, op in enumerate(program.graph.operators) if program.graph.condition in op.outputs)
+    at = [(v, n) for v, n, i in program.instructions() if isinstance(i, Run) and i.operator == decides]
+    leaves = {(v, n) for v, n, i in program.instructions() if isinstance(i, Wait) and i.event == program.exit}
+    if leaves != {(v, len(lane) - 1) for v, lane in enumerate(program.lanes) if lane} or len(at) != 1:
+        return False
+    (u, m), steps = at[0], range(program.steps)
+    held = [_longest(program, (u, step * len(program.lanes[u]) + m)) for step in steps]
+    return all(
+        there < (step + 1) * len(lane)
+        for step, reached in zip(steps, held, strict=True)
+        for there, lane in zip(reached, program.lanes, strict=True)
+        if lane
     )
 
 

@@ -66,6 +66,7 @@ def load_request(request: Request) -> Loaded:
             loops=request.keeps_loops,
             join=request.joins_loops,
             roll=request.rolls_up,
+            data_loops=request.keeps_data_loops,
             length=request.length,
         )
         for model, shapes in zip(request.models, request.shapes, strict=True)

@@ -11,7 +11,7 @@ from tvm import tirx
 
 from .. import debug, relay_passes, rkernel_gen, wavefront
 from .. import persistent_codegen as codegen
-from ..errors import CodegenError, LoopError, ScheduleError, last_line
+from ..errors import CodegenError, DataLoopError, LoopError, ScheduleError, last_line
 from ..ir import RProgram
 from ..kernel import ScheduledKernel
 from ..tuning.log.reader import TuningLog
@@ -213,7 +213,8 @@ def _plan_loop(region: relay_passes.Region, record: Compilation) -> tuple[RProgr
             copies=record.copies,
         )  # fmt: skip
     except ScheduleError as error:
-        raise LoopError(f"{region.body} cannot be planned: {error}") from error
+        kind = LoopError if region.graph.condition is None else DataLoopError
+        raise kind(f"{region.body} cannot be planned: {error}") from error
 
 
 def launch_regions(

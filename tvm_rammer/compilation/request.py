@@ -42,6 +42,8 @@ class Request:
         How many loops there may be; None for any number.
     roll : bool
         Whether what a model has step by step may become loops.
+    data_loops : bool
+        Whether loops that data end may be loops of an rProgram.
     symbolic : bool
         Whether dimensions that `shapes` leaves open stay symbolic: stock TVM then compiles what depends on them.
     length : Length or None
@@ -68,6 +70,7 @@ class Request:
     loops: bool = True
     most_loops: int | None = None
     roll: bool = True
+    data_loops: bool = True
     symbolic: bool = False
     length: Length | None = None
     digests: tuple[bytes, ...] | None = None
@@ -86,6 +89,11 @@ class Request:
     def rolls_up(self) -> bool:
         """Whether recurrence that a model has step by step becomes loops: on a CPU, where several loops may stay."""
         return self.keeps_loops and self.roll and self.device.kind == "cpu"
+
+    @property
+    def keeps_data_loops(self) -> bool:
+        """Whether loops that data end may be loops of an rProgram: on a CPU."""
+        return self.keeps_loops and self.data_loops and self.device.kind == "cpu"
 
     def __post_init__(self) -> None:
         whole("explore", self.explore, 0)

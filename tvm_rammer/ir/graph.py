@@ -215,6 +215,9 @@ class RGraph:
         How often; more than once for the body of a loop.
     trip_count : TripCount or None
         Where it is known only at run time how often: from once to `steps` times.
+    condition : int or None
+        Where each step decides whether there is another one, up to `steps`: a buffer of one truth value, which has a
+        slot for each step.
     """
 
     name: str
@@ -222,6 +225,7 @@ class RGraph:
     operators: tuple[ROperator, ...]
     steps: int = 1
     trip_count: TripCount | None = None
+    condition: int | None = None
 
     def extent(self, buffer: int, step: int = 0, missing: int = 0) -> Extent:
         """The bytes of a buffer in a step, in the buffer that owns them; before its beginning where it has none yet.
@@ -233,6 +237,13 @@ class RGraph:
             return Extent(buffer, 0, nbytes)
         start = place.at(step, missing)
         return Extent(place.base, start, start + nbytes)
+
+    def deciders(self) -> list[int]:
+        """The operators that write the condition, which may have several names; one in a right graph."""
+        if self.condition is None:
+            return []
+        slot = self.extent(self.condition)
+        return [o for o, op in enumerate(self.operators) if any(self.extent(b) == slot for b in op.outputs)]
 
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
         """For each operator, those that write a byte of what it reads in the same step: sorted, without repeats."""
@@ -277,6 +288,8 @@ class RGraph:
         touched = {b for op in inside for b in op.touched()}
         if self.trip_count is not None:
             touched.add(self.trip_count.buffer)
+        if self.condition is not None:
+            touched.add(self.condition)
         used = sorted(touched | {self.extent(b).base for b in touched})
         position = {b: i for i, b in enumerate(used)}
 
@@ -289,4 +302,6 @@ class RGraph:
             return replace(old, kind="constant" if old.kind == "constant" else "input")
 
         count = self.trip_count and replace(self.trip_count, buffer=position[self.trip_count.buffer])
-        return RGraph(name, tuple(map(cut, used)), tuple(op.renumbered(position) for op in inside), self.steps, count)
+        condition = None if self.condition is None else position[self.condition]
+        renumbered = tuple(op.renumbered(position) for op in inside)
+        return RGraph(name, tuple(map(cut, used)), renumbered, self.steps, count, condition)

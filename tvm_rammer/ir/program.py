@@ -77,6 +77,9 @@ class RProgram:
     barriers : int
         So many events, the last ones, are barriers: each lane that takes part signals and at once waits for all
         of them. Only their cost differs from that of other events.
+    exit : int or None
+        The event that says that a step has its `RGraph.condition`: each lane waits for it at the end of the step, and
+        ends with the step where the condition is false.
     """
 
     name: str
@@ -88,6 +91,7 @@ class RProgram:
     workspace_bytes: int
     makespan_us: float = 0.0
     barriers: int = 0
+    exit: int | None = None
 
     @property
     def steps(self) -> int:

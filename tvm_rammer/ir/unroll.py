@@ -18,7 +18,8 @@ def unroll(program: RProgram, steps: int | None = None) -> RProgram:
     ----------
     program : RProgram
     steps : int, optional
-        Only so many: the first ones, or those of a run of so many where that is known only at run time.
+        Only so many: the first ones, or those of a run of so many where that is known only at run time. All that there
+        may be, if nothing is given.
 
     Returns
     -------
@@ -49,9 +50,8 @@ class _Unrolling:
         operators = tuple(self._operator(o, k) for k in range(steps) for o in range(len(old.graph.operators)))
         graph = RGraph(old.graph.name, tuple(self._buffers), operators)
         lanes, num_events = _renumbered([[i for _, i in lane] for lane in _instructions(old, steps)])
-        return replace(
-            old, graph=graph, kernels=old.kernels * steps, lanes=lanes, num_events=num_events, offsets=self._offsets
-        )
+        straight = replace(old, graph=graph, kernels=old.kernels * steps, lanes=lanes, num_events=num_events)
+        return replace(straight, offsets=self._offsets, exit=None)
 
     def _operator(self, number: int, step: int) -> ROperator:
         op = self._old.graph.operators[number]

@@ -39,7 +39,8 @@ def interpret(
     Parameters
     ----------
     program : RProgram
-        Need not be verified. One of several steps runs unrolled; how many there are may be an input.
+        Need not be verified. One of several steps runs unrolled; how many there are may be an input, or what a step
+        computes.
     rtasks : sequence of callable
         For each operator of a step. What an rTask writes must depend on nothing but its inputs.
     values : mapping of str to numpy.ndarray
@@ -59,7 +60,19 @@ def interpret(
     VerificationError
         A deadlock.
     """
-    program = unroll(program, _steps_of_run(program, values))
+    if program.graph.condition is not None:
+        return _until_condition(program, rtasks, values, packs, seed)
+    return _interpret(unroll(program, _steps_of_run(program, values)), rtasks, values, packs, seed)
+
+
+def _interpret(
+    program: RProgram,
+    rtasks: Sequence[RTaskCall],
+    values: Mapping[str, np.ndarray],
+    packs: Sequence[Mapping[int, Pack]] | None,
+    seed: int,
+) -> dict[str, np.ndarray]:
+    """Run a program of one step."""
     buffers = _allocate(program, values)
     arguments = []
     for o, op in enumerate(program.graph.operators):
@@ -70,6 +83,25 @@ def interpret(
     for operator, index in _Walk(program, np.random.default_rng(seed)).steps():
         rtasks[operator % len(rtasks)](*arguments[operator], index)
     return {b.name: array for b, array in zip(program.graph.buffers, buffers, strict=True) if b.kind == "output"}
+
+
+def _until_condition(
+    program: RProgram,
+    rtasks: Sequence[RTaskCall],
+    values: Mapping[str, np.ndarray],
+    packs: Sequence[Mapping[int, Pack]] | None,
+    seed: int,
+) -> dict[str, np.ndarray]:
+    """Run as many steps as the condition says: more and more of them, until it is false in one."""
+    condition = program.graph.buffers[program.graph.condition or 0]
+    name = program.graph.buffers[condition.place.base if condition.place else 0].name
+    steps = 1
+    while True:
+        results = _interpret(unroll(program, steps), rtasks, values, packs, seed)
+        ends = np.flatnonzero(~results[name].reshape(-1)[:steps].astype(bool))
+        if (ends.size and ends[0] + 1 == steps) or (not ends.size and steps == program.steps):
+            return results
+        steps = int(ends[0]) + 1 if ends.size else min(2 * steps, program.steps)
 
 
 def _steps_of_run(program: RProgram, values: Mapping[str, np.ndarray]) -> int:

@@ -20,6 +20,9 @@ A program of several steps has a little more:
                                   input, 1 where slots are counted from the last step
     arguments[operators + o]      operator o in step 0
 
+The waits after which a lane ends if a step says that there is no other (`RProgram.exit`) are of a kind of their own,
+the one after all signatures.
+
 A `Run` whose slices of a constant are kept (`Run.kept`) has a row of `arguments` of its own, in the place of its
 operator's, and where there are several steps one more for step 0: they follow those of all operators. What its rTask
 function gets is where the whole constant would begin, for it adds the place of a slice in that itself.
@@ -110,7 +113,10 @@ def build_tables(program: RProgram, layout: Layout, functions: Sequence[RTaskFun
     _check_indices(program, layout, functions, sum(map(len, lanes)))
     calls = _Calls(program, layout, functions, kept_at)
     records = _Records(calls, 0 if program.steps == 1 else 3 if program.graph.trip_count is None else 4)
-    rows = [_row(i, calls, records.signature_of) for lane in lanes for i in lane]
+    leave = RUN + len(records.signatures())
+    rows = [
+        _row(i, calls, records.signature_of, leave if _leaves(program, i) else WAIT) for lane in lanes for i in lane
+    ]
     if program.steps > 1:
         for row, instruction in zip(rows, (i for lane in lanes for i in lane), strict=True):
             _add_first(row, instruction, calls, records.signature_of)
@@ -300,10 +306,15 @@ def pointer(
     return select(word < segments[middle], low, high)
 
 
-def _row(instruction: Instruction, calls: _Calls, signature_of: Mapping[int, int]) -> list[int]:
+def _leaves(program: RProgram, instruction: Instruction) -> bool:
+    """Whether an instruction is the wait after which a lane ends if there is no other step."""
+    return isinstance(instruction, Wait) and instruction.event == program.exit
+
+
+def _row(instruction: Instruction, calls: _Calls, signature_of: Mapping[int, int], wait: int) -> list[int]:
     match instruction:
         case Wait(event, arrivals):
-            words = [WAIT, event, arrivals]
+            words = [wait, event, arrivals]
         case Signal(event):
             words = [SIGNAL, event]
         case Run(_, start, count, step):

@@ -22,6 +22,7 @@ def load_model(
     loops: bool = False,
     join: bool = False,
     roll: bool = False,
+    data_loops: bool = False,
     length: Length | None = None,
 ) -> tvm.IRModule:
     """Load a model as a Relax module whose function "main" has static shapes and its weights as constants.
@@ -41,6 +42,8 @@ def load_model(
         Whether loops of which each reads, step by step, what another makes become one, as stacked layers do.
     roll : bool
         Whether recurrence that an ONNX model has step by step becomes loops; otherwise it stays as it is.
+    data_loops : bool
+        Whether loops of an ONNX model that data end may be loops of an rProgram; otherwise each round is called.
     length : Length, optional
         What of an ONNX model is learnt from each call.
 
@@ -76,7 +79,8 @@ def load_model(
     if isinstance(model, str | os.PathLike) or (
         kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0].startswith("onnx")
     ):
-        return _load_onnx(model, shapes, symbolic, loops, join, roll, length)
+        ways = {"loops": loops, "join": join, "roll": roll, "data_loops": data_loops}
+        return _load_onnx(model, shapes, symbolic, length, ways)
     raise ModelError(
         f"cannot load a model from {kind.__module__}.{kind.__qualname__}; give the path of an .onnx or .pt2 file, "
         f"an onnx.ModelProto, a Relax IRModule or a torch.export.ExportedProgram"
@@ -121,7 +125,7 @@ def _load_relax(mod: tvm.IRModule, shapes: Any, symbolic: bool, loops: bool, joi
 
 
 def _load_onnx(
-    model: Any, shapes: Any, symbolic: bool, loops: bool, join: bool, roll: bool, length: Length | None
+    model: Any, shapes: Any, symbolic: bool, length: Length | None, ways: Mapping[str, bool]
 ) -> tvm.IRModule:
     from .onnx.convert_opset import convert_opset
     from .onnx.lower_model import check_learned, lower_and_import
@@ -136,7 +140,7 @@ def _load_onnx(
     try:
         if length is not None:
             return import_any_length(proto, shapes, length)
-        return lower_and_import(convert_opset(proto), loops=loops, join=join, roll=roll)
+        return lower_and_import(convert_opset(proto), **ways)
     except RammerError:
         raise
     except Exception as error:  # a model that says what onnx's checker should not have let pass

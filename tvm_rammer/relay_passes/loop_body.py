@@ -13,10 +13,10 @@ from typing import Generic, Self, TypeVar
 
 import tvm
 import tvm_ffi
-from tvm import relax, te
+from tvm import relax, te, tirx
 from tvm.ir import Call
 
-from ..errors import LoopError
+from ..errors import DataLoopError, LoopError
 from .bindings import dtype_of, name_of_packed, static_shape, tensor_fields
 
 LOOP = "rammer.loop"
@@ -47,6 +47,8 @@ class LoopBody:
         Where the number of steps comes from the last argument of the call, how many rows a step does: as many the
         slices have along their first axis, or 1, and they are without that axis. There are at most `steps` steps then.
         0 where the number of steps is known.
+    conditional : bool
+        Whether the last result of a step says if there is another one. There are at most `steps` steps then.
     """
 
     steps: int
@@ -55,6 +57,7 @@ class LoopBody:
     reads: tuple[bool, ...]
     writes: tuple[bool, ...]
     rows: int = 0
+    conditional: bool = False
 
     def text(self) -> str:
         """As the value of an attribute."""
@@ -67,7 +70,7 @@ class LoopBody:
             return None
         found = json.loads(str(func.attrs[LOOP]))
         lists = {key: tuple(found[key]) for key in ("carried", "reads", "writes")}
-        return cls(found["steps"], found["rings"], **lists, rows=found["rows"])
+        return cls(found["steps"], found["rings"], **lists, rows=found["rows"], conditional=found["conditional"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,8 @@ def emit_loop(
     Returns
     -------
     tuple of two lists of relax.Expr
-        The last states; and what all steps wrote, along a new first axis each, or the one of several rows.
+        The last states; and what all steps wrote, along a new first axis each, or the one of several rows. In the place
+        of the conditions the last one: whether there would be another step.
 
     Raises
     ------
@@ -150,7 +154,12 @@ def emit_loop(
     ]
     call = bb.emit(call_loop(name, args, types))
     made = [bb.emit(relax.TupleGetItem(call, i)) for i in range(len(types))] if len(types) > 1 else [call]
-    return [_last(bb, made[field], field, loop, args[-1]) for field in loop.carried], made[loop.rings :]
+    if not loop.conditional:
+        return [_last(bb, made[field], field, loop, args[-1]) for field in loop.carried], made[loop.rings :]
+    number = bb.emit_te(steps_done, made[-1], primfunc_name_hint="steps_done")
+    lasts = [_last(bb, made[field], field, loop, number) for field in loop.carried]
+    goes_on = bb.emit_te(_row_before, made[-1], number, primfunc_name_hint="goes_on")
+    return lasts, [*made[loop.rings : -1], goes_on]
 
 
 def _all_slots(ty: relax.TensorType, slots: int, rows: int) -> relax.TensorType:
@@ -173,14 +182,14 @@ def shape_within(ty: object) -> tuple[int, ...]:
     return shape
 
 
-def _last(
-    bb: relax.BlockBuilder, result: relax.Expr, field: int, loop: LoopBody, last_argument: relax.Expr
-) -> relax.Expr:
-    """A state after the last step."""
+def _last(bb: relax.BlockBuilder, result: relax.Expr, field: int, loop: LoopBody, number: relax.Expr) -> relax.Expr:
+    """A state after the last step, where `number` says how many rows or steps there were if only run time knows."""
     ring = field < loop.rings
     backward = not ring and loop.writes[field - loop.rings]
-    if loop.rows and not ring and not backward:
-        return bb.emit_te(_row_before, result, last_argument, primfunc_name_hint="last_row")
+    if loop.conditional and ring:
+        return bb.emit_te(last_slot, result, number, primfunc_name_hint="last_slot")
+    if (loop.rows or loop.conditional) and not ring and not backward:
+        return bb.emit_te(_row_before, result, number, primfunc_name_hint="last_row")
     slot = loop.steps % 2 if ring else 0 if backward else loop.steps - 1
     part = relax.op.strided_slice(result, axes=[0], begin=[slot], end=[slot + 1], assume_inbound=True)
     return bb.emit(relax.op.squeeze(bb.emit(part), axis=[0]))
@@ -189,6 +198,23 @@ def _last(
 def _row_before(array: te.Tensor, number: te.Tensor) -> te.Tensor:
     """The row of an array that comes before the row of some number: the last one, where that is how many there are."""
     return te.compute(array.shape[1:], lambda *at: array[(number[0] - 1, *at)], name="last_row")
+
+
+def last_slot(ring: te.Tensor, number: te.Tensor) -> te.Tensor:
+    """What the last of so many steps wrote into one of two slots."""
+    return te.compute(ring.shape[1:], lambda *at: ring[(number[0] & 1, *at)], name="last_slot")
+
+
+def steps_done(condition: te.Tensor) -> te.Tensor:
+    """How many steps there were, by the condition of each: up to the first that is false. Later ones hold anything."""
+    steps = condition.shape[0]
+    k = te.reduce_axis((0, steps), "k")
+    none = tirx.const(int(steps), "int32")
+
+    def ended(at: tirx.Var) -> tirx.Expr:
+        return tirx.Select(condition[at], none, at.astype("int32") + 1)
+
+    return te.compute((1,), lambda _: te.min(ended(k.var), axis=k), name="steps_done")
 
 
 def called_loop(value: relax.Expr) -> str | None:
@@ -208,6 +234,12 @@ def loop_bodies(mod: tvm.IRModule) -> dict[str, relax.Function]:
         for var, func in mod.functions_items()
         if isinstance(func, relax.Function) and LoopBody.of(func) is not None
     }
+
+
+def loop_error(step: relax.Function, message: str) -> LoopError:
+    """The error of a loop that cannot be one of an rProgram."""
+    loop = LoopBody.of(step)
+    return DataLoopError(message) if loop is not None and loop.conditional else LoopError(message)
 
 
 def rename_loops(mod: tvm.IRModule, prefix: str) -> tvm.IRModule:

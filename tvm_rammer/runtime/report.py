@@ -194,7 +194,7 @@ def _kib(nbytes: Sequence[float]) -> str:
 def _explain_program(program: RProgram, graph: RGraph, record: Compilation) -> list[str]:
     busy = simulate(program, record.cost).utilisation
     loop, each = ("", "") if program.steps == 1 else (f" of each of {program.steps} steps", " a step")
-    if program.graph.trip_count is not None:
+    if program.graph.trip_count is not None or program.exit is not None:
         loop = f" of each of at most {program.steps} steps"
     lines = [
         f"{program.name}: {len(program.graph.operators)} rOperators{loop} in one launch, "

@@ -12,6 +12,7 @@ from .keep_slices import as_if_kept, keep_slices
 from .options import DEFAULTS, PolicyOptions
 from .pipeline import lanes_of_stages, pipeline_stages
 from .plan.carry import FEW, carry
+from .plan.leave import wait_for_condition, with_exit
 from .policies.list_scheduling import list_scheduling
 from .predict.simulate import simulate
 from .problem import Problem, make_problem
@@ -60,8 +61,8 @@ def schedule_loop(
     ScheduleError
         The loop cannot be planned.
     """
-    if graph.trip_count is not None and device.kind != "cpu":
-        raise ScheduleError(f"loop {graph.name!r} has its number of steps from an input, which only a CPU can have")
+    if (graph.trip_count is not None or graph.condition is not None) and device.kind != "cpu":
+        raise ScheduleError(f"loop {graph.name!r} has as many steps as the data say, which only a CPU can have")
     cost = cost or CostModel.of(device)
     placed, as_kept = place_views(graph, copies or {}), as_if_kept(kernels, device)
     own = {kernel.name: kernel for made in kernels.values() for kernel in made}
@@ -104,8 +105,12 @@ def _plan(problem: Problem, own: Mapping[str, RKernel], device: DeviceSpec) -> R
 
 def _with_waits(step: RProgram, few: int, device: DeviceSpec) -> RProgram:
     """The loop, verified; waits are for single lanes where they are for so few of an operator."""
-    lanes, num_events = carry(step.graph, step.kernels, step.lanes, few)
+    ends_by_condition = step.graph.condition is not None
+    planned = wait_for_condition(step.graph, step.lanes) if ends_by_condition else step.lanes
+    lanes, num_events = carry(step.graph, step.kernels, planned, few)
     program = keep_slices(replace(step, lanes=lanes, num_events=num_events), device)
+    if ends_by_condition:
+        program = with_exit(program)
     verify(program, device=device)
     return program
 

@@ -66,7 +66,7 @@ class _Interpreter:
     def __init__(self, program: RProgram, layout: Layout, tables: Tables, memory: Memory) -> None:
         self._layout, self._tables, self._memory = layout, tables, memory
         self._steps, self._rows = program.steps, len(tables.code)
-        self._trip_count = program.graph.trip_count
+        self._trip_count, self._condition = program.graph.trip_count, _conditions(program, layout)
         self._run_steps = tirx.Var("run_steps", "int32")
         self._pointers = [pointer_variable(b.name, str(b.dtype)) for b in (*memory.segments, *memory.plan)]
         self._views: dict[tuple[int, str], tirx.Buffer] = {}
@@ -141,6 +141,11 @@ class _Interpreter:
             (SIGNAL, tirx.Evaluate(T.call_extern("void", "rammer_signal", self._counter(), self._bell))),
             *((RUN + n, self._run(signature)) for n, signature in enumerate(self._tables.signatures)),
         ]
+        if self._condition is not None:
+            end = tirx.SeqStmt([tirx.BufferStore(self._place, -1, [0]), leave[1]])
+            goes_on = self._memory.segments[self._condition][self._k]
+            step = tirx.IfThenElse(waits, tirx.SeqStmt(leave), tirx.IfThenElse(tirx.Not(goes_on), end, None))
+            branches.append((RUN + len(self._tables.signatures), step))
         return _switch(self._in_step(0, FIRST), [(kind, self._stamped(kind, step)) for kind, step in branches])
 
     def _stamped(self, kind: int, step: tirx.Stmt) -> tirx.Stmt:
@@ -222,6 +227,13 @@ class _Interpreter:
             *(tirx.DeclBuffer(view, data=self._pointers[s]) for (s, _), view in self._views.items()),
             tirx.DeclBuffer(self._place, data=self._place_at),
         ]
+
+
+def _conditions(program: RProgram, layout: Layout) -> int | None:
+    """The segment that holds the condition of each step; None where a program has no condition."""
+    condition = program.graph.condition
+    place = None if condition is None else program.graph.buffers[condition].place
+    return None if place is None else FIRST_EXTERNAL + len(layout.inputs) + layout.outputs.index(place.base)
 
 
 def _pointer(environment: tirx.Var, index: int, variable: tirx.Var) -> ir.Expr:

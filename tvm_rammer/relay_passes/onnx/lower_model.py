@@ -46,7 +46,12 @@ def check_learned(model: onnx.ModelProto) -> None:
 
 
 def lower_and_import(
-    model: onnx.ModelProto, *, loops: bool = False, join: bool = False, roll: bool = False
+    model: onnx.ModelProto,
+    *,
+    loops: bool = False,
+    join: bool = False,
+    roll: bool = False,
+    data_loops: bool = False,
 ) -> tvm.IRModule:
     """Import a model; what data decide in it becomes functions of the module, each imported in the same way.
 
@@ -61,6 +66,8 @@ def lower_and_import(
     roll : bool
         Whether equal steps that the model has one by one become loops, and what needs no state is computed ahead of
         loops (`roll_up`).
+    data_loops : bool
+        Whether loops that data end may be loops of an rProgram.
 
     Raises
     ------
@@ -73,20 +80,20 @@ def lower_and_import(
         fold_onnx(model)
         if (rolled := roll_up(model)) is not None:
             try:
-                return _lowered(rolled, loops, join, ahead=True).with_attr(ROLLED_UP, True)
+                return _lowered(rolled, loops, join, ahead=True, data_loops=data_loops).with_attr(ROLLED_UP, True)
             except RammerError as error:
                 debug.say(1, f"what the model has step by step stays so: {error}")
-    return _lowered(model, loops, join, ahead=roll)
+    return _lowered(model, loops, join, ahead=roll, data_loops=data_loops)
 
 
-def _lowered(model: onnx.ModelProto, loops: bool, join: bool, *, ahead: bool) -> tvm.IRModule:
+def _lowered(model: onnx.ModelProto, loops: bool, join: bool, *, ahead: bool, data_loops: bool) -> tvm.IRModule:
     called: dict[str, tvm.IRModule] = {}
     lower(model, loops=loops, ahead=ahead)
     while any(map(is_control, model.graph.node)):
         # After an operator that is lacking no shape is known; and what comes after may be lowered once shapes are.
         before = takewhile(lambda node: not is_control(node), model.graph.node)
         check_supported(before, constants_of(model), loops=loops)
-        outline(model, called, lower_and_import)
+        outline(model, called, partial(lower_and_import, data_loops=data_loops), keeps_loops=data_loops)
         lower(model, loops=loops, ahead=ahead)
     if any(node.op_type in MAY_WAIT for node in all_nodes(model.graph)):
         lower_missing(model, last=True)

@@ -94,6 +94,7 @@ class _Builder:
         self._results: list[int] = []
         self._operators: list[ROperator] = []
         self._trip_count: TripCount | None = None
+        self._condition: int | None = None
 
     def add_call(self) -> None:
         """The arguments and results of the call, and the slots of a step in them."""
@@ -123,6 +124,8 @@ class _Builder:
             ty = (tensor_fields(key[0].ty) or ())[key[1]]
             ring = field < body.rings
             self._inner_at[key] = self._slot(self._results[field], ty, int(ring), self._backward(field))
+        if body.conditional:
+            self._condition = self._inner_at[made[-1]]
 
     def add_step(self, mod: tvm.IRModule, reasons: dict[GlobalVar, str | None]) -> None:
         """The operators of a step."""
@@ -145,7 +148,8 @@ class _Builder:
             )
 
     def finish(self, name: str) -> LoopGraph:
-        graph = RGraph(name, tuple(self._buffers), tuple(self._operators), self._body.steps, self._trip_count)
+        parts = tuple(self._buffers), tuple(self._operators)
+        graph = RGraph(name, *parts, self._body.steps, self._trip_count, self._condition)
         return LoopGraph(graph, tuple(self._exprs), tuple(self._results))
 
     def _backward(self, field: int) -> bool:

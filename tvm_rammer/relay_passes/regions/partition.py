@@ -15,7 +15,7 @@ from tvm.ir import Call, Constant, GlobalVar
 from ...errors import LoopError, ModelError
 from ...ir import Buffer, BufferKind, RGraph, ROperator
 from ..bindings import body_blocks, dtype_of, is_alias, is_call, named_sizes, static_shape, tensor_fields, variables
-from ..loop_body import called_loop, loop_bodies
+from ..loop_body import called_loop, loop_bodies, loop_error
 from .eligible import is_barrier, reason_to_leave
 from .loops import Loop, loop_graph
 from .values import BufferExpr, Key, Values, single, unique
@@ -117,7 +117,7 @@ def partition(mod: tvm.IRModule) -> Partition:
                 regions.append(_region(label, name, members, values))
         stock_calls += [(call if name == "main" else f"{name}.{call}", reason) for call, reason in stock]
     if lost := steps.keys() - {region.body for region in regions}:
-        raise LoopError(f"the loop {min(lost)} is called from where no region can be")
+        raise loop_error(mod[min(lost)], f"the loop {min(lost)} is called from where no region can be")
     return Partition(tuple(regions), tuple(stock_calls))
 
 
@@ -168,7 +168,10 @@ def _name_of(binding: relax.Binding) -> str:
 def _loop_region(
     mod: tvm.IRModule, name: str, owner: str, loop: Loop, values: Values, reasons: dict[GlobalVar, str | None]
 ) -> Region:
-    found = loop_graph(mod, name, loop, values, reasons)
+    try:
+        found = loop_graph(mod, name, loop, values, reasons)
+    except LoopError as error:
+        raise loop_error(mod[loop.body], str(error)) from error
     bindings = (loop.binding.var,) * len(found.graph.operators)
     return Region(found.graph, bindings, found.buffer_exprs, owner, loop.body, found.results)
 

@@ -89,7 +89,7 @@ class _Simulation:
                 if len(given) < instruction.arrivals:
                     self.waiting.setdefault((instruction.event, instruction.arrivals), []).append((now, v))
                     return
-                end = self._wait_end(instruction, now)
+                end = self._wait_end(instruction, now, v)
             self._finish(v, now, end)
             if self.demands or (self.agenda and self.agenda[0][0] < end):
                 heappush(self.agenda, (end, v))
@@ -112,14 +112,16 @@ class _Simulation:
         given = self.signals.setdefault(event, [])
         given.append((now, v))
         for start, u in self.waiting.pop((event, len(given)), ()):
-            end = self._wait_end(Wait(event, len(given)), start)
+            end = self._wait_end(Wait(event, len(given)), start, u)
             self._finish(u, start, end)
             heappush(self.agenda, (end, u))
 
-    def _wait_end(self, wait: Wait, start: float) -> float:
+    def _wait_end(self, wait: Wait, start: float, v: int) -> float:
         if wait.arrivals < 1:
             return start + self.cost.wait_us
-        last = self.signals[wait.event][wait.arrivals - 1][0]
+        last, signaller = self.signals[wait.event][wait.arrivals - 1]
+        if wait.arrivals == 1 and signaller == v:  # what a lane has done itself it need not be told
+            return start + self.cost.wait_us
         if self.program.is_barrier(wait.event):
             return self.cost.barrier_end_us(last)
         return self.cost.wait_end_us(start, last)

@@ -5,10 +5,10 @@ one of which writes, the one that comes first in that order must have ended befo
 are in. Where a view lies in a step is affine in the step, or periodic; so the least number of steps between two such
 accesses is the same in all steps, and what lies further apart follows from it, since a lane does its steps in order.
 
-A run may have fewer steps than there may be (`RGraph.trip_count`). It is the beginning of the longest run: no step
-waits for a later one, so what each lane knows in a step is the same in all runs. Slots that are counted from the end
-are other ones then, all by the same number; those of one buffer are all counted so, or none, and the steps between two
-accesses remain. Slots that any run touches are those that the longest one touches.
+A run may have fewer steps than there may be (`RGraph.trip_count`, `RGraph.condition`). It is the beginning of the
+longest run: no step waits for a later one, so what each lane knows in a step is the same in all runs. Slots that are
+counted from the end are other ones then, all by the same number; those of one buffer are all counted so, or none, and
+the steps between two accesses remain. Slots that any run touches are those that the longest one touches.
 
 What each lane knows of the others (`steps`) is computed step by step until a step finds the state that the one before
 it found: then all further steps find it, too.

@@ -96,6 +96,8 @@ def _check_steps(graph: RGraph, programs: Sequence[RProgram]) -> None:
 
 def _counted_by(graph: RGraph) -> str:
     count = graph.trip_count
+    if graph.condition is not None:
+        return f"at most, while {graph.buffers[graph.condition].name!r}"
     return "always" if count is None else f"at most, by {graph.buffers[count.buffer].name!r} / {count.rows}"
 
 

@@ -8,6 +8,7 @@ from ...device import DeviceSpec
 from ...errors import VerificationError
 from ...ir import ALIGNMENT, Instruction, RProgram, Run, Signal, TripCount, Wait
 from .execution import execute
+from .exits import check_exit
 from .kept import check_kept
 from .limits import check_limits
 from .loops import verify_steps
@@ -24,7 +25,8 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
     of the kernels; each byte has one writer, whatever views there are of it; buffers that share memory are never
     alive together; each wait is for all arrivals at its event,
     so that counters that are never reset mean the same in every run; of a program of several steps all that in each
-    of them, and across them, however many of them a run has (`loops`); what vEUs keep over all steps are slices of
+    of them, and across them, however many of them a run has (`loops`), and that no lane begins a step before it
+    knows that there is one (`exits`); what vEUs keep over all steps are slices of
     constants, apart from each other; each event is signalled and waited for; no index leaves 32 bits; all lanes can be
     resident at once.
 
@@ -48,7 +50,7 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
     check_kept(program, device)
     if device is not None:
         check_residency(program, device)
-        if program.graph.trip_count is not None and device.kind != "cpu":
+        if (program.graph.trip_count is not None or program.exit is not None) and device.kind != "cpu":
             raise _error(program, "counters that are never reset would mean another number after a run of other steps")
     _check_rtasks(program)
     _check_arrivals(program)
@@ -59,6 +61,7 @@ def verify(program: RProgram, *, device: DeviceSpec | None = None) -> None:
         check_workspace(program, execution)
     else:
         _check_apart(program)
+        check_exit(program)
         verify_steps(program, device)
     _check_events(program)
 
@@ -82,6 +85,8 @@ def _check_graph(program: RProgram) -> None:
             raise _error(program, f"operator {op.name!r} reads other buffers in step 0, and there is no other step")
     if graph.trip_count is not None:
         _check_trip_count(program, graph.trip_count)
+    if program.steps == 1 and (graph.condition is not None or program.exit is not None):
+        raise _error(program, "a condition says whether there is another step, and there is one at most")
     if graph.steps < 1:
         raise _error(program, f"{graph.steps} steps; there is at least one")
 

@@ -10,6 +10,7 @@ from tvm import relax, te, tirx
 from tvm.ir import Call, GlobalVar
 
 from ...bindings import tensor_fields
+from ...loop_body import loop_bodies, rename_loops
 from ...passes.bound_chains import OPAQUE
 from ...passes.refuse_calls import REFUSES
 
@@ -33,8 +34,12 @@ def add_module(builder: relax.BlockBuilder, mod: tvm.IRModule, name: str) -> Glo
     GlobalVar
         "main" in the other module, of which it is a private function.
     """
-    functions = {var.name_hint: _private(func) for var, func in mod.functions_items()}
-    added = {old: builder.add_func(func, name if old == "main" else f"{name}_{old}") for old, func in functions.items()}
+    mod = rename_loops(mod, f"{name}_")
+    steps = loop_bodies(mod)
+    functions = {var.name_hint: func for var, func in mod.functions_items()} | steps
+    functions |= {old: _private(func) for old, func in functions.items() if old not in steps}
+    names = {old: name if old == "main" else f"{name}_{old}" for old in functions} | {step: step for step in steps}
+    added = {old: builder.add_func(func, names[old]) for old, func in functions.items()}
 
     def renamed(var: GlobalVar) -> GlobalVar:
         return added.get(var.name_hint, var)
@@ -85,14 +90,16 @@ def refuse(like: tvm.IRModule, reason: str) -> tvm.IRModule:
 def repeat(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
     """A Loop: a module whose "main" takes a condition, the number of the first round, states, and what else it reads.
 
-    The round of a level calls the round of the level below, and once more if the loop goes on: so level n runs up to
-    2^n rounds, no function calls itself, and the virtual machine's stack stays as deep as there are levels.
+    A function of level n calls that of level n - 1, and once more if the loop goes on: so it calls the body up to 2^n
+    times. The body is called first, and where the loop goes on the function of level 1, then that of level 2, and so
+    on: a loop of few rounds costs few calls, no function calls itself, and the virtual machine's stack stays as deep as
+    there are levels.
 
     Parameters
     ----------
     body : tvm.IRModule
         "main" takes the number of a round (int64, no axes), states and others, and returns a tuple: whether to go on,
-        the number of the next round, and the states.
+        the number of the next round, and the states. It does one round, or several.
     num_states : int
 
     Returns
@@ -101,11 +108,15 @@ def repeat(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
         "main" returns the states: a tensor, or a tuple of several.
     """
     builder = relax.BlockBuilder()
-    level = add_module(builder, body, "body")
+    params = body["main"].params
+    levels = [add_module(builder, body, "body")]
     for number in range(1, LEVELS + 1):
-        level = _twice(builder, level, f"round{number}", body["main"].params, num_states)
-    rounds = _states_of(builder, level, body["main"].params, num_states)
-    condition, params = _condition(), _fresh(body["main"].params)
+        levels.append(_then(builder, levels[-1], levels[-1], f"twice{number}", params, num_states))
+    rounds = levels[-1]
+    for number in reversed(range(LEVELS)):
+        rounds = _then(builder, levels[number], rounds, f"rounds{number}", params, num_states)
+    rounds = _states_of(builder, rounds, params, num_states)
+    condition, params = _condition(), _fresh(params)
     with builder.function("main", [condition, *params]):
         none = _sequence(_tuple(params[1 : 1 + num_states]))
         builder.emit_func_output(builder.emit(relax.If(condition, _sequence(Call(rounds, params)), none)))
@@ -129,17 +140,22 @@ def first_rows(builder: relax.BlockBuilder, rows: relax.Expr, count: relax.Expr)
     return builder.emit_te(taken, rows, primfunc_name_hint="first_rows", primfunc_attrs=attributes)
 
 
-def _twice(
-    builder: relax.BlockBuilder, level: GlobalVar, name: str, params: Sequence[relax.Var], num_states: int
+def _then(
+    builder: relax.BlockBuilder,
+    one: GlobalVar,
+    other: GlobalVar,
+    name: str,
+    params: Sequence[relax.Var],
+    num_states: int,
 ) -> GlobalVar:
-    """A function that calls another, and once more if that says to go on."""
+    """A function that calls one, and then another one if that says to go on."""
     given = _fresh(params)
     others = given[1 + num_states :]
     with builder.function(name, given, private=True):
-        first = builder.emit(Call(level, given))
+        first = builder.emit(Call(one, given))
         goes_on = builder.emit(relax.TupleGetItem(first, 0))
         moved = [builder.emit(relax.TupleGetItem(first, number)) for number in range(1, 2 + num_states)]
-        again = _sequence(Call(level, [*moved, *others]))
+        again = _sequence(Call(other, [*moved, *others]))
         builder.emit_func_output(builder.emit(relax.If(goes_on, again, _sequence(first))))
     return builder.get().get_global_var(name)
 

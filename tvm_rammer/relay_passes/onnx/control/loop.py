@@ -19,6 +19,7 @@ from ..read import elements
 from .functions import repeat
 from .part import BOOL, INT64, NO_AXES, Kind, Part, Reader, Types, free_names, tensor_type
 from .ranks import Result, make_alike, results_of
+from .rounds import in_one_program
 
 DOMAIN = "tvm_rammer"
 FIRST_ROWS = "FirstRows"
@@ -66,6 +67,8 @@ def loop(part: Part) -> tvm.IRModule:
     first = part.constant("first", np.array(0, np.int64))
     part.inputs = [_starts(part, limit, first), first, *states, *_collecting(part, collected), *read]
     part.outputs = [*part.outputs[: len(states)], *_take_rows(part, part.outputs[len(states) :], collected)]
+    if part.keeps_loops:
+        module = in_one_program(module)
     return repeat(module, len(part.outputs))
 
 

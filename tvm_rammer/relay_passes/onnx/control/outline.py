@@ -40,7 +40,9 @@ def module_of(node: onnx.NodeProto) -> str | None:
     return next(str(a.s, "utf-8") for a in node.attribute if a.name == MODULE)
 
 
-def outline(model: onnx.ModelProto, modules: MutableMapping[str, tvm.IRModule], load: Load) -> None:
+def outline(
+    model: onnx.ModelProto, modules: MutableMapping[str, tvm.IRModule], load: Load, *, keeps_loops: bool = False
+) -> None:
     """Replace the first If or Loop of a model by a call, in place.
 
     One at a time: what it returns has known shapes from now on, so that others may be folded or unrolled.
@@ -53,6 +55,8 @@ def outline(model: onnx.ModelProto, modules: MutableMapping[str, tvm.IRModule], 
         Gets what the node became.
     load : callable
         Imports a model whose inputs have static shapes.
+    keeps_loops : bool
+        Whether a Loop may become a loop of an rProgram.
 
     Raises
     ------
@@ -63,7 +67,7 @@ def outline(model: onnx.ModelProto, modules: MutableMapping[str, tvm.IRModule], 
     """
     nodes = list(model.graph.node)
     place = next(number for number, node in enumerate(nodes) if is_control(node))
-    part = Part(model, nodes[place], load)
+    part = Part(model, nodes[place], load, keeps_loops=keeps_loops)
     kind, key = part.node.op_type, f"{part.node.op_type.lower()}{len(modules)}"
     modules[key] = _CONTROL[kind](part)
     call = helper.make_node(

@@ -35,6 +35,8 @@ class Part:
     node : onnx.NodeProto
     load : callable
         Imports a model whose inputs have static shapes.
+    keeps_loops : bool
+        Whether loops may become loops of an rProgram.
 
     Attributes
     ----------
@@ -48,8 +50,8 @@ class Part:
         Constants that these need.
     """
 
-    def __init__(self, model: onnx.ModelProto, node: onnx.NodeProto, load: Load) -> None:
-        self.node, self.load = node, load
+    def __init__(self, model: onnx.ModelProto, node: onnx.NodeProto, load: Load, *, keeps_loops: bool = False) -> None:
+        self.node, self.load, self.keeps_loops = node, load, keeps_loops
         self.text = f"{node.op_type} {node.name or next(filter(None, node.output), '?')!r}"
         self.prefix = f"{next(filter(None, node.output), 'none')}/outlined/"
         self.inputs: list[str] = []

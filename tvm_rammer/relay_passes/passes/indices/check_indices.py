@@ -139,7 +139,7 @@ class _Function:
     def _behind_loop(self, binding: relax.VarBinding, step: str, dataflow: bool) -> list[relax.Binding]:
         """The call of a loop whose steps look at indices, and behind it a flag for each place."""
         told = self._told[step]
-        bindings, lasts = behind_loop(binding, told.step, len(told.messages), dataflow)
+        bindings, lasts = behind_loop(self._mod, binding, told.step, len(told.messages), dataflow)
         for last, message in zip(lasts, told.messages, strict=True):
             self._flag(last, last.name, message, bindings)
         return bindings

@@ -4,16 +4,16 @@ A step of a loop is rOperators and nothing else, so it cannot end in a branch th
 for each place that is looked at: more than 0 as soon as an index was outside in any step.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import relax, te
 from tvm.ir import Call, GlobalVar
 
-from ...bindings import body_blocks, tensor_fields, typed
-from ...loop_body import LOOP, LoopBody, call_loop, called_loop
+from ...bindings import add_function, body_blocks, dtype_of, static_shape, tensor_fields, typed
+from ...loop_body import LOOP, LoopBody, call_loop, called_loop, last_slot, steps_done
 
 NUMBER = relax.TensorType((), "int32")
 """The type of what a step hands on for each place."""
@@ -50,12 +50,14 @@ def hands_on(step: relax.Function, before: Sequence[relax.Var], after: Sequence[
 
 
 def behind_loop(
-    binding: relax.VarBinding, step: relax.Function, new: int, dataflow: bool
+    mod: tvm.IRModule, binding: relax.VarBinding, step: relax.Function, new: int, dataflow: bool
 ) -> tuple[list[relax.Binding], list[relax.Var]]:
     """The call of a loop whose step has states more than the call knows of.
 
     Parameters
     ----------
+    mod : tvm.IRModule
+        Gets the functions that find the last step of a loop that data end.
     binding : relax.VarBinding
         Of the call.
     step : relax.Function
@@ -91,12 +93,28 @@ def behind_loop(
     results, rings = [*fields[:at], *fields[at + new :]], fields[at : at + new]
     whole = results[0] if len(results) == 1 else relax.Tuple(results)
     bindings.append(relax.VarBinding(binding.var, typed(whole, binding.var.ty)))
-    slot, lasts = loop.steps % 2, []
+    lasts = []
+    if loop.conditional:
+        number = _call(mod, steps_done, [fields[-1]], relax.TensorType((1,), "int32"))
+        done = add(f"{everything.name}_steps", number, number.ty)
+        lasts = [add(f"{ring.name}_any", _call(mod, last_slot, [ring, done], NUMBER), NUMBER) for ring in rings]
+        return bindings, lasts
+    slot = loop.steps % 2
     for ring in rings:
         part: Call = relax.op.strided_slice(ring, axes=[0], begin=[slot], end=[slot + 1], assume_inbound=True)
         one = add(f"{ring.name}_last", part, relax.TensorType((1,), "int32"))
         lasts.append(add(f"{ring.name}_any", relax.op.squeeze(one, axis=[0]), NUMBER))
     return bindings, lasts
+
+
+def _call(
+    mod: tvm.IRModule, compute: Callable[..., te.Tensor], args: Sequence[relax.Expr], ty: relax.TensorType
+) -> relax.Expr:
+    """The call of a new function of the module."""
+    given = [te.placeholder(static_shape(arg.ty), dtype_of(arg.ty), f"x{i}") for i, arg in enumerate(args)]
+    func = te.create_prim_func([*given, compute(*given)]).without_attr("global_symbol")
+    added = add_function(mod, compute.__name__, func)
+    return typed(relax.call_tir(added, relax.Tuple(args), ty), ty)
 
 
 def counts_rows(step: relax.Function) -> bool:

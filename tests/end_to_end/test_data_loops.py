@@ -1,0 +1,202 @@
+"""Loops that end when the data say so, within rPrograms: against NumPy and ONNX Runtime, for every number of rounds."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import tvm_rammer
+from tvm_rammer.errors import ModelError
+from tvm_rammer.persistent_codegen.reference import interpret
+from tvm_rammer.persistent_codegen.reference_rtasks import compile_rtasks
+from tvm_rammer.relay_passes.onnx.control.rounds import ROUNDS
+
+from ..persistent_codegen.regions import planned_loop
+from ..relay_passes.models import by_onnxruntime, model, node, random, tensor, value
+
+BOOL, INT64, FLOAT = TensorProto.BOOL, TensorProto.INT64, TensorProto.FLOAT
+NUMBERS = [0, 1, 2, 3, ROUNDS - 1, ROUNDS, ROUNDS + 1, 2 * ROUNDS, 2 * ROUNDS + 1, 200]
+
+
+def body_of(nodes, states, condition, collected=()):
+    """The body of a Loop: states are (name, shape, element type, name after the round)."""
+    given = [value("n", [], INT64), value("go", [], BOOL), *(value(name, dims, kind) for name, dims, kind, _ in states)]
+    results = [value(condition, [], BOOL), *(value(after, dims, kind) for _, dims, kind, after in states)]
+    return helper.make_graph(nodes, "body", given, [*results, *collected])
+
+
+def countdown(units, batch=1, *, limit="", collects=False):
+    """While left > 0: a recurrent cell; its state is `h`."""
+    nodes = [
+        node("MatMul", ["h", "w"], ["product"]),
+        node("Add", ["product", "x"], ["sum"]),
+        node("Tanh", ["sum"], ["next"]),
+        node("Sub", ["left", "one"], ["less"]),
+        node("Greater", ["less", "zero"], ["on"]),
+    ]
+    states = [("left", [], INT64, "less"), ("h", [batch, units], FLOAT, "next")]
+    rows = []
+    if collects:
+        nodes.append(node("ReduceSum", ["next"], ["sums"], keepdims=0))
+        rows.append(value("sums", []))
+    loop = node("Loop", [limit, "any", "count", "h0"], ["end", "last", "all"][: 2 + collects],
+                body=body_of(nodes, states, "on", rows))  # fmt: skip
+    constants = [tensor("one", np.array(1)), tensor("zero", np.array(0)), tensor("limit", np.array(150))]
+    constants.append(tensor("w", random(units, units, seed=3) * np.float32(0.5 / units**0.5)))
+    inputs = [value("count", [], INT64), value("h0", [batch, units]), value("x", [batch, units])]
+    outputs = [value("end", [], INT64), value("last", [batch, units])] + [value("all", ["k"])] * collects
+    return model([node("Greater", ["count", "zero"], ["any"]), loop], inputs, outputs, constants)
+
+
+def steps_of(module):
+    return [program.steps for program in module.rprograms if program.steps > 1]
+
+
+def check(module, proto, **feeds):
+    feeds = {name: np.asarray(array) for name, array in feeds.items()}
+    for mine, theirs in zip(module.run(None, feeds), by_onnxruntime(proto, **feeds), strict=True):
+        assert mine.shape == theirs.shape
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("limit", ["", "limit"])
+@pytest.mark.parametrize(("units", "batch", "threads"), [(8, 1, 1), (32, 2, 2), (512, 8, 2), (512, 8, 3)])
+def test_any_number_of_rounds(units, batch, threads, limit):
+    proto = countdown(units, batch, limit=limit)
+    module = tvm_rammer.compile(proto, threads=threads, cache=False)
+    assert steps_of(module) == [ROUNDS]
+    (loop,) = (program for program in module.rprograms if program.steps > 1)
+    assert (len(loop.lanes) > 1) == (threads > 1)
+    for count in NUMBERS:
+        check(module, proto, count=np.array(count), h0=random(batch, units), x=random(batch, units, seed=5))
+
+
+def test_what_rounds_collect():
+    proto = countdown(16, limit="limit", collects=True)
+    module = tvm_rammer.compile(proto)
+    assert steps_of(module) == [ROUNDS]
+    for count in (0, 1, 2, ROUNDS, ROUNDS + 1, 149, 150, 151, 1000):
+        check(module, proto, count=np.array(count), h0=random(1, 16), x=random(1, 16, seed=5))
+
+
+def test_a_condition_that_is_a_state_and_states_that_stay():
+    """`alive` is handed on and says whether to go on; `same` is handed on as it is, and `twice` under two names."""
+    nodes = [
+        node("Add", ["a", "same"], ["b"]), node("Less", ["b", "end"], ["alive2"]),
+        node("Identity", ["same"], ["same2"]), node("Identity", ["b"], ["b2"]),
+    ]  # fmt: skip
+    states = [("alive", [], BOOL, "alive2"), ("a", [], FLOAT, "b"), ("same", [], FLOAT, "same2"),
+              ("twice", [], FLOAT, "b2")]  # fmt: skip
+    outputs = ["alive_", "a_", "same_", "twice_"]
+    loop = node("Loop", ["", "", "yes", "a0", "step", "a0"], outputs, body=body_of(nodes, states, "alive2"))
+    inputs = [value(name, []) for name in ("a0", "step", "end")]
+    proto = model([loop], inputs, [value("alive_", [], BOOL), *(value(name, []) for name in outputs[1:])],
+                  [tensor("yes", np.array(True))])  # fmt: skip
+    module = tvm_rammer.compile(proto)
+    assert steps_of(module) == [ROUNDS]
+    for end in (-1, 0.5, 1, 30, 63, 64, 65, 130):
+        check(module, proto, a0=np.float32(0), step=np.float32(1), end=np.float32(end))
+
+
+def test_states_that_change_places_are_called_round_by_round():
+    nodes = [node("Add", ["a", "b"], ["c"]), node("Less", ["c", "end"], ["on"]), node("Identity", ["b"], ["b2"])]
+    states = [("a", [], FLOAT, "b2"), ("b", [], FLOAT, "c")]
+    loop = node("Loop", ["", "", "one", "one"], ["a_", "b_"], body=body_of(nodes, states, "on"))
+    proto = model([loop], [value("end", [])], [value("a_", []), value("b_", [])], [tensor("one", np.float32(1))])
+    module = tvm_rammer.compile(proto)
+    assert not steps_of(module)
+    for end in (0, 2, 100, 1e6):
+        check(module, proto, end=np.float32(end))
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_within_a_branch_and_within_a_loop(taken):
+    """An If, one of whose branches is such a loop; all of it in another such loop."""
+    cell = [node("Mul", ["v", "half"], ["w"]), node("Greater", ["w", "low"], ["on"])]
+    inner = helper.make_graph(
+        cell, "inner", [value("n", [], INT64), value("go", [], BOOL), value("v", [])],
+        [value("on", [], BOOL), value("w", [])],
+    )  # fmt: skip
+    then = helper.make_graph([node("Loop", ["", "", "y"], ["t"], body=inner)], "then", [], [value("t", [])])
+    other = helper.make_graph([node("Neg", ["y"], ["e"])], "else", [], [value("e", [])])
+    outer = [
+        node("Add", ["s", "x"], ["y"]), node("If", ["flag"], ["z"], then_branch=then, else_branch=other),
+        node("Add", ["z", "y"], ["s2"]), node("Abs", ["s2"], ["size"]), node("Less", ["size", "high"], ["more"]),
+    ]  # fmt: skip
+    loop = node("Loop", ["limit", "", "x"], ["r"], body=body_of(outer, [("s", [], FLOAT, "s2")], "more"))
+    constants = [tensor("half", np.float32(0.5)), tensor("low", np.float32(1e-3)), tensor("high", np.float32(400))]
+    constants.append(tensor("limit", np.array(90)))
+    proto = model([loop], [value("x", []), value("flag", [], BOOL)], [value("r", [])], constants)
+    module = tvm_rammer.compile(proto)
+    assert steps_of(module) == [ROUNDS]
+    for x in (0.1, 7.0, 390.0):
+        check(module, proto, x=np.float32(x), flag=np.array(taken))
+
+
+def test_an_index_outside_in_any_round():
+    """Each round looks up where the next one looks, until that is 0."""
+    nodes = [node("Gather", ["table", "i"], ["j"]), node("Greater", ["j", "zero"], ["on"])]
+    loop = node("Loop", ["", "", "first"], ["last"], body=body_of(nodes, [("i", [], INT64, "j")], "on"))
+    inputs = [value("table", [300], INT64), value("first", [], INT64)]
+    proto = model([loop], inputs, [value("last", [], INT64)], [tensor("zero", np.array(0))])
+    module = tvm_rammer.compile(proto)
+    assert steps_of(module) == [ROUNDS]
+    table = (np.arange(300) + 1) % 300
+    for first, outside in itertools.product((0, 17, 299 - ROUNDS, 298, 299), (300, -301, 2**62)):
+        check(module, proto, table=table, first=np.array(first))
+        for at in (0, 18, 299):
+            feeds = {"table": np.where(np.arange(300) == at, outside, table), "first": np.array(first)}
+            # Row `at` is read before a 0 is, and followed if it says something positive.
+            if at >= first and not (at == 299 and outside < 0) and outside > 0:
+                with pytest.raises(ModelError, match="Gather got an index outside of the 300"):
+                    module(**feeds)
+
+
+def test_saved_exported_and_called_from_several_threads(tmp_path):
+    proto = countdown(64, 4)
+    module = tvm_rammer.compile(proto, cache=False)
+    module.save(tmp_path / "m.rammer")
+    loaded = tvm_rammer.load(tmp_path / "m.rammer")
+    feeds = [{"count": np.array(n), "h0": random(4, 64, seed=n), "x": random(4, 64, seed=n + 9)} for n in NUMBERS]
+    expected = [module.run(None, each) for each in feeds]
+    wrong = []
+
+    def call(mine):
+        for _ in range(30):
+            for each, right in zip(feeds, expected, strict=True):
+                wrong.extend(a for a, b in zip(mine.run(None, each), right, strict=True) if not np.array_equal(a, b))
+
+    threads = [threading.Thread(target=call, args=[mine]) for mine in (module, loaded, module)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, ROUNDS, ROUNDS + 5])
+def test_the_reference_interpreter_ends_with_the_same_round(count):
+    """In random orders, with memory that nobody has written."""
+    region = planned_loop(countdown(16), units=2, data_loops=True)
+    h0, x = random(1, 16), random(1, 16, seed=5)
+    values = {**region.constants, "end_outlined_round": np.array(0), "left": np.array(count), "h": h0, "x": x}
+    rounds = min(count, ROUNDS)
+    for order in range(4):
+        rtasks = compile_rtasks(region.kernels, region.device)
+        found = interpret(region.program, rtasks, values, packs=[k.packs for k in region.kernels], seed=order)
+        (told,) = [array for array in found.values() if array.shape == (ROUNDS,)]
+        assert told.astype(bool)[:rounds].tolist() == [True] * (rounds - 1) + [count > ROUNDS]
+        (ring,) = [array for array in found.values() if array.shape == (2, 1, 16)]
+        expected = h0
+        for _ in range(rounds):
+            expected = np.tanh(expected @ random(16, 16, seed=3) * np.float32(0.5 / 4) + x)
+        np.testing.assert_allclose(ring[rounds % 2], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_each_round_is_a_call_where_loops_are_not_kept():
+    proto = countdown(16)
+    module = tvm_rammer.compile(proto, loops=False)
+    assert not steps_of(module)
+    check(module, proto, count=np.array(70), h0=random(1, 16), x=random(1, 16))
