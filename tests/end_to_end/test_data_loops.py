@@ -12,6 +12,7 @@ from tvm_rammer.errors import ModelError
 from tvm_rammer.persistent_codegen.reference import interpret
 from tvm_rammer.persistent_codegen.reference_rtasks import compile_rtasks
 from tvm_rammer.relay_passes.onnx.control.rounds import ROUNDS
+from tvm_rammer.zoo.open_shapes.decoder import decoder
 
 from ..persistent_codegen.regions import planned_loop
 from ..relay_passes.models import by_onnxruntime, model, node, random, tensor, value
@@ -79,6 +80,22 @@ def test_what_rounds_collect():
     assert steps_of(module) == [ROUNDS]
     for count in (0, 1, 2, ROUNDS, ROUNDS + 1, 149, 150, 151, 1000):
         check(module, proto, count=np.array(count), h0=random(1, 16), x=random(1, 16, seed=5))
+
+
+def test_what_rounds_collect_in_rows_and_hand_on():
+    """A decoder collects the token that it reads in the next round; here also the state, and a row of several axes."""
+    proto = decoder(16, 20, most=150)
+    body = proto.graph.node[0].attribute[0].g
+    body.node.append(node("Reshape", ["after", "square"], ["matrix"]))
+    body.output.extend([value("after", [1, 16]), value("matrix", [2, 1, 8])])
+    proto.graph.initializer.append(tensor("square", np.array([2, 1, 8])))
+    proto.graph.node[0].output.extend(["states", "matrices"])
+    proto.graph.output.extend([value("states", ["number", 1, 16]), value("matrices", ["number", 2, 1, 8])])
+    module = tvm_rammer.compile(proto)
+    assert steps_of(module) == [ROUNDS]
+    for end, limit in ((-1, 1), (-1, ROUNDS), (-1, ROUNDS + 1), (-1, 150), (-1, 999), (3, 150), (7, 150), (11, 5)):
+        feeds = {"token": np.array([3]), "h": random(1, 16), "end": np.array([end]), "limit": np.array(limit)}
+        check(module, proto, **feeds)
 
 
 def test_a_condition_that_is_a_state_and_states_that_stay():

@@ -98,7 +98,7 @@ def data_loop(b: Builder):
     shape, prefix = b.of(x), _prefix(b)
     i, go, state, on, much, total = (prefix + n for n in ("i", "go", "state", "on", "much", "total"))
     nodes, results = _body(b, prefix, "float32", shape, [state], 2)
-    limit = b.constant(np.float32(b.integer(-4, 12)))
+    limit = b.constant(np.float32(b.pick([b.integer(-4, 12), b.integer(50, 150)])))
     if b.chance(0.5):
         nodes += [helper.make_node("ReduceSum", [results[0]], [total], keepdims=0)]
         nodes += [helper.make_node(b.pick(["Less", "Greater"]), [total, limit], [on])]
@@ -108,7 +108,8 @@ def data_loop(b: Builder):
     scanned = results[: 1 + b.chance(0.2)]
     outputs = [helper.make_tensor_value_info(on, 9, []), *(_tensor(r, "float32", shape) for r in scanned)]
     body = helper.make_graph(nodes, prefix + "body", [*inputs, _tensor(state, "float32", shape)], outputs)
-    most, begin = np.array(b.integer(0, 9)), np.array(b.chance(0.8))
+    few = b.chance(0.7)  # or more than one launch of a loop does
+    most, begin = np.array(b.integer(0, 9) if few else b.integer(60, 140)), np.array(b.chance(0.8))
     limits = [
         b.pick([b.input, b.constant])(most) if len(scanned) < 2 else b.constant(most),
         b.pick([b.input, b.constant])(begin) if b.chance(0.7) else "",

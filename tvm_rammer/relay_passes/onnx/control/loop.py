@@ -63,13 +63,13 @@ def loop(part: Part) -> tvm.IRModule:
         _check_states(part, *_states(module, given))
     if any(node.output[len(states) :]):
         collected = _collected(part, module, limit)
+    several = in_one_program(module, len(states), collected.most) if part.keeps_loops else None
+    if several is None and collected.rows:
         module = part.load(_body_model(part, given, read, limit, collected))
     first = part.constant("first", np.array(0, np.int64))
     part.inputs = [_starts(part, limit, first), first, *states, *_collecting(part, collected), *read]
     part.outputs = [*part.outputs[: len(states)], *_take_rows(part, part.outputs[len(states) :], collected)]
-    if part.keeps_loops:
-        module = in_one_program(module)
-    return repeat(module, len(part.outputs))
+    return repeat(several or module, len(part.outputs))
 
 
 def _body_model(part: Part, given: Types, read: Types, limit: str, collected: _Collected) -> onnx.ModelProto:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import tvm
-from tvm import relax
+from tvm import relax, te, tirx
 from tvm.ir import Constant
 
 from .... import debug
@@ -20,26 +20,30 @@ has its place."""
 _STEP = "rounds"
 
 
-def in_one_program(body: tvm.IRModule) -> tvm.IRModule:
+def in_one_program(body: tvm.IRModule, num_states: int, most: int) -> tvm.IRModule | None:
     """Let the body of a Loop do more rounds than one.
 
     Parameters
     ----------
     body : tvm.IRModule
-        As `functions.repeat` takes it: "main" takes the number of a round, states and others, and returns whether to go
-        on, the number of the next round, and the states.
+        "main" takes the number of a round, states and others, and returns whether to go on, the number of the next
+        round, the states, and what the Loop collects.
+    num_states : int
+    most : int
+        Rows of what is collected.
 
     Returns
     -------
-    tvm.IRModule
-        Its "main" does the same, after one round or more: up to the last one, or `ROUNDS`. The same module where the
-        rounds cannot be steps: a round calls other functions, or hands on what it does not compute.
+    tvm.IRModule or None
+        The body as `functions.repeat` takes it: its states are also how many rows were collected, and all rows of each,
+        where there are any. It does one round or more: up to the last one, or `ROUNDS`. None where the rounds cannot be
+        steps: a round calls other functions, or hands on what it does not compute.
     """
     try:
-        return _several(body)
+        return _several(body, num_states, most)
     except LoopError as error:
         debug.say(1, f"each round of a Loop is called: {error}")
-        return body
+        return None
 
 
 @dataclass(frozen=True)
@@ -54,14 +58,17 @@ class _Round:
         What a round reads, and in its place hands on: the number of the round, and states.
     states : list of relax.Var
         The number of the round, and all states: those that stay what they are, too.
+    rows : list of relax.Expr
+        What it adds to what is collected.
     """
 
     going: relax.Expr
     afters: dict[relax.Var, relax.Expr]
     states: list[relax.Var]
+    rows: list[relax.Expr]
 
     @classmethod
-    def of(cls, func: relax.Function) -> Self:
+    def of(cls, func: relax.Function, num_states: int) -> Self:
         """Take the function of a round apart."""
         bindings = [binding for block in body_blocks(func) for binding in block.bindings]
         bound = {each.var: each.value for each in bindings if isinstance(each, relax.VarBinding)}
@@ -77,33 +84,59 @@ class _Round:
             return expr
 
         going, *values = map(source, source(result_of(func)).fields)
-        states = list(func.params[: len(values)])
-        afters = {param: value for param, value in zip(states, values, strict=True) if not value.same_as(param)}
-        return cls(going, afters, states)
+        states = list(func.params[: 1 + num_states])
+        afters = {param: value for param, value in zip(states, values, strict=False) if not value.same_as(param)}
+        return cls(going, afters, states, values[1 + num_states :])
 
 
-def _several(body: tvm.IRModule) -> tvm.IRModule:
+def _several(body: tvm.IRModule, num_states: int, most: int) -> tvm.IRModule:
     others = {var: func for var, func in body.functions_items() if var.name_hint != "main"}
     if called := [var.name_hint for var, func in others.items() if isinstance(func, relax.Function)]:
         raise LoopError(f"a round calls {called[0]}")
-    main, each = body["main"], _Round.of(body["main"])
+    main, each = body["main"], _Round.of(body["main"], num_states)
     params = [*each.afters, *(param for param in main.params if param not in each.afters)]
     for param in params:
         shape_within(param.ty)
-    returned = [*each.afters.values(), each.going]
+    returned = [*each.afters.values(), *each.rows, each.going]
     given = {*params, *(value for value in returned if isinstance(value, Constant))}
     results = StepResults.of(returned, len(each.afters), given)
     step = _step(main, params, results.values)
-    loop = LoopBody(ROUNDS, results.rings, results.carried, (), (False,), conditional=True)
+    writes = (False,) * (len(each.rows) + 1)
+    loop = LoopBody(ROUNDS, results.rings, results.carried, (), writes, conditional=True)
     builder = relax.BlockBuilder(tvm.IRModule(others))
     own = {param: relax.Var(param.name, param.ty) for param in main.params}
-    with builder.function("main", list(own.values())):
-        lasts, (going,) = emit_loop(builder, _STEP, step, loop, [own[param] for param in params])
+    held = [relax.Var("count", relax.TensorType((), "int64")), *(_all_rows(row.ty, most) for row in each.rows)]
+    held = held if each.rows else []
+    before = [own[state] for state in each.states]
+    with builder.function("main", [*before, *held, *(own[param] for param in main.params[1 + num_states :])]):
+        lasts, made = emit_loop(builder, _STEP, step, loop, [own[param] for param in params])
         after = own | dict(zip(each.afters, lasts, strict=True))
-        builder.emit_func_output(relax.Tuple([going, *(after[state] for state in each.states)]))
-    made = builder.get()
-    made[_STEP] = step.with_attr({"global_symbol": _STEP, LOOP: loop.text()})
-    return made
+        first, end = before[0], after[each.states[0]]
+        rows = [
+            builder.emit_te(_with_rows, *pair, first, end, primfunc_name_hint="collect")
+            for pair in zip(held[1:], made[:-1], strict=True)
+        ]
+        collected = [end, *rows] if rows else []
+        states = [after[state] for state in each.states]
+        builder.emit_func_output(relax.Tuple([made[-1], *states, *collected]))
+    module = builder.get()
+    module[_STEP] = step.with_attr({"global_symbol": _STEP, LOOP: loop.text()})
+    return module
+
+
+def _all_rows(row: relax.TensorType, most: int) -> relax.Var:
+    return relax.Var("rows", relax.TensorType((most, *shape_within(row)), row.dtype))
+
+
+def _with_rows(held: te.Tensor, rows: te.Tensor, first: te.Tensor, end: te.Tensor) -> te.Tensor:
+    """Rows, of which those from the first to the end are others."""
+
+    def row(i: tirx.Var, *at: tirx.Var) -> tirx.Expr:
+        number = i.astype("int64")
+        new = rows[(tirx.max(tirx.min(number - first(), rows.shape[0] - 1), 0), *at)]
+        return tirx.Select(tirx.all(number >= first(), number < end()), new, held[(i, *at)])
+
+    return te.compute(held.shape, row, name="collect")
 
 
 def _step(func: relax.Function, params: Sequence[relax.Var], values: Sequence[relax.Var]) -> relax.Function:
