@@ -117,14 +117,37 @@ def test_a_condition_that_is_a_state_and_states_that_stay():
         check(module, proto, a0=np.float32(0), step=np.float32(1), end=np.float32(end))
 
 
-def test_states_that_change_places_are_called_round_by_round():
+def test_states_that_change_places_and_rows_that_are_collected_twice():
+    """A round hands on, and collects, what it was given, and the same under two names; nor is its condition its own."""
     nodes = [node("Add", ["a", "b"], ["c"]), node("Less", ["c", "end"], ["on"]), node("Identity", ["b"], ["b2"])]
-    states = [("a", [], FLOAT, "b2"), ("b", [], FLOAT, "c")]
+    nodes += [node("Identity", [name], [f"{name}_row"]) for name in ("a", "n")]
+    nodes += [node("Identity", ["c"], [f"c_row{n}"]) for n in range(3)]
+    nodes += [node("Identity", ["was"], ["going"]), node("Not", ["going"], ["on_row"])]
+    states = [("a", [], FLOAT, "b2"), ("b", [], FLOAT, "c"), ("was", [], BOOL, "on")]
+    rows = [value("a_row", []), value("n_row", [], INT64), *(value(f"c_row{n}", []) for n in range(3))]
+    rows.append(value("on_row", [], BOOL))
+    outputs = ["a_", "b_", "was_", "as", "ns", "c0", "c1", "c2", "ons"]
+    loop = node("Loop", ["limit", "", "one", "one", "yes"], outputs, body=body_of(nodes, states, "going", rows))
+    kinds = [FLOAT, FLOAT, BOOL, FLOAT, INT64, FLOAT, FLOAT, FLOAT, BOOL]
+    results = [value(name, [] if n < 3 else ["k"], kinds[n]) for n, name in enumerate(outputs)]
+    constants = [tensor("one", np.float32(1)), tensor("yes", np.array(True)), tensor("limit", np.array(90))]
+    proto = model([loop], [value("end", [])], results, constants)
+    module = tvm_rammer.compile(proto)
+    assert steps_of(module) == [ROUNDS]
+    for end in (0, 2, 100, 1e6, 1e30):
+        check(module, proto, end=np.float32(end))
+
+
+def test_a_state_that_becomes_a_constant_is_called_round_by_round():
+    nodes = [node("Add", ["a", "b"], ["c"]), node("Less", ["c", "end"], ["on"])]
+    nodes.append(node("Constant", [], ["five"], value=tensor("", np.float32(5))))
+    states = [("a", [], FLOAT, "five"), ("b", [], FLOAT, "c")]
     loop = node("Loop", ["", "", "one", "one"], ["a_", "b_"], body=body_of(nodes, states, "on"))
-    proto = model([loop], [value("end", [])], [value("a_", []), value("b_", [])], [tensor("one", np.float32(1))])
+    results = [value("a_", []), value("b_", [])]
+    proto = model([loop], [value("end", [])], results, [tensor("one", np.float32(1))])
     module = tvm_rammer.compile(proto)
     assert not steps_of(module)
-    for end in (0, 2, 100, 1e6):
+    for end in (0, 2, 100, 1000):
         check(module, proto, end=np.float32(end))
 
 

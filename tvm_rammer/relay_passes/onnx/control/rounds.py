@@ -1,7 +1,7 @@
 """Rounds of a Loop as steps of a loop within an rProgram, of which each says whether there is another one."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import tvm
@@ -10,7 +10,7 @@ from tvm.ir import Constant
 
 from .... import debug
 from ....errors import LoopError
-from ...bindings import body_blocks, is_call, result_of, static_shape, typed
+from ...bindings import add_function, body_blocks, dtype_of, is_call, result_of, static_shape, typed
 from ...loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within
 
 ROUNDS = 64
@@ -37,7 +37,7 @@ def in_one_program(body: tvm.IRModule, num_states: int, most: int) -> tvm.IRModu
     tvm.IRModule or None
         The body as `functions.repeat` takes it: its states are also how many rows were collected, and all rows of each,
         where there are any. It does one round or more: up to the last one, or `ROUNDS`. None where the rounds cannot be
-        steps: a round calls other functions, or hands on what it does not compute.
+        steps: a round calls other functions, hands on a constant, or collects its condition.
     """
     try:
         return _several(body, num_states, most)
@@ -97,26 +97,28 @@ def _several(body: tvm.IRModule, num_states: int, most: int) -> tvm.IRModule:
     params = [*each.afters, *(param for param in main.params if param not in each.afters)]
     for param in params:
         shape_within(param.ty)
-    returned = [*each.afters.values(), *each.rows, each.going]
-    given = {*params, *(value for value in returned if isinstance(value, Constant))}
-    results = StepResults.of(returned, len(each.afters), given)
-    step = _step(main, params, results.values)
-    writes = (False,) * (len(each.rows) + 1)
+    each, copies = _all_computed(each, params)
+    rows = list(dict.fromkeys(each.rows))
+    returned = [*each.afters.values(), *rows, each.going]
+    results = StepResults.of(returned, len(each.afters), {value for value in returned if isinstance(value, Constant)})
+    mod = tvm.IRModule(others)
+    step = _step(mod, main, params, results.values, copies)
+    writes = (False,) * (len(rows) + 1)
     loop = LoopBody(ROUNDS, results.rings, results.carried, (), writes, conditional=True)
-    builder = relax.BlockBuilder(tvm.IRModule(others))
+    builder = relax.BlockBuilder(mod)
     own = {param: relax.Var(param.name, param.ty) for param in main.params}
     held = [relax.Var("count", relax.TensorType((), "int64")), *(_all_rows(row.ty, most) for row in each.rows)]
-    held = held if each.rows else []
+    held = held if rows else []
     before = [own[state] for state in each.states]
     with builder.function("main", [*before, *held, *(own[param] for param in main.params[1 + num_states :])]):
         lasts, made = emit_loop(builder, _STEP, step, loop, [own[param] for param in params])
         after = own | dict(zip(each.afters, lasts, strict=True))
         first, end = before[0], after[each.states[0]]
-        rows = [
-            builder.emit_te(_with_rows, *pair, first, end, primfunc_name_hint="collect")
-            for pair in zip(held[1:], made[:-1], strict=True)
+        collected = [
+            builder.emit_te(_with_rows, all_rows, made[rows.index(row)], first, end, primfunc_name_hint="collect")
+            for all_rows, row in zip(held[1:], each.rows, strict=True)
         ]
-        collected = [end, *rows] if rows else []
+        collected = [end, *collected] if rows else []
         states = [after[state] for state in each.states]
         builder.emit_func_output(relax.Tuple([made[-1], *states, *collected]))
     module = builder.get()
@@ -139,9 +141,32 @@ def _with_rows(held: te.Tensor, rows: te.Tensor, first: te.Tensor, end: te.Tenso
     return te.compute(held.shape, row, name="collect")
 
 
-def _step(func: relax.Function, params: Sequence[relax.Var], values: Sequence[relax.Var]) -> relax.Function:
-    """The function of a round with its parameters in another order, and with other results."""
-    seen = {value: value for value in values}
+def _all_computed(each: _Round, params: Sequence[relax.Var]) -> tuple[_Round, dict[relax.Var, relax.Var]]:
+    """The round with copies of what it hands on, or collects, as it got it; and what they are copies of.
+
+    A step computes all that it hands on. What is in two places is one copy.
+    """
+    copies: dict[relax.Var, relax.Var] = {}
+
+    def own(value: relax.Expr) -> relax.Expr:
+        if isinstance(value, Constant) or value not in params:
+            return value
+        return copies.setdefault(value, relax.Var(f"{value.name}_copy", value.ty))
+
+    afters = {before: own(after) for before, after in each.afters.items()}
+    made = replace(each, going=own(each.going), afters=afters, rows=[own(row) for row in each.rows])
+    return made, {copy: value for value, copy in copies.items()}
+
+
+def _step(
+    mod: tvm.IRModule,
+    func: relax.Function,
+    params: Sequence[relax.Var],
+    values: Sequence[relax.Var],
+    copies: Mapping[relax.Var, relax.Var],
+) -> relax.Function:
+    """The function of a round with its parameters in another order, and with other results; `mod` gets what copies."""
+    seen = {value: value for value in (*values, *copies.values())}
     blocks = []
     for block in body_blocks(func):
         bindings = list(block.bindings)
@@ -150,6 +175,18 @@ def _step(func: relax.Function, params: Sequence[relax.Var], values: Sequence[re
             seen[var] = relax.Var(var.name, var.ty)
             bindings.append(relax.VarBinding(seen[var], var))
         blocks.append(relax.DataflowBlock(bindings) if dataflow else relax.BindingBlock(bindings))
+    copied = []
+    for copy, value in copies.items():
+        call = relax.call_tir(add_function(mod, "copy", _copying(copy.ty)), relax.Tuple([seen[value]]), copy.ty)
+        copied.append(relax.VarBinding(copy, typed(call, copy.ty)))
+    blocks += [relax.BindingBlock(copied)] if copied else []
     ty = relax.TupleType([value.ty for value in values])
     body = typed(relax.SeqExpr(blocks, typed(relax.Tuple([seen[value] for value in values]), ty)), ty)
     return relax.Function(list(params), body, ty, True)
+
+
+def _copying(ty: relax.TensorType) -> tirx.PrimFunc:
+    """A function that copies a tensor."""
+    array = te.placeholder(shape_within(ty), dtype_of(ty), "x")
+    copy = te.compute(array.shape, lambda *at: array(*at), name="copy")
+    return te.create_prim_func([array, copy]).without_attr("global_symbol")
