@@ -45,6 +45,7 @@ def countdown(units, batch=1, *, limit="", collects=False):
     loop = node("Loop", [limit, "any", "count", "h0"], ["end", "last", "all"][: 2 + collects],
                 body=body_of(nodes, states, "on", rows))  # fmt: skip
     constants = [tensor("one", np.array(1)), tensor("zero", np.array(0)), tensor("limit", np.array(150))]
+    constants.append(tensor("endless", np.array(2**63 - 1)))
     constants.append(tensor("w", random(units, units, seed=3) * np.float32(0.5 / units**0.5)))
     inputs = [value("count", [], INT64), value("h0", [batch, units]), value("x", [batch, units])]
     outputs = [value("end", [], INT64), value("last", [batch, units])] + [value("all", ["k"])] * collects
@@ -74,17 +75,21 @@ def test_any_number_of_rounds(units, batch, threads, limit):
         check(module, proto, count=np.array(count), h0=random(batch, units), x=random(batch, units, seed=5))
 
 
-def test_what_rounds_collect():
-    proto = countdown(16, limit="limit", collects=True)
-    module = tvm_rammer.compile(proto)
-    assert steps_of(module) == [ROUNDS]
+@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize("limit", ["limit", "", "endless"])
+def test_what_rounds_collect(limit, loops):
+    """At most so many rows, any number of them, and so many that nobody could hold them."""
+    proto = countdown(16, limit=limit, collects=True)
+    module = tvm_rammer.compile(proto, loops=loops)
+    assert steps_of(module) == [ROUNDS] * loops
     for count in (0, 1, 2, ROUNDS, ROUNDS + 1, 149, 150, 151, 1000):
         check(module, proto, count=np.array(count), h0=random(1, 16), x=random(1, 16, seed=5))
 
 
-def test_what_rounds_collect_in_rows_and_hand_on():
+@pytest.mark.parametrize("most", [150, 2**63 - 1])
+def test_what_rounds_collect_in_rows_and_hand_on(most):
     """A decoder collects the token that it reads in the next round; here also the state, and a row of several axes."""
-    proto = decoder(16, 20, most=150)
+    proto = decoder(16, 20, most)
     body = proto.graph.node[0].attribute[0].g
     body.node.append(node("Reshape", ["after", "square"], ["matrix"]))
     body.output.extend([value("after", [1, 16]), value("matrix", [2, 1, 8])])

@@ -1,7 +1,7 @@
 """A Loop as a module: its body imported, and functions that repeat it.
 
-What a Loop collects in each round goes into a state with a row for each round that there may be; the first rows are the
-result. So the number of rounds must have a constant bound where anything is collected.
+What a Loop collects in each round goes into a state with a row for each round that there may be, if that is known and
+not many; the first rows are the result. Otherwise the state grows (`collect`).
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ import onnx
 import tvm
 from onnx import helper, numpy_helper
 
-from ....errors import ModelError, UnsupportedOperatorError
-from ....ir import MOST_ELEMENTS
+from ....errors import UnsupportedOperatorError
 from ..fold import infer_types, static_dims, used_names
 from ..read import elements
+from .collect import append_rows
 from .functions import repeat
 from .part import BOOL, INT64, NO_AXES, Kind, Part, Reader, Types, free_names, tensor_type
 from .ranks import Result, make_alike, results_of
@@ -26,12 +26,16 @@ FIRST_ROWS = "FirstRows"
 """The operator that takes so many rows of a tensor."""
 
 
+_MOST_HELD = 1 << 20
+"""So many elements of what is collected have their place from the beginning; it is copied now and then."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Collected:
-    """What a Loop collects: rows of these types, at most so many."""
+    """What a Loop collects: rows of these types, at most so many; None for any number of them."""
 
     rows: tuple[Kind, ...] = ()
-    most: int = 0
+    most: int | None = 0
 
 
 def loop(part: Part) -> tvm.IRModule:
@@ -40,9 +44,9 @@ def loop(part: Part) -> tvm.IRModule:
     Raises
     ------
     UnsupportedOperatorError
-        Its states change their shapes, or it collects values for a number of rounds that has no bound.
+        Its states change their shapes, or what it collects has no known shape.
     ModelError
-        The body cannot be imported, or what is collected is too large.
+        The body cannot be imported.
     """
     node, body = part.node, part.graph("body")
     states = list(node.input[2:])
@@ -63,8 +67,11 @@ def loop(part: Part) -> tvm.IRModule:
         _check_states(part, *_states(module, given))
     if any(node.output[len(states) :]):
         collected = _collected(part, module, limit)
-    several = in_one_program(module, len(states), collected.most) if part.keeps_loops else None
-    if several is None and collected.rows:
+    num_states = len(states)
+    several = in_one_program(module, num_states, collected.most) if part.keeps_loops else None
+    if several is None and collected.most is None:
+        module = append_rows(module, num_states)
+    elif several is None and collected.rows:
         module = part.load(_body_model(part, given, read, limit, collected))
     first = part.constant("first", np.array(0, np.int64))
     part.inputs = [_starts(part, limit, first), first, *states, *_collecting(part, collected), *read]
@@ -142,26 +149,19 @@ def _dtype(kind: Kind) -> str:
 
 
 def _collected(part: Part, module: tvm.IRModule, limit: str) -> _Collected:
-    """What a Loop collects, if there is a bound."""
+    """What a Loop collects."""
     num_states = len(part.node.input) - 2
-    most = part.value(limit) if limit else None
-    if most is None:
-        raise UnsupportedOperatorError(
-            f"{part.text} collects {next(filter(None, part.node.output[num_states:]))!r} in each of its rounds, whose "
-            f"number has no constant bound; give it one, or collect into a state of a static shape"
-        )
+    bound = part.value(limit) if limit else None
+    most = None if bound is None else max(1, int(bound))
     found = []
     for name, row in zip(part.node.output[num_states:], results_of(module)[2 + num_states :], strict=True):
         shape = row.shape
         if shape is None:
             raise UnsupportedOperatorError(f"{part.text} collects {name!r}, whose shape is not known before it runs")
-        if (count := elements((int(most), *shape))) >= MOST_ELEMENTS:
-            raise ModelError(
-                f"{part.text} collects up to {int(most)} rows of {list(shape)} in {name!r}: {count} elements, of which "
-                f"less than {MOST_ELEMENTS} can be addressed; give it fewer rounds"
-            )
+        if most is not None and elements((most, *shape)) > _MOST_HELD:
+            most = None
         found.append(tensor_type(helper.np_dtype_to_tensor_dtype(np.dtype(row.dtype)), shape))
-    return _Collected(tuple(found), max(1, int(most)))
+    return _Collected(tuple(found), most)
 
 
 def _states_of(part: Part, collected: _Collected) -> dict[str, Kind]:
@@ -176,7 +176,8 @@ def _states_of(part: Part, collected: _Collected) -> dict[str, Kind]:
 
 
 def _rows_shape(kind: Kind, collected: _Collected) -> list[int]:
-    return [collected.most, *(static_dims(kind) or [])]
+    """Of the state that holds what is collected, at first."""
+    return [collected.most or 0, *(static_dims(kind) or [])]
 
 
 def _write_rows(part: Part, graph: onnx.GraphProto, at: str, rows: Sequence[str], collected: _Collected) -> list[str]:
@@ -185,7 +186,7 @@ def _write_rows(part: Part, graph: onnx.GraphProto, at: str, rows: Sequence[str]
     for n, (name, kind) in enumerate(zip(rows, collected.rows, strict=True)):
         held, new = f"{part.prefix}rows{n}", f"{part.prefix}rows{n}/next"
         rank = len(static_dims(kind) or [])
-        numbers = np.arange(collected.most).reshape(-1, *[1] * rank)
+        numbers = np.arange(collected.most or 0).reshape(-1, *[1] * rank)
         shape = np.array([1, *(static_dims(kind) or [])], np.int64)
         constants = {f"{held}/numbers": numbers, f"{held}/shape": shape}
         graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
@@ -204,7 +205,7 @@ def _collecting(part: Part, collected: _Collected) -> list[str]:
         part.constant(f"none{n}", np.zeros(_rows_shape(kind, collected), _dtype(kind)))
         for n, kind in enumerate(collected.rows)
     ]
-    return [part.constant("first", np.array(0, np.int64)), *zeros]
+    return [*([] if collected.most is None else [part.constant("first", np.array(0, np.int64))]), *zeros]
 
 
 def _take_rows(part: Part, names: Sequence[str], collected: _Collected) -> list[str]:
@@ -212,6 +213,12 @@ def _take_rows(part: Part, names: Sequence[str], collected: _Collected) -> list[
     if not collected.rows:
         return []
     count, held = f"{part.prefix}count", [f"{part.prefix}rows{n}/all" for n in range(len(names))]
+    if collected.most is None:
+        part.after += [
+            helper.make_node("Identity", [rows], [name]) for name, rows in zip(names, held, strict=True) if name
+        ]
+        part.open_rows |= {rows: static_dims(kind) or [] for rows, kind in zip(held, collected.rows, strict=True)}
+        return held
     for name, rows in zip(names, held, strict=True):
         if name:
             part.after.append(helper.make_node(FIRST_ROWS, [rows, count], [name], domain=DOMAIN))

@@ -4,7 +4,7 @@ This comes after folding and unrolling: what is left is decided by data. A call 
 attribute names the module that it became.
 """
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping
 
 import numpy as np
 import onnx
@@ -76,18 +76,19 @@ def outline(
     del model.graph.node[:]
     model.graph.node.extend([*nodes[:place], *part.before, call, *part.after, *nodes[place + 1 :]])
     model.graph.initializer.extend(part.tensors)
-    model.graph.value_info.extend(_declared(part.outputs, modules[key], part.text))
+    model.graph.value_info.extend(_declared(part, modules[key]))
     if DOMAIN not in {opset.domain for opset in model.opset_import}:
         model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
 
 
-def _declared(names: Sequence[str], mod: tvm.IRModule, text: str) -> Iterator[onnx.ValueInfoProto]:
+def _declared(part: Part, mod: tvm.IRModule) -> Iterator[onnx.ValueInfoProto]:
     """The types of what a call returns."""
-    for name, field in zip(names, tensor_fields(mod["main"].ret_ty) or (), strict=True):
-        shape = static_shape(field)
+    for name, field in zip(part.outputs, tensor_fields(mod["main"].ret_ty) or (), strict=True):
+        row = part.open_rows.get(name)
+        shape = static_shape(field) if row is None else (None, *row)
         if shape is None:
             raise UnsupportedOperatorError(
-                f"{text} returns {name!r}, whose shape depends on data; return what has a static shape"
+                f"{part.text} returns {name!r}, whose shape depends on data; return what has a static shape"
             )
         if name:
             kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype_of(field)))

@@ -48,6 +48,8 @@ class Part:
         What computes the call's inputs, and what reads its results.
     tensors : list of onnx.TensorProto
         Constants that these need.
+    open_rows : dict of str to list of int
+        Of those results that have any number of rows the shape of a row.
     """
 
     def __init__(self, model: onnx.ModelProto, node: onnx.NodeProto, load: Load, *, keeps_loops: bool = False) -> None:
@@ -59,6 +61,7 @@ class Part:
         self.before: list[onnx.NodeProto] = []
         self.after: list[onnx.NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
+        self.open_rows: dict[str, list[int]] = {}
         self._model, self._types = model, dict(infer_types(model))
         self._constants = {tensor.name: tensor for tensor in model.graph.initializer}
 

@@ -12,6 +12,7 @@ from .... import debug
 from ....errors import LoopError
 from ...bindings import add_function, body_blocks, dtype_of, is_call, result_of, static_shape, typed
 from ...loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within
+from .collect import append, held_rows, put
 
 ROUNDS = 64
 """So many rounds a launch, at most: then what a launch costs is little beside what they take, and the condition of each
@@ -20,7 +21,7 @@ has its place."""
 _STEP = "rounds"
 
 
-def in_one_program(body: tvm.IRModule, num_states: int, most: int) -> tvm.IRModule | None:
+def in_one_program(body: tvm.IRModule, num_states: int, most: int | None) -> tvm.IRModule | None:
     """Let the body of a Loop do more rounds than one.
 
     Parameters
@@ -29,15 +30,15 @@ def in_one_program(body: tvm.IRModule, num_states: int, most: int) -> tvm.IRModu
         "main" takes the number of a round, states and others, and returns whether to go on, the number of the next
         round, the states, and what the Loop collects.
     num_states : int
-    most : int
-        Rows of what is collected.
+    most : int or None
+        Rows of what is collected; None for any number of them.
 
     Returns
     -------
     tvm.IRModule or None
-        The body as `functions.repeat` takes it: its states are also how many rows were collected, and all rows of each,
-        where there are any. It does one round or more: up to the last one, or `ROUNDS`. None where the rounds cannot be
-        steps: a round calls other functions, hands on a constant, or collects its condition.
+        The body as `functions.repeat` takes it: its states are also all rows of what is collected, and before these
+        how many there are, if there may be at most so many. It does one round or more: up to the last one, or `ROUNDS`.
+        None where rounds cannot be steps: they call other functions, hand on a constant or collect the condition.
     """
     try:
         return _several(body, num_states, most)
@@ -89,7 +90,7 @@ class _Round:
         return cls(going, afters, states, values[1 + num_states :])
 
 
-def _several(body: tvm.IRModule, num_states: int, most: int) -> tvm.IRModule:
+def _several(body: tvm.IRModule, num_states: int, most: int | None) -> tvm.IRModule:
     others = {var: func for var, func in body.functions_items() if var.name_hint != "main"}
     if called := [var.name_hint for var, func in others.items() if isinstance(func, relax.Function)]:
         raise LoopError(f"a round calls {called[0]}")
@@ -107,38 +108,24 @@ def _several(body: tvm.IRModule, num_states: int, most: int) -> tvm.IRModule:
     loop = LoopBody(ROUNDS, results.rings, results.carried, (), writes, conditional=True)
     builder = relax.BlockBuilder(mod)
     own = {param: relax.Var(param.name, param.ty) for param in main.params}
-    held = [relax.Var("count", relax.TensorType((), "int64")), *(_all_rows(row.ty, most) for row in each.rows)]
-    held = held if rows else []
+    held = [held_rows(row.ty, most) for row in each.rows]
+    count = [relax.Var("count", relax.TensorType((), "int64"))] if rows and most is not None else []
     before = [own[state] for state in each.states]
-    with builder.function("main", [*before, *held, *(own[param] for param in main.params[1 + num_states :])]):
+    with builder.function("main", [*before, *count, *held, *(own[param] for param in main.params[1 + num_states :])]):
         lasts, made = emit_loop(builder, _STEP, step, loop, [own[param] for param in params])
         after = own | dict(zip(each.afters, lasts, strict=True))
         first, end = before[0], after[each.states[0]]
-        collected = [
-            builder.emit_te(_with_rows, all_rows, made[rows.index(row)], first, end, primfunc_name_hint="collect")
-            for all_rows, row in zip(held[1:], each.rows, strict=True)
-        ]
-        collected = [end, *collected] if rows else []
+        parts = [made[rows.index(row)] for row in each.rows]
+        if most is None:
+            done = builder.emit(relax.op.subtract(end, first))
+            collected = [append(builder, *pair, done) for pair in zip(held, parts, strict=True)]
+        else:
+            collected = [put(builder, *pair, first, end) for pair in zip(held, parts, strict=True)]
         states = [after[state] for state in each.states]
-        builder.emit_func_output(relax.Tuple([made[-1], *states, *collected]))
+        builder.emit_func_output(relax.Tuple([made[-1], *states, *([end] if count else []), *collected]))
     module = builder.get()
     module[_STEP] = step.with_attr({"global_symbol": _STEP, LOOP: loop.text()})
     return module
-
-
-def _all_rows(row: relax.TensorType, most: int) -> relax.Var:
-    return relax.Var("rows", relax.TensorType((most, *shape_within(row)), row.dtype))
-
-
-def _with_rows(held: te.Tensor, rows: te.Tensor, first: te.Tensor, end: te.Tensor) -> te.Tensor:
-    """Rows, of which those from the first to the end are others."""
-
-    def row(i: tirx.Var, *at: tirx.Var) -> tirx.Expr:
-        number = i.astype("int64")
-        new = rows[(tirx.max(tirx.min(number - first(), rows.shape[0] - 1), 0), *at)]
-        return tirx.Select(tirx.all(number >= first(), number < end()), new, held[(i, *at)])
-
-    return te.compute(held.shape, row, name="collect")
 
 
 def _all_computed(each: _Round, params: Sequence[relax.Var]) -> tuple[_Round, dict[relax.Var, relax.Var]]:
