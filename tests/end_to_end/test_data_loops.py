@@ -180,6 +180,34 @@ def test_within_a_branch_and_within_a_loop(taken):
         check(module, proto, x=np.float32(x), flag=np.array(taken))
 
 
+def test_beside_a_loop_of_a_known_length_and_a_loop_that_never_runs():
+    """The names of their functions are apart."""
+    proto = countdown(16)
+    step = helper.make_graph(
+        [node("Add", ["s", "xi"], ["s2"]), node("Tanh", ["s2"], ["yi"])],
+        "step", [value("s", [16]), value("xi", [16])], [value("s2", [16]), value("yi", [16])],
+    )  # fmt: skip
+    turns = [
+        node("Sin", ["v"], ["v2"]),
+        node("ReduceMin", ["v2"], ["v3"], keepdims=0),
+        node("Less", ["v3", "low"], ["go2"]),
+    ]
+    never = body_of(turns, [("v", [1], FLOAT, "v2")], "go2")
+    proto.graph.node.extend([
+        node("Scan", ["start", "xs"], ["scanned", "ys"], body=step, num_scan_inputs=1),
+        node("ReduceSum", ["scanned"], ["s_last"]),
+        node("Loop", ["", "no", "s_last"], ["kept"], body=never),
+    ])  # fmt: skip
+    proto.graph.initializer.extend([tensor("start", random(16, seed=8)), tensor("no", np.array(False))])
+    proto.graph.initializer.append(tensor("low", np.float32(0.5)))
+    proto.graph.input.append(value("xs", [12, 16]))
+    proto.graph.output.extend([value("ys", [12, 16]), value("kept", [1])])
+    module = tvm_rammer.compile(proto)
+    assert {12, ROUNDS} == set(steps_of(module))
+    for loops in (module, tvm_rammer.compile(proto, loops=False)):
+        check(loops, proto, count=70, h0=random(1, 16), x=random(1, 16, seed=5), xs=random(12, 16, seed=6))
+
+
 def test_an_index_outside_in_any_round():
     """Each round looks up where the next one looks, until that is 0."""
     nodes = [node("Gather", ["table", "i"], ["j"]), node("Greater", ["j", "zero"], ["on"])]

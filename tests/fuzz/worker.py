@@ -25,6 +25,8 @@ MEMORY = 12 << 30
 """Address space of a worker, in bytes."""
 ACCIDENTS = ("the ONNX model cannot be understood", "TVM's ONNX frontend misreads", "is not legal for what it reads")
 """What is said of a model that the compiler stumbles over. A valid one is refused for what it has, if at all."""
+NEVER = ("Cannot find ffi::Function",)
+"""What no error may say: the compiler has forgotten something, and the error only wraps what TVM makes of it."""
 LARGEST_INPUT = 1 << 24
 """Elements of an input that a run is tried with."""
 
@@ -70,7 +72,8 @@ class Worker:
                 return self.script(case)
             return self.model(case, judges)
         except tvm_rammer.RammerError as error:
-            return Report("refused", f"{type(error).__name__}: {error}")
+            outcome = "foreign" if any(told in str(error) for told in NEVER) else "refused"
+            return Report(outcome, f"{type(error).__name__}: {error}", _innermost(error))
         except Exception as error:
             return Report("foreign", f"{type(error).__name__}: {error}"[:2000], _innermost(error))
 

@@ -191,7 +191,7 @@ def test_an_if_at_run_time_stays_between_regions(run, target):
     proto = model(nodes, [value("x", [4])], ["out"], [tensor("zero", np.float32(0))])
     mod = prepare(target)(load_model(proto))
     found = partition(mod)
-    assert [region.function for region in found.regions] == ["main", "main", "if0_then"]
+    assert [region.function for region in found.regions] == ["main", "main", "if_by_data0_then"]
     assert not found.stock_calls
     for x in (random(4), -np.abs(random(4))):
         np.testing.assert_allclose(run(mod, x), by_onnxruntime(proto, x=x)[0], rtol=1e-5)

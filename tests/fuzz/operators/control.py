@@ -105,13 +105,13 @@ def data_loop(b: Builder):
     else:
         nodes += [helper.make_node("Cast", [i], [much], to=1), helper.make_node("Less", [much, limit], [on])]
     inputs = [helper.make_tensor_value_info(i, 7, []), helper.make_tensor_value_info(go, 9, [])]
-    scanned = results[: 1 + b.chance(0.2)]
+    scanned = results[: 1 + b.chance(0.4)]
     outputs = [helper.make_tensor_value_info(on, 9, []), *(_tensor(r, "float32", shape) for r in scanned)]
     body = helper.make_graph(nodes, prefix + "body", [*inputs, _tensor(state, "float32", shape)], outputs)
     few = b.chance(0.7)  # or more than one launch of a loop does
     most, begin = np.array(b.integer(0, 9) if few else b.integer(60, 140)), np.array(b.chance(0.8))
     limits = [
-        b.pick([b.input, b.constant])(most) if len(scanned) < 2 else b.constant(most),
+        b.pick([b.input, b.constant])(most),
         b.pick([b.input, b.constant])(begin) if b.chance(0.7) else "",
     ]
     scan = [Value("float32", None, len(shape) + 1)] * (len(scanned) - 1)

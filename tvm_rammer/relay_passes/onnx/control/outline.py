@@ -68,7 +68,7 @@ def outline(
     nodes = list(model.graph.node)
     place = next(number for number, node in enumerate(nodes) if is_control(node))
     part = Part(model, nodes[place], load, keeps_loops=keeps_loops)
-    kind, key = part.node.op_type, f"{part.node.op_type.lower()}{len(modules)}"
+    kind, key = part.node.op_type, f"{part.node.op_type.lower()}_by_data{len(modules)}"
     modules[key] = _CONTROL[kind](part)
     call = helper.make_node(
         f"{kind}ByData", part.inputs, part.outputs, name=part.node.name, domain=DOMAIN, **{MODULE: key}
