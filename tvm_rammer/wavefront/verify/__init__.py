@@ -7,6 +7,7 @@ memory       which bytes a buffer or a view has; one writer for each
 dependences  which rTasks read what which rTasks write, found by a sweep
 loops        the same for a program of several steps, by induction
 steps        what its lanes know of each other, in every step
+exits        loops that end when a step says so: nobody begins a step before he knows that there is one
 kept         what vEUs keep over all steps: slices of constants, apart from each other
 residency    whether the device holds all lanes at once
 limits       whether every index fits into 32 bits

@@ -76,7 +76,7 @@ def loop(part: Part) -> tvm.IRModule:
     first = part.constant("first", np.array(0, np.int64))
     part.inputs = [_starts(part, limit, first), first, *states, *_collecting(part, collected), *read]
     part.outputs = [*part.outputs[: len(states)], *_take_rows(part, part.outputs[len(states) :], collected)]
-    return repeat(several or module, len(part.outputs))
+    return repeat(module if several is None else several, len(part.outputs))
 
 
 def _body_model(part: Part, given: Types, read: Types, limit: str, collected: _Collected) -> onnx.ModelProto:

@@ -2,6 +2,7 @@
 
 uses            which operands of an operator are indices, and of what
 check_indices   they are clipped, and a branch at the end reports those that were outside
+loop_steps      steps of loops hand on what they found, and the branch is behind the loop
 among           indices beside other numbers: taken out, and put back
 index_guard     where only run time knows the sizes: a function that copies indices, or ends the call
 check_sizes     sizes that have to be equal are compared
