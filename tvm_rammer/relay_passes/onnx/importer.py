@@ -7,9 +7,10 @@ from typing import Any
 
 import onnx
 import tvm
+import tvm_ffi
 from onnx import TensorProto, helper
 from tvm import relax, tirx
-from tvm.ir import Call, Constant
+from tvm.ir import Call, Constant, GlobalVar
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 from ...errors import LoopError, ModelError, RammerError, UnsupportedOperatorError, last_line
@@ -142,10 +143,12 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
 
     def _import_step(self, graph: onnx.GraphProto) -> relax.Function:
         inner = _Importer(self._described, self._types, {})
-        step = inner.from_onnx(graph, self.opset)["main"]
+        mod = inner.from_onnx(graph, self.opset)
         if inner.scans.functions:
             raise LoopError("a loop within a loop")
-        return step
+        others = [(var, func) for var, func in mod.functions_items() if var.name_hint != "main"]
+        added = {var: self.bb.add_func(func, var.name_hint) for var, func in others}
+        return tvm_ffi.structural_map(mod["main"], [(GlobalVar, lambda var: added.get(var, var))], order="post")
 
     def _check_for_unsupported_ops(self, graph: onnx.GraphProto) -> None:
         """All operators were looked for before."""

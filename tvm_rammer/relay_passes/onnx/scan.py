@@ -21,6 +21,8 @@ is the number of rows, and a step does so many of them."""
 JOINED = "joined"
 """An attribute of Scans that were several: then what waits for fewer of these comes first in a step."""
 
+_FEW = 64
+
 Values = Mapping[str, relax.Expr]
 """What the names of the graph around a body stand for."""
 
@@ -153,8 +155,8 @@ def _shape(value: relax.Expr) -> tuple[int, ...]:
 
 
 def _is_small(value: relax.Expr) -> bool:
-    """Whether an invariant becomes a constant of the step: one number, which code can hold."""
-    return isinstance(value, Constant) and value.value.numpy().size == 1
+    """Whether an invariant becomes a constant of the step: a number, or a few, as shapes, axes and pads are."""
+    return isinstance(value, Constant) and value.value.numpy().size <= _FEW
 
 
 def _free_names(graph: onnx.GraphProto) -> Iterator[str]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from tvm_rammer.errors import ModelError, UnsupportedOperatorError
+from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
 from tvm_rammer.relay_passes.onnx.lower.recurrence import loops
 
@@ -80,10 +80,11 @@ def test_a_loop_in_a_loop(run):
     agree(run, looped(graph, ["last"], rounds=2), x=random(2, 3))
 
 
-def test_rows_of_a_number_of_rounds_that_is_not_known_are_refused():
-    with pytest.raises(UnsupportedOperatorError, match="Loop 'it' collects 'all'"):
-        inputs = [value("outer", [2, 1]), value("rounds", [], TensorProto.INT64)]
-        load_model(looped(growing(), ["last", "all"], None, inputs=inputs))
+def test_rows_of_a_number_of_rounds_that_is_not_known(run):
+    inputs = [value("outer", [2, 1]), value("rounds", [], TensorProto.INT64)]
+    proto = looped(growing(), ["last", "all"], None, inputs=inputs)
+    for rounds in (0, 1, 5):
+        agree(run, proto, x=random(2, 3), outer=random(2, 1), rounds=np.array(rounds))
 
 
 def test_a_loop_that_never_runs_has_no_rows(run):
