@@ -236,6 +236,13 @@ def loop_bodies(mod: tvm.IRModule) -> dict[str, relax.Function]:
     }
 
 
+def copying(ty: relax.TensorType) -> tirx.PrimFunc:
+    """A function that copies a tensor, for what a step hands on as it is given."""
+    array = te.placeholder(shape_within(ty), dtype_of(ty), "x")
+    copy = te.compute(array.shape, lambda *at: array(*at), name="copy")
+    return te.create_prim_func([array, copy]).without_attr("global_symbol")
+
+
 def loop_error(step: relax.Function, message: str) -> LoopError:
     """The error of a loop that cannot be one of an rProgram."""
     loop = LoopBody.of(step)

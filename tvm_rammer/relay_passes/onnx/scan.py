@@ -1,6 +1,6 @@
 """An ONNX Scan becomes a loop of the Relax module: its body a function, the node a call (`loop_body`)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,8 @@ from onnx import helper
 from tvm import relax
 from tvm.ir import Constant
 
-from ..bindings import body_blocks, dtype_of, is_call, leaves, rebuild
-from ..loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within
+from ..bindings import body_blocks, dtype_of, is_call, leaves, rebuild, result_of, tensor_fields, typed
+from ..loop_body import LOOP, LoopBody, StepResults, copying, emit_loop, shape_within
 from .inline import copy_tensor, identities, subgraphs
 
 ROWS = "rows"
@@ -21,7 +21,7 @@ is the number of rows, and a step does so many of them."""
 JOINED = "joined"
 """An attribute of Scans that were several: then what waits for fewer of these comes first in a step."""
 
-_FEW = 64
+_FEW, _COPY = 64, "/copy"
 
 Values = Mapping[str, relax.Expr]
 """What the names of the graph around a body stand for."""
@@ -91,10 +91,15 @@ class ScanConverter:
         arrays = [self._first_axis(array, read.axis) for array, read in zip(arrays, reads, strict=True)]
         steps = _shape(arrays[0])[0] // max(1, rows)
         invariants = {name: outer[name] for name in _free_names(body) if name in outer}
-        results = _results(body, len(states), set(invariants))
+        constants = {value.name for value in body.initializer}
+        constants |= {name for name, value in invariants.items() if isinstance(value, Constant)}
+        results = _results(body, len(states), invariants.keys() - constants, constants)
         slices = [_slice(array, rows) for array in arrays]
-        graph = _graph_of(body, [*(_type_of(state) for state in states), *slices], invariants, results.values)
+        outputs = [name.removesuffix(_COPY) for name in results.values]
+        graph = _graph_of(body, [*(_type_of(state) for state in states), *slices], invariants, outputs)
         step = self._import_body(graph)
+        if copied := [n for n, name in enumerate(results.values) if name != outputs[n]]:
+            step = self._copied(step, copied)
         if attributes.get(JOINED):
             step = _early_first(step)
         loop = LoopBody(
@@ -112,6 +117,26 @@ class ScanConverter:
         every = [self._from_first_axis(v, w.axis) for v, w in zip(made, writes, strict=True)]
         values = [*lasts, *every]
         return values[0] if len(values) == 1 else relax.Tuple(values)
+
+    def _copied(self, step: relax.Function, fields: Sequence[int]) -> relax.Function:
+        """The step, some of whose results are copies of what it is given: it has to compute all of them."""
+        result, blocks = result_of(step), body_blocks(step)
+        types = tensor_fields(step.ret_ty) or []
+        bindings: list[relax.Binding] = []
+
+        def bind(name: str, value: relax.Expr, ty: relax.TensorType) -> relax.Var:
+            bindings.append(relax.VarBinding(relax.Var(name, ty), typed(value, ty)))
+            return bindings[-1].var
+
+        values = [result]
+        if isinstance(step.ret_ty, relax.TupleType):
+            values = [bind(f"result{n}", relax.TupleGetItem(result, n), ty) for n, ty in enumerate(types)]
+        for n in fields:
+            function = self._bb.add_func(copying(types[n]), "copy")
+            values[n] = bind(f"copy{n}", relax.call_tir(function, relax.Tuple([values[n]]), types[n]), types[n])
+        returned = typed(relax.Tuple(values), step.ret_ty) if len(values) > 1 else values[0]
+        body = typed(relax.SeqExpr([*blocks, relax.BindingBlock(bindings)], returned), step.ret_ty)
+        return relax.Function(step.params, body, step.ret_ty, step.is_pure, step.attrs)
 
     def _first_axis(self, array: relax.Expr, axis: int) -> relax.Expr:
         rank = len(_shape(array))
@@ -171,11 +196,12 @@ def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
     return iter(found)
 
 
-def _results(body: onnx.GraphProto, states: int, invariants: set[str]) -> StepResults[str]:
-    """Sort the outputs of a body; names that stand for one value are one."""
+def _results(body: onnx.GraphProto, states: int, invariants: Set[str], constants: Set[str]) -> StepResults[str]:
+    """Sort the outputs of a body; names that stand for one value are one, and what a step is given is to be copied."""
     same = identities(body.node)
-    given = {value.name for value in (*body.input, *body.initializer)} | invariants
-    return StepResults.of([same.get(value.name, value.name) for value in body.output], states, given)
+    given = {value.name for value in body.input} | invariants
+    names = [same.get(value.name, value.name) for value in body.output]
+    return StepResults.of([name + _COPY if name in given else name for name in names], states, constants)
 
 
 Slice = tuple[tuple[int, ...], str]

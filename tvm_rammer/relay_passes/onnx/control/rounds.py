@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import tvm
-from tvm import relax, te, tirx
+from tvm import relax
 from tvm.ir import Constant
 
 from .... import debug
 from ....errors import LoopError
-from ...bindings import add_function, body_blocks, dtype_of, is_call, result_of, static_shape, typed
-from ...loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within
+from ...bindings import add_function, body_blocks, is_call, result_of, static_shape, typed
+from ...loop_body import LOOP, LoopBody, StepResults, copying, emit_loop, shape_within
 from .collect import append, held_rows, put
 
 ROUNDS = 64
@@ -164,16 +164,9 @@ def _step(
         blocks.append(relax.DataflowBlock(bindings) if dataflow else relax.BindingBlock(bindings))
     copied = []
     for copy, value in copies.items():
-        call = relax.call_tir(add_function(mod, "copy", _copying(copy.ty)), relax.Tuple([seen[value]]), copy.ty)
+        call = relax.call_tir(add_function(mod, "copy", copying(copy.ty)), relax.Tuple([seen[value]]), copy.ty)
         copied.append(relax.VarBinding(copy, typed(call, copy.ty)))
     blocks += [relax.BindingBlock(copied)] if copied else []
     ty = relax.TupleType([value.ty for value in values])
     body = typed(relax.SeqExpr(blocks, typed(relax.Tuple([seen[value] for value in values]), ty)), ty)
     return relax.Function(list(params), body, ty, True)
-
-
-def _copying(ty: relax.TensorType) -> tirx.PrimFunc:
-    """A function that copies a tensor."""
-    array = te.placeholder(shape_within(ty), dtype_of(ty), "x")
-    copy = te.compute(array.shape, lambda *at: array(*at), name="copy")
-    return te.create_prim_func([array, copy]).without_attr("global_symbol")

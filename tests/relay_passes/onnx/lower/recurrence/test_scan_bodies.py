@@ -36,3 +36,44 @@ def test_it_stays_a_loop(name):
     feeds = {"x0": random(4), "xs": random(12, 4, seed=3)}
     for mine, theirs in zip(module.run(None, feeds), by_onnxruntime(proto, **feeds), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("backward", [0, 1])
+def test_what_a_step_is_given_may_be_handed_on(backward):
+    """A delay by one step and one by two, a state that is collected as it was, and a value of the graph around."""
+    nodes = [
+        *(node("Identity", [one], [other]) for one, other in (("xi", "d1"), ("last1", "d2"), ("last1", "y1"))),
+        *(node("Identity", [one], [other]) for one, other in (("last2", "y2"), ("out", "o2"))),
+        node("Sum", ["xi", "last1", "last2"], ["y3"]),
+    ]
+    states = [("last1", "d1"), ("last2", "d2"), ("held", "o2")]
+    given = [value(name, [4]) for name in (*(before for before, _ in states), "xi")]
+    results = [value(name, [4]) for name in (*(after for _, after in states), "y1", "y2", "y3")]
+    step = helper.make_graph(nodes, "step", given, results)
+    outputs = ["l1", "l2", "l3", "a", "b", "c"]
+    scan = node(
+        "Scan", ["x0", "x1", "x0", "xs"], outputs, body=step, num_scan_inputs=1,
+        scan_input_directions=[backward], scan_output_directions=[0, backward, 0],
+    )  # fmt: skip
+    inputs = [value(name, [4]) for name in ("x0", "x1", "out")]
+    proto = model([scan], [*inputs, value("xs", [12, 4])], outputs)
+    module = tvm_rammer.compile(proto)
+    assert [program.steps for program in module.rprograms if program.steps > 1] == [12]
+    feeds = {name: random(4, seed=n) for n, name in enumerate(("x0", "x1", "out"))} | {"xs": random(12, 4, seed=3)}
+    for mine, theirs in zip(module.run(None, feeds), by_onnxruntime(proto, **feeds), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_states_that_change_places():
+    """Fibonacci's numbers, by a Loop of a known length."""
+    body = helper.make_graph(
+        [node("Add", ["a", "b"], ["c"]), node("Identity", ["b"], ["b2"]), node("Identity", ["go"], ["on"])],
+        "body", [value("n", [], 7), value("go", [], 9), value("a", []), value("b", [])],
+        [value("on", [], 9), value("b2", []), value("c", [])],
+    )  # fmt: skip
+    loop = node("Loop", ["rounds", "", "x", "x"], ["p", "q"], body=body)
+    proto = model([loop], [value("x", [])], ["p", "q"], [tensor("rounds", np.array(20))])
+    module = tvm_rammer.compile(proto)
+    assert [program.steps for program in module.rprograms if program.steps > 1] == [20]
+    p, q = module(np.array(1, np.float32))
+    assert (float(p), float(q)) == (10946.0, 17711.0)
