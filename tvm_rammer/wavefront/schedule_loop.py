@@ -11,8 +11,8 @@ from .cost import CostModel
 from .keep_slices import as_if_kept, keep_slices
 from .options import DEFAULTS, PolicyOptions
 from .pipeline import lanes_of_stages, pipeline_stages
-from .plan.carry import FEW, carry
-from .plan.leave import wait_for_condition, with_exit
+from .plan.loops.carry import FEW, carry
+from .plan.loops.leave import wait_for_condition, with_exit
 from .policies.list_scheduling import list_scheduling
 from .predict.simulate import simulate
 from .problem import Problem, make_problem

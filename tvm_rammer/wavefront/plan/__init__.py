@@ -6,6 +6,6 @@ select_veu, select_veu_by_data, select_rkernels   the choices of Rammer's Algori
 dependences      which rTasks an rTask reads from
 placement, arrival   which vEU runs which rTasks; when the data of an rTask arrives
 events, clocks   signals and waits; vector clocks
-carry, leave     waits across the steps of a loop, and for what says whether there is another step
+loops            from the plan of one step to that of a loop
 order, memory    the guaranteed order of operators; offsets in the workspace, dead buffers reused
 """

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...errors import ScheduleError
-from ...ir import Lane, Place, RGraph, RKernel, Run, Signal, Wait
-from .dependences import between, union
+from ....errors import ScheduleError
+from ....ir import Lane, Place, RGraph, RKernel, Run, Signal, Wait
+from ..dependences import between, union
 
 _MOST_STEPS = 32
 """Within so many steps what lanes know of each other has become the same in each."""

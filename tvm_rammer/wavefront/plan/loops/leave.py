@@ -7,7 +7,7 @@ proven of that holds for it. The condition of each step has a slot of its own: a
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...ir import Lane, RGraph, RProgram, Run, Signal, Wait
+from ....ir import Lane, RGraph, RProgram, Run, Signal, Wait
 
 
 def wait_for_condition(graph: RGraph, lanes: Sequence[Lane]) -> tuple[Lane, ...]:
