@@ -91,6 +91,7 @@ class _Round:
 
 
 def _several(body: tvm.IRModule, num_states: int, most: int | None) -> tvm.IRModule:
+    """The body that does several rounds: its step, and a "main" that calls all of them and takes what they leave."""
     others = {var: func for var, func in body.functions_items() if var.name_hint != "main"}
     if called := [var.name_hint for var, func in others.items() if isinstance(func, relax.Function)]:
         raise LoopError(f"a round calls {called[0]}")
@@ -110,19 +111,20 @@ def _several(body: tvm.IRModule, num_states: int, most: int | None) -> tvm.IRMod
     own = {param: relax.Var(param.name, param.ty) for param in main.params}
     held = [held_rows(row.ty, most) for row in each.rows]
     count = [relax.Var("count", relax.TensorType((), "int64"))] if rows and most is not None else []
-    before = [own[state] for state in each.states]
-    with builder.function("main", [*before, *count, *held, *(own[param] for param in main.params[1 + num_states :])]):
+    states, read = ([own[param] for param in some] for some in (each.states, main.params[1 + num_states :]))
+    with builder.function("main", [*states, *count, *held, *read]):
         lasts, made = emit_loop(builder, _STEP, step, loop, [own[param] for param in params])
         after = own | dict(zip(each.afters, lasts, strict=True))
-        first, end = before[0], after[each.states[0]]
-        parts = [made[rows.index(row)] for row in each.rows]
-        if most is None:
-            done = builder.emit(relax.op.subtract(end, first))
-            collected = [append(builder, *pair, done) for pair in zip(held, parts, strict=True)]
-        else:
-            collected = [put(builder, *pair, first, end) for pair in zip(held, parts, strict=True)]
-        states = [after[state] for state in each.states]
-        builder.emit_func_output(relax.Tuple([made[-1], *states, *([end] if count else []), *collected]))
+        first, end = states[0], after[each.states[0]]
+        done = builder.emit(relax.op.subtract(end, first))
+        collected = [
+            append(builder, all_rows, made[rows.index(row)], done)
+            if most is None
+            else put(builder, all_rows, made[rows.index(row)], first, end)
+            for all_rows, row in zip(held, each.rows, strict=True)
+        ]
+        following = [*(after[state] for state in each.states), *([end] if count else [])]
+        builder.emit_func_output(relax.Tuple([made[-1], *following, *collected]))
     module = builder.get()
     module[_STEP] = step.with_attr({"global_symbol": _STEP, LOOP: loop.text()})
     return module
