@@ -60,9 +60,11 @@ def interpret(
     VerificationError
         A deadlock.
     """
-    if program.graph.condition is not None:
-        return _until_condition(program, rtasks, values, packs, seed)
-    return _interpret(unroll(program, _steps_of_run(program, values)), rtasks, values, packs, seed)
+
+    def run(steps: int) -> dict[str, np.ndarray]:
+        return _interpret(unroll(program, steps), rtasks, values, packs, seed)
+
+    return run(_steps_of_run(program, values)) if program.graph.condition is None else _until_condition(program, run)
 
 
 def _interpret(
@@ -85,20 +87,15 @@ def _interpret(
     return {b.name: array for b, array in zip(program.graph.buffers, buffers, strict=True) if b.kind == "output"}
 
 
-def _until_condition(
-    program: RProgram,
-    rtasks: Sequence[RTaskCall],
-    values: Mapping[str, np.ndarray],
-    packs: Sequence[Mapping[int, Pack]] | None,
-    seed: int,
-) -> dict[str, np.ndarray]:
+def _until_condition(program: RProgram, run: Callable[[int], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Run as many steps as the condition says: more and more of them, until it is false in one."""
-    condition = program.graph.buffers[program.graph.condition or 0]
-    name = program.graph.buffers[condition.place.base if condition.place else 0].name
+    buffers, condition = program.graph.buffers, program.graph.condition
+    place = None if condition is None else buffers[condition].place
+    assert place is not None
     steps = 1
     while True:
-        results = _interpret(unroll(program, steps), rtasks, values, packs, seed)
-        ends = np.flatnonzero(~results[name].reshape(-1)[:steps].astype(bool))
+        results = run(steps)
+        ends = np.flatnonzero(~results[buffers[place.base].name].reshape(-1)[:steps].astype(bool))
         if (ends.size and ends[0] + 1 == steps) or (not ends.size and steps == program.steps):
             return results
         steps = int(ends[0]) + 1 if ends.size else min(2 * steps, program.steps)

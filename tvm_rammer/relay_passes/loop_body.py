@@ -7,17 +7,17 @@ the invariants, and returns what the step writes. TVM cannot run such a call: `r
 """
 
 import json
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Generic, Self, TypeVar
 
 import tvm
 import tvm_ffi
 from tvm import relax, te, tirx
-from tvm.ir import Call
+from tvm.ir import Call, GlobalVar
 
 from ..errors import DataLoopError, LoopError
-from .bindings import dtype_of, name_of_packed, static_shape, tensor_fields
+from .bindings import body_blocks, dtype_of, name_of_packed, result_of, static_shape, tensor_fields, typed
 
 LOOP = "rammer.loop"
 ROLLED_UP = "rammer.rolled_up"
@@ -236,8 +236,40 @@ def loop_bodies(mod: tvm.IRModule) -> dict[str, relax.Function]:
     }
 
 
-def copying(ty: relax.TensorType) -> tirx.PrimFunc:
-    """A function that copies a tensor, for what a step hands on as it is given."""
+def with_copies(
+    step: relax.Function, fields: Sequence[int], add: Callable[[tirx.PrimFunc], GlobalVar]
+) -> relax.Function:
+    """A step some of whose results are copies of what it hands on as it is given: it has to compute all of them.
+
+    Parameters
+    ----------
+    step : relax.Function
+    fields : sequence of int
+        Which of its results.
+    add : callable
+        Adds a function to the module that the step is to be in.
+    """
+    result, types = result_of(step), tensor_fields(step.ret_ty) or []
+    bindings: list[relax.Binding] = []
+
+    def bind(name: str, value: relax.Expr, ty: relax.TensorType) -> relax.Var:
+        bindings.append(relax.VarBinding(relax.Var(name, ty), typed(value, ty)))
+        return bindings[-1].var
+
+    values = list(result.fields) if isinstance(result, relax.Tuple) else [result]
+    if isinstance(result.ty, relax.TupleType) and not isinstance(result, relax.Tuple):
+        values = [bind(f"result{n}", relax.TupleGetItem(result, n), ty) for n, ty in enumerate(types)]
+    for n in fields:
+        call = relax.call_tir(add(_copying(types[n])), relax.Tuple([values[n]]), types[n])
+        values[n] = bind(f"copy{n}", call, types[n])
+    returned = typed(relax.Tuple(values), step.ret_ty) if len(values) > 1 else values[0]
+    blocks = [*body_blocks(step), *([relax.BindingBlock(bindings)] if bindings else [])]
+    body = typed(relax.SeqExpr(blocks, returned), step.ret_ty)
+    return relax.Function(step.params, body, step.ret_ty, step.is_pure, step.attrs)
+
+
+def _copying(ty: relax.TensorType) -> tirx.PrimFunc:
+    """A function that copies a tensor."""
     array = te.placeholder(shape_within(ty), dtype_of(ty), "x")
     copy = te.compute(array.shape, lambda *at: array(*at), name="copy")
     return te.create_prim_func([array, copy]).without_attr("global_symbol")

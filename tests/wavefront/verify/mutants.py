@@ -1,7 +1,7 @@
 """Small wrongs done to a plan: each function takes a program and returns another, or None where it does not apply."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tvm_rammer.ir import Instruction, RProgram, Run, Signal, Wait
@@ -23,7 +23,7 @@ def drop_an_rtask(program: RProgram, rng: random.Random) -> RProgram | None:
     """Leave out the last rTask of a run."""
     v, n, run = _pick(program, rng, Run)
     shorter = [replace(run, count=run.count - 1)] if run.count > 1 else []
-    return _with_lanes(program, {v: [*program.lanes[v][:n], *shorter, *program.lanes[v][n + 1 :]]})
+    return with_lanes(program, {v: [*program.lanes[v][:n], *shorter, *program.lanes[v][n + 1 :]]})
 
 
 def repeat_an_rtask(program: RProgram, rng: random.Random) -> RProgram | None:
@@ -39,7 +39,7 @@ def lower_arrivals(program: RProgram, rng: random.Random) -> RProgram | None:
         return None
     v, n, wait = found
     less = replace(wait, arrivals=wait.arrivals - 1)
-    return _with_lanes(program, {v: [*program.lanes[v][:n], less, *program.lanes[v][n + 1 :]]})
+    return with_lanes(program, {v: [*program.lanes[v][:n], less, *program.lanes[v][n + 1 :]]})
 
 
 def raise_arrivals(program: RProgram, rng: random.Random) -> RProgram | None:
@@ -49,7 +49,7 @@ def raise_arrivals(program: RProgram, rng: random.Random) -> RProgram | None:
         return None
     v, n, wait = found
     more = replace(wait, arrivals=wait.arrivals + 1)
-    return _with_lanes(program, {v: [*program.lanes[v][:n], more, *program.lanes[v][n + 1 :]]})
+    return with_lanes(program, {v: [*program.lanes[v][:n], more, *program.lanes[v][n + 1 :]]})
 
 
 def repeat_a_signal(program: RProgram, rng: random.Random) -> RProgram | None:
@@ -65,7 +65,7 @@ def signal_another(program: RProgram, rng: random.Random) -> RProgram | None:
         return None
     v, n, signal = found
     other = Signal(rng.choice([e for e in range(program.num_events) if e != signal.event]))
-    return _with_lanes(program, {v: [*program.lanes[v][:n], other, *program.lanes[v][n + 1 :]]})
+    return with_lanes(program, {v: [*program.lanes[v][:n], other, *program.lanes[v][n + 1 :]]})
 
 
 def wait_for_another(program: RProgram, rng: random.Random) -> RProgram | None:
@@ -75,7 +75,7 @@ def wait_for_another(program: RProgram, rng: random.Random) -> RProgram | None:
         return None
     v, n, wait = found
     other = replace(wait, event=rng.choice([e for e in range(program.num_events) if e != wait.event]))
-    return _with_lanes(program, {v: [*program.lanes[v][:n], other, *program.lanes[v][n + 1 :]]})
+    return with_lanes(program, {v: [*program.lanes[v][:n], other, *program.lanes[v][n + 1 :]]})
 
 
 def swap_instructions(program: RProgram, rng: random.Random) -> RProgram | None:
@@ -87,7 +87,7 @@ def swap_instructions(program: RProgram, rng: random.Random) -> RProgram | None:
     n = rng.randrange(len(lane) - 1)
     m = n + 1 if rng.random() < 0.7 else rng.randrange(len(lane))
     lane[n], lane[m] = lane[m], lane[n]
-    return _with_lanes(program, {v: lane})
+    return with_lanes(program, {v: lane})
 
 
 def move_a_run(program: RProgram, rng: random.Random) -> RProgram | None:
@@ -95,7 +95,7 @@ def move_a_run(program: RProgram, rng: random.Random) -> RProgram | None:
     if len(program.lanes) < 2:
         return None
     v, n, run = _pick(program, rng, Run)
-    rest = _with_lanes(program, {v: [*program.lanes[v][:n], *program.lanes[v][n + 1 :]]})
+    rest = with_lanes(program, {v: [*program.lanes[v][:n], *program.lanes[v][n + 1 :]]})
     return _inserted(rest, rng, run, rng.choice([u for u in range(len(program.lanes)) if u != v]))
 
 
@@ -169,14 +169,15 @@ def _without(program: RProgram, rng: random.Random, kind: type) -> RProgram | No
     if (found := _pick(program, rng, kind)) is None:
         return None
     v, n, _ = found
-    return _with_lanes(program, {v: [*program.lanes[v][:n], *program.lanes[v][n + 1 :]]})
+    return with_lanes(program, {v: [*program.lanes[v][:n], *program.lanes[v][n + 1 :]]})
 
 
 def _inserted(program: RProgram, rng: random.Random, instruction: Instruction, lane: int | None = None) -> RProgram:
     v = rng.randrange(len(program.lanes)) if lane is None else lane
     n = rng.randint(0, len(program.lanes[v]))
-    return _with_lanes(program, {v: [*program.lanes[v][:n], instruction, *program.lanes[v][n:]]})
+    return with_lanes(program, {v: [*program.lanes[v][:n], instruction, *program.lanes[v][n:]]})
 
 
-def _with_lanes(program: RProgram, lanes: dict[int, list[Instruction]]) -> RProgram:
+def with_lanes(program: RProgram, lanes: Mapping[int, Sequence[Instruction]]) -> RProgram:
+    """The program with other instructions in some lanes."""
     return replace(program, lanes=tuple(tuple(lanes.get(v, lane)) for v, lane in enumerate(program.lanes)))

@@ -2,7 +2,7 @@
 
 import importlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -16,7 +16,16 @@ from tvm_rammer.wavefront import CostModel, schedule_loop, verify, verify_sequen
 from ..graphs import DEVICE, FREE, SYNC_COSTS
 from ..loop_graphs import loop_graph
 from ..loop_judge import data_flow, is_right, of_run
-from .mutants import drop_a_signal, drop_a_wait, move_a_run, signal_another, swap_instructions, wait_for_another
+from .mutants import (
+    Mutation,
+    drop_a_signal,
+    drop_a_wait,
+    move_a_run,
+    signal_another,
+    swap_instructions,
+    wait_for_another,
+    with_lanes,
+)
 
 CPU = replace(DEVICE, kind="cpu")
 SEEDS = pytest.mark.parametrize("seed", slow_but(list(range(3)), list(range(8))))
@@ -83,7 +92,7 @@ def other_back(program: RProgram, rng: random.Random) -> RProgram | None:
     v, n, wait = rng.choice(waits)
     lane = list(program.lanes[v])
     lane[n] = replace(wait, back=rng.choice([b for b in range(3) if b != wait.back]))
-    return _with_lane(program, v, lane)
+    return with_lanes(program, {v: lane})
 
 
 def one_event_for_two_lanes(program: RProgram, rng: random.Random) -> RProgram | None:
@@ -164,18 +173,14 @@ def move_within_a_lane(program: RProgram, rng: random.Random) -> RProgram | None
         return None
     instruction = lane.pop(rng.randrange(len(lane)))
     lane.insert(rng.randrange(len(lane) + 1), instruction)
-    return _with_lane(program, v, lane)
+    return with_lanes(program, {v: lane})
 
 
 def repeat_a_run(program: RProgram, rng: random.Random) -> RProgram | None:
     """Let an rTask run twice a step."""
     v = rng.randrange(len(program.lanes))
     runs = [i for _, _, i in program.instructions() if isinstance(i, Run)]
-    return _with_lane(program, v, [*program.lanes[v], replace(rng.choice(runs), count=1)])
-
-
-def _with_lane(program: RProgram, v: int, lane) -> RProgram:
-    return replace(program, lanes=(*program.lanes[:v], tuple(lane), *program.lanes[v + 1 :]))
+    return with_lanes(program, {v: [*program.lanes[v], replace(rng.choice(runs), count=1)]})
 
 
 MUTATIONS = (
@@ -188,16 +193,21 @@ MUTATIONS = (
 @SEEDS
 @COUNTED
 def test_no_illegal_mutant_of_a_loop_is_accepted(seed, counted):
+    plans = (planned(1000 * seed + n, counted=counted) for n in range(6 if counted else 25))
+    assert count_illegal(plans, MUTATIONS) > (100 if counted else 300)
+
+
+def count_illegal(plans: Iterable[tuple[RGraph, RProgram]], mutations: Sequence[Mutation]) -> int:
+    """How many mutants of some plans are illegal, none of which is accepted."""
     illegal = 0
-    for n in range(6 if counted else 25):
-        graph, program = planned(1000 * seed + n, counted=counted)
+    for n, (graph, program) in enumerate(plans):
         rng = random.Random(n)
-        for mutate in MUTATIONS:
+        for mutate in mutations:
             for mutant in filter(None, (mutate(program, rng) for _ in range(3))):
                 right = is_right(mutant, graph)
-                assert right or not is_accepted(mutant, graph), (seed, n, mutate.__name__, mutant)
+                assert right or not is_accepted(mutant, graph), (n, mutate.__name__, mutant)
                 illegal += not right
-    assert illegal > (100 if counted else 300)
+    return illegal
 
 
 @SEEDS

@@ -10,8 +10,8 @@ from onnx import helper
 from tvm import relax
 from tvm.ir import Constant
 
-from ..bindings import body_blocks, dtype_of, is_call, leaves, rebuild, result_of, tensor_fields, typed
-from ..loop_body import LOOP, LoopBody, StepResults, copying, emit_loop, shape_within
+from ..bindings import body_blocks, dtype_of, is_call, leaves, rebuild
+from ..loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within, with_copies
 from .inline import copy_tensor, identities, subgraphs
 
 ROWS = "rows"
@@ -98,8 +98,8 @@ class ScanConverter:
         outputs = [name.removesuffix(_COPY) for name in results.values]
         graph = _graph_of(body, [*(_type_of(state) for state in states), *slices], invariants, outputs)
         step = self._import_body(graph)
-        if copied := [n for n, name in enumerate(results.values) if name != outputs[n]]:
-            step = self._copied(step, copied)
+        copied = [n for n, name in enumerate(results.values) if name != outputs[n]]
+        step = with_copies(step, copied, lambda function: self._bb.add_func(function, "copy"))
         if attributes.get(JOINED):
             step = _early_first(step)
         loop = LoopBody(
@@ -117,26 +117,6 @@ class ScanConverter:
         every = [self._from_first_axis(v, w.axis) for v, w in zip(made, writes, strict=True)]
         values = [*lasts, *every]
         return values[0] if len(values) == 1 else relax.Tuple(values)
-
-    def _copied(self, step: relax.Function, fields: Sequence[int]) -> relax.Function:
-        """The step, some of whose results are copies of what it is given: it has to compute all of them."""
-        result, blocks = result_of(step), body_blocks(step)
-        types = tensor_fields(step.ret_ty) or []
-        bindings: list[relax.Binding] = []
-
-        def bind(name: str, value: relax.Expr, ty: relax.TensorType) -> relax.Var:
-            bindings.append(relax.VarBinding(relax.Var(name, ty), typed(value, ty)))
-            return bindings[-1].var
-
-        values = [result]
-        if isinstance(step.ret_ty, relax.TupleType):
-            values = [bind(f"result{n}", relax.TupleGetItem(result, n), ty) for n, ty in enumerate(types)]
-        for n in fields:
-            function = self._bb.add_func(copying(types[n]), "copy")
-            values[n] = bind(f"copy{n}", relax.call_tir(function, relax.Tuple([values[n]]), types[n]), types[n])
-        returned = typed(relax.Tuple(values), step.ret_ty) if len(values) > 1 else values[0]
-        body = typed(relax.SeqExpr([*blocks, relax.BindingBlock(bindings)], returned), step.ret_ty)
-        return relax.Function(step.params, body, step.ret_ty, step.is_pure, step.attrs)
 
     def _first_axis(self, array: relax.Expr, axis: int) -> relax.Expr:
         rank = len(_shape(array))

@@ -54,7 +54,7 @@ def test_a_loop_with_indices_stays_one(rounds, twice, collect):
     assert rounds in steps_of(module)
     for first in ([0, 1], [7, -50]):
         feeds = {"table": FOLLOWING, "first": np.array(first)}
-        for mine, theirs in zip(_several(module(**feeds)), by_onnxruntime(proto, **feeds), strict=True):
+        for mine, theirs in zip(module.run(None, feeds), by_onnxruntime(proto, **feeds), strict=True):
             np.testing.assert_array_equal(mine, theirs)
 
 
@@ -90,7 +90,3 @@ def test_one_compilation_for_every_length():
         with pytest.raises(ModelError, match="Gather got an index outside"):
             module(outside)
     assert len(module.modules) == 1
-
-
-def _several(results):
-    return results if isinstance(results, (list, tuple)) else [results]

@@ -37,10 +37,8 @@ def append_rows(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
 
     Parameters
     ----------
-    body : tvm.IRModule
-        "main" takes the number of a round, states and others, and returns whether to go on, the number of the next
-        round, the states, and what the Loop collects.
-    num_states : int
+    body, num_states
+        As for `rounds.in_one_program`.
     """
     builder = relax.BlockBuilder()
     inner = add_module(builder, body, "round")

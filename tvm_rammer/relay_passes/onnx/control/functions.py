@@ -36,9 +36,8 @@ def add_module(builder: relax.BlockBuilder, mod: tvm.IRModule, name: str) -> Glo
     """
     mod = rename_loops(mod, f"{name}_")
     steps = loop_bodies(mod)
-    functions = {var.name_hint: func for var, func in mod.functions_items()} | steps
-    functions |= {old: _private(func) for old, func in functions.items() if old not in steps}
-    names = {old: name if old == "main" else f"{name}_{old}" for old in functions} | {step: step for step in steps}
+    functions = {var.name_hint: _private(func) for var, func in mod.functions_items()} | steps
+    names = {old: f"{name}_{old}" for old in functions} | {step: step for step in steps} | {"main": name}
     added = {old: builder.add_func(func, names[old]) for old, func in functions.items()}
 
     def renamed(var: GlobalVar) -> GlobalVar:

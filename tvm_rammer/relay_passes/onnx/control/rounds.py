@@ -1,6 +1,6 @@
 """Rounds of a Loop as steps of a loop within an rProgram, of which each says whether there is another one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -11,7 +11,7 @@ from tvm.ir import Constant
 from .... import debug
 from ....errors import LoopError
 from ...bindings import add_function, body_blocks, is_call, result_of, static_shape, typed
-from ...loop_body import LOOP, LoopBody, StepResults, copying, emit_loop, shape_within
+from ...loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within, with_copies
 from .collect import append, held_rows, put
 
 ROUNDS = 64
@@ -104,7 +104,9 @@ def _several(body: tvm.IRModule, num_states: int, most: int | None) -> tvm.IRMod
     returned = [*each.afters.values(), *rows, each.going]
     results = StepResults.of(returned, len(each.afters), {value for value in returned if isinstance(value, Constant)})
     mod = tvm.IRModule(others)
-    step = _step(mod, main, params, results.values, copies)
+    step = _step(main, params, [copies.get(value, value) for value in results.values])
+    copied = [n for n, value in enumerate(results.values) if value in copies]
+    step = with_copies(step, copied, lambda function: add_function(mod, "copy", function))
     writes = (False,) * (len(rows) + 1)
     loop = LoopBody(ROUNDS, results.rings, results.carried, (), writes, conditional=True)
     builder = relax.BlockBuilder(mod)
@@ -147,15 +149,9 @@ def _all_computed(each: _Round, params: Sequence[relax.Var]) -> tuple[_Round, di
     return made, {copy: value for value, copy in copies.items()}
 
 
-def _step(
-    mod: tvm.IRModule,
-    func: relax.Function,
-    params: Sequence[relax.Var],
-    values: Sequence[relax.Var],
-    copies: Mapping[relax.Var, relax.Var],
-) -> relax.Function:
-    """The function of a round with its parameters in another order, and with other results; `mod` gets what copies."""
-    seen = {value: value for value in (*values, *copies.values())}
+def _step(func: relax.Function, params: Sequence[relax.Var], values: Sequence[relax.Var]) -> relax.Function:
+    """The function of a round with its parameters in another order, and with other results."""
+    seen = {value: value for value in values}
     blocks = []
     for block in body_blocks(func):
         bindings = list(block.bindings)
@@ -164,11 +160,6 @@ def _step(
             seen[var] = relax.Var(var.name, var.ty)
             bindings.append(relax.VarBinding(seen[var], var))
         blocks.append(relax.DataflowBlock(bindings) if dataflow else relax.BindingBlock(bindings))
-    copied = []
-    for copy, value in copies.items():
-        call = relax.call_tir(add_function(mod, "copy", copying(copy.ty)), relax.Tuple([seen[value]]), copy.ty)
-        copied.append(relax.VarBinding(copy, typed(call, copy.ty)))
-    blocks += [relax.BindingBlock(copied)] if copied else []
     ty = relax.TupleType([value.ty for value in values])
     body = typed(relax.SeqExpr(blocks, typed(relax.Tuple([seen[value] for value in values]), ty)), ty)
     return relax.Function(list(params), body, ty, True)

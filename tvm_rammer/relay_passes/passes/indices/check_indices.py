@@ -90,14 +90,14 @@ class _Function:
             blocks.append(relax.DataflowBlock(bindings) if dataflow else relax.BindingBlock(bindings))
         if not self._functions and not self._flags:
             return None
-        if self._is_step and self._flags:
-            return self._step(blocks)
-        if self._flags:
+        raises = bool(self._flags) and not self._is_step
+        if raises:
             blocks += self._report()
         result = self._func.body.body
-        pure = self._func.is_pure and not self._flags
         body = typed(relax.SeqExpr(blocks, result), result.ty)
-        return relax.Function(self._func.params, body, self._func.ret_ty, pure, self._func.attrs)
+        pure = self._func.is_pure and not raises
+        checked = relax.Function(self._func.params, body, self._func.ret_ty, pure, self._func.attrs)
+        return self._handing_on(checked) if self._flags and self._is_step else checked
 
     def _rewritten(self, binding: relax.Binding, dataflow: bool) -> list[relax.Binding]:
         """A binding, and before it those that its indices need."""
@@ -123,15 +123,8 @@ class _Function:
         call = Call(value.op, arguments, value.attrs, value.ty_args, ret_ty=value.ty)
         return [*new, relax.VarBinding(binding.var, call)]
 
-    def _step(self, blocks: Sequence[relax.BindingBlock]) -> relax.Function:
+    def _handing_on(self, step: relax.Function) -> relax.Function:
         """The step of a loop, which hands on what it found."""
-        step = relax.Function(
-            self._func.params,
-            typed(relax.SeqExpr(blocks, self._func.body.body), self._func.ret_ty),
-            self._func.ret_ty,
-            self._func.is_pure,
-            self._func.attrs,
-        )
         step = hands_on(step, self._states, [flag for flag, _ in self._flags])
         self._told[str(step.attrs["global_symbol"])] = Told(step, tuple(message for _, message in self._flags))
         return step

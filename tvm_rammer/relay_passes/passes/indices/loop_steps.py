@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import tvm
 from tvm import relax, te
-from tvm.ir import Call, GlobalVar
+from tvm.ir import GlobalVar
 
 from ...bindings import add_function, body_blocks, dtype_of, static_shape, tensor_fields, typed
 from ...loop_body import LOOP, LoopBody, call_loop, called_loop, last_slot, steps_done
@@ -57,7 +57,7 @@ def behind_loop(
     Parameters
     ----------
     mod : tvm.IRModule
-        Gets the functions that find the last step of a loop that data end.
+        Gets the functions that find what the last step handed on.
     binding : relax.VarBinding
         Of the call.
     step : relax.Function
@@ -93,17 +93,11 @@ def behind_loop(
     results, rings = [*fields[:at], *fields[at + new :]], fields[at : at + new]
     whole = results[0] if len(results) == 1 else relax.Tuple(results)
     bindings.append(relax.VarBinding(binding.var, typed(whole, binding.var.ty)))
-    lasts = []
+    done: relax.Expr = relax.const(np.array([loop.steps], "int32"), "int32")
     if loop.conditional:
         number = _call(mod, steps_done, [fields[-1]], relax.TensorType((1,), "int32"))
         done = add(f"{everything.name}_steps", number, number.ty)
-        lasts = [add(f"{ring.name}_any", _call(mod, last_slot, [ring, done], NUMBER), NUMBER) for ring in rings]
-        return bindings, lasts
-    slot = loop.steps % 2
-    for ring in rings:
-        part: Call = relax.op.strided_slice(ring, axes=[0], begin=[slot], end=[slot + 1], assume_inbound=True)
-        one = add(f"{ring.name}_last", part, relax.TensorType((1,), "int32"))
-        lasts.append(add(f"{ring.name}_any", relax.op.squeeze(one, axis=[0]), NUMBER))
+    lasts = [add(f"{ring.name}_any", _call(mod, last_slot, [ring, done], NUMBER), NUMBER) for ring in rings]
     return bindings, lasts
 
 

@@ -4,7 +4,7 @@ No lane begins a step before it is known that there is one. So a run is the begi
 proven of that holds for it. The condition of each step has a slot of its own: a lane that is late still finds it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ....ir import Lane, RGraph, RProgram, Run, Signal, Wait
@@ -52,11 +52,5 @@ def with_exit(program: RProgram) -> RProgram:
 def _decider(graph: RGraph, lanes: Sequence[Lane]) -> tuple[int, int]:
     """The lane that computes the condition, and where in it."""
     (operator,) = graph.deciders()
-    return next(_runs(lanes, operator))
-
-
-def _runs(lanes: Sequence[Lane], operator: int) -> Iterator[tuple[int, int]]:
-    for v, lane in enumerate(lanes):
-        for n, i in enumerate(lane):
-            if isinstance(i, Run) and i.operator == operator:
-                yield v, n
+    instructions = ((v, n, i) for v, lane in enumerate(lanes) for n, i in enumerate(lane))
+    return next((v, n) for v, n, i in instructions if isinstance(i, Run) and i.operator == operator)
