@@ -12,7 +12,6 @@ from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.errors import ModelError
 from tvm_rammer.gpu_bundle.onsite import check
 from tvm_rammer.gpu_bundle.onsite.edges import dependences
-from tvm_rammer.gpu_bundle.onsite.measure import Samples, measure
 from tvm_rammer.gpu_bundle.onsite.plan import (
     Plan,
     PlanBuffer,
@@ -23,6 +22,7 @@ from tvm_rammer.gpu_bundle.onsite.plan import (
     plan_to_json,
 )
 from tvm_rammer.gpu_bundle.onsite.report import Findings
+from tvm_rammer.gpu_bundle.onsite.times.measure import Samples, measure
 
 from . import mini
 

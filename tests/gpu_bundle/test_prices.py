@@ -14,7 +14,7 @@ from tvm_rammer.device import preset
 from tvm_rammer.errors import TargetError, ToolError
 from tvm_rammer.gpu_bundle.files import Files
 from tvm_rammer.gpu_bundle.onsite.plan import plan_to_json
-from tvm_rammer.gpu_bundle.onsite.prices import measured_spec, plan_path
+from tvm_rammer.gpu_bundle.onsite.times.prices import measured_spec, plan_path
 from tvm_rammer.gpu_bundle.prices import price_plans, prices_source
 from tvm_rammer.nvcc import measure_resources
 from tvm_rammer.wavefront import schedule

@@ -8,14 +8,14 @@ import time
 from ..device import preset
 from ..errors import RammerError, ToolError
 from .bundle import make_bundle
-from .models import MODELS
+from .models import DEFAULT, MODELS
 
 
 def main() -> int:
     """Make a bundle; 1 where that fails."""
     parser = argparse.ArgumentParser(prog="gpu_bundle", description="Pack models for a first look at a GPU.")
     parser.add_argument("-o", "--out", type=pathlib.Path, default=pathlib.Path("out/gpu_bundle"), help="its folder")
-    parser.add_argument("--models", default=",".join(MODELS), help=f"some of {', '.join(MODELS)}, by commas")
+    parser.add_argument("--models", default=",".join(DEFAULT), help=f"some of {', '.join(MODELS)}, by commas")
     parser.add_argument("--target", default="cuda:h200", help="for which GPU the persistent kernels are planned")
     options = parser.parse_args()
     started = time.monotonic()

@@ -3,7 +3,7 @@
 import json
 import pathlib
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 
 import onnx
@@ -16,15 +16,17 @@ from ..nvcc import compile_cuda
 from .files import MANIFEST, Files, make_empty
 from .kernels import lower_kernels
 from .lower import SINGLE_LAUNCHES, VARIANTS, WATCHED
-from .models import MODELS, BundleModel
+from .models import BundleModel
+from .models.peers import torch_graph
+from .models.reference import model_inputs, reference_outputs
 from .onsite.plan import EDGES_FOLDER, WATCHED_FOLDER, Plan, check_plan, plan_to_json
-from .onsite.prices import FOLDER, plan_path
+from .onsite.times.prices import FOLDER, plan_path
+from .onsite.torch_peer import FILE as TORCH_FILE
 from .plans import plan_of
 from .prices import price_plans, prices_source
-from .reference import model_inputs, reference_outputs
-from .toolchain import ARCHITECTURES, TIME_LIMIT_S, build_launcher
+from .toolchain import TIME_LIMIT_S, build_launcher
 
-MAX_BYTES = 60_000_000
+MAX_BYTES = 64 << 20
 """Size of a bundle at most: what may be copied to a machine that is lent for minutes."""
 
 _PACKAGE = pathlib.Path(__file__).parent
@@ -34,9 +36,8 @@ _EMPTY_PACKAGE = '"""The part of tvm_rammer that a bundle needs; it imports noth
 def make_bundle(
     folder: pathlib.Path,
     device: DeviceSpec,
-    models: Mapping[str, BundleModel] = MODELS,
+    models: Mapping[str, BundleModel],
     *,
-    architectures: Sequence[str] = ARCHITECTURES,
     say: Callable[[str], None] = lambda line: None,
 ) -> int:
     """Make a bundle.
@@ -46,10 +47,8 @@ def make_bundle(
     folder : pathlib.Path
         Is made, or emptied where it holds a bundle.
     device : DeviceSpec
-        For which the persistent kernels are planned.
+        For which the persistent kernels are planned, and all are compiled.
     models : mapping of str to BundleModel
-    architectures : sequence of str
-        For which the kernels are compiled.
     say : callable
         Gets a message before each step.
 
@@ -67,14 +66,13 @@ def make_bundle(
     files = Files(folder)
     build_launcher(folder / "launcher.so")
     say("prices")
-    _add_prices(files, device, architectures)
+    _add_prices(files, device)
     for name, model in models.items():
-        _add_model(files, name, model, device, architectures, say)
+        _add_model(files, name, model, device, say)
     about = {
         "models": {name: model.description for name, model in models.items()},
         "planned_for": device.name,
         "device": asdict(device),
-        "architectures": list(architectures),
         "tvm": tvm.__version__,
         "commit": _commit(),
     }
@@ -91,7 +89,6 @@ def _add_model(
     name: str,
     model: BundleModel,
     device: DeviceSpec,
-    architectures: Sequence[str],
     say: Callable[[str], None],
 ) -> None:
     say(f"{name}: the reference in float64")
@@ -104,13 +101,14 @@ def _add_model(
             say(f"{name}: {variant}{' with a watchdog' if watched else ''}")
             plan, source = make_plan(files, proto, variant, device, input_files, watched=watched)
             prefix = f"models/{name}/{variant}" + f"/{WATCHED_FOLDER}" * watched
-            cubins = _add_cubins(files, prefix, source, architectures, stock=variant == "stock")
+            cubins = _add_cubins(files, prefix, source, device.arch, stock=variant == "stock")
             files.write_json(f"{prefix}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
             if variant in SINGLE_LAUNCHES:
                 plan, again = make_plan(files, proto, variant, device, input_files, apart=True)
                 if again != source:
                     raise CodegenError(f"{name}, {variant}: lowered twice, the kernels differ; report this")
                 files.write_json(f"{prefix}/{EDGES_FOLDER}/plan.json", plan_to_json(replace(plan, cubins=cubins)))
+    files.write_json(f"models/{name}/{TORCH_FILE}", torch_graph(proto, input_files, files))
     files.write_json(
         f"models/{name}/model.json",
         {
@@ -122,21 +120,17 @@ def _add_model(
     )
 
 
-def _add_prices(files: Files, device: DeviceSpec, architectures: Sequence[str]) -> None:
-    cubins = _add_cubins(files, FOLDER, prices_source(), architectures)
+def _add_prices(files: Files, device: DeviceSpec) -> None:
+    cubins = _add_cubins(files, FOLDER, prices_source(), device.arch)
     for name, plan in price_plans(files, device, cubins).items():
         files.write_json(plan_path(pathlib.Path(), name).as_posix(), plan_to_json(plan))
 
 
-def _add_cubins(
-    files: Files, prefix: str, source: str, architectures: Sequence[str], *, stock: bool = False
-) -> dict[str, str]:
-    """Add a text and what nvcc makes of it; return the path of each cubin by its architecture."""
+def _add_cubins(files: Files, prefix: str, source: str, architecture: str, *, stock: bool = False) -> dict[str, str]:
+    """Add a text and what nvcc makes of it; return the path of the cubin by its architecture."""
     files.write(f"{prefix}/kernels.cu", source)
-    return {
-        a: files.write(f"{prefix}/{a}.cubin", compile_cuda(source, a, time_limit_s=TIME_LIMIT_S, stock=stock).cubin)
-        for a in architectures
-    }
+    cubin = compile_cuda(source, architecture, time_limit_s=TIME_LIMIT_S, stock=stock).cubin
+    return {architecture: files.write(f"{prefix}/{architecture}.cubin", cubin)}
 
 
 def make_plan(
@@ -185,7 +179,7 @@ def _add_program(files: Files) -> None:
     files.write("gpu_bench", (_PACKAGE / "gpu_bench.py").read_bytes())
     (files.folder / "gpu_bench").chmod(0o755)
     files.write("lib/tvm_rammer/__init__.py", _EMPTY_PACKAGE)
-    for path in (_PACKAGE.parent / "errors.py", _PACKAGE / "__init__.py", *sorted((_PACKAGE / "onsite").glob("*.py"))):
+    for path in (_PACKAGE.parent / "errors.py", _PACKAGE / "__init__.py", *sorted((_PACKAGE / "onsite").rglob("*.py"))):
         files.write(f"lib/tvm_rammer/{path.relative_to(_PACKAGE.parent).as_posix()}", path.read_bytes())
 
 

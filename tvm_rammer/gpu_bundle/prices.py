@@ -10,7 +10,7 @@ from ..device import DeviceSpec
 from ..persistent_codegen.cuda.sync import source as sync_source
 from .files import Files
 from .onsite.plan import Plan, PlanBuffer, PlanLaunch, View, check_plan
-from .onsite.prices import LAUNCHES, PRICED
+from .onsite.times.prices import LAUNCHES, PRICED
 
 _STATE_WORDS = 128
 
@@ -21,7 +21,7 @@ def prices_source() -> str:
 
 
 def price_plans(files: Files, device: DeviceSpec, cubins: Mapping[str, str]) -> dict[str, Plan]:
-    """Make the plans of `onsite.prices.PRICED`.
+    """Make the plans of `onsite.times.prices.PRICED`.
 
     Parameters
     ----------

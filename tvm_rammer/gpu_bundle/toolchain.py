@@ -6,9 +6,6 @@ import subprocess
 
 from ..errors import ToolError
 
-ARCHITECTURES = ("sm_90", "sm_80")
-"""H100 and H200; A100. Cubins of sm_80 also run on sm_86 and sm_89."""
-
 TIME_LIMIT_S = 900.0
 """For the kernels of one model; nvcc takes minutes where they are many."""
 

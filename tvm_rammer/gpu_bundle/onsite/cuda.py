@@ -1,7 +1,7 @@
 """The CUDA driver, by ctypes: the few functions that a bundle needs, and errors with their names."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class Cuda:
         context = c_void_p()
         self.call("cuDevicePrimaryCtxRetain", byref(context), self._device)
         self.call("cuCtxSetCurrent", context)
+        self._start, self._end = self.event(), self.event()
 
     def call(self, name: str, *arguments: object) -> None:
         """Call a function of the driver.
@@ -167,6 +168,13 @@ class Cuda:
         self.call("cuEventSynchronize", end)
         self.call("cuEventElapsedTime", byref(milliseconds), start, end)
         return milliseconds.value * 1e3
+
+    def timed_us(self, stream: c_void_p, launch: Callable[[], None]) -> float:
+        """Wait for what is launched on the stream; return the microseconds that it took by GPU events."""
+        self.record(self._start, stream)
+        launch()
+        self.record(self._end, stream)
+        return self.elapsed_us(self._start, self._end)
 
     def begin_capture(self, stream: c_void_p) -> None:
         """Collect what is launched on the stream into a graph."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from ...errors import RammerError, ToolError
 from .jobs import run_job
-from .prices import FOLDER, measured_spec
 from .report import Findings, model_table
+from .times.prices import FOLDER, measured_spec
 from .worker import GRAPHS, price, work_on
 
 DEVICE_FILE = "device.json"
@@ -57,7 +57,8 @@ def main(folder: Path, script: str, argv: Sequence[str], say: Say = print) -> in
         if options.worker:
             skip = [s for s in options.skip.split(",") if s]
             work_on(
-                options.bundle, options.worker, options.seconds, options.rounds, skip, options.libcuda, _emit
+                options.bundle, options.worker, options.seconds, options.rounds, skip, options.libcuda, _emit,
+                torch=options.torch,
             )  # fmt: skip
             return 0
         return _bench(options, script, argv, say)
@@ -78,6 +79,7 @@ def _parse(argv: Sequence[str], folder: Path) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=7.0, help="time for all of it (default: 7)")
     parser.add_argument("--rounds", type=int, default=200, help="rounds of measurement at most (default: 200)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for results.json and results.md")
+    parser.add_argument("--torch", action="store_true", help="run the models with this machine's PyTorch, too")
     parser.add_argument("--libcuda", default="", help="path of the CUDA driver's library (default: look for it)")
     parser.add_argument("--patience", type=float, default=60.0, help="seconds without output before a worker is killed")
     parser.add_argument("--worker", default="", help=argparse.SUPPRESS)
@@ -164,7 +166,7 @@ def _model(options: argparse.Namespace, script: str, name: str, share: float, fi
         command = [
             sys.executable, script, "--worker", name, "--bundle", str(options.bundle), "--libcuda", options.libcuda,
             "--seconds", f"{max(2.0, min(left / 2, left - LOAD_S)):.1f}", "--rounds", str(options.rounds),
-            "--skip", ",".join(skip),
+            "--skip", ",".join(skip), *["--torch"] * options.torch,
         ]  # fmt: skip
         problem = run_job(command, max(left, 10.0), options.patience, on_event)
         if not problem:

@@ -1,7 +1,7 @@
 """What was found, as JSON and as Markdown: written again after every event, so that nothing found is lost."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,16 @@ TITLES = {
     "rammer-global": "persistent kernel, a barrier between waves",
     "same-kernels": "our kernels, one launch each",
     "stock": "stock TVM's kernels, one launch each",
+    "torch": "PyTorch",
 }
+SHOWN_ALONE = 6
+"""Kernels of a variant in the Markdown; all are in the JSON."""
 
-
-WAYS = {"graph": ", in a CUDA graph", "edges": ", in a CUDA graph with the model's edges"}
+WAYS = {
+    "graph": ", in a CUDA graph",
+    "edges": ", in a CUDA graph with the model's edges",
+    "compile": ", compiled, in a CUDA graph",
+}
 
 
 class Findings:
@@ -38,6 +44,7 @@ class Findings:
             "variants": {},
             "watched": {},
             "contenders": {},
+            "alone": {},
             "failures": [],
         }
 
@@ -52,6 +59,8 @@ class Findings:
                 found["variants"][event["variant"]] = rest
             case "watched":
                 found["watched"][event["contender"]] = rest
+            case "alone":
+                found["alone"][event["variant"]] = event["kernels"]
             case "checked":
                 found["contenders"].setdefault(event["contender"], {}).update(rest)
             case "checked-again":
@@ -119,7 +128,22 @@ def model_table(found: Mapping[str, Any]) -> list[str]:
         )
     for variant, facts in found["watched"].items():
         lines.append(f"\n{TITLES.get(variant, variant)}: {facts['runs']} runs with a watchdog came to their end.")
+    for variant, kernels in found["alone"].items():
+        lines += ["", *_alone_lines(variant, kernels)]
     return [*lines, *(f"\nFailed: {failure}" for failure in found["failures"])]
+
+
+def _alone_lines(variant: str, kernels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The kernels of a variant that take most of a run, each timed by itself."""
+    most = sorted(kernels, key=lambda kernel: -kernel["uses"] * kernel["us"])[:SHOWN_ALONE]
+    total = sum(kernel["uses"] * kernel["us"] for kernel in kernels)
+    return [
+        f"{TITLES.get(variant, variant)}, each timed alone: {total:.1f} µs in all, an edge of a CUDA graph for each.",
+        "",
+        "| kernel | uses | blocks x threads | µs |",
+        "|---|---|---|---|",
+        *(f"| {k['kernel']} | {k['uses']} | {k['blocks']} x {k['threads']} | {k['us']:.2f} |" for k in most),
+    ]
 
 
 def _times(figures: Mapping[str, Any], ours: float | None) -> str:

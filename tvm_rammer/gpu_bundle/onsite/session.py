@@ -9,7 +9,7 @@ from .cuda import Cuda
 from .edges import dependences
 from .hang import check_hangs
 from .launcher import Launcher, Work
-from .plan import Plan
+from .plan import Plan, PlanLaunch
 
 _NAN_BYTE = 0xFF
 """Four of these bytes are a NaN, so that a read before a write shows in the result."""
@@ -50,7 +50,7 @@ class Session:
             if buffer.file:
                 cuda.upload(address, (folder / buffer.file).read_bytes())
         self.kernels: dict[str, dict[str, int]] = {}
-        launches = []
+        launches: list[tuple[PlanLaunch, c_void_p, list[int]]] = []
         for launch in plan.launches:
             function = cuda.kernel(module, launch.kernel, launch.shared_bytes)
             threads = launch.block[0] * launch.block[1] * launch.block[2]
@@ -67,14 +67,27 @@ class Session:
         self._launches = launches
         self.work = Work(launches)
 
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether blocks of a launch wait for one another."""
+        return any(launch.cooperative for launch in self.plan.launches)
+
     def graph(self) -> Work:
         """Capture one run into a CUDA graph."""
+        return self._captured(self._launches, 1)
+
+    def graph_of_one(self, number: int, repeats: int) -> Work:
+        """Make a CUDA graph of one launch of a run, so many times, one after another."""
+        return self._captured(self._launches[number : number + 1], repeats)
+
+    def _captured(self, launches: list[tuple[PlanLaunch, c_void_p, list[int]]], repeats: int) -> Work:
+        work = Work(launches)
         self._cuda.begin_capture(self._launcher.stream)
         try:
-            self._launcher.run(self.work)
+            self._launcher.run(work, repeats)
         finally:
-            executable = self._cuda.end_capture(self._launcher.stream)
-        return Work(self._launches, executable)
+            work.record.graph = self._cuda.end_capture(self._launcher.stream)
+        return work
 
     def graph_with_edges(self) -> Work:
         """Make a CUDA graph of one run, in which a launch waits only for those that it depends on."""

@@ -13,10 +13,12 @@ from ...errors import RammerError, ResidencyError, ToolError
 from .check import count_different, finite_relative_error
 from .cuda import Cuda
 from .launcher import Launcher, Work
-from .measure import Samples, measure
 from .plan import EDGES_FOLDER, WATCHED_FOLDER, Plan, plan_from_json
-from .prices import measure_prices
 from .session import Session
+from .times.alone import times_alone
+from .times.measure import Samples, measure
+from .times.prices import measure_prices
+from .torch_peer import PEER, TorchRunner, torch_runners
 
 REPEATS = 20
 """Runs that must give the same bits."""
@@ -34,13 +36,9 @@ class _Runner:
     def __init__(self, session: Session, work: Work, cuda: Cuda, launcher: Launcher) -> None:
         self.session, self.work = session, work
         self._cuda, self._launcher = cuda, launcher
-        self._start, self._end = cuda.event(), cuda.event()
 
     def batch_us(self, runs: int) -> float:
-        self._cuda.record(self._start, self._launcher.stream)
-        self._launcher.run(self.work, runs)
-        self._cuda.record(self._end, self._launcher.stream)
-        return self._cuda.elapsed_us(self._start, self._end)
+        return self._cuda.timed_us(self._launcher.stream, lambda: self._launcher.run(self.work, runs))
 
     def latencies_us(self, runs: int) -> list[float]:
         return self._launcher.latencies_us(self.work, runs)
@@ -65,7 +63,15 @@ def price(folder: Path, library: str, emit: Emit) -> None:
 
 
 def work_on(
-    folder: Path, name: str, seconds: float, rounds: int, skip: Collection[str], library: str, emit: Emit
+    folder: Path,
+    name: str,
+    seconds: float,
+    rounds: int,
+    skip: Collection[str],
+    library: str,
+    emit: Emit,
+    *,
+    torch: bool = False,
 ) -> None:
     """Load, check and time one model.
 
@@ -85,6 +91,8 @@ def work_on(
         Path of the CUDA driver; empty to look for it.
     emit : callable
         Takes each event as soon as it is known.
+    torch : bool
+        Whether PyTorch runs the model, too.
 
     Raises
     ------
@@ -96,7 +104,7 @@ def work_on(
     launcher = Launcher(folder / "launcher.so", cuda)
     emit({"event": "device", **cuda.describe()})
     references = [_doubles(folder / file) for file in model["references"]]
-    runners: dict[str, _Runner] = {}
+    runners: dict[str, _Runner | TorchRunner] = {}
     for variant in model["variants"]:
         names = (variant, *(f"{variant}{way}" for way in GRAPHS))
         if set(names) <= set(skip):
@@ -125,9 +133,34 @@ def work_on(
         except RammerError as error:
             emit({"event": "failed", "contender": contender, "error": str(error)})
             cuda.synchronize()  # a context that a kernel has broken is of no use to the other variants
+    if torch:
+        runners.update(_torch_runners(folder, name, references, model["tolerance"], skip, emit))
     _time(runners, seconds, rounds, emit)
-    for contender, runner in runners.items():
-        _check(contender, runner, references, model["tolerance"], emit, "checked-again")
+    for contender, timed in runners.items():
+        _check(contender, timed, references, model["tolerance"], emit, "checked-again")
+    for contender, timed in runners.items():
+        if isinstance(timed, _Runner) and contender in model["variants"] and not timed.session.is_cooperative:
+            emit({"event": "alone", "variant": contender, "kernels": times_alone(timed.session, cuda, launcher)})
+
+
+def _torch_runners(
+    folder: Path, name: str, references: list["array[float]"], tolerance: float, skip: Collection[str], emit: Emit
+) -> dict[str, TorchRunner]:
+    """The ways in which PyTorch runs the model, as far as they are right."""
+    runners = {}
+    contender = PEER
+    emit({"event": "begin", "contender": contender})
+    try:
+        for contender, make in torch_runners(folder, folder / "models" / name):
+            if contender in skip:
+                continue
+            emit({"event": "begin", "contender": contender})
+            runner = make()
+            if _check(contender, runner, references, tolerance, emit):
+                runners[contender] = runner
+    except (RammerError, RuntimeError) as error:  # the latter from PyTorch, its compiler, or CUDA below it
+        emit({"event": "failed", "contender": contender, "error": str(error)[:500]})
+    return runners
 
 
 def _plan_of(folder: Path, name: str, variant: str, kind: str = "") -> Plan | None:
@@ -179,7 +212,7 @@ def _load(folder: Path, name: str, variant: str, cuda: Cuda, launcher: Launcher,
 
 def _check(
     contender: str,
-    runner: _Runner,
+    runner: _Runner | TorchRunner,
     references: list["array[float]"],
     tolerance: float,
     emit: Emit,
@@ -204,7 +237,7 @@ def _check(
     return right
 
 
-def _time(runners: dict[str, _Runner], seconds: float, rounds: int, emit: Emit) -> None:
+def _time(runners: dict[str, _Runner | TorchRunner], seconds: float, rounds: int, emit: Emit) -> None:
     if not runners:
         return
     last_report = time.monotonic()

@@ -6,11 +6,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ...errors import ToolError
-from .cuda import Cuda
-from .launcher import Launcher, Work
-from .plan import plan_from_json
-from .session import Session
+from ....errors import ToolError
+from ..cuda import Cuda
+from ..launcher import Launcher, Work
+from ..plan import plan_from_json
+from ..session import Session
 
 FOLDER = "prices"
 """Of a bundle, with a plan for each of `PRICED`."""
@@ -76,13 +76,7 @@ def plan_path(folder: Path, name: str) -> Path:
 
 def _run_us(cuda: Cuda, launcher: Launcher, work: Work) -> float:
     """The median time of a run by GPU events, after a few that are not counted."""
-    start, end = cuda.event(), cuda.event()
-    times = []
-    for _ in range(_WARM + _RUNS):
-        cuda.record(start, launcher.stream)
-        launcher.run(work)
-        cuda.record(end, launcher.stream)
-        times.append(cuda.elapsed_us(start, end))
+    times = [cuda.timed_us(launcher.stream, lambda: launcher.run(work)) for _ in range(_WARM + _RUNS)]
     return median(times[_WARM:])
 
 

@@ -7,9 +7,11 @@ from types import MappingProxyType
 
 import onnx
 
-from ..zoo.inception_module import inception_module
-from ..zoo.light import light
-from ..zoo.lstm_stack import lstm_stack
+from ...zoo.inception_module import inception_module
+from ...zoo.light import light
+from ...zoo.lstm_stack import lstm_stack
+from ...zoo.nasnet import nasnet
+from ...zoo.onnx_lstm import onnx_lstm
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +49,13 @@ MODELS: Mapping[str, BundleModel] = MappingProxyType(
             partial(light, "squeezenet"),
             1e-4,
         ),
+        "loop": BundleModel(
+            "LSTM layers as ONNX has them, 3 layers of 256 over 100 steps: one loop.",
+            lambda: onnx_lstm(3, 100, 256),
+            2e-2,
+        ),
+        "nasnet": BundleModel("NASNet-A for CIFAR-10, 18 cells, batch 1.", nasnet, 1e-4),
     }
 )
+DEFAULT = ("lstm", "inception", "squeezenet")
+"""What is packed where no models are named."""

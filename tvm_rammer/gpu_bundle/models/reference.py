@@ -7,7 +7,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from ..errors import ModelError
+from ...errors import ModelError
 
 
 def model_inputs(model: onnx.ModelProto, seed: int = 0) -> dict[str, np.ndarray]:
