@@ -36,7 +36,7 @@ struct Warp { Barrier barrier; unsigned mask = 0; uint64_t slot[2][32]; };
 struct Block {
   Dim3 index;
   std::vector<char> shared;
-  std::map<int, std::vector<char>> statics;
+  std::map<int, std::pair<std::vector<char>, size_t>> statics;  // by line: with guards on both sides; bytes without
   std::map<int, Barrier> barriers;
   std::vector<Warp> warps;
   std::vector<Fiber*> ready;
@@ -88,6 +88,26 @@ template <class T> T exchange(unsigned mask, T value, int source) {
 template <class T, int N> T (&shared_array(int line))[N] {
   return *reinterpret_cast<T(*)[N]>(shared_array_of(line, sizeof(T) * N));
 }
+
+// An array of a thread, between bytes that nobody may touch: what is stored outside of it is told, and what is read
+// there is NaN.
+constexpr int kLocalGuard = 64;
+bool untouched(const char* from, const char* to);
+void poison(char* from, char* to);
+template <class T, int N> class LocalArray {
+ public:
+  LocalArray() { poison(bytes_, bytes_ + sizeof bytes_); }
+  ~LocalArray() {
+    const char* end = bytes_ + kLocalGuard + sizeof(T) * N;
+    if (failure.empty() && !(untouched(bytes_, bytes_ + kLocalGuard) && untouched(end, bytes_ + sizeof bytes_)))
+      fail("store outside of an array of " + std::to_string(N) + " elements of a thread");
+  }
+  LocalArray(const LocalArray&) = delete;
+  operator T*() { return reinterpret_cast<T*>(bytes_ + kLocalGuard); }
+
+ private:
+  alignas(64) char bytes_[2 * kLocalGuard + (sizeof(T) * N + 63) / 64 * 64];
+};
 
 template <class T> struct Vec2 { T x, y; };
 template <class T> struct Vec4 { T x, y, z, w; };

@@ -153,12 +153,15 @@ def _untouched(memory: np.ndarray, start: int, end: int) -> bool:
 
 
 def as_host_text(source: str) -> str:
-    """Return the text without TVM's header, and with shared arrays as cuda_host.h has them."""
+    """Return the text without TVM's header, and with the arrays of blocks and threads as cuda_host.h has them."""
     text = source[source.rindex("#define ushort unsigned short") :].split("\n", 2)[2]
     text = re.sub(
         r"extern __shared__ (?:__align__\(\d+\) )?(\w+) (\w+)\[\];", r"\1* \2 = (\1*)emu::shared_arena();", text
     )
     text = re.sub(r"asm volatile\(((?:\s*\"[^\"]*\")+)\s*:([^;]*?)\);", _as_call, text)
+    text = re.sub(
+        r"^( *)alignas\(\d+\) (\w+) (\w+)\[(\d+)\];", r"\1emu::LocalArray<\2, \4> \3;", text, flags=re.MULTILINE
+    )
     return re.sub(
         r"(?<!extern )__shared__ (?:alignas\(\d+\) |__align__\(\d+\) )?(?:volatile )?(\w+) (\w+)\[(\d+)\];",
         r"\1 (&\2)[\3] = emu::shared_array<\1, \3>(__LINE__);",

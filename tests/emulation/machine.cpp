@@ -115,10 +115,17 @@ unsigned ballot(unsigned mask, bool bit) {
   for (int lane = 0; lane < 32; lane++) lanes |= (mask >> lane & 1 && warp_of().slot[side][lane] ? 1u : 0u) << lane;
   return lanes;
 }
+bool untouched(const char* from, const char* to) {
+  return std::all_of(from, to, [](char c) { return c == char(kPoison); });
+}
+void poison(char* from, char* to) { std::fill(from, to, char(kPoison)); }
+char* begin_of(std::vector<char>& room) {
+  return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(room.data()) + kGuard + 15) & ~uintptr_t(15));
+}
 char* shared_array_of(int line, size_t bytes) {
-  auto& room = now->block->statics[line];
-  if (room.empty()) room.assign(bytes + 16, char(kPoison));
-  return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(room.data()) + 15) & ~uintptr_t(15));
+  auto& [room, size] = now->block->statics[line];
+  if (room.empty()) room.assign((size = bytes) + 2 * kGuard + 15, char(kPoison));
+  return begin_of(room);
 }
 char* shared_arena() {
   return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(now->block->shared.data()) + kGuard + 127) & ~uintptr_t(127));
@@ -191,9 +198,12 @@ void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory
   for (Block& k : blocks) {
     now = &fibers[(&k - blocks.data()) * size_t(threads)];
     char *first = shared_arena(), *end = k.shared.data() + k.shared.size();
-    auto touched = [](char* from, char* to) { return std::any_of(from, to, [](char c) { return c != char(kPoison); }); };
-    if (failure.empty() && (touched(k.shared.data(), first) || touched(first + shared_bytes, end)))
-      failure = "write outside of shared memory, block " + std::to_string(k.index.x);
+    bool inside = untouched(k.shared.data(), first) && untouched(first + shared_bytes, end);
+    for (auto& [line, array] : k.statics) {
+      auto& [room, size] = array;
+      inside = inside && untouched(room.data(), begin_of(room)) && untouched(begin_of(room) + size, room.data() + room.size());
+    }
+    if (failure.empty() && !inside) failure = "write outside of shared memory, block " + std::to_string(k.index.x);
   }
   munmap(stacks, stacks_bytes);
 }

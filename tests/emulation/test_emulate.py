@@ -125,3 +125,29 @@ def test_matrix_instructions_need_alignment_and_whole_warps(right, wrong, messag
 def test_what_would_hang_or_corrupt_is_an_error(body, message):
     with pytest.raises(EmulationError, match=message):
         run(body, shared=256)
+
+
+@pytest.mark.parametrize("at", [-1, 4])
+def test_a_store_outside_of_an_array_of_a_thread_shows(at):
+    body = f"""
+  alignas(64) float a[4];
+  float* p = a;
+  a[0] = 1, p[{at}] = 1;
+  out_ptr[threadIdx.x] = a[0];"""
+    with pytest.raises(EmulationError, match="outside of an array of 4 elements"):
+        run(body)
+
+
+def test_what_lies_behind_an_array_of_a_thread_is_no_number():
+    body = """
+  alignas(64) float a[4];
+  float* p = a;
+  out_ptr[threadIdx.x] = p[4];"""
+    assert np.isnan(run(body)["out"][:64]).all()
+
+
+@pytest.mark.parametrize("at", [-1, 64])
+def test_a_store_outside_of_a_shared_array_shows(at):
+    body = f"__shared__ float s[64];\n float* p = s;\n p[{at}] = 1;\n out_ptr[0] = p[0];"
+    with pytest.raises(EmulationError, match="outside of shared memory"):
+        run(body)

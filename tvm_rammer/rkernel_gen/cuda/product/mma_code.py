@@ -16,7 +16,7 @@ from tvm.ir import Expr
 from ..threads import barrier, number, sequence, serial, unrolled
 from .code import Writer
 from .fetch import Part
-from .warp_matrix import COLUMNS, KINDS, ROWS, WORD, MatrixKind, load_matrices, multiply_add
+from .warp_matrix import COLUMNS, KINDS, ROW_BYTES, ROWS, WORD, MatrixKind, load_matrices, multiply_add, run_of
 
 WARP = 32
 """Threads of a warp."""
@@ -60,7 +60,8 @@ class MatrixWriter(Writer):
                 unrolled(tiles_i, lambda x: a_loader.load(x * 4 * word, first_i + x * ROWS, k)),
                 unrolled(tiles_j // 2, lambda y: b_loader.load(y * 4 * word, first_j + y * 2 * COLUMNS, k)),
                 unrolled(tiles_i, lambda x: unrolled(tiles_j, lambda y: multiply_add(
-                    sums[(x * tiles_j + y) * 4], a[x * 4 * word], b[y * 2 * word], kind))),
+                    run_of(sums, (x * tiles_j + y) * 4, 4 * WORD),
+                    run_of(a, x * 4 * word, 4 * WORD), run_of(b, y * 2 * word, 2 * WORD), kind))),
             ])  # fmt: skip
 
         depth = tile.k // kind.terms // tile.slices
@@ -131,11 +132,12 @@ class _MatrixLoader:
 
     def load(self, at: Expr, x: Expr, k: Expr) -> tirx.Stmt:
         """Load those that begin at (x, k) to the registers from an element on."""
-        matrix, row = tirx.floordiv(self.lane, number(8)), tirx.floormod(self.lane, number(8))
+        matrix, line = tirx.floordiv(self.lane, number(8)), tirx.floormod(self.lane, number(8))
         x, k = self._corner(x, k, matrix)
         k_fast = self.part.k_fast
-        place = self.part.place(x + (row if k_fast else 0), k + (0 if k_fast else row))
-        return load_matrices(self.fragment[at], self.shared[self.buffer + place], transposed=not k_fast)
+        place = self.part.place(x + (line if k_fast else 0), k + (0 if k_fast else line))
+        row = run_of(self.shared, self.buffer + place, ROW_BYTES)
+        return load_matrices(run_of(self.fragment, at, 4 * WORD), row, transposed=not k_fast)
 
     def _corner(self, x: Expr, k: Expr, matrix: Expr) -> tuple[Expr, Expr]:
         """Where a matrix begins."""

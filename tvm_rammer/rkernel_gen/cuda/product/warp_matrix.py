@@ -17,6 +17,8 @@ from tvm import tirx
 from tvm.backend.cuda.op import cuda_func_call
 from tvm.ir import Call, Expr, StringImm
 
+from ....ir import ITEM_BYTES
+
 ROWS, COLUMNS = 16, 8
 """Extents of one instruction beside its terms."""
 
@@ -65,7 +67,8 @@ __device__ __forceinline__ void {name}(void* fragment, const void* row) {{
 """
 
 _MULTIPLY = """
-__device__ __forceinline__ void rammer_mma_{kind}(float* c, const void* a, const void* b) {{
+__device__ __forceinline__ void rammer_mma_{kind}(void* sums, const void* a, const void* b) {{
+  float* c = (float*)sums;
   const unsigned *x = (const unsigned*)a, *y = (const unsigned*)b;
   asm volatile("mma.sync.aligned.m16n8k{terms}.row.col.f32.{kind}.{kind}.f32 "
     "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
@@ -83,28 +86,40 @@ __device__ __forceinline__ float rammer_tf32(float x) {
 """
 
 
+def run_of(buffer: tirx.Var, at: Expr, nbytes: int) -> Expr:
+    """The address of so many bytes of a buffer, from an element on.
+
+    That of the element alone would not do: TVM gives a buffer no more room than what it sees accessed.
+    """
+    return tirx.op.address_of(buffer[tirx.Ramp(at, 1, nbytes // ITEM_BYTES[str(buffer.dtype)])])
+
+
 def load_matrices(fragment: Expr, row: Expr, *, transposed: bool) -> tirx.Stmt:
     """Load four matrices of eight rows of 16 bytes from shared memory.
 
     Parameters
     ----------
     fragment, row : Expr
-        Elements: the first of the four words that a thread gets; that at which a row begins, for lane l row l % 8 of
-        matrix l / 8.
+        Addresses (`run_of`): the four words that a thread gets; a row of 16 bytes, for lane l row l % 8 of matrix l / 8.
     transposed : bool
         Whether the rows in memory are columns of the matrices, of halves.
     """
     name = f"rammer_ldmatrix{'_trans' if transposed else ''}"
     source = _LOAD.format(name=name, trans=".trans" if transposed else "")
-    address = tirx.op.address_of
-    return tirx.Evaluate(cuda_func_call(name, address(fragment), address(row), source_code=source))
+    return tirx.Evaluate(cuda_func_call(name, fragment, row, source_code=source))
 
 
 def multiply_add(sums: Expr, a: Expr, b: Expr, kind: MatrixKind) -> tirx.Stmt:
-    """Add the product of two fragments to one of single precision; all by their first elements."""
+    """Add the product of two fragments to one of single precision.
+
+    Parameters
+    ----------
+    sums, a, b : Expr
+        Addresses (`run_of`) of four, four and two words.
+    kind : MatrixKind
+    """
     name, source = f"rammer_mma_{kind.name}", _MULTIPLY.format(kind=kind.name, terms=kind.terms)
-    address = tirx.op.address_of
-    return tirx.Evaluate(cuda_func_call(name, address(sums), address(a), address(b), source_code=source))
+    return tirx.Evaluate(cuda_func_call(name, sums, a, b, source_code=source))
 
 
 def matrix_macs(call: Call) -> int:
