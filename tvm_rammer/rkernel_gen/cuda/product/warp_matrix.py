@@ -100,7 +100,8 @@ def load_matrices(fragment: Expr, row: Expr, *, transposed: bool) -> tirx.Stmt:
     Parameters
     ----------
     fragment, row : Expr
-        Addresses (`run_of`): the four words that a thread gets; a row of 16 bytes, for lane l row l % 8 of matrix l / 8.
+        Addresses (`run_of`): of the four words that a thread gets; of a row of 16 bytes, for lane l row l % 8 of
+        matrix l / 8.
     transposed : bool
         Whether the rows in memory are columns of the matrices, of halves.
     """
