@@ -14,9 +14,10 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(float* __restrict__ p
   int cse_v2 = (((int)threadIdx.x) & 31);
   int cse_v7 = ((((int)threadIdx.x) >> 5) * 169);
   int cse_v8 = ((((int)blockIdx.x) >> 1) * 32);
-  int cse_v14 = min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168);
-  int cse_v15 = (min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) / 13);
-  int cse_v16 = (min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) % 13);
+  int cse_v14 = (((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31));
+  int cse_v15 = min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168);
+  int cse_v16 = (min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) / 13);
+  int cse_v17 = (min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) % 13);
   #pragma unroll
   for (int i_1 = 0; i_1 < 4; ++i_1) {
     next_ptr[i_1] = p0_x_0_ptr[((((i_1 * 338) + ((((int)threadIdx.x) >> 5) * 169)) + (max(((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) / 13) - 1), 0) * 13)) + max(((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) % 13) - 1), 0))];
@@ -36,8 +37,8 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(float* __restrict__ p
     __syncthreads();
     #pragma unroll
     for (int i_4 = 0; i_4 < 4; ++i_4) {
-      int cse_v17 = ((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) / 13) + (i_3 / 3));
-      int cse_v18 = ((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) % 13) + (i_3 % 3));
+      int cse_v18 = ((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) / 13) + (i_3 / 3));
+      int cse_v19 = ((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) % 13) + (i_3 % 3));
       bool holds = ((((1 <= ((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) / 13) + (i_3 / 3))) & (((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) / 13) + (i_3 / 3)) < 14)) & (1 <= ((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) % 13) + (i_3 % 3)))) & (((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) % 13) + (i_3 % 3)) < 14));
       float arm = next_ptr[i_4];
       tiles_ptr[(((((i_3 & 1) * 448) + (i_4 * 72)) + ((((int)threadIdx.x) >> 5) * 36)) + (((int)threadIdx.x) & 31))] = (holds ? arm : 0x0p+0f/*0.000000e+00*/);
@@ -72,13 +73,18 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(float* __restrict__ p
       }
     }
   }
+  __syncthreads();
   #pragma unroll
   for (int i_11 = 0; i_11 < 4; ++i_11) {
-    #pragma unroll
-    for (int i_12 = 0; i_12 < 2; ++i_12) {
-      if ((((((((int)blockIdx.x) >> 1) * 32) + ((((int)threadIdx.x) & 15) * 2)) + i_12) < 169) & ((((((int)blockIdx.x) & 1) * 4) + (((int)threadIdx.x) >> 4)) < 5)) {
-        p2_compute_intermediate_ptr[(((((((((int)blockIdx.x) & 1) * 2704) + ((((int)threadIdx.x) >> 4) * 676)) + (i_11 * 169)) + ((((int)blockIdx.x) >> 1) * 32)) + ((((int)threadIdx.x) & 15) * 2)) + i_12)] = rammer_max_float32(0x0p+0f/*0.000000e+00*/, sums_ptr[((i_12 * 4) + i_11)]);
-      }
+    int2 v_ = make_int2((i_11)+(4*0), (i_11)+(4*1));
+    *(float2*)(tiles_ptr + ((((((int)threadIdx.x) >> 4) * 128) + (i_11 * 32)) + ((((int)threadIdx.x) & 15) * 2))) = make_float2(sums_ptr[v_.x],sums_ptr[v_.y]);
+  }
+  __syncthreads();
+  #pragma unroll
+  for (int i_12 = 0; i_12 < 8; ++i_12) {
+    sums_ptr[0] = tiles_ptr[((i_12 * 64) + ((int)threadIdx.x))];
+    if (((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)) < 169) & ((((((int)blockIdx.x) & 1) * 4) + (i_12 >> 1)) < 5)) {
+      p2_compute_intermediate_ptr[((((((((int)blockIdx.x) & 1) * 2704) + (i_12 * 338)) + ((((int)threadIdx.x) >> 5) * 169)) + ((((int)blockIdx.x) >> 1) * 32)) + (((int)threadIdx.x) & 31))] = rammer_max_float32(0x0p+0f/*0.000000e+00*/, sums_ptr[0]);
     }
   }
 }

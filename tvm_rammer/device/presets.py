@@ -1,7 +1,8 @@
 """Devices by name, and the device of a TVM target.
 
-Figures of the GPU presets are the vendor's published ones; costs of launches and synchronisation were measured by
-others on an H100 (docs/architecture.md) and are to be measured again on each device.
+Figures of the GPU presets are the vendor's published ones. What launches and synchronisation cost was measured on an H200
+(docs/gpu-results.md), and so was the bandwidth of its last-level cache; for older GPUs they are those that others
+measured on an H100 (docs/architecture.md). All are to be measured again on each device.
 """
 
 import json
@@ -15,6 +16,10 @@ from .host import measured_cpu
 from .spec import DeviceSpec
 
 
+_MEASURED = {"launch_us": 3.4, "node_us": 0.53, "signal_us": 0.58, "barrier_us": 0.86}
+_OF_OTHERS = {"launch_us": 2.1, "node_us": 1.3, "signal_us": 0.6, "barrier_us": 1.1}
+
+
 def _gpu(
     name: str, arch: str, units: int, clock: float, memory: float, cache: float, cache_mb: int, kb: int
 ) -> DeviceSpec:
@@ -22,14 +27,15 @@ def _gpu(
         name=name, kind="cuda", arch=arch, units=units, clock_ghz=clock,
         flops_per_cycle=256 if arch == "sm_90" else 128,
         vector_bytes=16, memory_gbps=memory, cache_gbps=cache, cache_bytes=cache_mb << 20, unit_bytes=kb << 10,
-        launch_us=2.1, node_us=1.3, signal_us=0.6, barrier_us=1.1, threads_per_unit=2048,
+        threads_per_unit=2048,
         threads_per_block=1024, registers_per_unit=65536, blocks_per_unit=32, shared_per_block=(kb - 1) << 10, warp=32,
+        **(_MEASURED if arch == "sm_90" else _OF_OTHERS),
     )  # fmt: skip
 
 
 PRESETS = {
-    "cuda:h200": _gpu("cuda:h200", "sm_90", 132, 1.98, 4800, 5500, 50, 228),
-    "cuda:h100": _gpu("cuda:h100", "sm_90", 132, 1.98, 3350, 5500, 50, 228),
+    "cuda:h200": _gpu("cuda:h200", "sm_90", 132, 1.98, 4800, 4650, 50, 228),
+    "cuda:h100": _gpu("cuda:h100", "sm_90", 132, 1.98, 3350, 4650, 50, 228),
     "cuda:a100": _gpu("cuda:a100", "sm_80", 108, 1.41, 1555, 4500, 40, 164),
     "cuda:v100": _gpu("cuda:v100", "sm_70", 80, 1.53, 900, 2500, 6, 96),
 }

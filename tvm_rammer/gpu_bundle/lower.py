@@ -8,10 +8,13 @@ import onnx
 import tvm
 
 from .. import relay_passes
+from ..compilation.compiler import load_request
 from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
+from ..compilation.request import Request
 from ..compilation.stages import find_kernels, lower
 from ..compilation.target import tvm_target
+from ..compilation.unrolling import with_loops
 from ..device import DeviceSpec
 from ..relay_passes.finish import pipeline_of
 
@@ -30,7 +33,7 @@ def lower_rammer(
     single_calls: bool = False,
     watchdog_s: float | None = None,
 ) -> tvm.IRModule:
-    """Lower with our pipeline.
+    """Lower with our pipeline; loops stay loops where `compile` would keep them.
 
     Parameters
     ----------
@@ -42,10 +45,14 @@ def lower_rammer(
     watchdog_s : float, optional
         Seconds after which a wait ends the kernel.
     """
-    record = Compilation(device, sync=sync, views=not single_calls)
-    module = find_kernels(relay_passes.load_model(model), record)
-    module = plan_regions(module, record)
-    return lower(module, record, single_calls=single_calls, watchdog_s=watchdog_s)
+
+    def lower_with(loops: bool, most: int | None) -> tvm.IRModule:
+        loaded = load_request(Request([model], [None], device, sync=sync, loops=loops, most_loops=most))
+        record = Compilation(device, sync=sync, views=not single_calls)
+        module = plan_regions(find_kernels(loaded.mod, record), record)
+        return lower(module, record, single_calls=single_calls, watchdog_s=watchdog_s)
+
+    return with_loops(lower_with, device, possible=sync == "auto" and not single_calls)
 
 
 VARIANTS: Mapping[str, Callable[[Any, DeviceSpec], tvm.IRModule]] = MappingProxyType(

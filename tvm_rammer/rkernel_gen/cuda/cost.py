@@ -6,15 +6,15 @@ As in Roller (OSDI 2022, section 3.3) each level of memory has its traffic and i
 A step is a memory latency that all threads wait for: a tile of K, or a pass over the inputs. The rate is the unit's
 peak times an efficiency, which is low where too few multiply-adds are in flight to hide their latency. The global
 bandwidth of a unit is its share of the last-level cache's bandwidth, at most that of its own port to the cache. A loop
-whose loads are a step ahead is counted in cycles (`loop_cycles`), which were compared with an issue model of the SASS
-that nvcc makes. The model is made to rank tilings; its times were not compared with measurements.
+whose loads are a step ahead is counted in cycles (`loop_cycles`). The model is made to rank tilings. Its constants were
+fitted to 240 kernels that were timed on an H200 (docs/gpu-results.md).
 """
 
 from dataclasses import dataclass
 
 from ...device import DeviceSpec
 
-START_US = 0.5
+START_US = 0.4
 """The first load of an rTask, from memory, and its last store."""
 
 STEP_US = 0.2
@@ -29,16 +29,22 @@ SHARED_BYTES_PER_CYCLE = 128
 PORT_BYTES_PER_CYCLE = 64
 """Bandwidth of a unit's port to the last-level cache."""
 
+CACHE_BYTES_PER_CYCLE, CACHE_UNITS = 2350, 132
+"""What the last-level cache gives to all units together, and how many they are."""
+
+SECTOR_BYTES = 32
+"""What the last-level cache is read and written by."""
+
 SCHEDULERS = 4
 """Warps of which a unit issues an instruction in the same cycle."""
 
-LATENCY_CYCLES = 400
+LATENCY_CYCLES = 500
 """A step of a loop at least, where the next step's loads are under way: a load from the cache, and what stages it."""
 
-STEP_CYCLES = 250
+STEP_CYCLES = 310
 """What a step costs beside its instructions: two barriers, and the pipelines that run empty and fill again."""
 
-ISSUE_FACTOR = 1.3
+ISSUE_FACTOR = 1.4
 """Cycles of an instruction that is issued, on average: some wait for an earlier one."""
 
 
@@ -102,11 +108,15 @@ def _bounds_us(device: DeviceSpec, cost: Cost, gain: float, loop_cycles: float) 
     )
 
 
-def loop_cycles(steps: int, warps: int, instructions: float, shared: float, nbytes: float) -> tuple[float, float]:
+def port_bytes(num_rtasks: int) -> float:
+    """Bytes that a unit gets of the last-level cache in a cycle, while so many rTasks load."""
+    return min(PORT_BYTES_PER_CYCLE, CACHE_BYTES_PER_CYCLE / min(num_rtasks, CACHE_UNITS))
+
+
+def loop_cycles(steps: int, warps: int, instructions: float, shared: float, loads: float) -> tuple[float, float]:
     """Cycles of a loop in which the loads of the next step are under way while one is computed.
 
-    Its constants were fitted to 95 loops of products, run through an issue model of their SASS at L2's latency: the
-    mean error is 16 %.
+    Its constants were fitted to 104 kernels of products on an H200: the mean error is 8 %.
 
     Parameters
     ----------
@@ -115,8 +125,8 @@ def loop_cycles(steps: int, warps: int, instructions: float, shared: float, nbyt
         Of a warp in a step.
     shared : float
         Cycles that a warp's accesses of a step keep the shared memory busy: one for each 128 bytes.
-    nbytes : float
-        That a step loads.
+    loads : float
+        Cycles in which the bytes of a step come from the last-level cache.
 
     Returns
     -------
@@ -124,5 +134,5 @@ def loop_cycles(steps: int, warps: int, instructions: float, shared: float, nbyt
         Cycles of all steps, and those in which what is busiest of the unit is at work.
     """
     issue = instructions * max(1.0, warps / SCHEDULERS)
-    busiest = max(issue, shared * warps, nbytes / PORT_BYTES_PER_CYCLE)
-    return steps * max(LATENCY_CYCLES, ISSUE_FACTOR * busiest + STEP_CYCLES), steps * ISSUE_FACTOR * busiest
+    busiest = max(ISSUE_FACTOR * max(issue, shared * warps), loads)
+    return steps * max(LATENCY_CYCLES, busiest + STEP_CYCLES), steps * busiest

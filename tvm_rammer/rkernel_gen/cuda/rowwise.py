@@ -32,6 +32,9 @@ MIN_TERMS = 32
 LOADS_IN_FLIGHT = 8
 """Elements of a thread whose loads overlap."""
 
+STEP_SHARE = 0.4
+"""Of a step as the model has it: a row is in L1 from the first one on."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowwiseTile:
@@ -121,7 +124,7 @@ def rowwise_cost(problem: Rowwise, tile: RowwiseTile) -> Cost:
         tile.threads,
         problem.work.flops / problem.rows * tile.rows,
         problem.work.nbytes / problem.rows * tile.rows,
-        steps=tile.rows * steps,
+        steps=STEP_SHARE * tile.rows * steps,
     )
 
 

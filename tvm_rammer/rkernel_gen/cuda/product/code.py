@@ -5,7 +5,7 @@ for each step of K:
     (barrier, if there is room for the tiles of one step only;) registers -> shared memory; barrier
     load the next step to registers
     multiply: each thread its tile of sums, each team its part of the step
-add up the sums of the teams in shared memory
+sums to shared memory; add up those of the teams there
 store
 """
 
@@ -157,19 +157,22 @@ class Writer:
             for m, operand, name in zip((tile.mi, tile.mj), product.operands, "ab", strict=True)
         ]
 
-        def read(part: tirx.Var, count: int, base: Expr) -> tirx.Stmt:
+        def read(part: tirx.Var, count: int, base: Expr, t: Expr, threads: int) -> tirx.Stmt:
             width = min(count, VECTOR)
-            return unrolled(
-                count // width,
-                lambda v: vector(
-                    width, lambda e: tirx.BufferStore(part, cast(shared[base + v * width + e], part), [v * width + e])
-                ),
-            )
+
+            def element(v: Expr, e: Expr) -> tirx.Stmt:
+                value = shared[base + _place(t, v * width + e, count, threads)]
+                return tirx.BufferStore(part, cast(value, part), [v * width + e])
+
+            return unrolled(count // width, lambda v: vector(width, lambda e: element(v, e)))
 
         def one(k: Expr) -> tirx.Stmt:
             a, b = parts
             first = buffer + tile.k * a_row
-            ends = (buffer + k * a_row + ti * tile.mi, first + k * b_row + tj * tile.mj)
+            ends = [
+                (parts[0], tile.mi, buffer + k * a_row, ti, tile.i // tile.mi),
+                (parts[1], tile.mj, first + k * b_row, tj, tile.j // tile.mj),
+            ]
 
             def update(x: Expr, y: Expr) -> tirx.Stmt:
                 at = x * tile.mj + y
@@ -177,7 +180,7 @@ class Writer:
 
             return sequence(
                 [
-                    *(read(p, m, end) for p, m, end in zip(parts, (tile.mi, tile.mj), ends, strict=True)),
+                    *(read(*end) for end in ends),
                     unrolled(tile.mi, lambda x: unrolled(tile.mj, lambda y: update(x, y))),
                 ]
             )
@@ -197,7 +200,7 @@ class Writer:
         return (team, *parts) if self.product.fast_i else (team, *reversed(parts))
 
     def finish(self, shared: tirx.Var, sums: tirx.Var, s: Expr, i: Expr, j: Expr, thread: Expr) -> tirx.Stmt:
-        """Store the sums; with several teams, first add them up."""
+        """Store the sums; those of several teams are added up before."""
         tile, fast_i = self.tile, self.product.fast_i
         team, ti, tj = self.split_thread(thread)
         store = self.storer(s, i, j)
@@ -214,11 +217,14 @@ class Writer:
         def sum_at(x: Expr, y: Expr) -> Expr:
             return sums[x * tile.mj + y]
 
-        if tile.slices == 1:
-            return mine(lambda x, y: store(ti * tile.mi + x, tj * tile.mj + y, sum_at(x, y)))
+        def place(x: Expr, y: Expr) -> tuple[Expr, Expr]:
+            return _place(ti, x, tile.mi, tile.i // tile.mi), _place(tj, y, tile.mj, tile.j // tile.mj)
+
+        if not tile.staged:
+            return mine(lambda x, y: store(*place(x, y), sum_at(x, y)))
 
         def keep(x: Expr, y: Expr) -> tirx.Stmt:
-            at = self.place_of_sum(team, ti * tile.mi + x, tj * tile.mj + y)
+            at = self.place_of_sum(team, *place(x, y))
             return tirx.BufferStore(shared, cast(sum_at(x, y), shared), [at])
 
         neighbours = tile.mi if fast_i else tile.mj
@@ -233,7 +239,7 @@ class Writer:
     def add_up(
         self, shared: tirx.Var, sums: tirx.Var, thread: Expr, store: Callable[[Expr, Expr, Expr], tirx.Stmt]
     ) -> tirx.Stmt:
-        """Add up the sums of all teams, each thread those of some places, and store the results."""
+        """Add up the sums of all teams, each thread those of some places, and store them in the output's order."""
         tile, fast_i = self.tile, self.product.fast_i
         size = tile.i * tile.j
 
@@ -265,6 +271,15 @@ class Writer:
             return tirx.IfThenElse(guards[0], stmt, None) if guards else stmt
 
         return store
+
+
+def _place(t: Expr, x: Expr, count: int, threads: int) -> Expr:
+    """Where in a tile's side element `x` of thread `t` is: vectors of neighbouring threads are side by side.
+
+    So threads read other banks of shared memory than their neighbours.
+    """
+    width = min(count, VECTOR)
+    return tirx.floordiv(x, width) * (width * threads) + t * width + tirx.floormod(x, width)
 
 
 def _widest(dtypes: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from tvm.s_tir.schedule import ScheduleError
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ...tiling import Function
-from ..cost import Cost, loop_cycles
+from ..cost import SECTOR_BYTES, Cost, loop_cycles, port_bytes
 from ..lowered import MAX_SHARED, MAX_THREADS
 from ..rule import Code, CudaRule
 from .code import Writer, product_code
@@ -48,8 +48,8 @@ PLAIN_ADDRESS, WINDOW_ADDRESS, FUSED_ADDRESS = 3, 8, 50
 """Instructions to load and stage an element of A: of a matrix; of an image by windows, the position of which is that of
 the step, or differs within a step."""
 
-SUMS_PER_CYCLE = 20
-"""Sums of teams that go through shared memory, and are added up, in a cycle."""
+SUMS_PER_CYCLE = 11
+"""Sums that go through shared memory, and are added up, in a cycle."""
 
 WARP = 32
 """Threads of a warp."""
@@ -127,24 +127,32 @@ def gemm_cost(problem: Simt, tile: GemmTile) -> Cost:
     covering = Covering(problem.taps, problem.channels, tile.k)
     steps = covering.count
     itemsize = ITEM_BYTES[gemm.dtypes[0]]
-    step_bytes = itemsize * (tile.i + tile.j) * tile.k
+    num_rtasks = gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j)
+    step_bytes = load_bytes(problem, tile, itemsize)
     depth, vectors = tile.k // tile.slices, sum(-(-m // VECTOR) for m in (tile.mi, tile.mj))
     a, b = tile.i * tile.k / tile.threads, tile.j * tile.k / tile.threads
     address = FUSED_ADDRESS if covering.fused else PLAIN_ADDRESS if problem.taps == 1 else WINDOW_ADDRESS
     passes = depth * (tile.mi + tile.mj) / 2 + 2 * a + b
     instructions = depth * (tile.mi * tile.mj + vectors) + address * a + b
-    sums = tile.slices * tile.i * tile.j / SUMS_PER_CYCLE if tile.slices > 1 else 0.0
-    loop, busy = loop_cycles(steps, tile.threads // WARP, instructions, passes, step_bytes)
+    sums = tile.slices * tile.i * tile.j / SUMS_PER_CYCLE if tile.staged else 0.0
+    loads = step_bytes / port_bytes(num_rtasks)
+    loop, busy = loop_cycles(steps, tile.threads // WARP, instructions, passes, loads)
     return Cost(
-        num_rtasks=gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j),
+        num_rtasks=num_rtasks,
         threads=tile.threads,
         flops=2.0 * tile.i * tile.j * tile.k * steps,
         nbytes=step_bytes * steps + itemsize * tile.i * tile.j,
-        steps=1 if tile.slices == 1 else 2,
+        steps=2 if tile.staged else 1,
         outputs=tile.mi * tile.mj,
         cycles=loop + sums,
         busy_cycles=busy + sums,
     )
+
+
+def load_bytes(problem: Simt, tile: GemmTile, itemsize: int) -> int:
+    """What a step loads; the rows of an image, and of a window of it, mostly begin within a sector of the cache."""
+    aligned = problem.taps == 1 and itemsize * problem.gemm.i % SECTOR_BYTES == 0
+    return itemsize * (tile.i + tile.j) * tile.k + (0 if aligned else SECTOR_BYTES * tile.k)
 
 
 def schedule_gemm(func: tirx.PrimFunc, problem: Simt, tile: GemmTile) -> Code:

@@ -31,7 +31,7 @@ COLUMNS = (4, 8, 16, 32, 64, 128)
 TEAMS = (2, 4, 8, 16, 32, 64, 128, 256)
 """Into how many parts an rTask divides a sum."""
 
-CYCLES_OF_LOADS, CYCLES_OF_SUMS = 500, 200
+CYCLES_OF_LOADS, CYCLES_OF_SUMS = 250, 200
 """Of some loads from the last-level cache and their uses; of adding up the sums of all teams."""
 
 LOADS_IN_FLIGHT = 4

@@ -77,9 +77,17 @@ class GemmTile:
         return self.i * self.j + 2 * PADDING
 
     @property
+    def staged(self) -> bool:
+        """Whether results go through shared memory, so that neighbours in the output are stored together.
+
+        Those of several teams are added up there. Those of one go through it where they fit, and a thread has several.
+        """
+        return self.slices > 1 or (max(self.mi, self.mj) > 1 and 4 * self.team_sums <= MAX_SHARED)
+
+    @property
     def shared_elements(self) -> int:
-        """The tiles; after the last step the teams' sums lie there."""
-        return max(self.buffers * self.step_elements, self.slices * self.team_sums if self.slices > 1 else 0)
+        """The tiles; after the last step the sums lie there."""
+        return max(self.buffers * self.step_elements, self.slices * self.team_sums if self.staged else 0)
 
     @property
     def shared_bytes(self) -> int:

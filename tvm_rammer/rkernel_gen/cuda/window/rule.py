@@ -6,7 +6,7 @@ would waste most of its tile on such convolutions, and would read each pixel onc
 """
 
 import itertools
-import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from tvm.s_tir.schedule import LoopRV, SBlockRV
 from ....device import DeviceSpec
 from ...analysis.blocks import REDUCTION, blocks_of, is_reduction, new_schedule, one_result
 from ...tiling import Function
-from ..cost import Cost
+from ..cost import SECTOR_BYTES, Cost
 from ..edges import padded_by_edges
 from ..groups import separate_groups
 from ..lowered import MAX_SHARED, MAX_THREADS
@@ -36,7 +36,7 @@ TRANSACTION_COLUMNS = 8
 MIN_OCCUPIED = 0.75
 """Share of an rTask's threads that compute outputs, at least; the rest fill up the last warp."""
 
-BANKS = 32
+BANKS = WARP = 32
 """Banks of shared memory: accesses of a warp to different words of one bank are serialised."""
 
 MAX_UNROLLED = 64
@@ -101,18 +101,30 @@ def window_cost(window: WindowReduction, tile: WindowReductionTile) -> Cost:
     image, weights = _image_elements(window, tile), _weight_elements(window, tile)
     outputs = tile.channels * window.filters * tile.rows * tile.columns
     # For each row of its windows a thread reads the pixels once; the weights of its filters are shared by a warp.
-    conflicts = math.gcd(tile.thread_columns * window.stride_columns, BANKS)
-    pixels = conflicts * tile.thread_rows * window.span_columns(tile.thread_columns)
+    pixels = _conflicts(window, tile) * tile.thread_rows * window.span_columns(tile.thread_columns)
     filters = tile.thread_filters * window.taps_per_row / 8 if weights else 0
     return Cost(
         num_rtasks=window.others * boxes,
         threads=threads,
         flops=2.0 * window.terms * threads * tile.outputs,
-        nbytes=window.itemsize * (image + weights + outputs),
+        nbytes=window.itemsize * (image + weights) + min(SECTOR_BYTES, window.itemsize * tile.thread_columns) * outputs,
         shared_bytes=window.itemsize * threads * (pixels + filters) * window.terms / window.taps_per_row,
         steps=1 + (image + weights) / threads / LOADS_IN_FLIGHT,
         outputs=tile.outputs,
     )
+
+
+def _conflicts(window: WindowReduction, tile: WindowReductionTile) -> int:
+    """How many of a warp's threads, at most, read different words of one bank together."""
+    pitch = window.span_columns(tile.columns)
+    columns, rows = tile.columns // tile.thread_columns, tile.rows // tile.thread_rows
+    words = set()
+    for lane in range(min(WARP, _busy_threads(window, tile))):
+        row, channel = lane // columns % rows, lane // (columns * rows * (window.filters // tile.thread_filters))
+        plane = channel * window.depth * window.span_rows(tile.rows)
+        row_words = (plane + row * tile.thread_rows * window.stride_rows) * pitch
+        words.add(row_words + lane % columns * tile.thread_columns * window.stride_columns)
+    return max(Counter(word % BANKS for word in words).values())
 
 
 def _divisors(extent: int, most: int) -> list[int]:
