@@ -1,7 +1,7 @@
 """Devices by name, and the device of a TVM target.
 
-Figures of the GPU presets are the vendor's published ones. What launches and synchronisation cost was measured on an H200
-(docs/gpu-results.md), and so was the bandwidth of its last-level cache; for older GPUs they are those that others
+Figures of the GPU presets are the vendor's published ones. What launches and synchronisation cost was measured on an
+H200 (docs/gpu-results.md), and so was the bandwidth of its last-level cache; for older GPUs they are those that others
 measured on an H100 (docs/architecture.md). All are to be measured again on each device.
 """
 
@@ -14,7 +14,6 @@ from typing import Any
 from ..errors import TargetError
 from .host import measured_cpu
 from .spec import DeviceSpec
-
 
 _MEASURED = {"launch_us": 3.4, "node_us": 0.53, "signal_us": 0.58, "barrier_us": 0.86}
 _OF_OTHERS = {"launch_us": 2.1, "node_us": 1.3, "signal_us": 0.6, "barrier_us": 1.1}
