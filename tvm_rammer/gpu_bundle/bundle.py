@@ -26,7 +26,7 @@ from .plans import plan_of
 from .prices import price_plans, prices_source
 from .toolchain import TIME_LIMIT_S, build_launcher
 
-MAX_BYTES = 64 << 20
+MAX_BYTES = 96 << 20
 """Size of a bundle at most: what may be copied to a machine that is lent for minutes."""
 
 _PACKAGE = pathlib.Path(__file__).parent

@@ -42,6 +42,9 @@ BANKS = WARP = 32
 MAX_UNROLLED = 64
 """Terms of a window that are unrolled, at most: a 7 x 7 window is."""
 
+TERM_CYCLES = 0.12
+"""Of a term of a thread, times the root of the conflicts: fitted to five max pools on an H200, within 40 %."""
+
 LOADS_IN_FLIGHT = 16
 """Elements that a thread copies to shared memory whose loads overlap."""
 
@@ -101,7 +104,8 @@ def window_cost(window: WindowReduction, tile: WindowReductionTile) -> Cost:
     image, weights = _image_elements(window, tile), _weight_elements(window, tile)
     outputs = tile.channels * window.filters * tile.rows * tile.columns
     # For each row of its windows a thread reads the pixels once; the weights of its filters are shared by a warp.
-    pixels = _conflicts(window, tile) * tile.thread_rows * window.span_columns(tile.thread_columns)
+    conflicts = _conflicts(window, tile)
+    pixels = conflicts * tile.thread_rows * window.span_columns(tile.thread_columns)
     filters = tile.thread_filters * window.taps_per_row / 8 if weights else 0
     return Cost(
         num_rtasks=window.others * boxes,
@@ -111,6 +115,7 @@ def window_cost(window: WindowReduction, tile: WindowReductionTile) -> Cost:
         shared_bytes=window.itemsize * threads * (pixels + filters) * window.terms / window.taps_per_row,
         steps=1 + (image + weights) / threads / LOADS_IN_FLIGHT,
         outputs=tile.outputs,
+        cycles=TERM_CYCLES * threads * tile.outputs * window.terms * conflicts**0.5,
     )
 
 
