@@ -47,9 +47,14 @@ def test_all_is_well(bundle):
         assert figures["batches"] == 2
         assert figures["waited_us"] > 0
     assert twice["variants"]["stock"]["launches"] == 3
+    (alone,) = twice["alone"].pop("stock")
+    assert alone.pop("us") > 0
+    assert alone == {"kernel": "double_other", "uses": 3, "blocks": 2, "threads": 32}
+    assert not twice["alone"]  # blocks that wait for one another have no kernels to time one by one
     assert twice["variants"]["rammer"]["largest"]["resident_blocks"] == 2
     table = (folder / "results" / "results.md").read_text()
     assert "stock TVM's kernels, one launch each, in a CUDA graph" in table
+    assert "| double_other | 3 | 2 x 32 |" in table
     assert "`python" in table
 
 
@@ -146,6 +151,16 @@ def test_a_file_that_did_not_arrive_whole(bundle):
     done = bench(folder)
     assert done.returncode == 2
     assert "in.bin is missing or not as it was packed" in done.stderr
+
+
+def test_without_pytorch_all_others_are_timed(bundle):
+    folder = bundle(stock=mini.plan("double_kernel"))
+    assert bench(folder, "--torch").returncode == 1
+    twice = mini.results(folder)["models"]["twice"]
+    (failure,) = twice["failures"]
+    assert failure.startswith("torch: PyTorch cannot be loaded")
+    assert "leave out --torch" in failure
+    assert twice["contenders"]["stock"]["back_to_back_us"] > 0
 
 
 def test_unknown_model(bundle):

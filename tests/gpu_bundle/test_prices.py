@@ -66,7 +66,7 @@ def test_prices_are_measured_and_told(results):
     prices = json.loads((results / "results.json").read_text())["prices"]
     assert prices.keys() == {"launch_us", "node_us", "signal_us", "barrier_us"}
     assert all(us > 0 for us in prices.values())
-    assert f"| signal_us | {prices['signal_us']:.2f} | 0.6 |" in (results / "results.md").read_text()
+    assert f"| signal_us | {prices['signal_us']:.2f} | {SMALL.signal_us} |" in (results / "results.md").read_text()
 
 
 def test_compile_takes_the_measured_device(results):
