@@ -34,7 +34,6 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(float* __restrict__ p
   int cse_v12 = ((((int)threadIdx.x) & 15) * 2);
   for (int i_3 = 0; i_3 < 9; ++i_3) {
     int cse_v11 = ((i_3 & 1) * 448);
-    __syncthreads();
     #pragma unroll
     for (int i_4 = 0; i_4 < 4; ++i_4) {
       int cse_v18 = ((min((((((int)blockIdx.x) >> 1) * 32) + (((int)threadIdx.x) & 31)), 168) / 13) + (i_3 / 3));

@@ -29,7 +29,6 @@ extern "C" __global__ void __launch_bounds__(128) k0_kernel(float* __restrict__ 
   for (int i_2 = 0; i_2 < 5; ++i_2) {
     int cse_v4 = (i_2 * 32);
     int cse_v9 = ((i_2 & 1) * 1792);
-    __syncthreads();
     #pragma unroll
     for (int i_3 = 0; i_3 < 8; ++i_3) {
       int cse_v17 = (((i_2 * 32) + (i_3 * 4)) + (((int)threadIdx.x) >> 5));

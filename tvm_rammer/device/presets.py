@@ -1,8 +1,8 @@
 """Devices by name, and the device of a TVM target.
 
 Figures of the GPU presets are the vendor's published ones. What launches and synchronisation cost was measured on an
-H200 (docs/gpu-results.md), and so was the bandwidth of its last-level cache; for older GPUs they are those that others
-measured on an H100 (docs/architecture.md). All are to be measured again on each device.
+H200 (docs/gpu-results.md); for older GPUs they are those that others measured on an H100 (docs/architecture.md), and
+are to be measured again on each device.
 """
 
 import json
@@ -33,8 +33,8 @@ def _gpu(
 
 
 PRESETS = {
-    "cuda:h200": _gpu("cuda:h200", "sm_90", 132, 1.98, 4800, 4650, 60, 228),
-    "cuda:h100": _gpu("cuda:h100", "sm_90", 132, 1.98, 3350, 4650, 50, 228),
+    "cuda:h200": _gpu("cuda:h200", "sm_90", 132, 1.98, 4800, 5500, 60, 228),
+    "cuda:h100": _gpu("cuda:h100", "sm_90", 132, 1.98, 3350, 5500, 50, 228),
     "cuda:a100": _gpu("cuda:a100", "sm_80", 108, 1.41, 1555, 4500, 40, 164),
     "cuda:v100": _gpu("cuda:v100", "sm_70", 80, 1.53, 900, 2500, 6, 96),
 }

@@ -2,6 +2,7 @@
 
     sums      a loop's sum is in a register, not in memory
     jam       iterations of an outer loop share its inner loops
+    barriers  none that TVM adds beside those of code that has all it needs
     batches   the loads of several iterations of a loop come before their stores
     choices   no load is behind a branch
     bodies    what a plain loop stores
@@ -10,7 +11,8 @@
 In: device functions as TVM has lowered them. Out: functions that compute the same.
 """
 
+from .barriers import own_barrier, without_added_barriers
 from .batches import MAX_BATCH
 from .passes import overlapping
 
-__all__ = ["MAX_BATCH", "overlapping"]
+__all__ = ["MAX_BATCH", "overlapping", "own_barrier", "without_added_barriers"]

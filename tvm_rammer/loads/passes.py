@@ -5,6 +5,7 @@ from collections.abc import Callable
 import tvm
 from tvm import tirx
 
+from .barriers import without_added_barriers
 from .batches import batch_loads
 from .choices import overlap_loads
 from .jam import jam_loops
@@ -13,10 +14,11 @@ from .sums import keep_sums
 
 @tvm.transform.module_pass(opt_level=0, name="OverlapLoads")  # type: ignore[untyped-decorator]  # TVM's are
 def OverlapLoads(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    """The pass that calls `keep_sums`, `jam_loops`, `batch_loads` and `overlap_loads` for every PrimFunc."""
+    """The pass that calls all others of this room, for every PrimFunc."""
     mod = mod.clone()
     for var, func in mod.functions.items():
         if isinstance(func, tirx.PrimFunc):
+            func = func.with_body(without_added_barriers(func.body))
             mod.update_func(var, overlap_loads(batch_loads(jam_loops(keep_sums(func)))))
     return mod
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 from tvm import tirx
 from tvm.ir import Expr, Range
-from tvm.tirx.op import tvm_storage_sync
+
+from ...loads import own_barrier
 
 INDEX = "int64"
 """Type of all indices; TVM narrows it to int32."""
@@ -61,7 +62,7 @@ def _loop(extent: int, kind: str, body: Body) -> tirx.Stmt:
 
 def barrier() -> tirx.Stmt:
     """All threads of the rTask meet, and see what others wrote to shared memory."""
-    return tirx.Evaluate(tvm_storage_sync("shared"))
+    return own_barrier()
 
 
 def sequence(statements: Sequence[tirx.Stmt]) -> tirx.Stmt:

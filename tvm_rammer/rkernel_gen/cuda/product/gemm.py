@@ -48,7 +48,7 @@ PLAIN_ADDRESS, WINDOW_ADDRESS, FUSED_ADDRESS = 3, 8, 50
 """Instructions to load and stage an element of A: of a matrix; of an image by windows, the position of which is that of
 the step, or differs within a step."""
 
-SUMS_PER_CYCLE = 11
+SUMS_PER_CYCLE = 10
 """Sums that go through shared memory, and are added up, in a cycle."""
 
 WARP = 32
