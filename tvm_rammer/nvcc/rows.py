@@ -2,7 +2,7 @@
 
 The model is that of issue.py: for the row a single warp, of which each instruction is issued when its stall count and
 scoreboards allow it; for the rTask all of them. Loads from global memory count nothing in a row, for their trips are
-told apart; nor do fences, which wait for stores, nobody knows how long. It was never compared with hardware.
+told apart; nor do fences, which wait for stores, nobody knows how long.
 """
 
 from collections.abc import Callable, Iterator, Sequence
