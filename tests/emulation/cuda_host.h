@@ -232,5 +232,6 @@ inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 inline float __fdividef(float x, float y) { return x / y; }
 template <class T> T __ldg(const T* p) { return *emu::now->block->view.non_coherent(p); }
 #define CUDART_INF_F INFINITY
+#define CUDART_NAN_F NAN
 #include "cuda_half.h"
 #include "matrices.h"

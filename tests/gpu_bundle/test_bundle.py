@@ -22,6 +22,7 @@ from tvm_rammer.gpu_bundle.onsite.edges import dependences
 from tvm_rammer.nvcc import compile_cuda
 from tvm_rammer.zoo.inception_module import inception_module
 from tvm_rammer.zoo.lstm_stack import lstm_stack
+from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 
 from . import mini
 
@@ -29,6 +30,8 @@ SMALL_GPU = dataclasses.replace(preset("cuda:h200"), name="small", units=4)
 MODELS = {
     "lstm": lambda: lstm_stack(2, 2, 32),
     "inception": lambda: inception_module(channels=6, size=7, widths=(4, 3, 5, 2, 3, 4)),
+    "layers": lambda: onnx_lstm(2, 4, 16),
+    "more steps": lambda: onnx_lstm(2, 9, 16),
 }
 DTYPES = {"float": np.float32, "int": np.int32, "uchar": np.uint8, "unsigned char": np.uint8, "uint8_t": np.uint8}
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="a bundle holds kernels that nvcc compiles")
@@ -79,7 +82,12 @@ def check_outputs(plan, memory, reference):
 
 CASES = pytest.mark.parametrize(
     ("model", "variant"),
-    [pytest.param(m, v, marks=[pytest.mark.slow] * (m == "inception")) for m in MODELS for v in VARIANTS],
+    [
+        pytest.param(m, v, marks=[pytest.mark.slow] * (m != "lstm"))
+        for m in MODELS
+        if m != "more steps"
+        for v in VARIANTS
+    ],
 )
 
 
@@ -94,6 +102,16 @@ def test_emulated_runs_with_the_packed_buffers_are_right(pack, model, variant):
                 data[:] = 0xFF
         emulate(plan, source, memory, seed)
         check_outputs(plan, memory, reference)
+
+
+def test_loops_stay_loops_in_the_persistent_kernel(pack):
+    def table_growth(variant):
+        """How many more bytes of constants five more steps take: rows of the plan."""
+        plans = [pack(model, variant)[1] for model in ("layers", "more steps")]
+        few, more = (sum(b.nbytes for b in plan.buffers if b.kind == "constant") for plan in plans)
+        return more - few
+
+    assert table_growth("rammer") < 0.2 * table_growth("rammer-global")
 
 
 def last_first(before):
@@ -177,7 +195,7 @@ def test_nvcc_rejects():
 @pytest.mark.slow
 def test_a_whole_bundle(tmp_path):
     folder = tmp_path / "bundle"
-    models = {name: BundleModel(f"Small {name}.", build, 1e-3) for name, build in MODELS.items()}
+    models = {name: BundleModel(f"Small {name}.", MODELS[name], 1e-3) for name in ("lstm", "inception")}
     said = []
     size = make_bundle(folder, SMALL_GPU, models, say=said.append)
     present = [p for p in folder.rglob("*") if p.is_file()]
@@ -187,7 +205,7 @@ def test_a_whole_bundle(tmp_path):
     for path, facts in listed.items():
         assert hashlib.sha256((folder / path).read_bytes()).hexdigest() == facts["sha256"]
     cubins = [p for p in present if p.suffix == ".cubin"]
-    assert len(cubins) == (1 + len(MODELS) * (len(VARIANTS) + len(WATCHED)))
+    assert len(cubins) == (1 + len(models) * (len(VARIANTS) + len(WATCHED)))
     assert all(p.read_bytes().startswith(b"\x7fELF") for p in cubins)
     assert said[:2] == ["prices", "lstm: the reference in float64"]
 

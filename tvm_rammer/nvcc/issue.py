@@ -4,7 +4,7 @@ The model: one block on one unit, its warps dealt to four schedulers that issue 
 instruction when the stall count, the scoreboards and the wait mask that ptxas gave it allow; floating point at full
 rate, integers at half, matrix instructions at the rate of sm_80's; one pipe a unit for all memory, with a cycle for
 each 128 bytes; one latency for all global loads, behind a port of 64 bytes a cycle; block barriers. Caches, bank
-conflicts, divergence, the instruction cache and other blocks are not in it. An H200 took 0.7 to 2 times what it said
+conflicts, divergence, the instruction cache and other blocks are not in it. An H200 took 0.7 to 2.3 times what it said
 (docs/gpu-results.md): it says which of two kernels is better, not how fast one is.
 """
 
