@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import ToolError
 
 FILE = "torch.json"
-"""In the folder of a model: its nodes, and the files of its weights and inputs (`gpu_bundle.peers`)."""
+"""In the folder of a model: its nodes, and the files of its weights and inputs (`gpu_bundle.models.peers`)."""
 
 PEER = "torch"
 COMPILED, CAPTURED = "+compile", "+graph"
