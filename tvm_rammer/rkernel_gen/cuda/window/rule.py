@@ -43,7 +43,7 @@ MAX_UNROLLED = 64
 """Terms of a window that are unrolled, at most: a 7 x 7 window is."""
 
 TERM_CYCLES = 0.12
-"""Of a term of a thread, times the root of the conflicts: fitted to five max pools on an H200, within 40 %."""
+"""Of a term of a pool's thread, times the root of the conflicts: fitted to five max pools on an H200, within 40 %."""
 
 LOADS_IN_FLIGHT = 16
 """Elements that a thread copies to shared memory whose loads overlap."""
@@ -115,7 +115,7 @@ def window_cost(window: WindowReduction, tile: WindowReductionTile) -> Cost:
         shared_bytes=window.itemsize * threads * (pixels + filters) * window.terms / window.taps_per_row,
         steps=1 + (image + weights) / threads / LOADS_IN_FLIGHT,
         outputs=tile.outputs,
-        cycles=TERM_CYCLES * threads * tile.outputs * window.terms * conflicts**0.5,
+        cycles=0.0 if window.weighted else TERM_CYCLES * threads * tile.outputs * window.terms * conflicts**0.5,
     )
 
 
