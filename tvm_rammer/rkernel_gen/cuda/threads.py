@@ -61,7 +61,10 @@ def _loop(extent: int, kind: str, body: Body) -> tirx.Stmt:
 
 
 def barrier() -> tirx.Stmt:
-    """All threads of the rTask meet, and see what others wrote to shared memory."""
+    """All threads of the rTask meet, and see what others wrote to shared memory.
+
+    A kernel that has one has all that it needs: those that TVM would add are left out (`loads.barriers`).
+    """
     return own_barrier()
 
 
