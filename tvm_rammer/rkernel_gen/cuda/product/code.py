@@ -229,11 +229,8 @@ class Writer:
 
         neighbours = tile.mi if fast_i else tile.mj
         kept = mine(keep, min(neighbours, VECTOR))
-        # In the first of two buffers nobody reads any more while the second one is multiplied.
-        last = (self.steps.count - 1) % tile.buffers
-        apart = last == 1 and tile.slices * tile.team_sums <= tile.step_elements
-        first = [] if apart else [barrier()]
-        return sequence([*first, kept, barrier(), self.add_up(shared, sums, thread, store)])
+        # Where the last step is in the second buffer the first barrier is not needed; other kernels share the code.
+        return sequence([barrier(), kept, barrier(), self.add_up(shared, sums, thread, store)])
 
     def place_of_sum(self, team: Expr, x: Expr, y: Expr) -> Expr:
         """Where in shared memory a team's sum for a place of the tile is."""
