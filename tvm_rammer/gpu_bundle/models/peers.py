@@ -47,7 +47,7 @@ def torch_graph(model: onnx.ModelProto, inputs: Mapping[str, str], files: Files)
 
 def _attribute(attribute: onnx.AttributeProto) -> Any:
     value = onnx.helper.get_attribute_value(attribute)
-    return value.decode() if isinstance(value, bytes) else list(value) if isinstance(value, list) else value
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _weight(array: np.ndarray, files: Files) -> dict[str, Any]:

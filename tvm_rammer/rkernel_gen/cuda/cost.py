@@ -7,7 +7,7 @@ A step is a memory latency that all threads wait for: a tile of K, or a pass ove
 peak times an efficiency, which is low where too few multiply-adds are in flight to hide their latency. The global
 bandwidth of a unit is its share of the last-level cache's bandwidth, at most that of its own port to the cache. A loop
 whose loads are a step ahead is counted in cycles (`loop_cycles`). The model is made to rank tilings. Its constants were
-fitted to 240 kernels that were timed on an H200 (docs/gpu-results.md).
+fitted to kernels that were timed on an H200 (docs/gpu-results.md); of other GPUs nothing is known.
 """
 
 from dataclasses import dataclass
@@ -29,9 +29,6 @@ SHARED_BYTES_PER_CYCLE = 128
 PORT_BYTES_PER_CYCLE = 64
 """Bandwidth of a unit's port to the last-level cache."""
 
-CACHE_BYTES_PER_CYCLE, CACHE_UNITS = 2800, 132
-"""What the last-level cache gives to all units together, and how many they are."""
-
 SECTOR_BYTES = 32
 """What the last-level cache is read and written by."""
 
@@ -42,7 +39,7 @@ LATENCY_CYCLES = 400
 """A step of a loop at least, where the next step's loads are under way: a load from the cache, and what stages it."""
 
 STEP_CYCLES = 330
-"""What a step costs beside its instructions: two barriers, and the pipelines that run empty and fill again."""
+"""What a step costs beside its instructions: barriers, and the pipelines that run empty and fill again."""
 
 ISSUE_FACTOR = 1.2
 """Cycles of an instruction that is issued, on average: some wait for an earlier one."""
@@ -102,24 +99,23 @@ def busy_us(device: DeviceSpec, cost: Cost) -> float:
 def _bounds_us(device: DeviceSpec, cost: Cost, gain: float, loop_cycles: float) -> tuple[float, ...]:
     """Arithmetic, shared memory, global memory and the loop, each by itself."""
     cycles = device.clock_ghz * 1e3  # of a microsecond
-    share = device.cache_gbps * 1e3 / min(device.units, cost.num_rtasks)
     return (
         cost.flops / (device.flops_per_cycle * cycles * 0.8 * gain),
         cost.shared_bytes / (SHARED_BYTES_PER_CYCLE * cycles),
-        cost.nbytes / min(PORT_BYTES_PER_CYCLE * cycles, share),
+        cost.nbytes / (port_bytes(device, cost.num_rtasks) * cycles),
         loop_cycles / cycles,
     )
 
 
-def port_bytes(num_rtasks: int) -> float:
+def port_bytes(device: DeviceSpec, num_rtasks: int) -> float:
     """Bytes that a unit gets of the last-level cache in a cycle, while so many rTasks load."""
-    return min(PORT_BYTES_PER_CYCLE, CACHE_BYTES_PER_CYCLE / min(num_rtasks, CACHE_UNITS))
+    return min(PORT_BYTES_PER_CYCLE, device.cache_gbps / device.clock_ghz / min(device.units, num_rtasks))
 
 
 def loop_cycles(steps: int, warps: int, instructions: float, shared: float, loads: float) -> tuple[float, float]:
     """Cycles of a loop in which the loads of the next step are under way while one is computed.
 
-    Its constants were fitted to 104 kernels of products on an H200: the mean error is 8 %.
+    Its constants were fitted to kernels of products on an H200 whose threads are teams: the mean error is 9 %.
 
     Parameters
     ----------

@@ -69,12 +69,14 @@ class Simt:
         Positions of a window, and terms of the sum at each.
     weights : tuple of int
         Parameters that are constants, which can be packed.
+    device : DeviceSpec
     """
 
     gemm: Gemm
     taps: int
     channels: int
     weights: tuple[int, ...]
+    device: DeviceSpec
 
 
 def find_simt(function: Function) -> Simt | None:
@@ -86,7 +88,8 @@ def find_simt(function: Function) -> Simt | None:
         product = read_product(function.func)
     except (ScheduleError, AssertionError, ValueError):
         return None
-    return Simt(gemm, product.taps.extent, product.channels.extent, tuple(sorted(function.constants)))
+    constants = tuple(sorted(function.constants))
+    return Simt(gemm, product.taps.extent, product.channels.extent, constants, function.device)
 
 
 def gemm_tiles(problem: Simt, device: DeviceSpec) -> Iterator[GemmTile]:
@@ -135,7 +138,7 @@ def gemm_cost(problem: Simt, tile: GemmTile) -> Cost:
     passes = depth * (tile.mi + tile.mj) / 2 + 2 * a + b
     instructions = depth * (tile.mi * tile.mj + vectors) + address * a + b
     sums = tile.slices * tile.i * tile.j / SUMS_PER_CYCLE if tile.staged else 0.0
-    loads = step_bytes / port_bytes(num_rtasks)
+    loads = step_bytes / port_bytes(problem.device, num_rtasks)
     loop, busy = loop_cycles(steps, tile.threads // WARP, instructions, passes, loads)
     return Cost(
         num_rtasks=num_rtasks,

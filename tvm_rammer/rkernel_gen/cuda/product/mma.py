@@ -208,7 +208,7 @@ def matrix_cost(problem: Simt, tile: MatrixTile) -> Cost:
     parts = ((a, element), (b, VECTOR_CYCLES), (fragments, FRAGMENT_CYCLES), (multiplies, MULTIPLY_CYCLES))
     alone = STEP_CYCLES + rounding + sum(n * one for n, (one, _) in parts)
     busy = warps * sum(n * each for n, (_, each) in parts)
-    step = max(alone + busy, LOAD_CYCLES + step_bytes / port_bytes(num_rtasks))
+    step = max(alone + busy, LOAD_CYCLES + step_bytes / port_bytes(problem.device, num_rtasks))
     return Cost(
         num_rtasks=num_rtasks,
         threads=tile.threads,

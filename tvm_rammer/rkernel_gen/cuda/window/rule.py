@@ -36,8 +36,8 @@ TRANSACTION_COLUMNS = 8
 MIN_OCCUPIED = 0.75
 """Share of an rTask's threads that compute outputs, at least; the rest fill up the last warp."""
 
-BANKS = WARP = 32
-"""Banks of shared memory: accesses of a warp to different words of one bank are serialised."""
+WARP = BANKS = 32
+"""Threads of a warp, and banks of shared memory: accesses of a warp to different words of one bank are serialised."""
 
 MAX_UNROLLED = 64
 """Terms of a window that are unrolled, at most: a 7 x 7 window is."""

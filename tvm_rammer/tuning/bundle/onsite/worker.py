@@ -41,7 +41,6 @@ class Worker:
     def __init__(self, folder: Path, function: dict[str, Any], cuda: Cuda, nvrtc: str) -> None:
         self._folder, self._function, self._cuda, self._nvrtc = folder, function, cuda, nvrtc
         self._stream = cuda.stream()
-        self._start, self._end = cuda.event(), cuda.event()
         self._modules: dict[str, c_void_p] = {}
         self._files: dict[str, int] = {}
         self._outputs = [cuda.allocate(self._size(output)) for output in function["outputs"]]
@@ -132,11 +131,11 @@ class Worker:
         return [round(self._batch_us(graph, runs) / runs / LAUNCHES, 4) for _ in range(BATCHES)]
 
     def _batch_us(self, graph: c_void_p, runs: int) -> float:
-        self._cuda.record(self._start, self._stream)
-        for _ in range(runs):
-            self._cuda.call("cuGraphLaunch", graph, self._stream)
-        self._cuda.record(self._end, self._stream)
-        return self._cuda.elapsed_us(self._start, self._end)
+        def launch() -> None:
+            for _ in range(runs):
+                self._cuda.call("cuGraphLaunch", graph, self._stream)
+
+        return self._cuda.timed_us(self._stream, launch)
 
 
 def work_on(folder: Path, key: str, only: Collection[int], libcuda: str, nvrtc: str, emit: Emit) -> None:
