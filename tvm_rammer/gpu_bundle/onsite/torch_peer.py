@@ -6,6 +6,7 @@ import operator
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -31,26 +32,29 @@ class TorchRunner:
 
     def batch_us(self, runs: int) -> float:
         """As `times.measure.Contender`."""
-        self._start.record()
-        for _ in range(runs):
-            self._step()
-        self._end.record()
+        with _settings(self._torch):
+            self._start.record()
+            for _ in range(runs):
+                self._step()
+            self._end.record()
         self._end.synchronize()
         return float(self._start.elapsed_time(self._end)) * 1e3
 
     def latencies_us(self, runs: int) -> list[float]:
         """As `times.measure.Contender`."""
         times = []
-        for _ in range(runs):
-            started = time.perf_counter()
-            self._step()
-            self._torch.cuda.synchronize()
-            times.append((time.perf_counter() - started) * 1e6)
+        with _settings(self._torch):
+            for _ in range(runs):
+                started = time.perf_counter()
+                self._step()
+                self._torch.cuda.synchronize()
+                times.append((time.perf_counter() - started) * 1e6)
         return times
 
     def results(self) -> list["array[float]"]:
         """The outputs of a run."""
-        return [array("f", output.flatten().tolist()) for output in self._step()]
+        with _settings(self._torch):
+            return [array("f", output.flatten().tolist()) for output in self._step()]
 
 
 def torch_runners(folder: Path, model: Path) -> Iterator[tuple[str, Callable[[], TorchRunner]]]:
@@ -72,14 +76,19 @@ def torch_runners(folder: Path, model: Path) -> Iterator[tuple[str, Callable[[],
         raise ToolError(f"PyTorch cannot be loaded: {error}; install it, or leave out --torch") from error
     if not torch.cuda.is_available():
         raise ToolError("this PyTorch finds no GPU; install one that is built for CUDA, or leave out --torch")
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = False
     graph = json.loads((model / FILE).read_text(encoding="utf-8"))
     tensors = {name: _tensor(torch, folder, facts) for name, facts in {**graph["weights"], **graph["inputs"]}.items()}
     run = _runner_of(torch, graph, tensors)
     yield PEER, lambda: TorchRunner(torch, _without_gradients(torch, run))
     yield PEER + CAPTURED, lambda: TorchRunner(torch, _captured(torch, _without_gradients(torch, run)))
     yield PEER + COMPILED, lambda: TorchRunner(torch, _captured(torch, _compiled(torch, run)))
+
+
+def _settings(torch: Any) -> AbstractContextManager[None]:
+    """What a step runs under: single precision as it is, and the fastest of cuDNN's algorithms."""
+    settings: AbstractContextManager[None] = torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=False)
+    return settings
 
 
 def _without_gradients(torch: Any, run: Callable[[], Sequence[Any]]) -> Callable[[], Sequence[Any]]:
@@ -104,12 +113,12 @@ def _compiled(torch: Any, run: Callable[[], Sequence[Any]]) -> Callable[[], Sequ
 def _captured(torch: Any, step: Callable[[], Sequence[Any]]) -> Callable[[], Sequence[Any]]:
     """Replay a CUDA graph of a step."""
     side = torch.cuda.Stream()
-    with torch.cuda.stream(side):  # what a first run chooses or compiles must not be captured
+    with _settings(torch), torch.cuda.stream(side):  # what a first run chooses or compiles must not be captured
         for _ in range(3):
             step()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with _settings(torch), torch.cuda.graph(graph):
         outputs = step()
 
     def replay() -> Sequence[Any]:
