@@ -132,8 +132,6 @@ def compile(
 
 def _one_by_one(request: Request, on_new_shape: OnNewShape) -> str:
     """Why each length of a sequence is to be compiled by itself; empty where one module may serve all lengths."""
-    if request.device.kind != "cpu":
-        return "on a GPU the number of steps is fixed when a program is made"
     if not request.keeps_loops:
         return "loops are unrolled"
     if request.explore:

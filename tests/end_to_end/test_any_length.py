@@ -26,9 +26,9 @@ from .test_loops import B, I, layer, scan_model, step
 MOST = 37
 
 
-def opened(proto, name="time", cache=False, **options):
+def opened(proto, name="time", cache=False, threads=2, **options):
     """A module whose one open dimension is bounded."""
-    return tvm_rammer.compile(proto, shapes={name: (1, MOST)}, cache=cache, threads=2, **options)
+    return tvm_rammer.compile(proto, shapes={name: (1, MOST)}, cache=cache, threads=threads, **options)
 
 
 def alone(proto, length):
@@ -182,6 +182,20 @@ def test_tensors_of_tvm_and_names(short):
     assert [out.shape for out in short.run(["y_h", "y"], {"x": random(6, B, I)})] == [(1, B, 4), (6, 1, B, 4)]
 
 
+def test_on_a_gpu_rows_are_copied_by_the_host(short, monkeypatch):
+    """The GPU is this processor."""
+    import tvm
+
+    want = short(random(5, B, I))
+    (one,) = short.modules
+    for name, instead in {"_on_cpu": False, "_check_here": lambda: None, "runtime_device": tvm.cpu}.items():
+        monkeypatch.setattr(one, name, instead)
+    monkeypatch.setattr(one._streams, "enter", lambda device: None)
+    for got in (one(random(5, B, I)), one(tvm.runtime.tensor(random(5, B, I)))):
+        for array, wanted in zip(got, want, strict=True):
+            np.testing.assert_array_equal(np.from_dlpack(array), wanted)
+
+
 def test_lengths_and_types_are_checked(short):
     for length in (0, MOST + 1):
         with pytest.raises(ShapeError, match=rf"{length}"):
@@ -275,8 +289,13 @@ def test_what_does_not_go_row_by_row_is_compiled_for_each_length(reason):
     assert re.search(f"compiled by itself: .*({reason})", module.explain())
 
 
-def test_a_gpu_is_told_why_not():
-    proto = layer("RNN", steps="time", hidden=4)
-    module = tvm_rammer.compile(proto, shapes={"time": (1, MOST)}, target="cuda:h200", cache=False)
+@pytest.mark.slow
+def test_one_compilation_serves_a_gpu():
+    proto = layer("RNN", steps="time", hidden=16)
+    module = opened(proto, threads=None, target="cuda:h200")
     module.prepare({"time": 3})
-    assert "on a GPU the number of steps is fixed" in module.explain()
+    module.prepare({"time": MOST})
+    (one,) = module.modules
+    assert isinstance(one, LengthModule) and not one.compilation.stock_calls
+    assert {program.graph.trip_count is None for program in one.compilation.programs} == {False, True}
+    assert "This serves every 'time' from 1 to 37" in one.explain()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tvm_rammer.errors import ScheduleError, VerificationError
+from tvm_rammer.errors import VerificationError
 from tvm_rammer.ir import Buffer, Move, Place, RGraph, RKernel, ROperator, TripCount
 from tvm_rammer.wavefront import schedule_loop, verify_sequence
 from tvm_rammer.wavefront.views import place_views
@@ -88,11 +88,27 @@ def test_the_state_before_stays_until_it_is_read():
         verify_sequence(graph, [program], COPIES)
 
 
-def test_a_gpu_has_no_loops_of_any_number_of_steps():
+@pytest.mark.parametrize("device", [CPU, DEVICE], ids=["cpu", "cuda"])
+def test_an_input_says_how_many_steps_there_are(device):
     graph = of("f x y")
-    counted = replace(
-        graph, buffers=(*graph.buffers, Buffer("n", (1,), "int32", "input")), trip_count=TripCount(len(graph.buffers))
+    buffers = (*graph.buffers, Buffer("n", (1,), "int32", "input"))
+    (program,) = schedule_loop(
+        replace(graph, buffers=buffers, trip_count=TripCount(len(buffers) - 1)), KERNELS, device, veus=1
     )
-    assert schedule_loop(counted, KERNELS, CPU, veus=1)
-    with pytest.raises(ScheduleError, match="which only a CPU can have"):
-        schedule_loop(counted, KERNELS, DEVICE, veus=1)
+    assert program.steps == STEPS and program.graph.trip_count
+
+
+def test_slots_on_a_gpu_begin_where_vectors_do():
+    """A number is as long as its slot, and has one anywhere; what is 96 bytes long has vectors."""
+
+    def slots(nbytes):
+        xs, ys = (Buffer(name, (STEPS * nbytes,), "int8", kind) for name, kind in (("xs", "input"), ("ys", "output")))
+        x, y = (Buffer(name, (nbytes,), "int8", "view", Place(base, 0, nbytes)) for base, name in enumerate("xy"))
+        graph = RGraph("loop", (xs, ys, x, y), (ROperator("o", "f", (2,), (3,)),), STEPS)
+        return schedule_loop(graph, KERNELS, DEVICE, veus=1)
+
+    for nbytes in (1, 4, 8, 64, 128):
+        assert slots(nbytes)
+    for nbytes in (3, 12, 96):
+        with pytest.raises(VerificationError, match="multiples of"):
+            slots(nbytes)

@@ -10,7 +10,7 @@ from .. import relay_passes
 from ..errors import LoopError
 from ..ir import LENGTH, Length
 from ..relay_passes.bindings import body_blocks
-from ..relay_passes.loop_body import is_rolled_up, loop_bodies
+from ..relay_passes.loop_body import count_loops, is_rolled_up
 from ..runtime.alternatives import plan_alternatives
 from ..runtime.explore import Alternative, Exploration
 from ..runtime.explore_log import model_key, recall, remember
@@ -71,7 +71,7 @@ def load_request(request: Request) -> Loaded:
         )
         for model, shapes in zip(request.models, request.shapes, strict=True)
     ]
-    loops = sum(len(loop_bodies(mod)) for mod in mods)
+    loops = sum(map(count_loops, mods))
     if request.most_loops is not None and loops > request.most_loops:
         raise LoopError(f"there are {loops} loops, which would run one after another")
     if request.length is not None:

@@ -92,8 +92,8 @@ class Request:
 
     @property
     def keeps_data_loops(self) -> bool:
-        """Whether loops that data end may be loops of an rProgram: on a CPU."""
-        return self.keeps_loops and self.data_loops and self.device.kind == "cpu"
+        """Whether loops that data end may be loops of an rProgram."""
+        return self.keeps_loops and self.data_loops
 
     def __post_init__(self) -> None:
         whole("explore", self.explore, 0)

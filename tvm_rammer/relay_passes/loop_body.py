@@ -236,6 +236,12 @@ def loop_bodies(mod: tvm.IRModule) -> dict[str, relax.Function]:
     }
 
 
+def count_loops(mod: tvm.IRModule) -> int:
+    """How many loops of a module could be unrolled: all but those that data end."""
+    bodies = map(LoopBody.of, loop_bodies(mod).values())
+    return sum(body is not None and not body.conditional for body in bodies)
+
+
 def with_copies(
     step: relax.Function, fields: Sequence[int], add: Callable[[tirx.PrimFunc], GlobalVar]
 ) -> relax.Function:

@@ -1,7 +1,7 @@
 """A module that learns the length of its sequences from each call: compiled once, it takes any up to a bound."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tvm_ffi
@@ -13,14 +13,18 @@ from .bound.binding import Port
 from .contexts import Context, ContextPool
 from .explore import Exploration
 from .module import CONCURRENCY, RammerModule
-from .tensors import TensorSpec, aligned_tensor, as_array, check_input, leaves_of, rows_first
+from .tensors import TensorSpec, aligned_tensor, check_input, leaves_of, on_host, rows_first, to_numpy, to_tensor
+
+if TYPE_CHECKING:
+    import tvm
 
 
 class LengthModule(RammerModule):
     """A module one dimension of which has any size, from 1 to a bound.
 
     It is called as any other module. `inputs` and `outputs` have the extent -1 where the length is. Inputs are copied
-    to where all rows have room, rows first; results are the rows that there are.
+    to where all rows have room, rows first; results are the rows that there are. For a GPU that is done in the memory
+    of the host.
 
     Parameters
     ----------
@@ -44,7 +48,8 @@ class LengthModule(RammerModule):
         self._writes_arrays = False  # results have rows beyond the end
         self._open = [(n, axis) for n, axis in enumerate(length.inputs) if axis is not None]
         staged = [rows_first(spec, axis, length.room) for spec, axis in zip(self.inputs, length.inputs, strict=True)]
-        self._contexts = ContextPool([*staged, TensorSpec(length.name, (1,), "int32")], concurrency)
+        self._staged = [*staged, TensorSpec(length.name, (1,), "int32")]
+        self._contexts = ContextPool(self._staged, concurrency if self._on_cpu else 1)
 
     def explain(self) -> str:
         """Tell what each operator became, and which lengths that serves."""
@@ -69,7 +74,7 @@ class LengthModule(RammerModule):
         return read, written, [told]
 
     def _tensors(self, context: Context, given: Sequence[Any], by_numpy: bool) -> Sequence[Any]:
-        arrays = [as_array(value, spec) for value, spec in zip(given, self.inputs, strict=True)]
+        arrays = [on_host(value, spec) for value, spec in zip(given, self.inputs, strict=True)]
         for array, spec in zip(arrays, self.inputs, strict=True):
             check_input(array, spec)
         number = self._number(arrays)
@@ -80,7 +85,10 @@ class LengthModule(RammerModule):
             else:
                 np.copyto(place[:number], np.moveaxis(array, axis, 0) if axis else array)
         places[-1][0][0] = number
-        return [tensor for _, tensor in places]
+        if self._on_cpu:
+            return [tensor for _, tensor in places]
+        device = self.runtime_device()
+        return [to_tensor(place, spec, device) for (place, _), spec in zip(places, self._staged, strict=True)]
 
     def _returned(self, result: Any, given: Sequence[Any], by_numpy: bool) -> Any:
         number = self._number(given)
@@ -92,12 +100,14 @@ class LengthModule(RammerModule):
 
     def _rows(self, leaf: Any, axis: int | None, number: int, by_numpy: bool) -> Any:
         """A result without the rows beyond the end."""
-        array = np.from_dlpack(leaf)
+        array = np.from_dlpack(leaf) if self._on_cpu else to_numpy(leaf)
         if axis is not None:
             array = np.moveaxis(array[:number], 0, axis) if axis else array[:number]
         if by_numpy:
             return array.copy()
-        return leaf if axis is None else _tensor_of(array)
+        if axis is None:
+            return leaf
+        return _tensor_of(array, self.runtime_device())
 
     def _number(self, given: Sequence[Any]) -> int:
         """The length of a call."""
@@ -125,9 +135,14 @@ def _port(spec: TensorSpec, axis: int | None, number: int, room: int) -> Port:
     )
 
 
-def _tensor_of(array: np.ndarray[Any, Any]) -> Any:
-    """A tensor of TVM that shares the memory of an array, where that lies without gaps."""
-    return tvm_ffi.from_dlpack(np.ascontiguousarray(array))
+def _tensor_of(array: np.ndarray[Any, Any], device: "tvm.runtime.Device") -> Any:
+    """A tensor of TVM on a device; on a CPU it shares the memory of an array that lies without gaps."""
+    compact = np.ascontiguousarray(array)
+    if device.type == "cpu":
+        return tvm_ffi.from_dlpack(compact)
+    import tvm
+
+    return tvm.runtime.tensor(compact, device)
 
 
 def user_shape(spec: TensorSpec, axis: int | None) -> TensorSpec:

@@ -136,6 +136,14 @@ def to_tensor(value: Any, spec: TensorSpec, device: "tvm.runtime.Device") -> Any
     return value if value.device == device else value.copyto(device)
 
 
+def on_host(value: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
+    """As `as_array`; what is in another memory is copied."""
+    if not _is_elsewhere(value):
+        return as_array(value, spec)
+    copied: np.ndarray[Any, Any] = to_numpy(tvm_ffi.from_dlpack(value))
+    return copied
+
+
 def _is_elsewhere(value: Any) -> bool:
     """Whether a value is a tensor of some library in another memory than the CPU's."""
     try:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..device import DeviceSpec
-from ..errors import ScheduleError, VerificationError
+from ..errors import VerificationError
 from ..ir import Copies, RGraph, RKernel, RProgram, align, unroll
 from .choose_veus import choose_veus, priced_us
 from .cost import CostModel
@@ -61,8 +61,6 @@ def schedule_loop(
     ScheduleError
         The loop cannot be planned.
     """
-    if (graph.trip_count is not None or graph.condition is not None) and device.kind != "cpu":
-        raise ScheduleError(f"loop {graph.name!r} has as many steps as the data say, which only a CPU can have")
     cost = cost or CostModel.of(device)
     placed, as_kept = place_views(graph, copies or {}), as_if_kept(kernels, device)
     own = {kernel.name: kernel for made in kernels.values() for kernel in made}

@@ -74,7 +74,7 @@ def test_a_program_of_tf32_has_ten_bits_of_the_operands_and_sums_of_single_preci
 
 
 def test_programs_of_many_functions_compute_the_same(monkeypatch):
-    monkeypatch.setattr("tvm_rammer.persistent_codegen.cuda.kernel.MANY_FUNCTIONS", 0)
+    monkeypatch.setattr("tvm_rammer.persistent_codegen.cuda.kernel.build.MANY_FUNCTIONS", 0)
     built = plan(module("diamond"), 3, H200)
     assert "int thread = rammer_thread(" in built[0].source
     check(built, "diamond", seed=0)

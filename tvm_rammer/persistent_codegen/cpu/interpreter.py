@@ -10,6 +10,7 @@ from tvm.script import tirx as T
 from ...ir import ITEM_BYTES, RProgram
 from ..arrays import array_bytes, pointer_variable
 from ..layout import FIRST_EXTERNAL, WORKSPACE, Layout
+from ..run_steps import conditions_at, steps_of_run
 from ..tables import FIRST, ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
 from .calls import call_rtask
 from .workers import function_of
@@ -66,7 +67,8 @@ class _Interpreter:
     def __init__(self, program: RProgram, layout: Layout, tables: Tables, memory: Memory) -> None:
         self._layout, self._tables, self._memory = layout, tables, memory
         self._steps, self._rows = program.steps, len(tables.code)
-        self._trip_count, self._condition = program.graph.trip_count, _conditions(program, layout)
+        self._trip_count, self._conditions = program.graph.trip_count, conditions_at(program, layout)
+        self._steps_told = steps_of_run(program, layout, self._first_of)
         self._run_steps = tirx.Var("run_steps", "int32")
         self._pointers = [pointer_variable(b.name, str(b.dtype)) for b in (*memory.segments, *memory.plan)]
         self._views: dict[tuple[int, str], tirx.Buffer] = {}
@@ -113,18 +115,13 @@ class _Interpreter:
         return [
             tirx.Bind(step_0, tirx.truncdiv(first, self._rows + 1)),
             tirx.Bind(row, tirx.truncmod(first, self._rows + 1)),
-            tirx.Bind(self._run_steps, self._steps_of_run()),
+            tirx.Bind(self._run_steps, self._steps_told),
             tirx.For(done, 0, self._run_steps - step_0, tirx.ForKind.SERIAL, tirx.SeqStmt(body)),
         ]
 
-    def _steps_of_run(self) -> ir.Expr:
-        """How many steps there are; what is told is kept to those that the program has memory for."""
-        count = self._trip_count
-        if count is None:
-            return tirx.IntImm("int32", self._steps)
-        told = self._memory.segments[FIRST_EXTERNAL + self._layout.inputs.index(count.buffer)]
-        number = tirx.max(1, tirx.min(told[(0,) * len(told.shape)], self._steps * count.rows))
-        return tirx.truncdiv(number + (count.rows - 1), count.rows)
+    def _first_of(self, segment: int) -> ir.Expr:
+        buffer = self._memory.segments[segment]
+        return buffer[(0,) * len(buffer.shape)]
 
     def _step(self) -> tirx.Stmt:
         """What one row of the code asks for."""
@@ -141,9 +138,9 @@ class _Interpreter:
             (SIGNAL, tirx.Evaluate(T.call_extern("void", "rammer_signal", self._counter(), self._bell))),
             *((RUN + n, self._run(signature)) for n, signature in enumerate(self._tables.signatures)),
         ]
-        if self._condition is not None:
+        if self._conditions is not None:
             end = tirx.SeqStmt([tirx.BufferStore(self._place, -1, [0]), leave[1]])
-            goes_on = self._memory.segments[self._condition][self._k]
+            goes_on = self._memory.segments[self._conditions][self._k]
             step = tirx.IfThenElse(waits, tirx.SeqStmt(leave), tirx.IfThenElse(tirx.Not(goes_on), end, None))
             branches.append((RUN + len(self._tables.signatures), step))
         return _switch(self._in_step(0, FIRST), [(kind, self._stamped(kind, step)) for kind, step in branches])
@@ -227,13 +224,6 @@ class _Interpreter:
             *(tirx.DeclBuffer(view, data=self._pointers[s]) for (s, _), view in self._views.items()),
             tirx.DeclBuffer(self._place, data=self._place_at),
         ]
-
-
-def _conditions(program: RProgram, layout: Layout) -> int | None:
-    """The segment that holds the condition of each step; None where a program has no condition."""
-    condition = program.graph.condition
-    place = None if condition is None else program.graph.buffers[condition].place
-    return None if place is None else FIRST_EXTERNAL + len(layout.inputs) + layout.outputs.index(place.base)
 
 
 def _pointer(environment: tirx.Var, index: int, variable: tirx.Var) -> ir.Expr:

@@ -1,6 +1,6 @@
 """The memory of the persistent kernel: its parameters, views of them as each type, and the arena of a block."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from tvm import tirx
@@ -42,18 +42,19 @@ def declare_parameters(
 
 
 def declare_views(
-    segments: Mapping[int, tirx.Buffer], signatures: Sequence[CallSignature]
+    segments: Mapping[int, tirx.Buffer], signatures: Sequence[CallSignature], read: Collection[int] = ()
 ) -> dict[tuple[int, str], tirx.Buffer]:
     """Declare each segment as a flat array of each element type that an rTask function reads or writes there.
 
-    What a vEU keeps is copied from the constants, which are declared as its type, too.
+    What a vEU keeps is copied from the constants, which are declared as its type, too; and each segment that the
+    kernel itself is to `read` as its own type.
     """
     wanted = {
         (CONSTANTS if segment == KEPT else segment, dtype)
         for signature in signatures
         for possible, dtype in zip(signature.segments, signature.function.dtypes, strict=True)
         for segment in possible
-    }
+    } | {(segment, str(segments[segment].dtype)) for segment in read}
     views = {}
     for number, dtype in sorted(wanted):
         segment = segments[number]

@@ -32,7 +32,7 @@ PIPELINE = "rammer_cuda"
 _TAGS = "tirx.kernel_launch_params"
 _COOPERATIVE = "tirx.use_cooperative_launch"
 _LAST_CALL = "rammer_finish"
-"""The function with which every persistent kernel, and no other one, ends."""
+"""How the name begins of the function with which every persistent kernel, and no other one, ends."""
 
 LEVEL = "TVM_CUDA_PTXAS_REG_LEVEL"
 """TVM's variable for the level of register usage; where somebody has set it, it stays as it is."""
@@ -61,7 +61,7 @@ def _is_persistent(func: tirx.PrimFunc) -> bool:
     def visit(call: Call) -> None:
         nonlocal found
         name = call.args[0] if getattr(call.op, "name", "") == "tirx.cuda.func_call" else None
-        found = found or getattr(name, "value", None) == _LAST_CALL
+        found = found or str(getattr(name, "value", "")).startswith(_LAST_CALL)
 
     tvm_ffi.structural_walk(func.body, [(Call, visit)], order="pre")
     return found

@@ -25,7 +25,7 @@ import numpy as np
 
 from ...errors import CodegenError
 from ..tables import FIRST, RUN, SIGNAL, WAIT, Tables
-from .state import FIRST_EVENT, LINE
+from .state import counter_of
 
 WARP = 32
 """Words of a row are a multiple of this: a lane of a warp reads as many as it takes."""
@@ -125,7 +125,11 @@ def build_rows(tables: Tables, steps: int) -> Rows:
     CodegenError
         The index of a word does not fit into 32 bits.
     """
-    lanes = [list(_groups(tables.code[first:last])) for first, last in pairwise(tables.begin)]
+    code = tables.code.copy()
+    code[code[:, 0] == RUN + len(tables.signatures), 0] = (
+        WAIT  # at the end of a step all leave, or none (kernel/walk.py)
+    )
+    lanes = [list(_groups(code[first:last])) for first, last in pairwise(tables.begin)]
     groups = [group for lane in lanes for group in lane]
     form = RowForm(
         max((len(g.waits) for g in groups), default=1) or 1,
@@ -172,11 +176,11 @@ def _write(
     words[: form.first_arrivals] = words[form.first_signal : form.what] = -1
     for first, waits in ((0, group.waits), (form.waits, following)):
         for i, (_, event, arrivals, back, *_) in enumerate(waits, first):
-            words[i], words[form.first_arrivals + i] = FIRST_EVENT + LINE * event, arrivals
+            words[i], words[form.first_arrivals + i] = counter_of(event), arrivals
             if form.backs:
                 words[form.first_back + i] = back
     for i, row in enumerate(group.signals, form.first_signal):
-        words[i] = FIRST_EVENT + LINE * row[1]
+        words[i] = counter_of(row[1])
     words[form.what] = (SIGNALS if group.signals else 0) - MARKS
     for row in group.runs:
         what, operator = row[FIRST : FIRST + 2] if in_step_0 else row[:2]

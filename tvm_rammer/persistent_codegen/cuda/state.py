@@ -4,6 +4,7 @@
 
     line 0        a tag that differs from program to program: equal Relax constants might become one
     line 1        number of blocks that have finished, over all runs: 64 bits, which never wrap around
+                  then number of steps, over all runs, where runs differ in it
     line 2 + e    counter of event e: number of its arrivals, over all runs
 
 With a watchdog (watchdog.cuh) its report follows, zeros until a block gives up:
@@ -19,13 +20,18 @@ import numpy as np
 from ...ir import ITEM_BYTES, RProgram
 
 LINE = 128 // ITEM_BYTES["int32"]
-FINISHED, FIRST_EVENT = LINE, 2 * LINE
+FINISHED, STEPS, FIRST_EVENT = LINE, LINE + 2, 2 * LINE
 REPORT = 8
+
+
+def counter_of(event: int) -> int:
+    """The word of the state that counts an event's arrivals."""
+    return FIRST_EVENT + LINE * event
 
 
 def first_report(program: RProgram) -> int:
     """The word of the state at which a watchdog's report begins."""
-    return FIRST_EVENT + LINE * program.num_events
+    return counter_of(program.num_events)
 
 
 def make_state(program: RProgram, *, watched: bool = False) -> np.ndarray:

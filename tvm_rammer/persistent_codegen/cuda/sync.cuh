@@ -1,6 +1,7 @@
 // How the blocks of an rProgram's persistent kernel wait for one another. Fixed text, the same in every program.
 //
-// A counter only grows: an event with n arrivals has happened in run r once its counter has reached n * r.
+// A counter only grows: an event with n arrivals has happened in run r, or in the r-th step over all runs, once its counter
+// has reached n * r.
 // Counters may wrap around; a difference stays right while it is under 2^31.
 // The calling code puts a block barrier before rammer_signal and after rammer_wait, so that one thread's
 // release covers what the whole block wrote, and its acquire what the whole block reads.

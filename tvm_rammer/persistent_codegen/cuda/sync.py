@@ -1,4 +1,4 @@
-"""Calls of the fixed device functions in sync.cuh and watchdog.cuh, as TIR.
+"""Calls of the fixed device functions in sync.cuh, steps.cuh and watchdog.cuh, as TIR.
 
 Each call carries the whole file; its include guard keeps one copy. So the text travels with the IR through
 `tvm.compile`, and nothing is added to the generated source afterwards.
@@ -20,6 +20,11 @@ def source(file: str = "sync.cuh") -> str:
 def run_number(finished: Expr, blocks: int) -> Expr:
     """Number of this run, from 1, for the thread that will say that its block, one of so many, has finished."""
     return cuda_func_call("rammer_run_number", finished, blocks, source_code=source(), return_type="int32")
+
+
+def steps_before(steps: Expr) -> Expr:
+    """Number of steps in all runs before, where runs differ in it."""
+    return cuda_func_call("rammer_steps_before", steps, source_code=source("steps.cuh"), return_type="int32")
 
 
 def word(own: Expr, lane: int) -> Expr:
@@ -72,6 +77,16 @@ def signal(state: Expr, own: Expr, first: int, signals: int) -> Expr:
 def finish(finished: Expr) -> Expr:
     """One thread says that its block has done its part of the run."""
     return cuda_func_call("rammer_finish", finished, source_code=source())
+
+
+def finish_steps(finished: Expr, blocks: int, steps: Expr, done: Expr) -> Expr:
+    """As `finish`; the last of the blocks notes how many steps are `done`, over all runs."""
+    return cuda_func_call("rammer_finish_steps", finished, blocks, steps, done, source_code=source("steps.cuh"))
+
+
+def finish_exits(finished: Expr, blocks: int, steps: Expr, exits: Expr) -> Expr:
+    """As `finish_steps`; a counter has one arrival for each step."""
+    return cuda_func_call("rammer_finish_exits", finished, blocks, steps, exits, source_code=source("steps.cuh"))
 
 
 def block_barrier() -> Expr:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from ...device import DeviceSpec
 from ...errors import VerificationError
-from ...ir import ITEM_BYTES, VIEW_ALIGNMENT, Place, RGraph, RProgram, Run
+from ...ir import ITEM_BYTES, VIEW_ALIGNMENT, Buffer, Place, RGraph, RProgram, Run
 from .dependences import Dependences
 from .steps import StepClocks, execute_steps
 
@@ -79,7 +79,7 @@ def _check_places(program: RProgram, device: DeviceSpec | None) -> None:
         if not 0 <= place.base < len(buffers) or buffers[place.base].place is not None:
             raise _error(program, f"view {buffer.name!r} is a part of buffer {place.base}, which owns no memory")
         base = buffers[place.base]
-        alignment = VIEW_ALIGNMENT if device is not None and device.kind == "cuda" else ITEM_BYTES[buffer.dtype]
+        alignment = _alignment(buffer, device)
         if buffer.dtype != base.dtype or place.offset % alignment or place.stride % alignment:
             raise _error(
                 program,
@@ -100,6 +100,13 @@ def _check_places(program: RProgram, device: DeviceSpec | None) -> None:
                     f"view {buffer.name!r} at bytes {start} to {start + buffer.nbytes} of {base.name!r}, which has "
                     f"{base.nbytes}",
                 )
+
+
+def _alignment(buffer: Buffer, device: DeviceSpec | None) -> int:
+    """Of what a slot begins at: on a GPU kernels access vectors, which are no longer than the buffer is."""
+    if device is None or device.kind != "cuda":
+        return ITEM_BYTES[buffer.dtype]
+    return min(VIEW_ALIGNMENT, 1 << (max(1, buffer.nbytes).bit_length() - 1))
 
 
 def _first_step(graph: RGraph, name: str) -> int:
