@@ -16,7 +16,8 @@ from tvm_rammer.wavefront import CostModel, critical_path
 from tvm_rammer.zoo.models import MODELS, model_names
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 
-HEAD = """| model | no wait | a wait, and a trip of {trip} | run: median, most | signal | registers | spills |
+HEAD = """\
+| model | decoding: median, most | a wait, beside a trip of {trip} | run: median, most | signal | registers | spills |
 |---|---|---|---|---|---|---|"""
 
 STEP_HEAD = """\
@@ -48,8 +49,8 @@ def main() -> None:
             costs = row_costs(kernel)
             if n == 0:
                 print(HEAD.format(trip=f"{costs.trip:.0f}"))
-            loads = f"{statistics.median(costs.loads):.0f}, {max(costs.loads):.0f}"
-            print(f"| {model} | {costs.row:.0f} | {costs.wait - costs.row:.0f} | {loads} | {costs.signal:.0f} | "
+            rows, loads = (f"{statistics.median(some):.0f}, {max(some):.0f}" for some in (costs.rows, costs.loads))
+            print(f"| {model} | {rows} | {costs.wait:.0f} | {loads} | {costs.signal:.0f} | "
                   f"{needs[name].registers} | {needs[name].spill_bytes} |")  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def _step_parts(program: RProgram, kernel: Kernel, warps: int, device: DeviceSpe
     product = max((one for one in rtasks if one.products), key=lambda one: one.loads + one.products + one.rest)
     cell = max(one.loads + one.rest for one in rtasks if not one.products)
     cycles = (
-        signals * (row.wait - row.row) + (runs - signals) * row.row,
+        signals * row.wait + (runs - signals) * statistics.median(row.rows),
         products * product.loads,
         products * product.products,
         products * product.rest,

@@ -11,9 +11,10 @@ extern "C" __global__ void __launch_bounds__(32) price_hops(int* rounds_ptr, int
   const int waits = lane == 0 ? 64 + 32 * me : lane == 2 ? 1 : -1;  // a row: event, that of the next row, arrivals
   const int signals = lane == 0 ? 64 + 32 * (1 - me) : -1;
   for (int r = 1; r <= rounds; ++r) {
-    if (me == 1) rammer_wait(state_ptr, waits, 1, before + r, 0, -1);
+    const int target = rammer_target(waits, 1, before + r, 0);
+    if (me == 1) rammer_wait(state_ptr, waits, 1, target, -1);
     rammer_signal(state_ptr, signals, 0, 1);
-    if (me == 0) rammer_wait(state_ptr, waits, 1, before + r, 0, -1);
+    if (me == 0) rammer_wait(state_ptr, waits, 1, target, -1);
   }
   if (lane == 0) rammer_finish(state_ptr + 32);
 }
@@ -26,7 +27,8 @@ extern "C" __global__ void __launch_bounds__(128) price_barriers(int* rounds_ptr
   for (int r = 1; r <= rounds; ++r) {
     rammer_block_barrier();
     if (threadIdx.x >= 96) rammer_signal(state_ptr, signals, 0, 1);
-    if (threadIdx.x < 32) rammer_wait(state_ptr, waits, 1, before + r, 0, -1);
+    const int target = rammer_target(waits, 1, before + r, 0);
+    if (threadIdx.x < 32) rammer_wait(state_ptr, waits, 1, target, -1);
     rammer_block_barrier();
   }
   if (threadIdx.x == 0) rammer_finish(state_ptr + 32);

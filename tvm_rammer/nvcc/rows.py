@@ -22,10 +22,12 @@ class RowCosts:
 
     Parameters
     ----------
-    row : float
-        From the row's first instruction to the block barrier before its run, where it has nothing to wait for.
+    rows : tuple of float
+        For each way to a block barrier, which are as many as rTask functions and one for rows without a run: from
+        the row's first instruction on, where it has nothing to wait for. All is decoded then.
     wait : float
-        The same where it waits, and finds all its counters done in the first look; the look's own trip is `trip`.
+        What it takes more, at most, where it waits and finds all its counters done in the first look; the look's own
+        trip is `trip`.
     trip : float
         Cycles of one load from the last-level cache.
     loads : tuple of float
@@ -34,7 +36,7 @@ class RowCosts:
         From the barrier before signals to the last of them, beside the fence.
     """
 
-    row: float
+    rows: tuple[float, ...]
     wait: float
     trip: float
     loads: tuple[float, ...]
@@ -75,9 +77,9 @@ def rtask_costs(kernel: Kernel, warps: int) -> tuple[RTaskCosts, ...]:
         It is no such kernel.
     """
     head, last, signalling = _find(kernel)
-    run = next(at for at in range(head, signalling) if _is_block_barrier(kernel.code[at]))
+    runs = {path[-1] for path, _ in _paths(kernel, head, last, _is_block_barrier)}
     shortest: dict[int, tuple[float, list[Instruction]]] = {}
-    for path, cycles in _paths(kernel, run, last, _is_block_barrier):
+    for path, cycles in (way for run in runs for way in _paths(kernel, run, last, _is_block_barrier)):
         body = [kernel.code[at] for at in path[1:]]
         loads = [at for at in path if kernel.code[at].name in ("LDG", "LD")]
         if path[-1] == signalling and loads and any(i.name == "STG" for i in body):
@@ -87,8 +89,16 @@ def rtask_costs(kernel: Kernel, warps: int) -> tuple[RTaskCosts, ...]:
 
 
 def _first_sum(body: Sequence[Instruction]) -> int:
-    """Where threads begin to add up; 0 where they do not."""
-    return next((n for n, i in enumerate(body) if i.text.startswith("SHFL.BFLY")), 0)
+    """Where threads begin to add up, by shuffles or behind a barrier of the rTask; 0 where they do not."""
+    multiplied = next((n for n, i in enumerate(body) if i.name == "FFMA"), len(body))
+    return next(
+        (
+            n
+            for n, i in enumerate(body)
+            if i.text.startswith("SHFL.BFLY") or (n > multiplied and i.name == "BAR" and not _is_block_barrier(i))
+        ),
+        0,
+    )
 
 
 def _parts(body: Sequence[Instruction], warps: int) -> RTaskCosts:
@@ -114,20 +124,23 @@ def row_costs(kernel: Kernel) -> RowCosts:
     def sleeps(path: list[int]) -> bool:
         return any(kernel.code[at].name == "NANOSLEEP" for at in path)
 
-    before = [(p, cycles) for p, cycles in _paths(kernel, head, last, _is_block_barrier) if not sleeps(p)]
-    without = [(p, cycles) for p, cycles in before if not looks(p)]
-    waiting = [(p, cycles) for p, cycles in before if looks(p)]
-    barriers = {p[-1] for p, _ in before}
-    if len(barriers) != 1 or not waiting or not without:
-        raise ToolError("the code is not that of a persistent kernel with one barrier before each run")
+    without: dict[int, float] = {}
+    waiting: dict[int, float] = {}
+    for path, cycles in _paths(kernel, head, last, _is_block_barrier):
+        if not sleeps(path):
+            most = waiting if looks(path) else without
+            most[path[-1]] = max(cycles, most.get(path[-1], 0.0))
+    if not waiting or waiting.keys() != without.keys():
+        raise ToolError("the code is not that of a persistent kernel, which waits before each run if it has to")
     first_loads: dict[int, float] = {}
-    for path, cycles in _paths(kernel, barriers.pop(), last, lambda i: i.name in ("LDG", "LD") or _is_block_barrier(i)):
-        if not _is_block_barrier(kernel.code[path[-1]]):
-            first_loads[path[-1]] = max(cycles - BARRIER_CYCLES, first_loads.get(path[-1], 0.0))
+    for run in without:
+        for path, cycles in _paths(kernel, run, last, lambda i: i.name in ("LDG", "LD") or _is_block_barrier(i)):
+            if not _is_block_barrier(kernel.code[path[-1]]):
+                first_loads[path[-1]] = max(cycles - BARRIER_CYCLES, first_loads.get(path[-1], 0.0))
     signals = [c for _, c in _paths(kernel, signalling, last, lambda i: i.name in ("RED", "ATOM", "ATOMG"))]
     return RowCosts(
-        row=max(cycles for _, cycles in without),
-        wait=max(cycles for _, cycles in waiting),
+        rows=tuple(sorted(without.values())),
+        wait=max(waiting[run] - cycles for run, cycles in without.items()),
         trip=GLOBAL_LATENCY,
         loads=tuple(sorted(first_loads.values())),
         signal=max(signals) - BARRIER_CYCLES,

@@ -58,6 +58,25 @@ def decoded(built: Built) -> RProgram:
     return replace(built.program, lanes=tuple(lanes))
 
 
+def needs_nothing_before(built: Built, branch: int) -> bool:
+    """Whether rows that take a branch of the kernel wait for nothing, and share nothing with earlier ones of the lane.
+
+    They read nothing that these write, and their rTasks have no memory of their own.
+    """
+    form, before = form_of(built), built.program.graph.predecessors()
+    for lane, rows in zip(built.program.lanes, rows_of(built), strict=True):
+        taken = [row for row in rows if row[form.what] >= 0]
+        operators = [i.operator for i in lane if isinstance(i, Run)]
+        for n, (row, operator) in enumerate(zip(taken, operators, strict=True)):
+            if row[form.what] // _MARKS == branch and (
+                (row[: form.waits] >= 0).any()
+                or set(before[operator]) & set(operators[:n])
+                or (n and built.functions[operator].scratch)
+            ):
+                return False
+    return True
+
+
 def form_of(built: Built) -> RowForm:
     """Where the parts of a program's rows are."""
     program = built.program

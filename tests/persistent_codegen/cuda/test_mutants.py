@@ -67,6 +67,7 @@ AT_START = (
 )
 FOR_THREAD_0 = "equivalent: it orders nothing but accesses of thread 0"
 BETWEEN_RTASKS = "equivalent: the barrier between two rTasks of one run, where no run of its operator has two"
+NOTHING_BEFORE = "equivalent: rTasks that wait for nothing, and share nothing with those before them in the lane"
 NEVER_ASKED = "equivalent: no two rows that wait follow one another"
 FIRST_WARP = "equivalent: only the warp that waits reads what it waits for; where another waits, it is wrong"
 EITHER = "equivalent: one of two barriers, either of which is enough"
@@ -93,6 +94,8 @@ def verdicts_on_text(case) -> collections.Counter[tuple[str, str]]:
         for mutant, verdict in verdicts.items():
             if verdict is None and mutant.after and most_rtasks_of_a_run(built, mutant.after) == 1:
                 verdict = BETWEEN_RTASKS
+            if verdict is None and mutant.branch >= 0 and table_mutants.needs_nothing_before(built, mutant.branch):
+                verdict = NOTHING_BEFORE
             if verdict is None and mutant in barriers:
                 if mutant.at_start:
                     verdict = AT_START

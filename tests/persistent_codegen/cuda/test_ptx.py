@@ -43,16 +43,17 @@ def stale_loads(kernel, written):
 def test_orders_scopes_barriers_and_loads(name, arch):
     for built in programs_of(name):
         kernel = compiled(built, arch)
-        check_synchronisation(kernel)
+        check_synchronisation(kernel, built)
         check_barriers(kernel, built)
         check_rows(kernel, built)
         check_loads(kernel, built)
 
 
-def check_synchronisation(kernel):
-    """One wait in the text, whose loop nvcc turns round; one signal; the number of the run, and the end of it."""
+def check_synchronisation(kernel, built):
+    """A wait in each branch, whose loop nvcc turns round; one signal; the number of the run, and the end of it."""
     acquires, relaxed = kernel.matching(r"ld\.acquire"), kernel.matching(r"ld\.relaxed")
-    assert len(acquires) in (1, 2) and all(i.startswith("ld.acquire.gpu.") for i in acquires)
+    waits = text_of(built).count("rammer_wait(")
+    assert waits <= len(acquires) <= 2 * waits and all(i.startswith("ld.acquire.gpu.") for i in acquires)
     assert [i.split()[0] for i in relaxed] == ["ld.relaxed.gpu.b64"]
     atomics = sorted(re.sub(r"^(atom|red)\.", "", i.split()[0]) for i in kernel.matching(r"(?:atom|red)\."))
     assert atomics == ["add.relaxed.gpu.u64", "add.release.gpu.s32"]
@@ -62,12 +63,19 @@ def check_synchronisation(kernel):
     assert not re.search(r"\b(?:atom|red|ld\.acquire|ld\.relaxed|bar|barrier)\b.*;", kernel.functions)
 
 
+def text_of(built):
+    """Of the kernel alone."""
+    return built.source[built.source.index('extern "C"') :]
+
+
 def check_barriers(kernel, built):
-    """One block barrier before a signal and one before a run; those of rTasks name their threads."""
+    """A block barrier before a signal, and one behind each wait but that of rows without a run; those of rTasks name
+    their threads."""
     of_block = kernel.matching(r"(?:bar|barrier)\.sync(?:\.aligned)? 0;")
     of_rtasks = kernel.matching(r"(?:bar|barrier)\.sync(?:\.aligned)? (?!0;)")
-    body = built.source[built.source.index('extern "C"') :]
-    assert len(of_block) == body.count("rammer_block_barrier();") == 2
+    body, functions = text_of(built), {f.name for f in built.functions}
+    assert len(of_block) == body.count("rammer_block_barrier();") == body.count("rammer_wait(")
+    assert body.count("rammer_wait(") > len(functions)
     counts = {int(i.rstrip(";").split(", ")[1]) for i in of_rtasks if re.match(r".*\b1, \d+;", i)}
     registers = [i for i in of_rtasks if not re.match(r".*\b1, \d+;", i)]
     assert not registers, registers
@@ -83,21 +91,25 @@ def check_rows(kernel, built):
     assert len([i for i, origins in kernel.accesses(r"ld\.global") if origins == {"begin"}]) == 3
     code = list(kernel.instructions)
     row = code.index(loads[words])
-    run = next(n for n in range(row, len(code)) if code[n] == "bar.sync 0;")
-    acquires = [n for n in range(row, run) if "ld.acquire" in code[n]]
-    assert acquires and run - row <= MOST_BEFORE_A_RUN
-    assert not [i for i in code[row + words : run] if re.search(r"\b(?:ld|st)\.(?!acquire|param)", i)]
-    signals = next(n for n in range(run + 1, len(code)) if code[n] == "bar.sync 0;")
+    barriers = [n for n in range(row, len(code)) if code[n] == "bar.sync 0;"]
+    assert barriers[0] - row <= MOST_BEFORE_A_RUN
+    signals = next(n for n in reversed(barriers) if any(".release." in i for i in code[n:]))
+    ready = {n: next(b for b in barriers if b > n) for n in range(row, len(code)) if "ld.acquire" in code[n]}
+    soon = {barrier: code[n:barrier] for n, barrier in ready.items() if barrier - n <= MOST_AFTER_A_LOOK}
+    assert soon.keys() == set(barriers) - {signals}  # rows without a run wait, too, and need no barrier then
+    assert not [i for piece in soon.values() for i in piece if re.search(r"\b(?:ld|st)\.(?!acquire|param)", i)]
     released = next(n for n in range(signals, len(code)) if ".release." in code[n])
     assert released - signals <= MOST_OF_A_SIGNAL
     shuffles = len(kernel.matching(r"shfl\.sync\.idx"))
     arguments = sum(len(words) for words in {f.name: (*f.dtypes, *f.numbers) for f in built.functions}.values())
     in_rtasks = built.source.count("__shfl")
-    assert shuffles <= MOST_SHUFFLES + 2 * arguments + in_rtasks
+    waits = text_of(built).count("rammer_wait(")
+    assert shuffles <= MOST_SHUFFLES + 2 * (arguments + waits) + in_rtasks
 
 
-MOST_BEFORE_A_RUN, MOST_OF_A_SIGNAL, MOST_SHUFFLES = 75, 16, 6
-"""Instructions of PTX: of a row up to its run, of a signal; shuffles of a row beside the arguments."""
+MOST_BEFORE_A_RUN, MOST_AFTER_A_LOOK, MOST_OF_A_SIGNAL, MOST_SHUFFLES = 75, 20, 16, 6
+"""Instructions of PTX: of a row up to its first run, from a look at counters to the barrier, of a signal; shuffles of a
+row beside the arguments and those of its waits."""
 
 
 def check_loads(kernel, built):
@@ -128,7 +140,7 @@ def test_a_load_that_need_not_be_coherent_is_noticed():
 def test_a_weaker_operation_is_noticed(right, wrong):
     kernel = compiled(tiny(), "sm_90", tiny().source.replace(right, wrong))
     with pytest.raises(AssertionError):
-        check_synchronisation(kernel)
+        check_synchronisation(kernel, tiny())
 
 
 def test_a_missing_barrier_is_noticed():

@@ -28,6 +28,8 @@ class TextMutant:
         Whether it is a barrier that orders nothing but accesses of thread 0.
     after : str
         The rKernel after whose rTasks it is the barrier, if it is such a one.
+    branch : int
+        Of the kernel, if it is the barrier before its rTasks; else -1.
     """
 
     number: int
@@ -36,6 +38,7 @@ class TextMutant:
     at_start: bool = False
     for_thread_0: bool = False
     after: str = ""
+    branch: int = -1
 
 
 def mutants_of(built: Built) -> tuple[str, list[TextMutant]]:
@@ -78,7 +81,7 @@ class _Mutation:
                 line = f"{before}(emu_mutant[{number}] ? {wrong.replace('@', right)} : {right}){after}"
         for call in re.findall(r"rammer_rtask_barrier\(1, \d+\);|rammer_block_barrier\(\);|__syncwarp\(\);", original):
             for_thread_0 = _orders_only_thread_0(lines, n, self._parameters)
-            line = line.replace(call, self._barrier(call, original, for_thread_0), 1)
+            line = line.replace(call, self._barrier(call, original, for_thread_0, self._branch(lines, n)), 1)
         self._touched = self._touched or bool(set(self._parameters) & set(re.findall(r"\w+", original)))
         if not original.lstrip().startswith("if ("):
             self._called = self._call(original)
@@ -88,19 +91,30 @@ class _Mutation:
         name = line.strip().partition("(")[0]
         return name if name in self._names else ""
 
+    def _branch(self, lines: Sequence[str], n: int) -> int:
+        """The number of the branch whose rTasks come after a barrier; branches come in the order of their numbers."""
+
+        def begins(n: int) -> bool:
+            piece = itertools.takewhile(lambda line: "rammer_block_barrier();" not in line, lines[n + 1 :])
+            return any(map(self._call, piece))
+
+        barriers = [m for m in range(n + 1) if "rammer_block_barrier();" in lines[m] and begins(m)]
+        return len(barriers) - 1 if n in barriers else -1
+
     def _add(self, kind: str, line: str, **about: object) -> int:
         self.found.append(TextMutant(len(self.found) + 1, kind, line.strip(), **about))
         return len(self.found)
 
-    def _barrier(self, call: str, line: str, for_thread_0: bool) -> str:
+    def _barrier(self, call: str, line: str, for_thread_0: bool, branch: int) -> str:
         name, others = call.partition("(")[0], []
         if count := re.search(r"\(1, (\d+)\)", call):
             others = [f"{name}(1, {n});" for n in (int(count[1]) - 32, int(count[1]) + 32) if n > 0]
         elif name == "rammer_block_barrier" and self._threads > 32:
             others = [f"__barrier_sync_count(0, {self._threads - 32});"]
         left_out = self._add(
-            f"{name} left out", line, at_start=not self._touched, for_thread_0=for_thread_0, after=self._called
-        )
+            f"{name} left out", line, at_start=not self._touched, for_thread_0=for_thread_0, after=self._called,
+            branch=branch,
+        )  # fmt: skip
         text = f"if (emu_mutant[{left_out}]) {{}} "
         for other in others:
             number = self._add(f"{name} of another count", line, after=self._called)
@@ -110,11 +124,9 @@ class _Mutation:
 
 def last_warp_waits(source: str) -> str:
     """The text of a kernel with the last warp of each block waiting in the place of the first."""
-    wait = source.index("= rammer_wait(")
-    threads = re.findall(r"__launch_bounds__\((\d+)", source[:wait])[-1]
-    first = "(((int)threadIdx.x) < 32)"
-    begin = source.rindex(first, 0, wait)
-    return f"{source[:begin]}({int(threads) - 32} <= ((int)threadIdx.x)){source[begin + len(first) :]}"
+    threads = re.findall(r"__launch_bounds__\((\d+)", source)[-1]
+    waits = "(((int)threadIdx.x) < 32) & waits_ptr[0]"
+    return source.replace(waits, f"({int(threads) - 32} <= ((int)threadIdx.x)) & waits_ptr[0]")
 
 
 def _orders_only_thread_0(lines: Sequence[str], barrier: int, parameters: Sequence[str]) -> bool:
@@ -162,10 +174,11 @@ _WRONGS = (
     (r"(\(unsigned\)arrivals \* \(unsigned\)run)", "(unsigned)arrivals", "target of a wait without the run"),
     (r"(\(unsigned\)arrivals \* \(unsigned\)run)", "((unsigned)arrivals * (unsigned)run - 1)", "target of a wait - 1"),
     (r"(\(unsigned\)arrivals \* \(unsigned\)run)", "((unsigned)arrivals * (unsigned)run + 1)", "target of a wait + 1"),
-    (r"waiting = (lane < waits) &&", "lane + 1 < waits", "a row does not wait for the last of its counters"),
+    (r"waiting = looking && (lane < waits) &&", "lane + 1 < waits", "a row does not wait for the last of its counters"),
+    (r"(\(threadIdx.x & 31\) < waits && word >= 0 && ahead < 0)", "false", "no row waits"),
     (r"looking \? (word) : 0\);", "(@ + 32)", "a wait for the counter of the next event"),
-    (r"return (__shfl_down_sync\(.*\));", "0", ASKED[0]),
-    (r"__shfl_down_sync\(every, ahead, (waits)\)", "0", ASKED[1]),
+    (r"return (looked \? seen : -1);", "0", ASKED[0]),
+    (r"__shfl_down_sync\(0xffffffffu, seen, (waits)\)", "0", ASKED[1]),
     (r"\((state \+ word)\b", "(@ + 32)", "a signal to the counter of the next event"),
     (r"\bint run = (rammer_run_number\(.*\));", "(@ + 1)", "number of the run + 1"),
     (r"\bint last = (.*);", "(@ - 1)", "the last row of a lane left out"),

@@ -33,28 +33,43 @@ __device__ __forceinline__ int rammer_thread(int tid, int threads) {
 // A word of a row, which lane `lane` of each warp has. All threads of a warp.
 __device__ __forceinline__ int rammer_word(int word, int lane) { return __shfl_sync(0xffffffffu, word, lane); }
 
-// A warp waits: each of its first `waits` lanes for a counter, if it has one that is behind, all in one look. As many
-// lanes after them look at the counters of the next row, and what they see is returned: `ahead` of that row; where
-// it is negative the counter is, or may be, behind. Every look acquires, which costs little beside its trip; a fence after
-// the last one would wait for the warp's stores. The warp sleeps ever longer between two looks, so as not to take
-// bandwidth from those who work.
-__device__ __forceinline__ int rammer_wait(int* state, int word, int waits, int run, int backs, int ahead) {
+// What the counter of a lane is to reach: its arrivals, which another lane has, times the run or step, or one before it.
+// The whole warp.
+__device__ __forceinline__ int rammer_target(int word, int waits, int run, int backs) {
   const unsigned lane = threadIdx.x & 31, every = 0xffffffffu;
   const int arrivals = __shfl_sync(every, word, (lane + 2 * waits) & 31);
   if (backs) run -= __shfl_sync(every, word, (lane + 4 * waits) & 31);
-  const unsigned target = (unsigned)arrivals * (unsigned)run;
-  const bool waiting = lane < waits && word >= 0 && ahead < 0;
-  if (!__any_sync(every, waiting)) return -1;
-  const bool looking = lane < 2 * waits && word >= 0;
+  return (int)((unsigned)arrivals * (unsigned)run);
+}
+
+// Whether a row has a counter that is, or may be, behind. The whole warp.
+__device__ __forceinline__ bool rammer_waits(int word, int waits, int ahead) {
+  return __any_sync(0xffffffffu, (threadIdx.x & 31) < waits && word >= 0 && ahead < 0);
+}
+
+// A warp waits: each of its first `waits` lanes for a counter, if it has one that is behind, all in one look. As many
+// lanes after them look at the counters of the next row. Returned is what was seen: where it is negative the counter is,
+// or may be, behind. Every look acquires, which costs little beside its trip; a fence after the last one would wait for
+// the warp's stores. The warp sleeps ever longer between two looks, so as not to take bandwidth from those who work.
+__device__ __forceinline__ int rammer_wait(int* state, int word, int waits, int target, int ahead) {
+  const unsigned lane = threadIdx.x & 31;
+  const bool looking = lane < 2 * waits && word >= 0, waiting = looking && lane < waits && ahead < 0;
   int* counter = state + (looking ? word : 0);
+  int seen, behind;
   unsigned pause = 16;
-  while (true) {
-    const int reached = __nv_atomic_load_n(counter, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
-    ahead = looking ? (int)((unsigned)reached - target) : -1;
-    if (!__any_sync(every, waiting && ahead < 0)) return __shfl_down_sync(every, ahead, waits);
-    __nanosleep(pause);
-    if (pause < 256) pause *= 2;
-  }
+  do {
+    seen = __nv_atomic_load_n(counter, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE) - target;
+    behind = __any_sync(0xffffffffu, waiting && seen < 0);
+    if (behind) __nanosleep(pause);
+    pause = pause < 256 ? 2 * pause : 256;
+  } while (behind);
+  return looking ? seen : -1;
+}
+
+// What a warp has seen of the counters of the next row, for the lanes that wait for them; -1 if it has not looked.
+__device__ __forceinline__ int rammer_ahead(int seen, int waits, bool looked) {
+  seen = __shfl_down_sync(0xffffffffu, seen, waits);
+  return looked ? seen : -1;
 }
 
 // The block has arrived: of one of its warps the lanes from `first` on say so, each to one of `signals` counters.

@@ -42,24 +42,37 @@ def thread(tid: Expr, threads: int) -> Expr:
     return cuda_func_call("rammer_thread", tid, threads, source_code=source(), return_type="int32")
 
 
-def wait(state: Expr, own: Expr, waits: int, run: Expr, ahead: Expr, *, backs: bool) -> Expr:
-    """A warp sleeps until its first `waits` counters have reached `arrivals * run`: an acquire, for the whole GPU.
+def target(own: Expr, waits: int, run: Expr, *, backs: bool) -> Expr:
+    """What the counter of a lane is to reach, of its own row and of the next."""
+    return cuda_func_call("rammer_target", own, waits, run, int(backs), source_code=source(), return_type="int32")
 
-    Returns for each lane how far ahead its counter of the next row is; `ahead` is what it returned for this row.
+
+def waits_for(own: Expr, waits: int, ahead: Expr) -> Expr:
+    """Whether a row has to look at a counter; `ahead` is how far ahead of its target each lane's was seen."""
+    return cuda_func_call("rammer_waits", own, waits, ahead, source_code=source(), return_type="bool")
+
+
+def wait(state: Expr, own: Expr, waits: int, target: Expr, ahead: Expr) -> Expr:
+    """A warp sleeps until its first `waits` counters have reached their targets: an acquire, for the whole GPU.
+
+    Returns for each lane how far ahead its counter is.
     """
-    return cuda_func_call(
-        "rammer_wait", state, own, waits, run, int(backs), ahead, source_code=source(), return_type="int32"
-    )  # fmt: skip
+    return cuda_func_call("rammer_wait", state, own, waits, target, ahead, source_code=source(), return_type="int32")
 
 
 def watched_wait(
-    state: Expr, own: Expr, waits: int, run: Expr, ahead: Expr, report: Expr, row: Expr, limit: int, *, backs: bool
+    state: Expr, own: Expr, waits: int, target: Expr, ahead: Expr, run: Expr, report: Expr, row: Expr, limit: int
 ) -> Expr:
     """As `wait`, but the block gives up after `limit` times 2^20 cycles, and says so in `report`."""
     return cuda_func_call(
-        "rammer_watched_wait", state, own, waits, run, int(backs), ahead, report, row, limit,
+        "rammer_watched_wait", state, own, waits, target, ahead, run, report, row, limit,
         source_code=source("watchdog.cuh"), return_type="int32",
     )  # fmt: skip
+
+
+def seen_ahead(seen: Expr, waits: int, looked: Expr) -> Expr:
+    """For each lane how far ahead its counter of the next row is, by what the lanes after it have seen."""
+    return cuda_func_call("rammer_ahead", seen, waits, looked, source_code=source(), return_type="int32")
 
 
 def watched_barrier(report: Expr, what: Expr) -> Expr:

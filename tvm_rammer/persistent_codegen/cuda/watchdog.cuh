@@ -7,24 +7,19 @@
 #ifndef RAMMER_WATCHDOG
 #define RAMMER_WATCHDOG
 
-// As rammer_wait, but for `limit` times 2^20 cycles at most.
+// As rammer_wait, but for `limit` times 2^20 cycles at most; `run` is the number of the run or step.
 __device__ __forceinline__ int rammer_watched_wait(
-    int* state, int word, int waits, int run, int backs, int ahead, int* report, int row, int limit) {
+    int* state, int word, int waits, int target, int ahead, int run, int* report, int row, int limit) {
   const unsigned lane = threadIdx.x & 31, every = 0xffffffffu;
-  const int number = run, arrivals = __shfl_sync(every, word, (lane + 2 * waits) & 31);
-  if (backs) run -= __shfl_sync(every, word, (lane + 4 * waits) & 31);
-  const unsigned target = (unsigned)arrivals * (unsigned)run;
-  const bool waiting = lane < waits && word >= 0 && ahead < 0;
-  if (!__any_sync(every, waiting)) return -1;
-  const bool looking = lane < 2 * waits && word >= 0;
+  const bool looking = lane < 2 * waits && word >= 0, waiting = looking && lane < waits && ahead < 0;
   int* counter = state + (looking ? word : 0);
   const long long began = clock64();
   unsigned pause = 16;
   for (bool first = true;; first = false) {
     const int reached = __nv_atomic_load_n(counter, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
-    ahead = looking ? (int)((unsigned)reached - target) : -1;
-    const unsigned behind = __ballot_sync(every, waiting && ahead < 0);
-    if (!behind) return __shfl_down_sync(every, ahead, waits);
+    const int seen = looking ? reached - target : -1;
+    const unsigned behind = __ballot_sync(every, waiting && seen < 0);
+    if (!behind) return seen;
     const bool others = __nv_atomic_load_n(report, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE) != 0;
     const bool late = (clock64() - began) >> 20 >= limit;
     if (__any_sync(every, others || late)) {
@@ -32,7 +27,7 @@ __device__ __forceinline__ int rammer_watched_wait(
         int* own = report + 32 + 8 * blockIdx.x;
         __nv_atomic_add(report, 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
         own[0] = others ? 2 : 1, own[1] = row, own[2] = word / 32 - 2;
-        own[3] = (int)target, own[4] = reached, own[5] = number;
+        own[3] = target, own[4] = reached, own[5] = run;
       }
       __syncwarp(every);  // thread 0 looks at `report` next
       return -1;

@@ -136,7 +136,7 @@ def test_the_barrier_of_the_first_row_is_needed():
     source = built.source.replace("int i = threadIdx.x;", "int i = blockDim.x - 1 - threadIdx.x;")
     before, copies, rest = source.partition("int first_copy")
     late = f"{before}int rows_done = 0; if (threadIdx.x >= 32) __nanosleep(1); {copies}"
-    changed = rest.replace("rammer_block_barrier();", "if (rows_done++) rammer_block_barrier();", 1)
+    changed = rest.replace("rammer_block_barrier();", "if (rows_done++) rammer_block_barrier();")
     assert source != built.source and changed != rest
     assert not goes_wrong(built, late + rest)
     assert goes_wrong(built, late + changed)

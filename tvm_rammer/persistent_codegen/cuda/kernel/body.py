@@ -77,11 +77,25 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Registers: a thread's words of this row and of the next; how far ahead of its wait a counter was seen; a 0."""
+    """Registers of a thread.
+
+    Parameters
+    ----------
+    here, following : tirx.Buffer
+        Its words of this row, and of the next.
+    target, ahead : tirx.Buffer
+        What the counter is to reach that it looks at, and how far ahead of that it was seen.
+    waits : tirx.Buffer
+        Whether the row has to look.
+    zero : Expr
+        A 0.
+    """
 
     here: tirx.Buffer
     following: tirx.Buffer
+    target: tirx.Buffer
     ahead: tirx.Buffer
+    waits: tirx.Buffer
     zero: Expr
 
     def word(self, number: int) -> Expr:
@@ -89,9 +103,9 @@ class Row:
         return sync.word(self.here[number // WARP], number % WARP)
 
 
-def registers(name: str, count: int) -> tirx.Buffer:
+def registers(name: str, count: int, dtype: str = "int32") -> tirx.Buffer:
     """An array of a thread's own."""
-    return IRBuilder.name(name, T.alloc_buffer((count,), "int32", scope="local", layout=None))
+    return IRBuilder.name(name, T.alloc_buffer((count,), dtype, scope="local", layout=None))
 
 
 def bind(name: str, value: Expr) -> tirx.Var:

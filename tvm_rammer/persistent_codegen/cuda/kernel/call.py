@@ -23,6 +23,7 @@ def choose(
     row: Row,
     rtasks: tuple[Expr, Expr, Expr],
     k: tirx.Var | None,
+    begin: Callable[[], None],
 ) -> None:
     """Run what a row asks for: find the call signature by a binary search, so that hundreds cost eight comparisons.
 
@@ -39,19 +40,28 @@ def choose(
         The first rTask, how many, and the step from one to the next.
     k : tirx.Var or None
         The number of the step, in a program of several.
+    begin : callable
+        Emits what comes once all is decoded, before the first rTask.
     """
     if len(signatures) == 1:
-        _run(body, signatures[0], row, rtasks, k)
+        _run(body, signatures[0], row, rtasks, k, begin)
         return
     half = len(signatures) // 2
     with T.If(what < MARKS * (base + half)):
         with T.Then():
-            choose(body, signatures[:half], base, what, row, rtasks, k)
+            choose(body, signatures[:half], base, what, row, rtasks, k, begin)
         with T.Else():
-            choose(body, signatures[half:], base + half, what, row, rtasks, k)
+            choose(body, signatures[half:], base + half, what, row, rtasks, k, begin)
 
 
-def _run(body: Body, signature: CallSignature, row: Row, rtasks: tuple[Expr, Expr, Expr], k: tirx.Var | None) -> None:
+def _run(
+    body: Body,
+    signature: CallSignature,
+    row: Row,
+    rtasks: tuple[Expr, Expr, Expr],
+    k: tirx.Var | None,
+    begin: Callable[[], None],
+) -> None:
     function = signature.function
     start, count, step = rtasks
 
@@ -73,6 +83,7 @@ def _run(body: Body, signature: CallSignature, row: Row, rtasks: tuple[Expr, Exp
                 with T.If(i + 1 < count), T.Then():
                     T.evaluate(sync.rtask_barrier(RTASK_BARRIER, function.threads))
 
+    begin()
     if function.threads == body.threads:
         loop()
     else:

@@ -2,14 +2,15 @@
 
     slices that the vEU keeps     copied to shared memory, once
     for each row of the lane      its words are there: they were loaded while the row before it was executed
-        all                       load the words of the next row
+        all                       load the words of the next row; find the function, make its pointers
         the first warp            waits, unless its counters were found done when the row before it waited
         all                       block barrier
         the rTask's threads       rTask after rTask
         all, if it signals        block barrier
         the last warp             signals
 
-So the first warp looks at the next counters while the last one waits for its stores to be visible.
+So the first warp looks at the next counters while the last one waits for its stores to be visible, and a row is decoded
+before it waits: each branch has a wait of its own, and nothing lies between its end and the rTask but a barrier.
 
 In a program of several steps the rows come again in each. Where a step says that there is no other, its condition is
 in memory once the lane's last row has waited (`RProgram.exit`), and every thread of the block reads it there.
@@ -46,7 +47,8 @@ def walk(body: Body, signatures: Sequence[CallSignature], blocks: int) -> None:
     first, last = bind("first", body.begin[body.veu]), bind("last", body.begin[body.veu + 1])
     lane = bind("lane", body.tid % WARP)
     here, following = (registers(name, body.form.words // WARP) for name in ("here", "following"))
-    row = Row(here, following, registers("ahead", 1), bind("zero", body.begin[0]))
+    target, ahead, waits = registers("target", 1), registers("ahead", 1), registers("waits", 1, "bool")
+    row = Row(here, following, target, ahead, waits, bind("zero", body.begin[0]))
     _load(body, row.here, first, lane)
     T.buffer_store(row.ahead, -1, [0])
     if body.steps == 1:
@@ -73,6 +75,7 @@ def _walk_steps(
             at = tirx.Select(ends, again + first, tirx.Select(k == 0, 0, again) + first + n + 1)
             _walk_row(body, signatures, row, n, at, lane, steps_before + 1, k)
         if body.conditions is not None:
+            T.evaluate(sync.block_barrier())
             with T.If(tirx.Not(body.conditions[k])), T.Then():
                 T.evaluate(T.break_loop())
 
@@ -111,27 +114,49 @@ def _walk_row(
         bind(name, row.word(form.what + i)) for i, name in enumerate(("what", "start", "count", "step"))
     )
     _load(body, row.following, following, lane)
-    with T.If(body.tid < WARP), T.Then():
-        T.buffer_store(row.ahead, _wait(body, row, n, count), [0])
-    if body.watchdog is None:
+
+    first_warp = body.tid < WARP
+    _prepare_wait(body, row, count)
+
+    def wait() -> None:
+        with T.If(tirx.all(first_warp, row.waits[0])), T.Then():
+            T.buffer_store(row.ahead, _wait(body, row, n, count), [0])
+
+    def begin() -> None:
+        wait()
         T.evaluate(sync.block_barrier())
-    else:
+
+    if body.watchdog is None:
+        with T.If(what >= 0):
+            with T.Then():
+                choose(body, signatures, 0, what, row, (start, count_, step), k, begin)
+            with T.Else():  # the next barrier of the block is soon enough
+                wait()
+    else:  # whether anything is run is known once the wait is over
+        wait()
         what = bind("watched", sync.watched_barrier(body.counter(body.report), what))
-    with T.If(what >= 0), T.Then():
-        choose(body, signatures, 0, what, row, (start, count_, step), k)
+        with T.If(what >= 0), T.Then():
+            choose(body, signatures, 0, what, row, (start, count_, step), k, lambda: None)
     with T.If((what & SIGNALS) != 0), T.Then():
         T.evaluate(sync.block_barrier())
         with T.If(body.tid >= body.threads - WARP), T.Then():
             T.evaluate(sync.signal(body.counter(0), row.here[0], form.first_signal, form.signals))
+    T.buffer_store(row.ahead, sync.seen_ahead(row.ahead[0], form.waits, row.waits[0]), [0])
     for i in range(form.words // WARP):
         T.buffer_store(row.here, sync.arrived(row.following[i], row.zero), [i])
 
 
+def _prepare_wait(body: Body, row: Row, count: Expr) -> None:
+    """What the first warp needs to wait, and whether it has to; nothing is seen yet of the counters of the next row."""
+    waits, ahead = body.form.waits, sync.arrived(row.ahead[0], row.zero)
+    T.buffer_store(row.target, sync.target(row.here[0], waits, count, backs=body.form.backs), [0])
+    T.buffer_store(row.waits, sync.waits_for(row.here[0], waits, ahead), [0])
+
+
 def _wait(body: Body, row: Row, n: Expr, count: Expr) -> Expr:
     """The call with which the first warp waits for what row `n` needs."""
-    waits, backs = body.form.waits, body.form.backs
-    state, ahead = body.counter(0), sync.arrived(row.ahead[0], row.zero)
+    waits, given = body.form.waits, (row.target[0], row.ahead[0])
     if body.watchdog is None:
-        return sync.wait(state, row.here[0], waits, count, ahead, backs=backs)
-    report, limit = body.counter(body.report), body.watchdog
-    return sync.watched_wait(state, row.here[0], waits, count, ahead, report, n, limit, backs=backs)
+        return sync.wait(body.counter(0), row.here[0], waits, *given)
+    report = body.counter(body.report)
+    return sync.watched_wait(body.counter(0), row.here[0], waits, *given, count, report, n, body.watchdog)
