@@ -19,109 +19,6 @@ _MOST_DET = 6
 """Of larger matrices the determinant would be thousands of products."""
 
 
-def _batch_norm(node: NodeView, emit: Emitter) -> Emitter | None:
-    """As it trains: by the batch's own mean and variance, which go into the running ones."""
-    dims = node.dims(0)
-    if dims is None or not (node.attribute("training_mode", 0) or any(node.node.output[1:])):
-        return None
-    if not node.attribute("training_mode", 0):
-        node.refuse("has the results of training in a form before opset 14", "export it again with opset 14 or later")
-    axes = [a for a in range(len(dims)) if a != 1]
-    column = [-1] + [1] * (len(dims) - 2)
-    x, momentum = node.input(0), node.attribute("momentum", 0.9)
-    mean, centred, variance = moments(emit, x, axes)
-    value = emit("Div", centred, _deviation(node, emit, variance, element(node, 0)))
-    scale, bias = (emit.reshape(node.input(i), column) for i in (1, 2))
-    emit.name(emit("Add", emit("Mul", value, scale), bias), node.output)
-    for name, before, now in zip(node.node.output[1:3], (3, 4), (mean, variance), strict=False):
-        if name:
-            kept = emit("Mul", node.input(before), emit.number(momentum))
-            added = emit("Mul", emit.reshape(now, [-1]), emit.number(1 - momentum))
-            emit.name(emit("Add", kept, added), name)
-    return emit
-
-
-def _layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
-    """With its mean and deviation as further results."""
-    dims, elem = node.dims(0), element(node, 0)
-    if dims is None or not elem or not any(node.node.output[1:]):
-        return None
-    axis, stash = node.attribute("axis", -1), node.attribute("stash_type", 1)
-    node.require(-len(dims) <= axis < len(dims), f"axis {axis} of the shape {dims}")
-    axes = list(range(axis % len(dims), len(dims)))
-    mean, centred, variance = moments(emit, emit("Cast", node.input(0), to=stash), axes)
-    inverse = emit("Reciprocal", _deviation(node, emit, variance, stash))
-    value = emit("Mul", emit("Cast", emit("Mul", centred, inverse), to=elem), node.input(1))
-    if node.input(2):
-        value = emit("Add", value, node.input(2))
-    for name, made in zip(node.node.output, (value, mean, inverse), strict=False):
-        if name:
-            emit.name(made, name)
-    return emit
-
-
-def _group_norm(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Channels by groups of them; a scale and a bias for each channel, as they are since opset 21."""
-    dims, elem = node.dims(0), element(node, 0)
-    if dims is None or not elem or emit.opset < 21:
-        return None
-    groups, stash = node.attribute("num_groups", 1), node.attribute("stash_type", 1)
-    node.require(groups > 0 and dims[1] % groups == 0, f"{groups} groups of {dims[1]} channels")
-    x = emit.reshape(emit("Cast", node.input(0), to=stash), [dims[0], groups, -1])
-    _, centred, variance = moments(emit, x, [2])
-    value = emit("Div", centred, _deviation(node, emit, variance, stash))
-    value = emit("Cast", emit.reshape(value, dims), to=elem)
-    scale, bias = (emit.reshape(node.input(i), [-1] + [1] * (len(dims) - 2)) for i in (1, 2))
-    emit.name(emit("Add", emit("Mul", value, scale), bias), node.output)
-    return emit
-
-
-def _instance_norm(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Images as rows: a sum over one long axis is in full vectors."""
-    dims = node.dims(0)
-    if dims is None or len(dims) < 4:
-        return None
-    rows = emit.reshape(node.input(0), [*dims[:2], math.prod(dims[2:])])
-    normal = emit("InstanceNormalization", rows, *node.node.input[1:], epsilon=node.attribute("epsilon", 1e-5))
-    emit.name(emit.reshape(normal, dims), node.output)
-    return emit
-
-
-def _mean_variance(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Numbers that are all equal become 0: the deviation is never 0."""
-    dims, elem = node.dims(0), element(node, 0)
-    if dims is None or not elem:
-        return None
-    axes = list(node.attribute("axes", [0, 2, 3]))
-    node.require(all(-len(dims) <= a < len(dims) for a in axes), f"axes {axes} of the shape {dims}")
-    _, centred, variance = moments(emit, node.input(0), axes)
-    deviation = emit("Add", emit("Sqrt", variance), emit.constant(np.array(1e-9, numpy_type(elem))))
-    emit.name(emit("Div", centred, deviation), node.output)
-    return emit
-
-
-def moments(emit: Emitter, value: str, axes: list[int]) -> tuple[str, str, str]:
-    """The mean, what is left of each number without it, and the variance.
-
-    A mean of squares without the square of the mean, as ONNX has it, would lose the variance of large numbers.
-    """
-    mean = mean_over(emit, value, axes)
-    centred = emit("Sub", value, mean)
-    return mean, centred, mean_over(emit, emit("Mul", centred, centred), axes)
-
-
-def _deviation(node: NodeView, emit: Emitter, variance: str, elem: int) -> str:
-    epsilon = emit.constant(np.array(node.attribute("epsilon", 1e-5), numpy_type(elem)))
-    return emit("Sqrt", emit("Add", variance, epsilon))
-
-
-def mean_over(emit: Emitter, value: str, axes: list[int]) -> str:
-    """The mean over axes, which stay."""
-    if emit.opset < 18:
-        return emit("ReduceMean", value, axes=axes)
-    return emit("ReduceMean", value, emit.constant(np.array(axes, np.int64)))
-
-
 def _dropout(node: NodeView, emit: Emitter) -> Emitter | None:
     """What infers keeps all; what trains would need random numbers."""
     dims, ratio, training = node.dims(0), node.array(1), node.array(2)
@@ -289,16 +186,11 @@ def _expansion(
 
 LAYERS = {
     ("", "AveragePool"): _pool,
-    ("", "BatchNormalization"): _batch_norm,
     ("", "ConvTranspose"): conv_transpose,
     ("", "DeformConv"): deform_conv,
     ("", "Det"): _det,
     ("", "Dropout"): _dropout,
-    ("", "GroupNormalization"): _group_norm,
-    ("", "InstanceNormalization"): _instance_norm,
-    ("", "LayerNormalization"): _layer_norm,
     ("", "LpPool"): _pool,
     ("", "MaxPool"): _max_pool,
-    ("", "MeanVarianceNormalization"): _mean_variance,
 }
 """By domain and name."""

@@ -17,6 +17,7 @@ from .fused.operators import FUSED
 from .fused.withdrawn import WITHDRAWN
 from .indexing import INDEXING, windows
 from .layers import LAYERS
+from .norms.plain import PLAIN_NORMS
 from .quantised.operators import QUANTISED
 from .reductions import REDUCTIONS
 from .resize import RESIZES
@@ -217,6 +218,7 @@ _LOWERED = {
     **INDEXING,
     **LAYERS,
     **NORMS,
+    **PLAIN_NORMS,
     **REDUCTIONS,
     **RESIZES,
     **SPECTRA,

@@ -20,14 +20,54 @@ NORMS = {
 }
 
 
-@pytest.mark.parametrize("total", [False, True])
+RESULTS = [["y"], ["y", "", "", "t"], ["y", "mean", "inverse", "t"], ["y", "", "inverse"]]
+
+
+@pytest.mark.parametrize("outputs", RESULTS)
 @pytest.mark.parametrize("name", NORMS)
-def test_a_normalised_sum(name, total, run):
-    outputs = ["y", "", "", "t"] if total else ["y"]
+def test_a_normalised_sum(name, outputs, run):
     nodes = [microsoft(name.partition(" ")[0], NORMS[name], outputs, epsilon=1e-5)]
     constants = [tensor(n, random(8, seed=i)) for i, n in enumerate(["gamma", "beta", "bias"]) if n in NORMS[name]]
     proto = contrib(nodes, [value("x", [2, 3, 8]), value("s", [2, 3, 8])], [n for n in outputs if n], constants)
     close(run, proto, x=random(2, 3, 8), s=random(2, 3, 8, seed=9))
+
+
+@pytest.mark.parametrize("shape", [[3, 8], [1, 3, 8]])
+@pytest.mark.parametrize("kind", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
+def test_one_skip_for_the_whole_batch(kind, shape, run):
+    proto = contrib(
+        [microsoft(kind, ["x", "s", "gamma"], ["y"])], [value("x", [2, 3, 8]), value("s", shape)], ["y"],
+        [tensor("gamma", random(8))],
+    )  # fmt: skip
+    close(run, proto, x=1e-4 * random(2, 3, 8), s=1e-4 * random(*shape, seed=9))  # so small that epsilon counts
+
+
+@pytest.mark.parametrize("opset", [11, 17])
+@pytest.mark.parametrize("kind", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
+def test_a_sum_whose_squares_half_precision_does_not_hold(kind, opset, run):
+    half, shape = TensorProto.FLOAT16, [2, 3, 8]
+    nodes = [microsoft(kind, ["x", "s", "gamma"], ["y", "", "inverse"], epsilon=1e-5)]
+    results = [value("y", shape, half), value("inverse", [2, 3, 1])]
+    given = [value("x", shape, half), value("s", shape, half)]
+    proto = with_contrib(model(nodes, given, results, [tensor("gamma", random(8).astype("float16"))], opset=opset))
+    x, s = ((3000 * random(*shape, seed=i)).astype("float16") for i in (1, 2))
+    for got, expected in zip(run(load_model(proto), x, s), by_onnxruntime(proto, x=x, s=s), strict=True):
+        assert got.dtype == expected.dtype
+        np.testing.assert_allclose(got, expected, rtol=3e-3, atol=3e-3)
+
+
+@pytest.mark.parametrize("elem", [TensorProto.FLOAT, TensorProto.FLOAT16])
+@pytest.mark.parametrize("axis", [-1, 1, 0])
+def test_rows_by_the_root_of_their_mean_square(axis, elem, run):
+    """With its inverse as a result; rows of half precision by a scale of single precision."""
+    dtype, shape = "float32" if elem == TensorProto.FLOAT else "float16", (2, 3, 8)
+    nodes = [node("SimplifiedLayerNormalization", ["x", "gamma"], ["y", "inverse"], axis=axis)]
+    constants = [tensor("gamma", random(*shape[axis:]))]
+    proto = model(nodes, [value("x", shape, elem)], ["y", "inverse"], constants)
+    x = (300 * random(*shape, seed=1)).astype(dtype)
+    for got, expected in zip(run(load_model(proto), x), by_onnxruntime(proto, x=x), strict=True):
+        assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_norm_of_onnx_runtime_in_onnxs_own_domain(run):
@@ -42,12 +82,14 @@ def test_a_layer_norm_before_opset_17(axis, opset, elem, run):
     shape = (2, 3, 8)
     dtype = "float32" if elem == TensorProto.FLOAT else "float16"
     constants = [tensor(name, random(*shape[axis:], seed=i).astype(dtype)) for i, name in enumerate(["gamma", "beta"])]
-    nodes = [node("LayerNormalization", ["x", "gamma", "beta"], ["y"], axis=axis, epsilon=1e-5)]
-    proto = model(nodes, [value("x", shape, elem)], [value("y", shape, elem)], constants, opset=opset)
+    nodes = [node("LayerNormalization", ["x", "gamma", "beta"], ["y", "mean", "inverse"], axis=axis, epsilon=1e-5)]
+    proto = model(
+        nodes, [value("x", shape, elem)], [value("y", shape, elem), "mean", "inverse"], constants, opset=opset
+    )
     x = random(*shape, seed=7).astype(dtype)
-    got, (expected,) = run(load_model(proto), x), by_onnxruntime(proto, x=x)
-    assert got.dtype == expected.dtype
-    np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3 if dtype == "float16" else 1e-5)
+    for got, expected in zip(run(load_model(proto), x), by_onnxruntime(proto, x=x), strict=True):
+        assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3 if dtype == "float16" else 1e-5)
 
 
 @pytest.mark.parametrize("opset", [11, 14])

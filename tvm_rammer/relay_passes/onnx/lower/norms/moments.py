@@ -1,0 +1,28 @@
+"""Means and variances of numbers along axes, as nodes."""
+
+import numpy as np
+from onnx import TensorProto
+
+from ...emit import Emitter
+
+
+def moments(emit: Emitter, value: str, axes: list[int]) -> tuple[str, str, str]:
+    """The mean, what is left of each number without it, and the variance.
+
+    A mean of squares without the square of the mean, as ONNX has it, would lose the variance of large numbers.
+    """
+    mean = mean_over(emit, value, axes)
+    centred = emit("Sub", value, mean)
+    return mean, centred, mean_over(emit, emit("Mul", centred, centred), axes)
+
+
+def mean_over(emit: Emitter, value: str, axes: list[int]) -> str:
+    """The mean over axes, which stay."""
+    if emit.opset < 18:
+        return emit("ReduceMean", value, axes=axes)
+    return emit("ReduceMean", value, emit.constant(np.array(axes, np.int64)))
+
+
+def widened(emit: Emitter, value: str) -> str:
+    """Numbers of half precision in single precision, for their squares are beyond 65504 soon; others as they are."""
+    return emit("Cast", value, to=TensorProto.FLOAT) if emit.dtype == np.float16 else value
