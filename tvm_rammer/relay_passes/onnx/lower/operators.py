@@ -27,7 +27,7 @@ _FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE")
 _NARROW = {getattr(TensorProto, name) for name in ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32")}
 
 
-MAY_WAIT = frozenset(["MaxUnpool", "NonMaxSuppression"])
+MAY_WAIT = frozenset(["GroupQueryAttention", "MaxUnpool", "NonMaxSuppression"])
 """Operators that need a constant, and are refused where there is none in the end (`NodeView.refuse_at_last`)."""
 
 

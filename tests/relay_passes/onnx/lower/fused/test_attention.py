@@ -93,7 +93,9 @@ def test_heads_that_do_not_divide_the_weights_are_refused():
 
 def test_turned_positions_are_refused_by_name():
     proto, _ = attention(do_rotary=1)
-    with pytest.raises(UnsupportedOperatorError, match="Attention"):
+    with pytest.raises(
+        UnsupportedOperatorError, match=r"Attention .* turns positions \(do_rotary\); fuse the model with MultiHead"
+    ):
         load_model(proto)
 
 

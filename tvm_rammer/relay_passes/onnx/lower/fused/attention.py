@@ -11,7 +11,9 @@ import numpy as np
 from onnx import TensorProto
 
 from ...emit import Emitter, NodeView
+from .grouped import grouped_attention
 from .norms import layer_norm
+from .rotary import rotary_embedding
 
 _FILTERED = -10000.0
 """`mask_filter_value` by default."""
@@ -65,10 +67,11 @@ def _quantised_attention(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _is_beyond(node: NodeView, past: int) -> bool:
-    """Whether a node asks for what is not written here: turned positions, or one buffer for all keys."""
-    names = ("do_rotary", "past_present_share_buffer")
+    """Whether a node asks for what is not written here: one buffer for all keys."""
+    if node.attribute("do_rotary", 0):  # no kernel of ONNX Runtime for CPUs has it
+        node.refuse("turns positions (do_rotary)", "fuse the model with MultiHeadAttention and RotaryEmbedding")
     known = node.dims(past) is not None or not node.input(past)
-    return any(node.attribute(name, 0) for name in names) or not known
+    return bool(node.attribute("past_present_share_buffer", 0)) or not known
 
 
 def _of_product(
@@ -225,7 +228,9 @@ def _embed_layer_norm(node: NodeView, emit: Emitter) -> Emitter | None:
 ATTENTION = {
     ("com.microsoft", "Attention"): _attention,
     ("com.microsoft", "EmbedLayerNormalization"): _embed_layer_norm,
+    ("com.microsoft", "GroupQueryAttention"): grouped_attention,
     ("com.microsoft", "MultiHeadAttention"): _multi_head_attention,
     ("com.microsoft", "QAttention"): _quantised_attention,
+    ("com.microsoft", "RotaryEmbedding"): rotary_embedding,
 }
 """By domain and name."""

@@ -35,6 +35,11 @@ def layer_norm(emit: Emitter, value: str, parameters: list[str], epsilon: float,
     return _Rows.of(emit, value, epsilon, axes).scaled(emit, parameters)
 
 
+def root_mean_square(emit: Emitter, value: str, scale: str, epsilon: float) -> str:
+    """Divide rows by the root of their mean square."""
+    return _Rows.of(emit, value, epsilon, [-1], centred=False).scaled(emit, [scale])
+
+
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """Rows as they are normalised, in single precision where they are of half.
