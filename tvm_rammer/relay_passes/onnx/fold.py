@@ -145,7 +145,7 @@ class _Rounds:
             if not node.input or self._too_large(node, constants):
                 return None
         arrays = {name: _array(constants, name) for name in node.input if name}
-        results = run_node(node, arrays, self.model)
+        results = None if _begins_before(node, arrays) else run_node(node, arrays, self.model)
         if results is None:
             self.refused.add(node.output[0])
         return results
@@ -163,6 +163,17 @@ class _Rounds:
         if any(size is None for size in sizes):
             return node.op_type in _GROWING or max(counts) > SMALL_ELEMENTS
         return sum(size or 0 for size in sizes) > max(LIMIT_BYTES, 4 * 8 * sum(counts))
+
+
+def _begins_before(node: onnx.NodeProto, arrays: Mapping[str, np.ndarray]) -> bool:
+    """Whether a Slice goes backwards from before an axis: ONNX has an element there, and its evaluator none."""
+    if node.op_type != "Slice" or len(node.input) < 5:
+        return False
+    data, begins, _, axes, steps = (arrays.get(name) for name in node.input)
+    if data is None or begins is None or steps is None:
+        return False
+    sizes = np.array(data.shape)[slice(begins.size) if axes is None else axes]
+    return bool(((steps < 0) & (begins < -sizes)).any())
 
 
 def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:

@@ -8,6 +8,7 @@ from onnx import TensorProto
 
 from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
 from ..read import MICROSOFT, default_opset
+from .axes.operators import AXES
 from .boxes import BOXES
 from .classical import CLASSICAL
 from .elementwise import ELEMENTWISE, element, numpy_type
@@ -18,6 +19,7 @@ from .fused.withdrawn import WITHDRAWN
 from .indexing import INDEXING, windows
 from .layers import LAYERS
 from .norms.plain import PLAIN_NORMS
+from .quantised.linear import LINEAR
 from .quantised.operators import QUANTISED
 from .reductions import REDUCTIONS
 from .resize import RESIZES
@@ -27,8 +29,8 @@ _FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE")
 _NARROW = {getattr(TensorProto, name) for name in ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32")}
 
 
-MAY_WAIT = frozenset(["GroupQueryAttention", "MaxUnpool", "NonMaxSuppression"])
-"""Operators that need a constant, and are refused where there is none in the end (`NodeView.refuse_at_last`)."""
+MAY_WAIT = frozenset(["CumProd", "CumSum", "GroupQueryAttention", "MaxUnpool", "NonMaxSuppression"])
+"""Operators that wait for a constant; where there is none in the end, they are refused, or take a longer way."""
 
 
 def lower_missing(model: onnx.ModelProto, *, last: bool = False) -> bool:
@@ -211,12 +213,14 @@ _LOWERED = {
     ("", "LRN"): _lrn,
     ("", "Col2Im"): _col2im,
     **ATTENTION,
+    **AXES,
     **BOXES,
     **CLASSICAL,
     **ELEMENTWISE,
     **FUSED,
     **INDEXING,
     **LAYERS,
+    **LINEAR,
     **NORMS,
     **PLAIN_NORMS,
     **REDUCTIONS,
