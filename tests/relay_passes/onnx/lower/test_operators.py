@@ -49,6 +49,14 @@ def test_dft_with_its_axis_as_an_input(axis, run):
     close(run, proto, x=random(6, 5, 4, 1))
 
 
+@pytest.mark.parametrize(("shape", "axis", "length"), [((3, 5, 2), 1, None), ((3, 5, 2), 1, 9), ((4, 3, 2), 0, 6)])
+def test_a_real_signal_of_its_spectrum(shape, axis, length, run):
+    names = ["x"] if length is None else ["x", "length"]
+    constants = [] if length is None else [tensor("length", np.int64(length))]
+    nodes = [node("DFT", names, ["y"], inverse=1, onesided=1, axis=axis)]
+    close(run, model(nodes, [value("x", shape)], ["y"], constants), x=random(*shape))
+
+
 @pytest.mark.parametrize("onesided", [0, 1])
 @pytest.mark.parametrize("window", [False, True])
 def test_stft(onesided, window, run):

@@ -9,30 +9,29 @@ from ..emit import Emitter, NodeView
 
 
 def _dft(node: NodeView, emit: Emitter) -> Emitter | None:
-    """ONNX's DFT of one axis: a signal [..., n, ..., 1 or 2] becomes [..., m, ..., 2]."""
+    """ONNX's DFT of one axis: a signal [..., n, ..., 1 or 2] becomes [..., m, ..., 2], or a spectrum a real one."""
     dims, length = node.dims(0), node.array(1)
     given = node.array(2)
     if dims is None or (node.input(1) and length is None) or (node.input(2) and given is None):
         return None
     inverse, onesided = bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
-    if inverse and onesided:
-        return None
     default = -2 if emit.opset >= 20 else 1
     axis = int(given) if given is not None else node.attribute("axis", default)
     rank, parts = len(dims), dims[-1]
     node.require(-rank <= axis < rank and axis not in (-1, rank - 1), f"axis {axis} of the shape {dims}")
     axis %= rank
     n = dims[axis]
-    size = int(length) if length is not None else n
+    whole = 2 * (n - 1) if inverse and onesided else n
+    size = int(length) if length is not None else whole
     node.require(size > 0 and parts in (1, 2), f"length {size} and shape {dims}")
-    basis = _basis(size, onesided, inverse)[:, :parts]
+    basis = (_real_basis(size) if inverse and onesided else _basis(size, onesided, inverse))[:, :parts]
     rows = np.zeros((n, *basis.shape[1:]), emit.dtype)
     rows[: len(basis)] = basis[:n]
     order = [*(a for a in range(rank - 1) if a != axis), axis, rank - 1]
     lead = [dims[a] for a in order[:-2]]
     value = emit.reshape(emit("Transpose", node.input(0), perm=order), [*lead, n * parts])
     value = emit("MatMul", value, emit.constant(rows.reshape(n * parts, -1)))
-    value = emit.reshape(value, [*lead, basis.shape[2], 2])
+    value = emit.reshape(value, [*lead, *basis.shape[2:]])
     emit.name(emit("Transpose", value, perm=[int(i) for i in np.argsort(order)]), node.output)
     return emit
 
@@ -75,6 +74,17 @@ def _basis(length: int, onesided: bool, inverse: bool) -> np.ndarray:
     cos, sin = np.cos(angle), np.sin(angle)
     basis = np.stack([np.stack([cos, sin], -1), np.stack([-sin, cos], -1)], 1)
     return basis / (length if inverse else 1)
+
+
+def _real_basis(length: int) -> np.ndarray:
+    """What each frequency of a real signal adds to its samples: [frequencies, 2, length, 1].
+
+    Those that are left out are conjugates of others, and add as much as these.
+    """
+    basis = _basis(length, False, True)[: length // 2 + 1, :, :, :1]
+    frequency = np.arange(len(basis))
+    alone = (frequency == 0) | (2 * frequency == length)
+    return basis * np.where(alone, 1, 2).reshape(-1, 1, 1, 1)
 
 
 SPECTRA = {("", "DFT"): _dft, ("", "STFT"): _stft}

@@ -167,3 +167,28 @@ def test_embeddings_that_are_added_and_normalised(how, run):
     only = node("EmbedLayerNormalization", names, outputs, domain="com.microsoft", epsilon=1e-5)
     results = [value("y", None), value("length", None, INT32), value("sum", None)]
     agree(run, contrib([only], given, results, constants), **feeds)
+
+
+@pytest.mark.parametrize("apart", [1, 0])
+@pytest.mark.parametrize("bias", [False, True])
+def test_queries_keys_and_values_side_by_side(bias, apart, run):
+    """ONNX Runtime has them on GPUs alone: three inputs mean the same."""
+    whole = random(BATCH, POSITIONS, HEADS, 3, SIZE)
+    parts = {name: whole[:, :, :, n].reshape(BATCH, POSITIONS, WIDTH) for n, name in enumerate("qkv")}
+    packed = {"q": parts["q"], "k": whole[:, :, :, 1:]} if apart else {"q": whole}
+    constants = [tensor("b", random(3 * WIDTH, seed=8))] if bias else []
+
+    def proto(feeds):
+        names = [name if name in feeds else "" for name in "qkv"] + ["b"] * bias
+        only = node("MultiHeadAttention", names, ["y"], domain="com.microsoft", num_heads=HEADS)
+        return contrib([only], [value(name, array.shape) for name, array in feeds.items()], ["y"], constants)
+
+    got, (expected,) = run(load_model(proto(packed)), *packed.values()), by_onnxruntime(proto(parts), **parts)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=2e-6)
+
+
+def test_scores_as_a_result_are_refused():
+    given = [value(name, [BATCH, POSITIONS, WIDTH]) for name in "qkv"]
+    only = node("MultiHeadAttention", list("qkv"), ["y", "", "", "s"], domain="com.microsoft", num_heads=HEADS)
+    with pytest.raises(UnsupportedOperatorError, match="has its scores as a result"):
+        load_model(contrib([only], given, ["y", "s"]))

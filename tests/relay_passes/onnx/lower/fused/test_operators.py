@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
@@ -138,3 +138,40 @@ def test_what_is_lacking_is_refused_with_a_remedy(kind, domain, remedy):
     proto.opset_import.append(helper.make_opsetid(domain, 1))
     with pytest.raises(UnsupportedOperatorError, match=f"{kind}.*{remedy}"):
         load_model(proto)
+
+
+TABLES = {
+    "bytes of two": (TensorProto.UINT8, (4, 24), (4, 3), (4, 2), {"bits": 4}),
+    "bytes": (TensorProto.UINT8, (4, 48), (4, 3), (4, 3), {"bits": 8, "quantize_axis": -1}),
+    "of four bits": (TensorProto.INT4, (4, 40), (4, 3), (4, 3), {}),
+    "without signs, on the other axis": (
+        TensorProto.UINT4, (20, 4), (2, 4), (2, 4), {"gather_axis": 1, "quantize_axis": 0},
+    ),
+}  # fmt: skip
+
+
+def table(kind, shape, scales, zeros, how, dtype="float32"):
+    """A GatherBlockQuantized; without zero points where their shape is None."""
+    low = -8 if kind == TensorProto.INT4 else 0
+    high = 256 if kind == TensorProto.UINT8 else low + 16
+    constants = [helper.make_tensor("d", kind, shape, rng(1).integers(low, high, shape).ravel())]
+    constants.append(tensor("s", (0.1 + np.abs(random(*scales))).astype(dtype)))
+    if zeros:
+        constants.append(helper.make_tensor("z", kind, zeros, rng(2).integers(low, high, zeros).ravel()))
+    elem = TensorProto.FLOAT if dtype == "float32" else TensorProto.FLOAT16
+    nodes = [microsoft("GatherBlockQuantized", ["d", "i", "s", *["z"] * bool(zeros)], ["y"], block_size=16, **how)]
+    given, results = [value("i", [2, 3], TensorProto.INT64)], [value("y", None, elem)]
+    return with_contrib(model(nodes, given, results, constants, opset=21, ir=10))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("offset", [False, True])
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_of_a_table_in_blocks_of_few_bits(name, offset, dtype, run):
+    kind, shape, scales, zeros, how = TABLES[name]
+    close(run, table(kind, shape, scales, zeros if offset else None, how, dtype), i=np.array([[1, 0, 3], [-1, 2, 2]]))
+
+
+def test_scales_for_another_table_are_refused():
+    with pytest.raises(ModelError, match=r"scales of the shape \[4, 2\] and zero points of \[4, 3\]"):
+        load_model(table(TensorProto.INT4, (4, 40), (4, 2), None, {}))

@@ -115,16 +115,16 @@ def _of_product(
 
 
 def _multi_head_attention(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Queries, keys and values are inputs; the latter two perhaps in heads already."""
-    dims = [node.dims(i) for i in range(3)]
-    q, k, v = dims
-    if q is None or k is None or v is None or len(q) != 3 or len(k) not in (3, 4) or len(k) != len(v):
-        return None
+    """Queries, keys and values are inputs; the latter two perhaps in heads already, or all of them side by side."""
     if any(node.input(i) and node.dims(i) is None for i in (6, 7)) or any(node.input(i) for i in (8, 9)):
         return None
+    if any(node.node.output[3:4]):
+        node.refuse("has its scores as a result", "leave out its fourth result")
+    if (given := _given(node, emit)) is None:
+        return None
+    values, (q, k, v) = given
     heads = node.attribute("num_heads", 0)
     node.require(heads > 0 and q[2] % heads == 0, f"{heads} heads for queries of {q[2]} elements")
-    values = [node.input(i) for i in range(3)]
     if node.input(3):
         widths = [q[2], *(d[2] if len(d) == 3 else d[1] * d[3] for d in (k, v))]
         begins = [0, widths[0], widths[0] + widths[1]]
@@ -143,6 +143,29 @@ def _multi_head_attention(node: NodeView, emit: Emitter) -> Emitter | None:
             emit.name(made[1 + n], name)
     queries, k_made, v_made = made
     return _attend(node, emit, _Heads(queries, k_made, v_made, q[0], heads, q[1], keys, q[2] // heads), 4, 5)
+
+
+def _given(node: NodeView, emit: Emitter) -> tuple[list[str], list[list[int]]] | None:
+    """Queries, keys and values, and their shapes; None for forms that are not known.
+
+    Those that are side by side, of the shape [batch, positions, heads, 3 or 2, size], are taken apart.
+    """
+    values: list[str] = []
+    dims: list[list[int]] = []
+    for n in range(3):
+        own = node.dims(n)
+        if own is None or not node.input(n):
+            break
+        if len(own) == 5:
+            width = own[2] * own[4]
+            parts = [emit.part(node.input(n), 3, part, part + 1) for part in range(own[3])]
+            values += [emit.reshape(part, [own[0], own[1], width]) for part in parts]
+            dims += [[own[0], own[1], width]] * own[3]
+        else:
+            values.append(node.input(n))
+            dims.append(own)
+    fits = len(dims) == 3 and len(dims[0]) == 3 and len(dims[1]) in (3, 4) and len(dims[1]) == len(dims[2])
+    return (values, dims) if fits else None
 
 
 def _split(emit: Emitter, value: str, heads: int, size: int) -> str:

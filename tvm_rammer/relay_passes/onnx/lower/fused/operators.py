@@ -124,6 +124,40 @@ def _matmul_nbits(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _gather_blocks(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Rows of a table that is stored in blocks, as that of MatMulNBits; on any axis."""
+    packed, scales, zeros = node.array(0), node.array(2), node.array(3)
+    if packed is None or scales is None or (node.input(3) and zeros is None):
+        return None
+    bits, size = (node.attribute(name, default) for name, default in (("bits", 4), ("block_size", 128)))
+    in_bytes = packed.dtype == np.uint8
+    if size <= 0 or (in_bytes and bits not in (4, 8)) or (not in_bytes and packed.dtype.itemsize > 1):
+        return None
+    table = _unpacked(packed, bits) if in_bytes else packed
+    axis = node.attribute("quantize_axis", 1)
+    node.require(-table.ndim <= axis < table.ndim, f"quantize_axis {axis} of the shape {list(table.shape)}")
+    blocks = list(table.shape)
+    blocks[axis] = math.ceil(blocks[axis] / size)
+    offsets = np.full(blocks, 1 << (bits - 1) if in_bytes else 0)
+    if zeros is not None:
+        offsets = _unpacked(zeros, bits)[..., : blocks[-1]] if in_bytes else zeros
+    node.require(
+        list(scales.shape) == blocks == list(offsets.shape),
+        f"scales of the shape {list(scales.shape)} and zero points of {list(offsets.shape)}, which are to be {blocks}",
+    )
+    place = np.arange(table.shape[axis]) // size
+    numbers = table.astype(np.float32) - offsets.astype(np.float32).take(place, axis)
+    numbers = (numbers * scales.astype(np.float32).take(place, axis)).astype(scales.dtype)
+    rows = emit("Gather", emit.constant(numbers), node.input(1), axis=node.attribute("gather_axis", 0))
+    emit.name(rows, node.output)
+    return emit
+
+
+def _unpacked(packed: np.ndarray, bits: int) -> np.ndarray:
+    """The numbers in the bytes of the last axis."""
+    return _numbers(packed.reshape(-1, packed.shape[-1]), bits).reshape(*packed.shape[:-1], -1)
+
+
 def _offsets(zeros: np.ndarray | None, bits: int, columns: int, blocks: int) -> np.ndarray:
     """The zero point of each block, of the shape [columns, blocks, 1]; half of the range where there are none."""
     if zeros is None:
@@ -146,6 +180,7 @@ FUSED = {
     ("com.microsoft", "FusedConv"): _fused_conv,
     ("com.microsoft", "FusedGemm"): _fused_gemm,
     ("com.microsoft", "FusedMatMul"): _fused_matmul,
+    ("com.microsoft", "GatherBlockQuantized"): _gather_blocks,
     ("com.microsoft", "Gelu"): _gelu,
     ("com.microsoft", "MatMulNBits"): _matmul_nbits,
     ("com.microsoft", "QuickGelu"): _quick_gelu,
