@@ -16,6 +16,7 @@ import numpy as np
 from onnx import TensorProto
 
 from ...emit import Emitter, NodeView
+from .channels_last import channels_second
 from .values import MOST_TERMS, Quantised
 
 _MOST = 255
@@ -173,7 +174,7 @@ def _of_one(kind: str, attributes: Sequence[str] = ()) -> Callable[[NodeView, Em
 
     def lower(node: NodeView, emit: Emitter) -> Emitter | None:
         if node.attribute("channels_last", 0):
-            return None
+            return channels_second(node, emit)
         q = Quantised(node, emit)
         return q.quantise(emit(kind, q.real(0), **_attributes(node, attributes)), 3)
 
@@ -210,11 +211,15 @@ QUANTISED = {
     ("", "QLinearMatMul"): _qlinear_matmul,
     ("com.microsoft", "DynamicQuantizeMatMul"): _dynamic_matmul,
     ("com.microsoft", "MatMulIntegerToFloat"): _matmul_integer_to_float,
+    ("com.microsoft", "NhwcConv"): channels_second,
+    ("com.microsoft", "NhwcFusedConv"): channels_second,
+    ("com.microsoft", "NhwcMaxPool"): channels_second,
     ("com.microsoft", "QGemm"): _qgemm,
     ("com.microsoft", "QLinearConcat"): _qlinear_concat,
     ("com.microsoft", "QLinearAdd"): _of_two("Add"),
     ("com.microsoft", "QLinearMul"): _of_two("Mul"),
     ("com.microsoft", "QLinearAveragePool"): _of_one("AveragePool", _POOL),
+    ("com.microsoft", "QLinearConv"): channels_second,
     ("com.microsoft", "QLinearGlobalAveragePool"): _of_one("GlobalAveragePool"),
     ("com.microsoft", "QLinearLeakyRelu"): _of_one("LeakyRelu", ["alpha"]),
     ("com.microsoft", "QLinearSigmoid"): _of_one("Sigmoid"),
