@@ -13,6 +13,7 @@ from .boxes import BOXES
 from .classical import CLASSICAL
 from .elementwise import ELEMENTWISE, element, numpy_type
 from .fused.attention import ATTENTION
+from .fused.early import EARLY
 from .fused.norms import NORMS
 from .fused.operators import FUSED
 from .fused.withdrawn import WITHDRAWN
@@ -216,6 +217,7 @@ _LOWERED = {
     **AXES,
     **BOXES,
     **CLASSICAL,
+    **EARLY,
     **ELEMENTWISE,
     **FUSED,
     **INDEXING,

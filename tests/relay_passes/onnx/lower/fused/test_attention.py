@@ -192,3 +192,14 @@ def test_scores_as_a_result_are_refused():
     only = node("MultiHeadAttention", list("qkv"), ["y", "", "", "s"], domain="com.microsoft", num_heads=HEADS)
     with pytest.raises(UnsupportedOperatorError, match="has its scores as a result"):
         load_model(contrib([only], given, ["y", "s"]))
+
+
+@pytest.mark.parametrize("keys", [POSITIONS, POSITIONS + 2, POSITIONS - 2])
+def test_queries_that_see_as_many_keys_as_there_were_queries(keys, run):
+    """Of keys that are not the queries' own; ONNX Runtime shows all of them to the last query."""
+    shapes = {"q": [BATCH, POSITIONS, WIDTH], "k": [BATCH, keys, WIDTH], "v": [BATCH, keys, WIDTH]}
+    feeds = {name: random(*shape, seed=n) for n, (name, shape) in enumerate(shapes.items())}
+    only = node("MultiHeadAttention", list("qkv"), ["y"], domain="com.microsoft", num_heads=HEADS, unidirectional=1)
+    proto = contrib([only], [value(name, shape) for name, shape in shapes.items()], ["y"])
+    got, (expected,) = run(load_model(proto), *feeds.values()), by_onnxruntime(proto, **feeds)
+    np.testing.assert_allclose(got[:, :-1], expected[:, :-1], rtol=1e-5, atol=2e-6)

@@ -33,11 +33,24 @@ def test_a_product_of_turned_factors(attributes, left, right, run):
     close(run, contrib(nodes, [value("a", left), value("b", right)], ["y"]), a=random(*left), b=random(*right, seed=1))
 
 
-def test_batches_that_are_turned_are_refused():
-    nodes = [microsoft("FusedMatMul", ["a", "b"], ["y"], transBatchA=1)]
-    proto = contrib(nodes, [value("a", [3, 2, 4]), value("b", [2, 4, 5])], ["y"])
-    with pytest.raises(UnsupportedOperatorError, match="FusedMatMul"):
-        load_model(proto)
+@pytest.mark.parametrize(
+    ("attributes", "left", "right"),
+    [
+        ({"transBatchA": 1}, (3, 2, 4), (2, 4, 5)),
+        ({"transBatchA": 1, "transBatchB": 1, "transB": 1, "alpha": 0.5}, (3, 2, 4), (5, 2, 4)),
+        ({"transBatchA": 1, "transA": 1}, (4, 2, 3), (2, 4, 5)),
+        ({"transBatchB": 1}, (2, 5, 3, 4), (4, 2, 5, 3)),
+    ],
+)
+def test_a_product_of_turned_batches(attributes, left, right, run):
+    nodes = [microsoft("FusedMatMul", ["a", "b"], ["y"], **attributes)]
+    close(run, contrib(nodes, [value("a", left), value("b", right)], ["y"]), a=random(*left), b=random(*right, seed=1))
+
+
+def test_an_older_name_of_such_a_product(run):
+    nodes = [microsoft("TransposeMatMul", ["a", "b"], ["y"], transA=1, alpha=0.5)]
+    given = [value("a", [2, 3, 4]), value("b", [2, 3, 5])]
+    close(run, contrib(nodes, given, ["y"]), a=random(2, 3, 4), b=random(2, 3, 5, seed=1))
 
 
 @pytest.mark.parametrize(

@@ -3,5 +3,8 @@
 operators   products with activations, weights of few bits
 norms       of rows and of sums, by the mean square, before opset 17
 attention   attention of numbers and of bytes, embeddings
+grouped     attention of language models, whose queries share keys and values
+rotary      positions as angles
+early       operators that ONNX Runtime had before ONNX
 withdrawn   operators that ONNX withdrew and ONNX Runtime has
 """

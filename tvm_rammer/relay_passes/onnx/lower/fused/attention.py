@@ -33,6 +33,8 @@ class _Heads:
         How many positions there are of each.
     size : int
         Of a query and a key.
+    before : int
+        So many keys are of earlier positions than the first query's.
     """
 
     q: str
@@ -43,6 +45,7 @@ class _Heads:
     queries: int
     keys: int
     size: int
+    before: int
 
 
 def _attention(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -110,7 +113,7 @@ def _of_product(
         k, v, keys = emit.join([old[0], k], 2), emit.join([old[1], v], 2), before + positions
     if any(node.node.output[1:2]):
         emit.name(emit.join([emit.axes("Unsqueeze", value, 0) for value in (k, v)], 0), node.node.output[1])
-    made = _Heads(q, k, v, batch, heads, positions, keys, widths[0] // heads)
+    made = _Heads(q, k, v, batch, heads, positions, keys, widths[0] // heads, keys - positions)
     return _attend(node, emit, made, mask, bias)
 
 
@@ -134,15 +137,15 @@ def _multi_head_attention(node: NodeView, emit: Emitter) -> Emitter | None:
         _split(emit, value, heads, dim[2] // heads) if len(dim) == 3 else value
         for value, dim in zip(values, (q, k, v), strict=True)
     ]
-    keys = k[1] if len(k) == 3 else k[2]
+    keys, before = k[1] if len(k) == 3 else k[2], (node.dims(6) or [0] * 4)[2] if node.input(6) else 0
     if node.input(6):
         made[1], made[2] = (emit.join([node.input(5 + n), made[n]], 2) for n in (1, 2))
-        keys += (node.dims(6) or [0] * 4)[2]
     for n, name in enumerate(node.node.output[1:3]):
         if name:
             emit.name(made[1 + n], name)
     queries, k_made, v_made = made
-    return _attend(node, emit, _Heads(queries, k_made, v_made, q[0], heads, q[1], keys, q[2] // heads), 4, 5)
+    sizes = (q[0], heads, q[1], before + keys, q[2] // heads, before)
+    return _attend(node, emit, _Heads(queries, k_made, v_made, *sizes), 4, 5)
 
 
 def _given(node: NodeView, emit: Emitter) -> tuple[list[str], list[list[int]]] | None:
@@ -201,7 +204,7 @@ def _hidden(node: NodeView, emit: Emitter, mask: int, heads: _Heads) -> str | No
         filtered = emit.number(max(node.attribute("mask_filter_value", _FILTERED), float(np.finfo(emit.dtype).min)))
         hidden = emit("Where", seen, emit.number(0.0), filtered)
     if node.attribute("unidirectional", 0):
-        ahead = np.tri(heads.queries, heads.keys, heads.keys - heads.queries, dtype=bool)
+        ahead = np.tri(heads.queries, heads.keys, heads.before, dtype=bool)
         hidden = emit("Where", emit.constant(ahead), hidden or emit.number(0.0), least)
     return hidden
 

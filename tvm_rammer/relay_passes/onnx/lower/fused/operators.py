@@ -23,15 +23,20 @@ _ACTIVATIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def _fused_matmul(node: NodeView, emit: Emitter) -> Emitter | None:
+    """With factors that are turned, and whose first axis is that of the rows, before those of the batch."""
     dims = [node.dims(0), node.dims(1)]
-    if any(d is None for d in dims) or any(node.attribute(f"transBatch{side}", 0) for side in "AB"):
+    if any(d is None for d in dims):
         return None
     factors = []
     for index, side in enumerate("AB"):
         rank = len(dims[index] or ())
-        turned = node.attribute(f"trans{side}", 0) and rank > 1
-        order = [*range(rank - 2), rank - 1, rank - 2]
-        factors.append(emit("Transpose", node.input(index), perm=order) if turned else node.input(index))
+        order = list(range(rank))
+        if node.attribute(f"transBatch{side}", 0) and rank > 2:
+            order = [*order[1:-1], 0, rank - 1]
+        if node.attribute(f"trans{side}", 0) and rank > 1:
+            order[-2:] = order[:-3:-1]
+        same = order == list(range(rank))
+        factors.append(node.input(index) if same else emit("Transpose", node.input(index), perm=order))
     value, alpha = emit("MatMul", *factors), node.attribute("alpha", 1.0)
     emit.name(value if alpha == 1.0 else emit("Mul", value, emit.number(alpha)), node.output)
     return emit
@@ -184,5 +189,6 @@ FUSED = {
     ("com.microsoft", "Gelu"): _gelu,
     ("com.microsoft", "MatMulNBits"): _matmul_nbits,
     ("com.microsoft", "QuickGelu"): _quick_gelu,
+    ("com.microsoft", "TransposeMatMul"): _fused_matmul,
 }
 """By domain and name."""
