@@ -13,6 +13,7 @@ from .boxes import BOXES
 from .classical import CLASSICAL
 from .elementwise import ELEMENTWISE, element, numpy_type
 from .fused.attention import ATTENTION
+from .fused.diffusion import DIFFUSION
 from .fused.early import EARLY
 from .fused.norms import NORMS
 from .fused.operators import FUSED
@@ -217,6 +218,7 @@ _LOWERED = {
     **AXES,
     **BOXES,
     **CLASSICAL,
+    **DIFFUSION,
     **EARLY,
     **ELEMENTWISE,
     **FUSED,
