@@ -172,8 +172,9 @@ def _begins_before(node: onnx.NodeProto, arrays: Mapping[str, np.ndarray]) -> bo
     data, begins, _, axes, steps = (arrays.get(name) for name in node.input)
     if data is None or begins is None or steps is None:
         return False
-    sizes = np.array(data.shape)[slice(begins.size) if axes is None else axes]
-    return bool(((steps < 0) & (begins < -sizes)).any())
+    places = range(begins.size) if axes is None else axes.ravel().tolist()
+    numbers = zip(places, begins.ravel().tolist(), steps.ravel().tolist(), strict=False)
+    return any(by < 0 and -data.ndim <= n < data.ndim and first < -data.shape[n] for n, first, by in numbers)
 
 
 def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:

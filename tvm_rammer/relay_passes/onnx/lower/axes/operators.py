@@ -12,10 +12,10 @@ def _einsum(node: NodeView, emit: Emitter) -> Emitter | None:
     """A letter that is 1 in one term and more in another one: it is left out of the first term."""
     equation = node.attribute("equation", b"").decode().replace(" ", "")
     left, arrow, right = equation.partition("->")
-    known = [node.dims(i) for i in range(len(node.node.input))]
-    if None in known:
+    found = [_letters(term, node.dims(i)) for i, term in enumerate(left.split(","))]
+    terms = [term for term in found if term is not None]
+    if not len(terms) == len(found) == len(node.node.input):
         return None
-    terms = [_letters(term, dims or []) for term, dims in zip(left.split(","), known, strict=True)]
     most: dict[str, int] = {}
     for letter, size in (pair for term in terms for pair in term):
         most[letter] = max(size, most.get(letter, size))
@@ -47,9 +47,11 @@ def _einsum(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _letters(term: str, dims: list[int]) -> list[tuple[str, int]]:
-    """The letter and size of each axis of a term; dots for those that an ellipsis stands for."""
-    spread = len(dims) - len(term.replace("...", ""))
+def _letters(term: str, dims: list[int] | None) -> list[tuple[str, int]] | None:
+    """The letter and size of each axis of a term, dots for those of an ellipsis; None where it does not fit."""
+    spread = len(dims or []) - len(term.replace("...", ""))
+    if dims is None or spread < 0 or (spread and "..." not in term):
+        return None
     return list(zip(term.replace("...", "." * spread), dims, strict=True))
 
 
@@ -58,7 +60,10 @@ def _slice(node: NodeView, emit: Emitter) -> Emitter | None:
     dims, (begins, axes, steps) = node.dims(0), (node.array(i) for i in (1, 3, 4))
     if dims is None or begins is None or steps is None or (node.input(3) and axes is None):
         return None
-    sizes = np.array([dims[axis] for axis in (range(begins.size) if axes is None else axes.tolist())], begins.dtype)
+    places = np.arange(begins.size) if axes is None else axes
+    if not begins.shape == places.shape == steps.shape or (np.abs(places + 0.5) > len(dims)).any():
+        return None  # it says something impossible
+    sizes = np.array(dims, begins.dtype)[places]
     before = (steps < 0) & (begins < -sizes)
     if not before.any():
         return None
