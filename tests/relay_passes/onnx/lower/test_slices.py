@@ -53,9 +53,15 @@ def test_a_row_of_fewer_axes_is_broadcast():
     np.testing.assert_array_equal(module.run(None, feed)[0], by_onnxruntime(single(row=(1, 3)), **feed)[0])
 
 
-def test_as_many_rows_as_the_slice_has_are_refused():
-    with pytest.raises(RammerError, match=r"Tile 'indices.*' reads a shape that only the data say.*fix_inputs"):
-        tvm_rammer.compile(single(row=(2, 4, 3)), cache=False)
+def test_as_many_rows_as_the_slice_has():
+    """By the positions themselves; slices of another length are refused when they come."""
+    rows, proto = random(2, 4, 3, seed=3), single(row=(2, 4, 3))
+    module = tvm_rammer.compile(proto, cache=False)
+    for begin, end in [(0, 4), (3, 7), (-5, -1)]:
+        feed = {"x": X, "row": rows, "begin": np.array([begin]), "end": np.array([end])}
+        np.testing.assert_array_equal(module.run(None, feed)[0], by_onnxruntime(proto, **feed)[0])
+    with pytest.raises(RammerError, match="Expand got tensors whose sizes, which only the data say, are neither equal"):
+        module.run(None, feed | {"begin": np.array([0]), "end": np.array([3])})
 
 
 @pytest.mark.parametrize("until", ["bound", "total"])
