@@ -21,7 +21,6 @@ from tvm.relax.frontend.onnx.onnx_frontend import (
     Reshape,
     Sum,
     Tile,
-    TopK,
     onnx_input,
 )
 
@@ -211,27 +210,6 @@ def _one_by_one(own: type[MultiInputBase]) -> "Converter":
     return convert
 
 
-def _top_k(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
-    """As many as only the data say: all of them in order, and the first ones of these."""
-    if len(inputs) < 2:
-        return TopK._impl_v1(bb, onnx_input(list(inputs)), attributes, [{}, {}])
-    data, count = inputs
-    if _computed(count) is None or not isinstance(data.ty.shape, relax.ShapeExpr):
-        return TopK._impl_v11(bb, onnx_input(list(inputs)), attributes, [{}, {}])
-    axis, rank = attributes.get("axis", -1) % data.ty.ndim, data.ty.ndim
-    every = bb.emit(relax.op.topk(data, -1, axis, "both", bool(attributes.get("largest", 1)), "int64"))
-    begins, steps = (relax.const(np.full(rank, n), "int64") for n in (0, 1))
-    most = [relax.const([np.iinfo(np.int64).max], "int64")] * rank
-    ends = bb.emit(
-        relax.op.concat([*most[:axis], relax.op.maximum(count, relax.const([0], "int64")), *most[axis + 1 :]])
-    )
-    parts = [bb.emit(relax.TupleGetItem(every, n)) for n in (0, 1)]
-    found = [bb.emit(relax.op.dynamic_strided_slice(part, begins, ends, steps)) for part in parts]
-    sizes = list(data.ty.shape)
-    sizes[axis] = tirx.Var("best", "int64")
-    return relax.Tuple([bb.match_cast(part, relax.TensorType(sizes, part.ty.dtype)) for part in found])
-
-
 def _computed(shape: Any) -> int | None:
     """How many extents, or numbers for each axis, a tensor has whose values only run time knows; None for others."""
     length = None if isinstance(shape, Constant | relax.ShapeExpr) else static_shape(shape.ty)
@@ -297,7 +275,6 @@ CONVERTERS: dict[str, Converter] = {
     "SequenceInsert": _sequence_insert,
     "Sum": _one_by_one(Sum),
     "Tile": _tile,
-    "TopK": _top_k,
 }
 """By the name of one of ONNX's own operators."""
 

@@ -17,7 +17,6 @@ from .fold import fold_onnx
 from .importer import import_onnx
 from .inline import all_nodes
 from .joined.join import join_loops
-from .lower.axes.run_time import read_as_tensors
 from .lower.classical import CLASSICAL, ML
 from .lower.functions import expand_functions
 from .lower.join_chosen import join_chosen
@@ -100,7 +99,6 @@ def _lowered(model: onnx.ModelProto, loops: bool, join: bool, *, ahead: bool, da
         lower_missing(model, last=True)
     if join:
         join_loops(model)
-    read_as_tensors(model)
     return import_onnx(model, called, loops=loops)
 
 

@@ -6,7 +6,7 @@
     indexing          by constant indices and masks: OneHot, Tile, Compress
     boxes             of detectors, and grids of images
     layers            forms of layers: of training, with further results
-    axes/             Einsum, Slice, running sums, and shapes that only the data say
+    axes/             Einsum, Slice and running sums, by how they go along an axis
     norms/            of layers, groups and images, by sums and products
     deformed          deformable convolutions, by samples of the image
     join_chosen       equal choices by masks are made once

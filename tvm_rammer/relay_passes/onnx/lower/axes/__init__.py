@@ -1,7 +1,6 @@
 """Forms of operators that TVM's frontend misreads or lacks, which differ in how they go along an axis.
 
     operators   Einsum with extents of 1, Slice backwards from before its axis, CumSum along an axis that is computed
-    run_time    shapes that only the data say, as tensors
 
 ONNX nodes go in, other nodes come out.
 """
