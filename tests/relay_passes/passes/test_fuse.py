@@ -3,11 +3,12 @@
 import pytest
 import tvm
 import tvm_ffi
-from tvm import relax
+from tvm import relax, tirx
 
 from tests.functions import TARGET, relax_module
 from tests.relay_passes.onnx.lower.recurrence.test_recurrent import layer
 from tvm_rammer.relay_passes import load_model
+from tvm_rammer.relay_passes.bindings import named_sizes
 from tvm_rammer.relay_passes.passes import fuse
 from tvm_rammer.relay_passes.passes.fold_constants import FoldConstants
 
@@ -84,3 +85,22 @@ def test_states_end_the_walks_of_fuse_ops():
 
 def outputs_of(mod):
     return [b for block in mod["main"].body.blocks for b in block.bindings]
+
+
+def test_what_needs_a_size_is_computed_behind_it():
+    """FuseOps would put the whole product in one function, and call it before the size has its name."""
+
+    def places(count):
+        builder = relax.BlockBuilder.current()
+        number = OP.astype(count, "float32")
+        factor = builder.emit(OP.exp(number))
+        shape = builder.emit(OP.tensor_to_shape(OP.reshape(OP.astype(OP.multiply(number, number), "int64"), (1,))))
+        length = tirx.Var("length", "int64")
+        builder.match_cast(shape, relax.ShapeType([length]))
+        return OP.multiply(OP.astype(OP.arange(0, length, 1, "int64"), "float32"), factor)
+
+    made = fuse.Fuse()(annotated(relax_module([()], places, dtype="int32")))
+    named = set()
+    for binding in made["main"].body.blocks[0].bindings:
+        assert set(relax.analysis.tir_vars_in_type(binding.var.ty)) <= named | named_sizes(binding)
+        named |= named_sizes(binding)

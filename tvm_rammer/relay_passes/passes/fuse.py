@@ -6,7 +6,8 @@ model. A result that a product, a convolution or something opaque reads is fused
 such a result is an output of its dataflow block while FuseOps runs: then it does not walk, and fuses the same.
 
 So is a result that many operators take parts of, such as an image whose windows are put side by side: within one
-function each of them would compute it anew.
+function each of them would compute it anew. And so is what is read after a size got its name by a MatchCast, if it was
+computed before it: FuseOps does not see that a function needs a size, and would call it before there is one.
 """
 
 import math
@@ -17,7 +18,7 @@ import tvm
 from tvm import relax, tirx
 from tvm.ir import Call
 
-from ..bindings import body_blocks, is_call, leaves, rename, result_of, rewrite_functions, static_shape
+from ..bindings import body_blocks, is_call, leaves, named_sizes, rename, result_of, rewrite_functions, static_shape
 from ..module_pass import module_pass
 from .bound_chains import INJECTIVE, INTO_RESULT, OPAQUE
 
@@ -56,6 +57,7 @@ def _with_outputs(mod: tvm.IRModule, func: relax.Function) -> relax.Function | N
         elif pattern is not None and pattern <= INJECTIVE:
             parts.update(var for var in read if _elements(binding.var) < _elements(var))
     unfused.update(var for var, count in parts.items() if count > MOST_PARTS)
+    unfused.update(_read_with_new_sizes(func))
     return _renamed(func, {var: relax.Var(var.name, var.ty) for var in unfused})
 
 
@@ -64,6 +66,15 @@ def _reads(func: relax.Function) -> Iterator[tuple[relax.Binding, set[relax.Data
     for block in body_blocks(func):
         for binding in block.bindings:
             yield binding, {leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.DataflowVar)}
+
+
+def _read_with_new_sizes(func: relax.Function) -> Iterator[relax.DataflowVar]:
+    """What is computed before a size gets its name, and read behind it."""
+    sizes, made = set[relax.Var](), dict[relax.Expr, int]()
+    for binding, read in _reads(func):
+        yield from (var for var in read if made[var] < len(sizes))
+        sizes |= named_sizes(binding)
+        made[binding.var] = len(sizes)
 
 
 def _elements(var: relax.Var) -> int:
