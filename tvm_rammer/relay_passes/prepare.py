@@ -110,7 +110,8 @@ def _mark_patterns(cpu: bool) -> tvm.transform.Pass:
     Padding at the end reads its input element by element, so TVM classes it as elementwise and would fuse it into a
     convolution, whose kernels do not compute the padding. And a producer that is fused into a concatenation of many
     pieces becomes one of as many branches, which LLVM takes minutes to compile. A function whose sizes are not int64
-    cannot be fused with its neighbours, whose sizes are: TVM would find other shapes than it expects. On a CPU what
+    cannot be fused with its neighbours, whose sizes are: TVM would find other shapes than it expects. Nor can one that
+    takes a size as a number: TVM fails where a neighbour has another size that only the data say. On a CPU what
     rounds to half precision begins a function of its own: the kernels of products are for float32. And bytes are
     transposed by themselves there, in registers: one by one they take ten times as long.
     """
@@ -131,8 +132,10 @@ def _pattern(func: tirx.PrimFunc, cpu: bool) -> int | None:
     pattern = func.attrs.get("op_pattern")
     if pattern in (*_ELEMENTWISE, _INJECTIVE) and len(func.params) > MAX_FUSED_PIECES + 1:
         return _OPAQUE
-    buffers = [p for p in func.params if isinstance(p.ty, BufferType)]  # a Var may be a symbolic size
-    if any(str(extent.ty.dtype) != "int64" for buffer in buffers for extent in buffer.shape):
+    buffers = [p for p in func.params if isinstance(p.ty, BufferType)]
+    if len(buffers) < len(func.params) or any(
+        str(extent.ty.dtype) != "int64" for buffer in buffers for extent in buffer.shape
+    ):
         return _OPAQUE
     if cpu and pattern == _INJECTIVE and _turns_bytes(func, buffers):
         return _OPAQUE

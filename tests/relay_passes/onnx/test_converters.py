@@ -91,6 +91,21 @@ def test_a_shape_that_the_data_say(target, shape):
         np.testing.assert_array_equal(module(x, np.array(target)), x.reshape(shape))
 
 
+def test_a_result_whose_shape_only_onnx_knows():
+    """Its operand has as many rows as the data say, which can be one number only."""
+    nodes = [
+        node("NonZero", ["x"], ["places"]),
+        node("Cast", ["places"], ["a"], to=TensorProto.FLOAT),
+        node("Add", ["a", "x"], ["b"]),
+        node("Reshape", ["b", "flat"], ["y"]),
+    ]
+    flat = tensor("flat", np.array([-1]))
+    module = tvm_rammer.compile(model(nodes, [value("x", [3])], [value("y", [3])], [flat]), cache=False)
+    np.testing.assert_array_equal(module(np.float32([1, 2, 3])), [1, 3, 5])
+    with pytest.raises(tvm_rammer.ModelError, match="Add got tensors whose sizes"):
+        module(np.float32([1, 0, 3]))
+
+
 @pytest.mark.parametrize("kind", ["Max", "Mean", "Min", "Sum"])
 def test_tensors_of_as_many_elements_as_the_data_say(kind):
     """Also what reads the result: it has names for its extents."""

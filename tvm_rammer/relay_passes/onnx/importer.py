@@ -201,7 +201,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
     def _with_sizes(self, result: Any, expected: onnx.TypeProto.Tensor | None) -> Any:
         """A tensor with names for its extents, where nobody knows them: what reads it has to speak of them."""
         ty = getattr(result, "ty", None)
-        if not isinstance(ty, relax.TensorType) or ty.shape is not None or ty.ndim < 0 or static_dims(expected):
+        if not isinstance(ty, relax.TensorType) or ty.shape is not None or ty.ndim < 0:
             return result
         sizes = [tirx.Var(f"extent{axis}", "int64") for axis in range(ty.ndim)]
         dims = expected.shape.dim if expected is not None else ()

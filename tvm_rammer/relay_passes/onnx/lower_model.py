@@ -13,6 +13,7 @@ from .check.nodes import check_nodes
 from .check.operators import check_supported
 from .compile_time import constants_of
 from .control.outline import is_control, outline
+from .data_sizes.as_tensors import make_tensors_of_sizes
 from .fold import fold_onnx
 from .importer import import_onnx
 from .inline import all_nodes
@@ -99,6 +100,7 @@ def _lowered(model: onnx.ModelProto, loops: bool, join: bool, *, ahead: bool, da
         lower_missing(model, last=True)
     if join:
         join_loops(model)
+    make_tensors_of_sizes(model)
     return import_onnx(model, called, loops=loops)
 
 

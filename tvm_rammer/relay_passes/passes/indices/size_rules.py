@@ -139,12 +139,16 @@ def _topk(comparing: Comparing, call: Call) -> Call:
 
 
 def _tensor_to_shape(comparing: Comparing, call: Call) -> Call:
-    """All shapes that the data say go through here; what they must fit is compared where they are used."""
+    """All shapes that the data say go through here; what they must fit is compared where they are used.
+
+    TVM's own lowering would give each size a second name, and functions that take both names for one would not fit.
+    """
     extents = call.args[0]
     count = static_shape(extents.ty)
     if count is None or dtype_of(extents.ty) != "int64":
         return call
-    return _with(call, [comparing.possible(extents, count[0])])
+    possible = comparing.possible(extents, count[0])
+    return relax.op.call_pure_packed("vm.builtin.tensor_to_shape", possible, ty_args=[relax.ShapeType(ndim=count[0])])
 
 
 def _dynamic_strided_slice(comparing: Comparing, call: Call) -> Call:
