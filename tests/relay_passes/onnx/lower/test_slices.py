@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tvm_rammer
-from tvm_rammer.errors import RammerError
+from tvm_rammer.errors import ModelError
 
 from ...models import by_onnxruntime, model, node, random, tensor, value
 
