@@ -28,6 +28,8 @@ from ..bindings import static_shape
 from ..passes.legalization.pads import mirrored
 from ..passes.legalization.suppression import Suppression
 from .control.functions import first_rows
+from .data_sizes.names import computed, shape_with_names
+from .data_sizes.top_k import top_k
 
 
 def _bit_cast(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
@@ -159,7 +161,7 @@ def _einsum(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str,
 def _expand(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
     """To a shape that only the data say, which TVM's converter takes by an impure call, and not of fewer axes."""
     data, shape = inputs
-    (named,) = _shape_with_names(bb, [shape])
+    (named,) = shape_with_names(bb, [shape])
     if named is shape or not isinstance(data.ty.shape, relax.ShapeExpr):
         return Expand._impl_v13(bb, onnx_input(list(inputs)), attributes, [{}, {}])
     before = list(data.ty.shape)[: max(0, data.ty.ndim - len(named))]
@@ -169,7 +171,7 @@ def _expand(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str,
 def _reshape(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
     """To a shape that only the data say: 0 stands for the extent that is there, -1 for what is left."""
     data, shape = inputs
-    count = _computed(shape)
+    count = computed(shape)
     if count is None or not isinstance(data.ty, relax.TensorType) or data.ty.shape is None:
         return Reshape._impl_v13(bb, onnx_input(list(inputs)), attributes, [{}, {}])
     op = relax.op
@@ -182,16 +184,16 @@ def _reshape(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str
     is_rest = bb.emit(op.equal(shape, rest))
     known = bb.emit(op.where(is_rest, one, shape))
     left = op.floor_divide(op.prod(sizes), op.prod(known))
-    (named,) = _shape_with_names(bb, [bb.emit(op.where(is_rest, left, known))])
+    (named,) = shape_with_names(bb, [bb.emit(op.where(is_rest, left, known))])
     return op.reshape(data, named)
 
 
 def _tile(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
     """As often as only the data say: each axis has another one before it, along which its elements are the same."""
     data, repeats = inputs
-    if _computed(repeats) is None or not isinstance(data.ty.shape, relax.ShapeExpr):
+    if computed(repeats) is None or not isinstance(data.ty.shape, relax.ShapeExpr):
         return Tile._impl_v13(bb, list(inputs), attributes, [{}, {}])
-    (named,), sizes = _shape_with_names(bb, [repeats]), list(data.ty.shape)
+    (named,), sizes = shape_with_names(bb, [repeats]), list(data.ty.shape)
     if len(named) != len(sizes):
         raise ValueError(f"{len(named)} repeats for {len(sizes)} axes")
     apart = relax.op.reshape(data, [n for size in sizes for n in (1, size)])
@@ -208,23 +210,6 @@ def _one_by_one(own: type[MultiInputBase]) -> "Converter":
         return own._impl_dynamic(bb, list(inputs))
 
     return convert
-
-
-def _computed(shape: Any) -> int | None:
-    """How many extents, or numbers for each axis, a tensor has whose values only run time knows; None for others."""
-    length = None if isinstance(shape, Constant | relax.ShapeExpr) else static_shape(shape.ty)
-    return length[0] if length else None
-
-
-def _shape_with_names(bb: relax.BlockBuilder, inputs: Sequence[Any]) -> list[Any]:
-    """A shape that only the data say, with names for its extents; any other as it is."""
-    (shape,) = inputs
-    count = _computed(shape)
-    if count is None:
-        return [shape]
-    names = [tirx.Var(f"extent{axis}", "int64") for axis in range(count)]
-    bb.match_cast(bb.emit(relax.op.tensor_to_shape(shape)), relax.ShapeType(names))
-    return [relax.ShapeExpr(names)]
 
 
 def _negative(widths: Sequence[int]) -> list[int]:
@@ -252,7 +237,7 @@ def _sequence_insert(_bb: relax.BlockBuilder, inputs: Sequence[Any], _attributes
 
 
 PREPARED: dict[str, Callable[[relax.BlockBuilder, Sequence[Any]], list[Any]]] = {
-    "ConstantOfShape": _shape_with_names,
+    "ConstantOfShape": shape_with_names,
     "RoiAlign": _boxes_of_images,
 }
 """What TVM's converter of an operator is given in the place of its inputs, by the operator's name."""
@@ -275,6 +260,7 @@ CONVERTERS: dict[str, Converter] = {
     "SequenceInsert": _sequence_insert,
     "Sum": _one_by_one(Sum),
     "Tile": _tile,
+    "TopK": top_k,
 }
 """By the name of one of ONNX's own operators."""
 

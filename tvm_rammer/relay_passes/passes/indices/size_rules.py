@@ -131,7 +131,7 @@ def _scatter_elements(comparing: Comparing, call: Call) -> Call:
 def _topk(comparing: Comparing, call: Call) -> Call:
     """There are as many elements as are asked for."""
     sized = comparing.sizes(call.args[0])
-    if sized is None or is_known(sized[1][int(call.attrs.axis)]):
+    if sized is None or is_known(sized[1][int(call.attrs.axis)]) or int(call.attrs.k) < 1:
         return call
     count = tirx.IntImm("int64", int(call.attrs.k))
     pairs = [(count, sized[1][int(call.attrs.axis)])]
