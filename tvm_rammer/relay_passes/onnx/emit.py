@@ -59,6 +59,15 @@ class NodeView:
         tensor = self.constants.get(self.input(index))
         return list(tensor.dims) if tensor is not None else static_dims(self.types.get(self.input(index)))
 
+    def extents(self, index: int) -> list[int | None] | None:
+        """The shape of an input, with None for what only the data say; None where not even its rank is known."""
+        if (dims := self.dims(index)) is not None:
+            return list(dims)
+        ty = self.types.get(self.input(index))
+        if ty is None or not ty.HasField("shape"):
+            return None
+        return [dim.dim_value if dim.HasField("dim_value") else None for dim in ty.shape.dim]
+
     def attribute(self, name: str, default: Any) -> Any:
         """An attribute, or what it is by default."""
         return attribute(self.node, name, default)

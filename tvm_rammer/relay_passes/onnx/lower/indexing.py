@@ -22,24 +22,29 @@ _MOST_JOINED = 8
 
 def _one_hot(node: NodeView, emit: Emitter) -> Emitter | None:
     """The on value where an index is the position on the new axis; out of range there is none."""
-    dims, depth = node.dims(0), node.array(1)
-    if dims is None or depth is None:
+    dims, depth = node.extents(0), node.array(1)
+    if dims is None or (depth is None and not node.last):
         return None
-    count, rank = int(depth.item()), len(dims) + 1
-    axis = node.attribute("axis", -1)
-    node.require(count > 0 and -rank <= axis < rank, f"depth {count} and axis {axis} for the shape {dims}")
+    rank, axis = len(dims) + 1, node.attribute("axis", -1)
+    node.require(-rank <= axis < rank, f"axis {axis} for indices of {len(dims)} axes")
     axis %= rank
+    if depth is None:
+        count = emit.reshape(emit("Cast", node.input(1), to=TensorProto.INT64), [])
+        places = emit("Range", emit.constant(np.array(0, np.int64)), count, emit.constant(np.array(1, np.int64)))
+    else:
+        node.require(int(depth.item()) > 0, f"depth {int(depth.item())}")
+        count = emit.constant(np.array(int(depth.item()), np.int64))
+        places = emit.constant(np.arange(int(depth.item()), dtype=np.int64))
     index, elem = node.input(0), element(node, 0)
     if elem and numpy_type(elem).kind == "f":  # of what is not finite a cast would make an index
-        beyond = emit.constant(np.array(count + 1, numpy_type(elem)))
+        beyond = emit("Cast", emit("Add", count, emit.constant(np.array(1, np.int64))), to=elem)
         index = emit("Where", emit("Less", emit("Abs", index), beyond), index, beyond)
-    index = emit("Cast", index, to=TensorProto.INT64)
-    index = emit.reshape(index, [*dims[:axis], 1, *dims[axis:]])
+    index = emit.axes("Unsqueeze", emit("Cast", index, to=TensorProto.INT64), axis)
     below = emit("Less", index, emit.constant(np.array(0, np.int64)))
-    index = emit("Where", below, emit("Add", index, emit.constant(np.array(count, np.int64))), index)
-    places = np.arange(count, dtype=np.int64).reshape([-1] + [1] * (rank - 1 - axis))
+    index = emit("Where", below, emit("Add", index, count), index)
+    places = emit.reshape(places, [-1] + [1] * (rank - 1 - axis))
     off, on = emit.part(node.input(2), 0, 0, 1), emit.part(node.input(2), 0, 1, 2)
-    emit.name(emit("Where", emit("Equal", index, emit.constant(places)), on, off), node.output)
+    emit.name(emit("Where", emit("Equal", index, places), on, off), node.output)
     return emit
 
 

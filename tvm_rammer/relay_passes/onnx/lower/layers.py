@@ -92,10 +92,11 @@ class _Pool:
 def _pool(node: NodeView, emit: Emitter) -> Emitter | None:
     """Without ceil_mode where that drops windows: onnx's shape inference counts them. And with pads that are numbers:
     of those at the lower end TVM's frontend makes too few windows."""
-    dims, same = node.dims(0), node.attribute("auto_pad", b"NOTSET") in _SAME
-    if dims is None or not (same or node.attribute("ceil_mode", 0)):
+    dims, same = node.extents(0), node.attribute("auto_pad", b"NOTSET") in _SAME
+    image = [size for size in (dims or ())[2:] if size is not None]
+    if dims is None or len(image) < len(dims) - 2 or not (same or node.attribute("ceil_mode", 0)):
         return None
-    pool = _Pool.of(node, dims[2:])
+    pool = _Pool.of(node, image)
     pads = [*pool.pads[: len(pool.image)], *pool.ends()]
     if not same and (not pool.dropped or (node.attribute("count_include_pad", 0) and pads != pool.pads)):
         return None

@@ -31,8 +31,13 @@ _FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE")
 _NARROW = {getattr(TensorProto, name) for name in ("INT8", "INT16", "INT32", "UINT8", "UINT16", "UINT32")}
 
 
-MAY_WAIT = frozenset(["CumProd", "CumSum", "GroupQueryAttention", "MaxUnpool", "NonMaxSuppression"])
-"""Operators that wait for a constant; where there is none in the end, they are refused, or take a longer way."""
+MAY_WAIT = frozenset(
+    [
+        *("CumProd", "CumSum", "GroupQueryAttention", "MaxUnpool", "NonMaxSuppression", "OneHot"),
+        *(name for _, name in QUANTISED),
+    ]
+)
+"""Operators that need a constant. Where there is none in the end they are computed, or refused (`refuse_at_last`)."""
 
 
 def lower_missing(model: onnx.ModelProto, *, last: bool = False) -> bool:
@@ -134,11 +139,11 @@ def _reverse_sequence(node: NodeView, emit: Emitter) -> Emitter | None:
 
 def _lp_normalization(node: NodeView, emit: Emitter) -> Emitter | None:
     """Each element by the norm of its axis; zeros stay zeros."""
-    dims, power = node.dims(0), node.attribute("p", 2)
+    dims, power = node.extents(0), node.attribute("p", 2)
     if dims is None or power not in (1, 2):
         return None
     axis, elem = node.attribute("axis", -1), element(node, 0)
-    node.require(-len(dims) <= axis < len(dims), f"axis {axis} of the shape {dims}")
+    node.require(-len(dims) <= axis < len(dims), f"axis {axis} of {len(dims)} axes")
     half = elem == TensorProto.BFLOAT16
     value = emit("Cast", node.input(0), to=TensorProto.FLOAT) if half else node.input(0)
     if emit.opset < 18:

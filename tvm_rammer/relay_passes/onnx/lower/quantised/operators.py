@@ -114,8 +114,11 @@ def _qlinear_conv(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _is_known(node: NodeView) -> bool:
-    """Whether type and shape of the data are known: after other operators have become some that onnx knows."""
-    return node.dims(0) is not None
+    """Whether type and shape of the data are known: after other operators have become some that onnx knows.
+
+    In the end the rank will do, where only the data say how many rows there are.
+    """
+    return node.dims(0) is not None or (node.last and node.extents(0) is not None)
 
 
 def _qlinear_matmul(node: NodeView, emit: Emitter) -> Emitter | None:
