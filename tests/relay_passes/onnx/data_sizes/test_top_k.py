@@ -42,3 +42,10 @@ def test_at_most_so_many_of_the_chosen_ones():
             feed = {"x": x, "mask": np.arange(6) < chosen, "most": np.array([most])}
             for got, want in zip(module.run(None, feed), by_onnxruntime(proto, **feed), strict=True):
                 np.testing.assert_array_equal(got, want)
+
+
+def test_by_an_attribute():
+    results, x = ["y", value("places", [3], INT64)], random(6)
+    proto = model([node("TopK", ["x"], ["y", "places"], axis=0, k=3)], [value("x", [6])], results, opset=9)
+    for got, want in zip(tvm_rammer.compile(proto, cache=False)(x), by_onnxruntime(proto, x=x), strict=True):
+        np.testing.assert_array_equal(got, want)

@@ -16,15 +16,16 @@ def top_k(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, A
     ----------
     bb : relax.BlockBuilder
     inputs : sequence
-        The elements, and how many.
+        The elements, and how many; before opset 10 an attribute says that.
     attributes : dict
-        Of opset 11 or later.
 
     Returns
     -------
     relax.Expr
         A tuple: the elements, and where they are. That there are so many is checked like any other index.
     """
+    if len(inputs) == 1:
+        return TopK._impl_v1(bb, onnx_input(list(inputs)), attributes, [{}, {}])
     data, count = inputs
     if computed(count) is None:
         return TopK._impl_v11(bb, onnx_input(list(inputs)), attributes, [{}, {}])
