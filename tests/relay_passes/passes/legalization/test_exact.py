@@ -52,3 +52,10 @@ def test_layers_are_normalised_in_every_type(dtype, unit):
     got = np.asarray(tvm_rammer.compile(mod)(*arrays))
     assert str(got.dtype) == dtype
     np.testing.assert_allclose(got.astype("float64"), want, rtol=unit, atol=unit)
+
+
+def test_a_product_of_halves_is_as_large_as_the_last_number_makes_it():
+    """Half precision makes 0 of the first two of one row, and infinity of those of the other."""
+    x = np.array([[1e-5, 1e-5, 1e4, 6e4], [6e4, 6e4, 1e-4, 1e-4]], "float16")
+    module = tvm_rammer.compile(relax_module([x.shape], lambda x: relax.op.prod(x, 1), dtype="float16"), cache=False)
+    np.testing.assert_allclose(module(x), x.astype("float32").prod(1), rtol=2e-3)

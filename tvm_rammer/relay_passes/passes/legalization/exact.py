@@ -21,7 +21,7 @@ from .stock import Legalization, stock
 from .transposed import transposed_convolutions
 
 _POOLS = [f"relax.nn.{kind}{n}d" for kind in ("avg_pool", "adaptive_avg_pool") for n in (1, 2, 3)]
-_SUMS = ["relax.sum", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d", *_POOLS]
+_SUMS = ["relax.sum", "relax.prod", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d", *_POOLS]
 _ARCS = [f"relax.a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")]
 _HALVES = ("float16", "bfloat16")
 _SINH = [1 / math.factorial(n) for n in range(17, 0, -2)]
