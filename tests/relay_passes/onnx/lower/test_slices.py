@@ -60,7 +60,7 @@ def test_as_many_rows_as_the_slice_has():
     for begin, end in [(0, 4), (3, 7), (-5, -1)]:
         feed = {"x": X, "row": rows, "begin": np.array([begin]), "end": np.array([end])}
         np.testing.assert_array_equal(module.run(None, feed)[0], by_onnxruntime(proto, **feed)[0])
-    with pytest.raises(RammerError, match="Expand got tensors whose sizes, which only the data say, are neither equal"):
+    with pytest.raises(ModelError, match="Expand got tensors whose sizes, which only the data say, are neither equal"):
         module.run(None, feed | {"begin": np.array([0]), "end": np.array([3])})
 
 
