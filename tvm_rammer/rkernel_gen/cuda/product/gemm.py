@@ -130,7 +130,7 @@ def gemm_cost(problem: Simt, tile: GemmTile) -> Cost:
     covering = Covering(problem.taps, problem.channels, tile.k)
     steps = covering.count
     itemsize = ITEM_BYTES[gemm.dtypes[0]]
-    num_rtasks = gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j)
+    num_rtasks = rtasks_of(problem, tile)
     step_bytes = load_bytes(problem, tile, itemsize)
     depth, vectors = tile.k // tile.slices, sum(-(-m // VECTOR) for m in (tile.mi, tile.mj))
     a, b = tile.i * tile.k / tile.threads, tile.j * tile.k / tile.threads
@@ -150,6 +150,12 @@ def gemm_cost(problem: Simt, tile: GemmTile) -> Cost:
         cycles=loop + sums,
         busy_cycles=busy + sums,
     )
+
+
+def rtasks_of(problem: Simt, tile: GemmTile) -> int:
+    """How many tiles cover the results."""
+    gemm = problem.gemm
+    return gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j)
 
 
 def load_bytes(problem: Simt, tile: GemmTile, itemsize: int) -> int:

@@ -16,7 +16,7 @@ from ..cost import Cost, port_bytes
 from ..lowered import MAX_SHARED, MAX_THREADS
 from ..rule import Code, CudaRule
 from .code import product_code
-from .gemm import FUSED_ADDRESS, Simt, find_simt, load_bytes
+from .gemm import FUSED_ADDRESS, Simt, find_simt, load_bytes, rtasks_of
 from .mma_code import WARP, MatrixWriter
 from .problem import padded
 from .steps import Covering
@@ -196,7 +196,7 @@ def matrix_cost(problem: Simt, tile: MatrixTile) -> Cost:
     """The work of an rTask of a product."""
     gemm = problem.gemm
     covering = Covering(problem.taps, problem.channels, tile.k)
-    num_rtasks = gemm.batch * -(-gemm.i // tile.i) * -(-gemm.j // tile.j)
+    num_rtasks = rtasks_of(problem, tile)
     step_bytes = load_bytes(problem, tile, tile.itemsize)
     a, b = tile.i * tile.k / tile.threads, tile.j * tile.k / tile.threads / 4
     element = (FUSED_ADDRESS, ELEMENT_CYCLES[1]) if covering.fused else ELEMENT_CYCLES
