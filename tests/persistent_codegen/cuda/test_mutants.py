@@ -68,6 +68,7 @@ AT_START = (
 FOR_THREAD_0 = "equivalent: it orders nothing but accesses of thread 0"
 BETWEEN_RTASKS = "equivalent: the barrier between two rTasks of one run, where no run of its operator has two"
 NOTHING_BEFORE = "equivalent: rTasks that wait for nothing, and share nothing with those before them in the lane"
+READS_LATE = "equivalent: all that an rTask reads of others comes behind a barrier of its own"
 NEVER_ASKED = "equivalent: no two rows that wait follow one another"
 FIRST_WARP = "equivalent: only the warp that waits reads what it waits for; where another waits, it is wrong"
 EITHER = "equivalent: one of two barriers, either of which is enough"
@@ -96,6 +97,8 @@ def verdicts_on_text(case) -> collections.Counter[tuple[str, str]]:
                 verdict = BETWEEN_RTASKS
             if verdict is None and mutant.branch >= 0 and table_mutants.needs_nothing_before(built, mutant.branch):
                 verdict = NOTHING_BEFORE
+            if verdict is None and mutant.branch >= 0 and table_mutants.reads_late(built, mutant.branch):
+                verdict = READS_LATE
             if verdict is None and mutant in barriers:
                 if mutant.at_start:
                     verdict = AT_START
