@@ -1,7 +1,7 @@
 """Write long.txt, what `./scripts/test --quick` leaves out beside the cases that are marked: tests that take long.
 
-Times are those of a run of all tests: `./scripts/test tests -n logical --dist worksteal --junitxml=times.xml`, and then
-`.venv/bin/python -m tests.quick.make_long times.xml`.
+Times are those of runs of all tests, with `-n logical --dist worksteal`: `./scripts/test tests --junitxml=times.xml`,
+the same with tests/torch_backend, and then `.venv/bin/python -m tests.quick.make_long times.xml torch_times.xml`.
 """
 
 import argparse
@@ -13,6 +13,8 @@ from collections import defaultdict
 
 ROOT = pathlib.Path(__file__).parents[2]
 LIST = pathlib.Path(__file__).with_name("long.txt")
+ELSEWHERE = "tests/torch_backend/"
+"""What is collected in another environment only."""
 MOST_CASES = 0.6
 """Of more than three cases of a test: where this share takes long, the test does."""
 
@@ -20,14 +22,14 @@ MOST_CASES = 0.6
 def main() -> int:
     """Write the list; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("times", type=pathlib.Path, help="what pytest's --junitxml wrote")
-    parser.add_argument("--seconds", type=float, default=0.5, help="what takes longer is long (default: %(default)s)")
+    parser.add_argument("times", type=pathlib.Path, nargs="+", help="what pytest's --junitxml wrote")
+    parser.add_argument("--seconds", type=float, default=0.2, help="what takes longer is long (default: %(default)s)")
     args = parser.parse_args()
     cases: dict[str, dict[str, float]] = defaultdict(dict)
     quick = not_marked()
-    for case in ElementTree.parse(args.times).iter("testcase"):
+    for case in (case for times in args.times for case in ElementTree.parse(times).iter("testcase")):
         name = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
-        if name in quick:
+        if name in quick or name.startswith(ELSEWHERE):
             cases[name.partition("[")[0]][name] = float(case.get("time", 0))
     names = [name for test in sorted(cases) for name in long_ones(test, cases[test], args.seconds)]
     LIST.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
