@@ -1,7 +1,7 @@
 """A module that learns the length of its sequences from each call: compiled once, it takes any up to a bound."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tvm_ffi
@@ -14,9 +14,6 @@ from .contexts import Context, ContextPool
 from .explore import Exploration
 from .module import CONCURRENCY, RammerModule
 from .tensors import TensorSpec, aligned_tensor, check_input, leaves_of, on_host, rows_first, to_numpy, to_tensor
-
-if TYPE_CHECKING:
-    import tvm
 
 
 class LengthModule(RammerModule):
@@ -93,12 +90,12 @@ class LengthModule(RammerModule):
     def _returned(self, result: Any, given: Sequence[Any], by_numpy: bool) -> Any:
         number = self._number(given)
         leaves = [
-            self._rows(leaf, axis, number, by_numpy)
-            for leaf, axis in zip(leaves_of(result), self.length.outputs, strict=True)
+            self._rows(leaf, spec, axis, number, by_numpy)
+            for leaf, spec, axis in zip(leaves_of(result), self.outputs, self.length.outputs, strict=True)
         ]
         return leaves[0] if isinstance(result, tvm_ffi.Tensor) else tuple(leaves)
 
-    def _rows(self, leaf: Any, axis: int | None, number: int, by_numpy: bool) -> Any:
+    def _rows(self, leaf: Any, spec: TensorSpec, axis: int | None, number: int, by_numpy: bool) -> Any:
         """A result without the rows beyond the end."""
         array = np.from_dlpack(leaf) if self._on_cpu else to_numpy(leaf)
         if axis is not None:
@@ -107,7 +104,7 @@ class LengthModule(RammerModule):
             return array.copy()
         if axis is None:
             return leaf
-        return _tensor_of(array, self.runtime_device())
+        return _tensor_of(array) if self._on_cpu else to_tensor(array, spec, self.runtime_device())
 
     def _number(self, given: Sequence[Any]) -> int:
         """The length of a call."""
@@ -135,14 +132,9 @@ def _port(spec: TensorSpec, axis: int | None, number: int, room: int) -> Port:
     )
 
 
-def _tensor_of(array: np.ndarray[Any, Any], device: "tvm.runtime.Device") -> Any:
-    """A tensor of TVM on a device; on a CPU it shares the memory of an array that lies without gaps."""
-    compact = np.ascontiguousarray(array)
-    if device.type == "cpu":
-        return tvm_ffi.from_dlpack(compact)
-    import tvm
-
-    return tvm.runtime.tensor(compact, device)
+def _tensor_of(array: np.ndarray[Any, Any]) -> Any:
+    """A tensor of TVM that shares the memory of an array, where that lies without gaps."""
+    return tvm_ffi.from_dlpack(np.ascontiguousarray(array))
 
 
 def user_shape(spec: TensorSpec, axis: int | None) -> TensorSpec:
