@@ -83,6 +83,22 @@ def test_a_crash_and_a_hang_are_one_case_each(monkeypatch):
     assert [v.outcome for v in workers.run_cases(names, 2)] == [RIGHT, CRASH, HANG, RIGHT]
 
 
+def test_with_hostile_values_a_hang_is_of_one_of_them(monkeypatch):
+    names = list(load_cases())[:2]
+
+    def judged(name, _case, tells):
+        for value in range(8):
+            tells(f"input 0 of {value}")
+            time.sleep(60 if name == names[1] and value == 6 else 0.5)
+        return Verdict(name, "Abs", RIGHT)
+
+    monkeypatch.setattr(workers, "judge_hostile", judged)
+    monkeypatch.setattr(workers, "LIMIT_S", 2.0)
+    right, hang = workers.run_cases(names, 2, hostile=True)
+    assert right.outcome == RIGHT and right.seconds > 2.0
+    assert (hang.outcome, hang.message) == (HANG, "input 0 of 6: no result after 2 s")
+
+
 def test_the_page_says_how_many_are_right_and_why_others_are_not():
     verdicts = [
         Verdict("node/test_a", "Abs", RIGHT),

@@ -1,6 +1,6 @@
 """Cases with values that nobody expects: each input and each constant, all of it or one element, and each attribute."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -13,10 +13,10 @@ from ..backend import Prepared, RammerBackend
 from .cases import FOREIGN, REFUSED, RIGHT, Verdict, data_sets, model_of, operator_of
 
 
-def judge_hostile(name: str, case: TestCase) -> Verdict:
+def judge_hostile(name: str, case: TestCase, tells: Callable[[str], None]) -> Verdict:
     """Run a case with hostile values: right is what ends in results, or in an error of ours.
 
-    What the results are, nobody says. The process is to survive.
+    What the results are, nobody says. The process is to survive. `tells` gets what is tried next.
     """
     operator = operator_of(name, case)
     try:
@@ -27,11 +27,12 @@ def judge_hostile(name: str, case: TestCase) -> Verdict:
         return Verdict(name, operator, REFUSED, str(error))
     for number, array in enumerate(inputs):
         for value, changed in _changed(array):
-            given = [*inputs[:number], changed, *inputs[number + 1 :]]
-            if foreign := _foreign(prepared, given):
-                return Verdict(name, operator, FOREIGN, f"input {number} of {value}: {foreign}")
+            tells(what := f"input {number} of {value}")
+            if foreign := _foreign(prepared, [*inputs[:number], changed, *inputs[number + 1 :]]):
+                return Verdict(name, operator, FOREIGN, f"{what}: {foreign}")
     other = model_of(case)
     for what, model in chain(_with_other_attributes(other), _with_other_constants(other)):
+        tells(what)
         if foreign := _foreign(model, inputs):
             return Verdict(name, operator, FOREIGN, f"{what}: {foreign}")
     return Verdict(name, operator, RIGHT)

@@ -16,10 +16,7 @@ from .cases import CRASH, HANG, Verdict, judge, load_cases, operator_of
 from .hostile import judge_hostile
 
 LIMIT_S = 60.0
-"""A case that takes longer hangs."""
-
-HOSTILE_LIMIT_S = 600.0
-"""The same for one with hostile values, which is compiled and run with many."""
+"""A case that takes longer hangs; one with hostile values, if it takes so long with one of them."""
 
 LIMIT_BYTES = 6 << 30
 """Of a child's address space; what LLVM and TVM map takes about two gigabytes."""
@@ -83,33 +80,39 @@ class _Worker:
         self._process.start()
         far.close()
         self.case, self.fit = "", True
-        self._began, self._done = 0.0, 0
-        self._limit_s = HOSTILE_LIMIT_S if hostile else LIMIT_S
+        self._began, self._moved, self._done = 0.0, 0.0, 0
+        self._at = ""
 
     def give(self, todo: list[str]) -> None:
         """Hand over the next case, if there is one."""
         if todo:
-            self.case, self._began = todo.pop(), time.monotonic()
+            self.case, self._at = todo.pop(), ""
+            self._began = self._moved = time.monotonic()
             self.pipe.send(self.case)
 
     def verdict(self, ready: bool) -> Verdict | None:
         """What became of the case; None while it runs. After a crash or a hang the worker is no longer fit."""
-        seconds = time.monotonic() - self._began
-        if not ready and seconds < self._limit_s:
+        now = time.monotonic()
+        if not ready and now - self._moved < LIMIT_S:
             return None
-        case, self.case = self.case, ""
-        self._done += 1
-        self.fit = ready and self._done < CASES_EACH
-        operator = operator_of(case, load_cases()[case])
-        if not ready:
-            return Verdict(case, operator, HANG, f"no result after {self._limit_s:.0f} s", seconds)
         try:
-            told: Verdict = self.pipe.recv()
-            return replace(told, seconds=seconds)
+            told: Verdict | str | None = self.pipe.recv() if ready else None
         except (EOFError, OSError):
-            self.fit = False
             self._process.join(5)
-            return Verdict(case, operator, CRASH, f"the process ended with {self._process.exitcode}", seconds)
+            told = self._bad(CRASH, f"the process ended with {self._process.exitcode}")
+        else:
+            if isinstance(told, str):
+                self._at, self._moved = told, now
+                return None
+            told = told or self._bad(HANG, f"no result after {LIMIT_S:.0f} s")
+        self.case = ""
+        self._done += 1
+        self.fit = told.outcome not in (CRASH, HANG) and self._done < CASES_EACH
+        return replace(told, seconds=now - self._began)
+
+    def _bad(self, outcome: str, message: str) -> Verdict:
+        operator = operator_of(self.case, load_cases()[self.case])
+        return Verdict(self.case, operator, outcome, f"{self._at}: {message}" if self._at else message)
 
     def end(self) -> None:
         """End the process, whatever it does."""
@@ -133,7 +136,7 @@ def _serve(pipe: Connection, hostile: bool) -> None:
             name = pipe.recv()
         except EOFError:
             return
-        pipe.send((judge_hostile if hostile else judge)(name, cases[name]))
+        pipe.send(judge_hostile(name, cases[name], pipe.send) if hostile else judge(name, cases[name]))
 
 
 def _end_with_parent(parent: int) -> None:
