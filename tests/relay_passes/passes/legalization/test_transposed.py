@@ -13,6 +13,7 @@ from tests.hostile import by_onnxruntime, model, results
         ([3], {"strides": [3], "pads": [1, 0]}),
         ([3, 2], {"dilations": [2, 1], "strides": [2, 1], "group": 2, "output_padding": [1, 0]}),
         ([2, 2], {"strides": [2, 3], "output_shape": [9, 11]}),
+        ([4, 5], {"strides": [2, 3], "pads": [1, 2, 0, 1]}),
         ([2, 3, 1], {"strides": [2, 1, 2], "auto_pad": "SAME_UPPER"}),
     ],
 )

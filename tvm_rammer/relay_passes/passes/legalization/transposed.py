@@ -52,18 +52,24 @@ def _added_up(call: Call) -> Callable[[te.Tensor], te.Tensor]:
     shape, spatial = call.ty.shape.values, len(strides)
 
     def place_sums(products: te.Tensor) -> te.Tensor:
-        sizes = products.shape[2 + spatial :]
-        taps = [te.reduce_axis((0, n), f"tap{a}") for a, n in enumerate(products.shape[2 : 2 + spatial])]
+        taps, sizes = products.shape[2 : 2 + spatial], products.shape[2 + spatial :]
+        # Of a window without gaps every stride-th tap alone meets a pixel; no other is looked at.
+        steps = [s if d == 1 else 1 for s, d in zip(strides, dilations, strict=True)]
+        counts = [-(-int(n) // step) for n, step in zip(taps, steps, strict=True)]
+        met = [te.reduce_axis((0, n), f"tap{a}") for a, n in enumerate(counts)]
 
         def element(image: tirx.Var, made: tirx.Var, *at: tirx.Var) -> tirx.Expr:
-            inside, pixel = [], []
-            for y, k, size, stride, dilation, pad in zip(at, taps, sizes, strides, dilations, padding, strict=False):
-                reached = y + pad - k * dilation
-                place = tirx.floordiv(reached, stride)
-                inside += [place >= 0, place < size] + ([tirx.floormod(reached, stride) == 0] if stride > 1 else [])
-                pixel.append(place)
-            product, none = products(image, made, *taps, *pixel), tirx.const(0, products.dtype)
-            return te.sum(tirx.if_then_else(tirx.all(*inside), product, none), axis=taps)
+            inside, tap, pixel = [], [], []
+            for a, y in enumerate(at):
+                shifted, stride = y + padding[a], strides[a]
+                tap.append(tirx.floormod(shifted, steps[a]) + met[a] * steps[a])
+                reached = shifted - tap[-1] * dilations[a]
+                pixel.append(tirx.floordiv(reached, stride))
+                inside += [pixel[-1] >= 0, pixel[-1] < sizes[a]]
+                inside += [tap[-1] < taps[a]] if taps[a] % steps[a] else []
+                inside += [tirx.floormod(reached, stride) == 0] if stride > steps[a] else []
+            product, none = products(image, made, *tap, *pixel), tirx.const(0, products.dtype)
+            return te.sum(tirx.if_then_else(tirx.all(*inside), product, none), axis=met)
 
         return te.compute(shape, element, name="place_sums")
 
