@@ -175,3 +175,11 @@ def test_a_choice_is_predicted_to_take_no_call(name):
 def test_a_function_is_predicted_to_take_less_than_a_call_of_each_element(name):
     func = fused([(64, 256)], getattr(op, name))
     assert generic_us(func, 1, 8, (64, 256), host_cpu()) < 64 * 256 * CALL_CYCLES / (host_cpu().clock_ghz * 1e3)
+
+
+def test_quotients_and_roots_are_predicted_to_take_longer_than_sums():
+    device, shape = host_cpu(), (64, 256)
+    sums, quotients = (fused([shape, shape], build) for build in (op.add, op.divide))
+    roots, rectified = (fused([shape], build) for build in (op.sqrt, op.nn.relu))
+    for costly, plain in ((quotients, sums), (roots, rectified)):
+        assert generic_us(costly, 1, 8, shape, device) > 1.5 * generic_us(plain, 1, 8, shape, device)
