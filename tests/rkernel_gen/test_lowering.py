@@ -54,3 +54,17 @@ def test_such_kernels_are_not_made() -> None:
     dropped: Counter[str] = Counter()
     choose(Function("rows", rows, preset("cuda:h200")), dropped=dropped)
     assert dropped["TVM would change an index of it"]
+
+
+@T.prim_func(private=True, s_tir=True)
+def cancelled(x: T.Buffer((6, 5), "float32"), y: T.Buffer((12, 6), "float32")) -> None:
+    for i0, j0 in T.grid(12, 6):
+        with T.sblock("y"):
+            i, j = T.axis.remap("SS", [i0, j0])
+            y[i, j] = x[(i // 2 + j + j * -1 - 6) % 6, 4 - i // 3]
+
+
+def test_an_axis_that_is_taken_away_again_is_left_to_tvm() -> None:
+    """TVM's analysis of index maps divides by its factor, which is 0."""
+    assert changes_an_index(cancelled)
+    assert not chosen("cancelled", cancelled, host_cpu()), "TVM is mended: kernels can be made of it"

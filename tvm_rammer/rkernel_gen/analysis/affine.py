@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import tvm
 from tvm import tirx
+from tvm.error import InternalError
 from tvm.ir import Expr
 
 
@@ -75,5 +76,8 @@ def _is_mixed_radix(terms: Mapping[tirx.Var, int], extents: Mapping[tirx.Var, in
 def _is_iteration(indices: Sequence[Expr], extents: Mapping[tirx.Var, int]) -> bool:
     """Whether indices with quotients and remainders enumerate the axes, as those of a reshape do."""
     ranges = {axis: tvm.ir.Range(0, extent) for axis, extent in extents.items()}
-    found = tvm.sym.detect_iter_map(list(indices), ranges, check_level="bijective")
+    try:
+        found = tvm.sym.detect_iter_map(list(indices), ranges, check_level="bijective")
+    except InternalError:  # it divides by the factor of an axis that is added and taken away, as in i - i
+        return False
     return len(found.indices) > 0
