@@ -2,7 +2,6 @@
 
 import gc
 import multiprocessing
-import os
 import pathlib
 from collections.abc import Callable
 
@@ -48,13 +47,15 @@ def _compilations(warm_up: int, compilations: int) -> float:
 def _added(act: Callable[[int], object], warm_up: int, times: int) -> float:
     for number in range(warm_up):
         act(number)
-    before = _resident()
+    before = resident()
     for number in range(times):
         act(number)
-    return _resident() - before
+    return resident() - before
 
 
-def _resident() -> float:
+def resident() -> float:
+    """Megabytes that no file has: pages of libraries come and go as the system likes."""
     gc.collect()
-    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    (kilobytes,) = (line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:"))
+    return int(kilobytes) / 1024

@@ -1,7 +1,6 @@
 """One module, many threads, and processes that fork."""
 
 import os
-import pathlib
 import signal
 import threading
 import time
@@ -11,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tvm_rammer
+from tests.growth.memory import resident
 from tvm_rammer.errors import ModelError, ToolError
 from tvm_rammer.runtime.contexts import ContextPool
 from tvm_rammer.zoo.inception_module import inception_module
@@ -114,18 +114,14 @@ MODELS = {
 }
 
 
-def resident_bytes():
-    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_eighty_thousand_calls(name):
     module = tvm_rammer.compile(MODELS[name]())
     assert call_from_threads(module, 8, 500) == []
-    before = resident_bytes()
+    before = resident()
     assert call_from_threads(module, 8, 10_000) == []
-    assert resident_bytes() - before < 8 << 20
+    assert resident() - before < 8  # megabytes
 
 
 @pytest.mark.parametrize(
