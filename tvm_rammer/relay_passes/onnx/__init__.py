@@ -6,7 +6,7 @@
     shapes         every input gets a static shape
     convert_opset  operators of old opsets, or that TVM's frontend would misread, become others
     lower/         operators that the frontend lacks become some that it has; recurrence and loops are unrolled
-    fold           what depends on constants and static shapes is computed
+    fold           what depends on constants and static shapes is computed (evaluate/: how)
     sequences      what reads a sequence of a known length reads its elements
     control/       branches and loops that data decide become functions of their own
     lower_model    these, in their order, until nothing changes

@@ -6,7 +6,6 @@ inference, until nothing changes. What is nondeterministic, or would grow too la
 is a constant, too, inputs among them: its shape is all there is.
 """
 
-import warnings
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, MutableMapping
 
@@ -17,6 +16,7 @@ from onnx import numpy_helper
 from ...errors import ModelError
 from .check.file import bound_steps
 from .check.inference import shield
+from .evaluate.evaluator import run_node
 from .inline import all_graphs, inline_branch, rename_inputs, subgraphs
 from .read import SMALL_ELEMENTS, default_opset, elements, skeleton
 
@@ -200,32 +200,6 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
         unclear |= {name for name, kind in own.items() if known.get(name, kind) != kind}
         known |= own
     return {name: kind for name, kind in known.items() if name not in unclear}
-
-
-def run_node(
-    node: onnx.NodeProto, arrays: Mapping[str, np.ndarray], model: onnx.ModelProto
-) -> list[onnx.TensorProto] | None:
-    """Evaluate one node; None where onnx's reference evaluator cannot."""
-    from onnx.reference import ReferenceEvaluator
-
-    helper = onnx.helper
-    try:
-        inputs = [
-            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-            for n, a in arrays.items()
-        ]
-        outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
-        graph = helper.make_graph([node], "fold", inputs, outputs)
-        alone = helper.make_model(graph, opset_imports=model.opset_import)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            results = ReferenceEvaluator(alone).run(None, dict(arrays))
-        names = [name for name in node.output if name]
-        if not all(isinstance(r, np.ndarray | np.generic) for r in results):
-            return None
-        return [numpy_helper.from_array(np.asarray(r), n) for n, r in zip(names, results, strict=True)]
-    except Exception:  # whatever the evaluator lacks stays in the graph
-        return None
 
 
 def used_names(graph: onnx.GraphProto) -> set[str]:

@@ -14,6 +14,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from ...emit import Constants
+from ...evaluate.evaluator import evaluator
 from ...fold import FOLDED
 from ...inline import identities
 from ...read import elements
@@ -160,8 +161,6 @@ def _evaluator(
     system: _System, body: onnx.GraphProto, feeds: Mapping[str, np.ndarray], opset: int
 ) -> tuple[Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray] | None], dict[str, np.ndarray]]:
     """What computes all values of a round from those that it begins with, and the constants."""
-    from onnx.reference import ReferenceEvaluator
-
     used = {name for each in system.nodes for name in each.input} | {value.name for value in body.output}
     tensors = [system.constants[name] for name in sorted(used) if name in system.constants and name not in feeds]
     made = [name for each in system.nodes for name in each.output if name]
@@ -177,7 +176,7 @@ def _evaluator(
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                results = ReferenceEvaluator(model).run(None, dict(given))
+                results = evaluator(model).run(None, dict(given))
         except Exception:  # whatever the evaluator lacks is decided at run time
             return None
         return {**given, **dict(zip(made, map(np.asarray, results), strict=True))}
