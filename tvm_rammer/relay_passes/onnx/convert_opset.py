@@ -9,7 +9,7 @@ import onnx.version_converter
 
 from ...errors import ModelError, first_line
 from .fold import infer_types
-from .inline import all_nodes
+from .inline import all_nodes, rename_inputs, subgraphs
 from .read import default_opset, skeleton
 
 OLDEST_OPSET = 13
@@ -45,6 +45,7 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
     """
     version = default_opset(model)
     _state_defaults(model, version)
+    _give_axes_to_numbers(model)
     if version < 7:
         _use_numpy_broadcasting(model)
     operators = {node.op_type for node in all_nodes(model.graph)}
@@ -93,6 +94,35 @@ def _uneven_defaults(operator: str, version: int) -> list[onnx.AttributeProto]:
     floats = [default for default in defaults if default.type == onnx.AttributeProto.FLOAT and default.name]
     # The bounds of the first Clip are the largest numbers of float32, which is none.
     return [d for d in floats if operator != "Clip" and float(str(np.float32(d.f))) != d.f]
+
+
+def _give_axes_to_numbers(model: onnx.ModelProto) -> None:
+    """Make scalars of what bodies of loops take for vectors, in place: the round's number, and the condition.
+
+    By ONNX these are scalars. ONNX Runtime gives an axis to them where a body says so, as tf2onnx's do.
+    """
+    for node in all_nodes(model.graph):
+        for body in subgraphs(node) if node.op_type == "Loop" else ():
+            for value in body.input[:2]:
+                if len(value.type.tensor_type.shape.dim) == 1:
+                    del value.type.tensor_type.shape.dim[:]
+                    _read_as_vector(body, value.name)
+
+
+def _read_as_vector(body: onnx.GraphProto, name: str) -> None:
+    """Let a scalar be a vector to all that read it, but where it is the next round's condition, unchanged."""
+    if not any(name in node.input for node in all_nodes(body)):
+        return
+    vector, shape = f"{name}/vector", f"{name}/shape"
+    for node in body.node:
+        if node.op_type != "Identity" or node.output[0] != body.output[0].name:
+            rename_inputs(node, {name: vector})
+    for value in body.output[1:]:
+        value.name = vector if value.name == name else value.name
+    nodes = [onnx.helper.make_node("Reshape", [name, shape], [vector]), *body.node]
+    del body.node[:]
+    body.node.extend(nodes)
+    body.initializer.append(onnx.numpy_helper.from_array(np.array([1], np.int64), shape))
 
 
 def _read_asymmetrically(node: onnx.NodeProto) -> None:
