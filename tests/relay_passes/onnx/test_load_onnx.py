@@ -190,6 +190,17 @@ def test_all_unsupported_operators_are_listed_with_counts():
     assert "mine.Odd (2 x, e.g. 'volume')" in text and "mine.Strange (1 x" in text
 
 
+@pytest.mark.parametrize("of_file", ["", "ai.onnx"])
+@pytest.mark.parametrize("of_node", ["", "ai.onnx"])
+def test_the_long_name_of_the_domain_of_onnx(of_file, of_node, run):
+    nodes = [node("Constant", [], ["c"], value=tensor("c", random(3))), node("Mul", ["x", "c"], ["y"])]
+    for each in nodes:
+        each.domain = of_node
+    proto = model(nodes, [value("x", [2, 3])], ["y"])
+    proto.opset_import[0].domain = of_file
+    agree(run, proto, x=random(2, 3))
+
+
 def test_a_custom_domain_is_not_mistaken_for_onnx():
     proto = model([node("Relu", ["x"], ["y"], domain="mine")], [value("x", [3])], ["y"])
     proto.opset_import.append(helper.make_opsetid("mine", 1))

@@ -100,6 +100,12 @@ def test_inputs_that_are_no_numeric_tensors():
         load_model(sequence)
 
 
+def test_constant_strings_are_refused_by_name():
+    nodes = [node("Constant", [], ["c"], value_strings=["a", "b"]), node("Identity", ["c"], ["y"])]
+    with pytest.raises(ModelError, match=r"the output 'y' has STRING values.*keep the part .* without strings"):
+        load_model(model(nodes, [], [value("y", [2], TensorProto.STRING)]))
+
+
 def test_an_input_that_cannot_be_addressed_is_refused():
     """Before onnx's shape inference, which would count the elements of some operators."""
     nodes = [node("NegativeLogLikelihoodLoss", ["x", "target"], ["y"])]

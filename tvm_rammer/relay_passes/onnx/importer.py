@@ -269,6 +269,8 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
     kinds |= {name: kind.elem_type for name, kind in types.items()}
     ranks = {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
     ranks |= {name: len(kind.shape.dim) for name, kind in types.items() if kind.HasField("shape")}
+    for value in model.graph.output:
+        _check_type(kinds.get(value.name, 0), f"the output {value.name!r} has")
     for node in all_nodes(model.graph):
         for name in node.input[_SHAPES[node.op_type] :][:1] if node.op_type in _SHAPES else ():
             kind, rank = kinds.get(name, 0), ranks.get(name, 1)
@@ -278,12 +280,7 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
                     f"and {rank} axes; give it INT64 values and one axis"
                 )
         for name in (*node.input, *node.output):
-            kind = kinds.get(name, 0)
-            if kind in _NO_TYPES:
-                raise UnsupportedOperatorError(
-                    f"{describe(node)} has {TensorProto.DataType.Name(kind)} values in {name!r}, for which TVM has no "
-                    f"arithmetic here; export the model with 8-bit integers, or with floating point of 16 bits or more"
-                )
+            _check_type(kinds.get(name, 0), f"{describe(node)} has", f" in {name!r}")
         for name in node.output:
             dims = static_dims(types.get(name)) or []
             if elements(dims) >= MOST_ELEMENTS:
@@ -291,6 +288,17 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
                     f"{describe(node)} makes {name!r} of the shape {dims}: {elements(dims)} elements, of which less "
                     f"than {MOST_ELEMENTS} can be addressed; give smaller sizes"
                 )
+
+
+def _check_type(kind: int, who: str, where: str = "") -> None:
+    """Refuse an element type in which this compiler does not compute."""
+    if kind in _NO_TYPES:
+        remedy = "export the model with 8-bit integers, or with floating point of 16 bits or more"
+        if kind == TensorProto.STRING:
+            remedy = "keep the part of the model that is without strings (onnx.utils.extract_model)"
+        raise UnsupportedOperatorError(
+            f"{who} {TensorProto.DataType.Name(kind)} values{where}, for which TVM has no arithmetic here; {remedy}"
+        )
 
 
 def _drop_empty_attributes(node: onnx.NodeProto) -> None:

@@ -16,8 +16,13 @@ from .inline import all_graphs, all_nodes, subgraphs
 
 MICROSOFT = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""
-_OF_ONNXRUNTIME = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 1000}
-"""Operators that ONNX Runtime's optimisers write without a domain, and the opset from which on they are ONNX's."""
+_OF_ONNXRUNTIME = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 1000, "GroupNormalization": 21}
+"""Operators that ONNX Runtime has without a domain, and the opset from which on they are ONNX's.
+
+Its optimisers write the first two. GroupNormalization was ONNX's in opset 18, too: another one, which was withdrawn.
+"""
+_VERSIONS = {MICROSOFT: 1, "ai.onnx.ml": 3}
+"""Of domains that files may use without saying which version of them."""
 
 SMALL_ELEMENTS = 1024
 """Constants of at most so many elements may be a shape: onnx's tools see their values. Weights they do not see."""
@@ -104,17 +109,23 @@ def _unchanged(kind: str, domain: str, before: int, after: int) -> bool:
 
 
 def _name_domains(model: onnx.ModelProto) -> None:
-    """Put operators of ONNX Runtime, which it has in ONNX's own domain, where ONNX knows that it does not know them.
+    """Name domains as ONNX knows them, in place.
 
-    Files may leave out which version of ONNX Runtime's domain they use: there is but one.
+    Operators of ONNX Runtime, which it has in ONNX's own domain, go where ONNX knows that it does not know them. That
+    domain has a long name, too, which onnx's checker does not know. Files may leave out which version they use of
+    `_VERSIONS`.
     """
+    of_functions = (part for function in model.functions for part in (*function.opset_import, *function.node))
+    for part in (*model.opset_import, *all_nodes(model.graph), *of_functions):
+        if part.domain == "ai.onnx":
+            part.domain = ""
     named, version = {o.domain for o in model.opset_import}, default_opset(model)
     for node in all_nodes(model.graph):
         if node.domain == "" and version < _OF_ONNXRUNTIME.get(node.op_type, 0):
             node.domain = MICROSOFT
-        if node.domain == MICROSOFT and node.domain not in named:
+        if node.domain in _VERSIONS and node.domain not in named:
             named.add(node.domain)
-            model.opset_import.append(onnx.helper.make_opsetid(node.domain, 1))
+            model.opset_import.append(onnx.helper.make_opsetid(node.domain, _VERSIONS[node.domain]))
 
 
 def _sort(graph: onnx.GraphProto) -> None:

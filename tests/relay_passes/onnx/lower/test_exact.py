@@ -10,7 +10,7 @@ from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
 from tvm_rammer.relay_passes.onnx.emit import attribute
 
-from ...models import model, node, random, tensor, value
+from ...models import by_onnxruntime, model, node, random, tensor, value
 from ..test_load_onnx import agree
 from .judge import by_reference, check
 
@@ -148,6 +148,17 @@ def test_dropout_that_infers_returns_a_mask(run):
     check(run, "Dropout", [random(3, 4)], outputs=2)
 
 
+@pytest.mark.parametrize(("opset", "elem"), [(7, TensorProto.FLOAT), (10, TensorProto.BOOL)])
+def test_the_mask_of_a_dropout_said_nothing_once(opset, elem, run):
+    nodes, outputs = [node("Dropout", ["x"], ["y", "mask"])], [value("y", [2, 3]), value("mask", [2, 3], elem)]
+    proto = model(nodes, [value("x", [2, 3])], outputs, opset=opset, ir=5)
+    y, mask = run(load_model(proto), random(2, 3))
+    expected = by_onnxruntime(proto, x=random(2, 3))
+    assert mask.dtype == expected[1].dtype
+    np.testing.assert_array_equal(y, expected[0])
+    np.testing.assert_array_equal(mask, expected[1])
+
+
 def test_dropout_that_trains_is_refused():
     proto = model(
         [node("Dropout", ["x", "r", "t"], ["y"])], [value("x", [3])], ["y"],
@@ -162,11 +173,22 @@ def test_batch_normalization_that_trains(run):
     check(run, "BatchNormalization", [random(2, 3, 4, 5)], constants, outputs=3, training_mode=1)
 
 
-@pytest.mark.parametrize(("auto_pad", "shape"), [("NOTSET", [10, 8]), ("SAME_UPPER", [8, 6])])
+@pytest.mark.parametrize(
+    ("auto_pad", "shape"),
+    [("NOTSET", [10, 8]), ("SAME_UPPER", [8, 6]), ("VALID", [11, 8]), ("SAME_LOWER", [10, 6])],
+)
 def test_transposed_convolution_of_an_output_shape(auto_pad, shape, run):
     weights = random(2, 3, 3, 3)
     given = {} if auto_pad == "NOTSET" else {"auto_pad": auto_pad}
     check(run, "ConvTranspose", [random(1, 2, 3, 3)], [weights], output_shape=shape, strides=[3, 2], **given)
+
+
+def test_zeros_at_either_end_of_a_transposed_convolution_are_refused():
+    """ONNX has them at the begin, ONNX Runtime at the end."""
+    nodes = [node("ConvTranspose", ["x", "w"], ["y"], auto_pad="SAME_UPPER", output_shape=[8], strides=[2])]
+    proto = model(nodes, [value("x", [1, 2, 3])], ["y"], [tensor("w", random(2, 3, 3))])
+    with pytest.raises(UnsupportedOperatorError, match="an output_shape larger than all that it makes, and auto_pad"):
+        load_model(proto)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from .elementwise import element, numpy_type
 from .indexing import windows
 from .transposed import conv_transpose
 
+_MASK_SAYS_KEPT = 12
+"""The first opset in which the mask of a Dropout that infers says that all is kept; before it was all 0."""
 _MOST_DET = 6
 """Of larger matrices the determinant would be thousands of products."""
 
@@ -31,7 +33,8 @@ def _dropout(node: NodeView, emit: Emitter) -> Emitter | None:
         node.refuse("drops elements at random", "export the model for inference")
     emit.name(node.input(0), node.output)
     if len(node.node.output) > 1 and node.node.output[1]:
-        mask = np.ones(dims, numpy_type(element(node, 0)) if emit.opset < 10 else bool)
+        kept = np.full(dims, emit.opset >= _MASK_SAYS_KEPT)
+        mask = kept.astype(numpy_type(element(node, 0))) if emit.opset < 10 else kept
         emit.name(emit.constant(mask), node.node.output[1])
     return emit
 

@@ -28,9 +28,10 @@ def conv_transpose(node: NodeView, emit: Emitter) -> Emitter | None:
         wanted = [size * stride for size, stride in zip(dims[2:], strides, strict=True)]
     for a, size in enumerate(list(wanted)[-spatial:] if wanted else ()):
         total = strides[a] * (dims[2 + a] - 1) + more[a] + (weights[2 + a] - 1) * dilations[a] + 1 - size
-        if total < 0 and auto != b"NOTSET":
+        if total < 0 and auto == b"SAME_UPPER":  # zeros at the begin by ONNX, at the end by ONNX Runtime
             node.refuse(
-                "has an output_shape larger than all that it makes, and auto_pad", "give pads and output_padding"
+                "has an output_shape larger than all that it makes, and auto_pad SAME_UPPER",
+                "give pads and output_padding",
             )
         if total < 0:
             more[a] -= total

@@ -196,6 +196,13 @@ def test_a_class_that_no_leaf_speaks_of_is_not_the_label(run):
     same(run, "TreeEnsembleClassifier", x, both(), classlabels_int64s=[10, 11, 12], **STUMP, **found)
 
 
+def test_a_file_that_does_not_say_which_version_of_ai_onnx_ml_it_uses(run):
+    x = random(3, 2)
+    proto = learned("Scaler", [value("x", x.shape)], [value("y", None)], offset=[0.5, 1.0], scale=[2.0, 3.0])
+    del proto.opset_import[1]
+    np.testing.assert_allclose(run(load_model(proto), x), by_onnxruntime(proto, x=x)[0], rtol=1e-6)
+
+
 def test_string_labels_of_a_linear_model_are_refused():
     proto = learned("LinearClassifier", [value("x", [2, 2])], [value("label", None, TensorProto.STRING), both()[1]],
                     coefficients=[1.0, 2, 3, 4], classlabels_strings=["a", "b"])  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from tvm_rammer.errors import ModelError
+from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
 
 from ....models import by_onnxruntime, model, node, random, tensor, value
@@ -37,6 +37,22 @@ def test_a_scale_that_does_not_fit_is_refused(shape):
     nodes = [node("LayerNormalization", ["x", "s"], ["y"])]
     with pytest.raises(ModelError, match=r"a scale or bias of the shape \[.*\], which does not fit \[2, 3, 8\]"):
         load_model(model(nodes, [value("x", [2, 3, 8]), value("s", shape)], ["y"]))
+
+
+@pytest.mark.parametrize("opset", [18, 20])
+@pytest.mark.parametrize("shape", [(2, 6, 3, 3), (1, 6, 5), (2, 6)])
+def test_a_scale_for_each_group_of_channels(shape, opset, run):
+    """As GroupNormalization was before opset 21: ONNX withdrew it, ONNX Runtime computes it."""
+    constants = [tensor(name, random(3, seed=seed)) for seed, name in enumerate("sb")]
+    nodes = [node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=3, epsilon=0.01)]
+    close(run, model(nodes, [value("x", shape)], ["y"], constants, opset=opset), x=random(*shape, seed=2))
+
+
+def test_there_was_no_group_normalization_before_opset_18():
+    nodes = [node("GroupNormalization", ["x", "s", "s"], ["y"], num_groups=3)]
+    proto = model(nodes, [value("x", [2, 6, 3])], ["y"], [tensor("s", random(3))], opset=17)
+    with pytest.raises(UnsupportedOperatorError, match="GroupNormalization"):
+        load_model(proto)
 
 
 @pytest.mark.parametrize("shape", [(2, 4, 3, 3), (2, 4, 9)])

@@ -22,8 +22,7 @@ def _batch_norm(node: NodeView, emit: Emitter) -> Emitter | None:
     x, momentum = node.input(0), node.attribute("momentum", 0.9)
     mean, centred, variance = moments(emit, x, axes)
     value = emit("Div", centred, _deviation(node, emit, variance, element(node, 0)))
-    scale, bias = (emit.reshape(node.input(i), column) for i in (1, 2))
-    emit.name(emit("Add", emit("Mul", value, scale), bias), node.output)
+    emit.name(_scaled(node, emit, value, column), node.output)
     for name, before, now in zip(node.node.output[1:3], (3, 4), (mean, variance), strict=False):
         if name:
             kept = emit("Mul", node.input(before), emit.number(momentum))
@@ -91,19 +90,38 @@ def _fits(shape: list[int], whole: list[int]) -> bool:
 
 
 def _group_norm(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Channels by groups of them; a scale and a bias for each channel, as they are since opset 21."""
+    """A scale and a bias for each channel, as they are since opset 21."""
     dims, elem = node.dims(0), element(node, 0)
     if dims is None or not elem or emit.opset < 21:
         return None
+    value = emit("Cast", emit.reshape(_by_groups(node, emit, dims), dims), to=elem)
+    emit.name(_scaled(node, emit, value, [-1] + [1] * (len(dims) - 2)), node.output)
+    return emit
+
+
+def _early_group_norm(node: NodeView, emit: Emitter) -> Emitter | None:
+    """A scale and a bias for each group of channels, as they were from opset 18 on."""
+    dims, elem = node.dims(0), element(node, 0)
+    if dims is None or not elem or emit.opset < 18:
+        return None
+    value = emit("Cast", _by_groups(node, emit, dims), to=elem)
+    emit.name(emit.reshape(_scaled(node, emit, value, [-1, 1]), dims), node.output)
+    return emit
+
+
+def _by_groups(node: NodeView, emit: Emitter, dims: list[int]) -> str:
+    """Channels by groups of them, [batch, groups, numbers], in the type of the moments."""
     groups, stash = node.attribute("num_groups", 1), node.attribute("stash_type", 1)
     node.require(groups > 0 and dims[1] % groups == 0, f"{groups} groups of {dims[1]} channels")
     x = emit.reshape(emit("Cast", node.input(0), to=stash), [dims[0], groups, -1])
     _, centred, variance = moments(emit, x, [2])
-    value = emit("Div", centred, _deviation(node, emit, variance, stash))
-    value = emit("Cast", emit.reshape(value, dims), to=elem)
-    scale, bias = (emit.reshape(node.input(i), [-1] + [1] * (len(dims) - 2)) for i in (1, 2))
-    emit.name(emit("Add", emit("Mul", value, scale), bias), node.output)
-    return emit
+    return emit("Div", centred, _deviation(node, emit, variance, stash))
+
+
+def _scaled(node: NodeView, emit: Emitter, value: str, column: list[int]) -> str:
+    """Multiplied by the second input, with the third one added, each of them as a column."""
+    scale, bias = (emit.reshape(node.input(i), column) for i in (1, 2))
+    return emit("Add", emit("Mul", value, scale), bias)
 
 
 def _instance_norm(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -142,6 +160,7 @@ def _deviation(node: NodeView, emit: Emitter, variance: str, elem: int) -> str:
 PLAIN_NORMS = {
     ("", "BatchNormalization"): _batch_norm,
     ("", "GroupNormalization"): _group_norm,
+    ("com.microsoft", "GroupNormalization"): _early_group_norm,
     ("", "InstanceNormalization"): _instance_norm,
     ("", "LayerNormalization"): _layer_norm,
     ("", "MeanVarianceNormalization"): _mean_variance,
