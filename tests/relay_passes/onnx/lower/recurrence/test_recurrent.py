@@ -80,6 +80,23 @@ def test_sequences_of_several_lengths(kind, direction, run):
     agree(run, proto, x=random(T, B, I), lengths=np.array([3, T], "int32"))
 
 
+@KINDS
+@pytest.mark.parametrize("direction", slow_but(["bidirectional"], ["forward", "reverse", "bidirectional"]))
+def test_a_sequence_without_a_step_leaves_zeros(kind, direction, run):
+    """Not the states that it began with."""
+    states = ["h0", "c0"][: 1 + (kind == "LSTM")]
+    d = 2 if direction == "bidirectional" else 1
+    given = [value("lengths", [B], TensorProto.INT32), *(value(n, [d, B, H]) for n in states)]
+    feeds = {n: random(d, B, H, seed=i) for i, n in enumerate(states, 7)}
+    proto = layer(kind, direction, ["x", "w", "r", "b", "lengths", *states], given)
+    agree(run, proto, x=random(T, B, I), lengths=np.array([0, 3], "int32"), **feeds)
+
+
+def test_a_known_length_of_zero(run):
+    more = [tensor("lengths", np.array([T, 0], "int32")), tensor("h0", random(1, B, H))]
+    agree(run, layer("GRU", inputs=["x", "w", "r", "b", "lengths", "h0"], more=more), x=random(T, B, I))
+
+
 def test_lengths_that_are_all_the_full_one_are_no_lengths():
     full = tensor("lengths", np.full(B, T, "int32"))
     assert "where" not in op_names(load_model(layer("GRU", inputs=["x", "w", "r", "b", "lengths"], more=[full])))

@@ -187,17 +187,29 @@ class Layer(ABC):
         return known[d * count : (d + 1) * count]
 
     def initial(self, states: str, d: int) -> str | None:
-        """The state of a direction at the beginning; None where it is zero."""
+        """The state of a direction at the beginning; None where it is zero.
+
+        A sequence without a step leaves zero, as in ONNX Runtime, so it begins with that.
+        """
         known = self.known(states)
         if not states or (known is not None and not known.any()):
             return None
         if self.sizes.directions > 1:
             states = self.emit.part(states, int(self.batch_first), d, d + 1)
-        return self.emit.reshape(states, [self.sizes.batch, self.sizes.hidden])
+        state = self.emit.reshape(states, [self.sizes.batch, self.sizes.hidden])
+        lengths = self.known(self.lengths)
+        if not self.lengths or (lengths is not None and lengths.all()):
+            return state
+        runs = self._runs(self.emit, self.emit.constant(np.array(0, np.int32)))
+        return self.emit("Where", runs, state, self.emit.number(0.0))
+
+    def _runs(self, emit: Emitter, t: str) -> str:
+        """Which sequences have a step `t`."""
+        return emit.reshape(emit("Less", t, self.lengths), [self.sizes.batch, 1])
 
     def within(self, emit: Emitter, t: str, before: State, after: State) -> tuple[str, State]:
         """The result of step `t`, and the state after it: zero, and as before, where a sequence has ended."""
-        runs = emit.reshape(emit("Less", t, self.lengths), [self.sizes.batch, 1])
+        runs = self._runs(emit, t)
         zero = emit.number(0.0)
         h = emit("Where", runs, after.h or "", before.h or zero)
         c = after.c and emit("Where", runs, after.c, before.c or zero)
