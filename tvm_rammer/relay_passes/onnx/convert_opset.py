@@ -15,7 +15,7 @@ from .read import default_opset, skeleton
 OLDEST_OPSET = 13
 """What a model is converted to where TVM's frontend would misread it."""
 
-_MISREAD_BEFORE = {"Slice": 10}
+_MISREAD_BEFORE = {"ReverseSequence": 12, "Slice": 10}
 _MISREAD_AT = {"ConvInteger": 10, "QLinearConv": 10, "TopK": 10}
 """Before it TopK says by an attribute how many it finds; bytes that are convolved are padded by an input."""
 _UNROLLED_SINCE = {"LSTM": 10, "GRU": 10, "RNN": 10, "Scan": 10}

@@ -23,6 +23,8 @@ Its optimisers write the first two. GroupNormalization was ONNX's in opset 18, t
 """
 _VERSIONS = {MICROSOFT: 1, "ai.onnx.ml": 3}
 """Of domains that files may use without saying which version of them."""
+_LOWERED_TO = 21
+"""The opset of what takes the place of operators, where a file has none of ONNX's own."""
 
 SMALL_ELEMENTS = 1024
 """Constants of at most so many elements may be a shape: onnx's tools see their values. Weights they do not see."""
@@ -126,6 +128,8 @@ def _name_domains(model: onnx.ModelProto) -> None:
         if node.domain in _VERSIONS and node.domain not in named:
             named.add(node.domain)
             model.opset_import.append(onnx.helper.make_opsetid(node.domain, _VERSIONS[node.domain]))
+    if named and "" not in named and all(node.domain != "" for node in all_nodes(model.graph)):
+        model.opset_import.append(onnx.helper.make_opsetid("", _LOWERED_TO))
 
 
 def _sort(graph: onnx.GraphProto) -> None:

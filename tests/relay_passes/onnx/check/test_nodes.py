@@ -123,6 +123,21 @@ def test_what_is_possible_is_not_refused(kind, shape, constants, results, attrib
     load_model(one_node(kind, shape, constants, results, **attributes))
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_an_empty_list_of_axes_is_refused(known):
+    """By ONNX nothing is squeezed, by ONNX Runtime all that can be."""
+    proto = one_node("Squeeze", (4, 1), [ints()])
+    if known:
+        proto.graph.node[0].input[0] = "c"
+        proto.graph.initializer.append(tensor("c", ones(4, 1)))
+    with pytest.raises(ModelError, match="Squeeze 'it' has an empty list of axes"):
+        load_model(proto)
+
+
+def test_an_empty_list_of_axes_does_not_matter_where_no_axis_can_go():
+    load_model(one_node("Squeeze", (4, 2), [ints()]))
+
+
 def test_an_error_has_what_the_node_reads():
     proto = one_node("Conv", (1, 4, 5, 5), [ones(2, 3)])
     with pytest.raises(ModelError, match=r"Conv 'it' .*'x' of the shape \[1, 4, 5, 5\], 'a' of the shape \[2, 3\]"):

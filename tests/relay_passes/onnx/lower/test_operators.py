@@ -122,6 +122,13 @@ def test_reverse_sequence(batch, time, known, run):
         agree(run, model([only], given, ["y"]), x=random(*shape), n=lengths)
 
 
+@pytest.mark.parametrize("opset", [10, 11])
+def test_reverse_sequence_of_old_opsets(opset, run):
+    nodes = [node("ReverseSequence", ["x", "n"], ["y"], batch_axis=1, time_axis=0)]
+    given = [value("x", [5, 3]), value("n", [3], TensorProto.INT64)]
+    agree(run, model(nodes, given, ["y"], opset=opset, ir=5), x=random(5, 3), n=np.array([2, 5, 1]))
+
+
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize("opset", [17, 22])
 def test_lp_normalization(power, opset, run):

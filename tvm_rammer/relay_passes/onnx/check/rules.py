@@ -126,6 +126,15 @@ def _split(view: NodeView) -> None:
         view.require(each * (results - 1) <= size, f"{results} results for an axis of {size}")
 
 
+def _squeeze(view: NodeView) -> None:
+    """An empty list of axes is none for ONNX, and all that can be squeezed for ONNX Runtime."""
+    axes, dims = view.array(1), view.dims(0)
+    if axes is not None and axes.size == 0 and 1 in (dims or ()):
+        view.refuse(
+            "has an empty list of axes, which is not read the same everywhere", "name the axes, or leave it out"
+        )
+
+
 def _top_k(view: NodeView) -> None:
     count, dims, axis = view.array(1), view.dims(0), view.attribute("axis", -1)
     if count is None or dims is None or count.size != 1 or not -len(dims) <= axis < len(dims):
@@ -157,6 +166,7 @@ RULES: Mapping[str, Rule] = {
     "SoftmaxCrossEntropyLoss": _loss,
     **dict.fromkeys(_GATES, _recurrent),
     "Split": _split,
+    "Squeeze": _squeeze,
     "Tile": _extents,
     "TopK": _top_k,
 }

@@ -64,4 +64,13 @@ def _corrected() -> list[type]:
         def _run(self, data: np.ndarray, axes: Sequence[int] | np.ndarray) -> tuple[Any, ...]:
             return (np.expand_dims(data, tuple(np.ravel(axes).tolist())),)
 
-    return [Unsqueeze]
+    class Squeeze(OpRun):
+        """An empty input of axes is none to the evaluator, and all to ONNX Runtime: a node that has it is refused."""
+
+        def _run(self, data: np.ndarray, axes: Sequence[int] | np.ndarray | None = None) -> tuple[Any, ...]:
+            if isinstance(axes, np.ndarray) and axes.size == 0 and 1 in data.shape:
+                raise NotImplementedError("an empty list of axes")
+            chosen = () if axes is None else tuple(np.ravel(axes).tolist())
+            return (np.squeeze(data, chosen or None),)
+
+    return [Squeeze, Unsqueeze]

@@ -123,6 +123,21 @@ def test_feature_vectorizer(run):
     np.testing.assert_array_equal(run(load_model(proto), a, b), np.concatenate([a, b], 1))
 
 
+def test_categories_side_by_side(run):
+    """A table of categories has three axes; the file has no operator of ONNX's own, and no opset of them."""
+    nodes = [
+        node("OneHotEncoder", ["a"], ["categories"], cats_int64s=[1, 2, 3], zeros=1),
+        node("FeatureVectorizer", ["categories", "b"], ["y"], inputdimensions=[3, 2]),
+    ]
+    for each in nodes:
+        each.domain = "ai.onnx.ml"
+    proto = model(nodes, [value("a", [2, 1], INT64), value("b", [2, 2])], ["y"])
+    del proto.opset_import[:]
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    feeds = {"a": np.array([[3], [1]]), "b": random(2, 2)}
+    np.testing.assert_array_equal(run(load_model(proto), *feeds.values()), by_onnxruntime(proto, **feeds)[0])
+
+
 def test_label_encoder_of_numbers(run):
     x = np.array([3, 7, 5, -1])
     same(run, "LabelEncoder", x, keys_int64s=[5, 3, 7], values_floats=[0.5, 1.5, 2.5], default_float=-9.0)

@@ -39,6 +39,13 @@ def test_a_scale_that_does_not_fit_is_refused(shape):
         load_model(model(nodes, [value("x", [2, 3, 8]), value("s", shape)], ["y"]))
 
 
+def test_batch_normalization_of_a_vector(run):
+    """It has one channel."""
+    constants = [tensor(name, np.abs(random(1, seed=seed)) + 0.5) for seed, name in enumerate("sbmv")]
+    nodes = [node("BatchNormalization", ["x", *"sbmv"], ["y"], epsilon=0.01)]
+    close(run, model(nodes, [value("x", [7])], ["y"], constants), x=random(7))
+
+
 @pytest.mark.parametrize("opset", [18, 20])
 @pytest.mark.parametrize("shape", [(2, 6, 3, 3), (1, 6, 5), (2, 6)])
 def test_a_scale_for_each_group_of_channels(shape, opset, run):

@@ -75,16 +75,16 @@ def _imputer(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _feature_vectorizer(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Tables side by side, in float32."""
+    """Tables side by side, in float32; what has more axes than a table has rows of all but the first."""
     sizes = node.attribute("inputdimensions", [])
     columns = []
     for index, name in enumerate(node.node.input):
         dims = node.dims(index)
-        if dims is None or len(dims) not in (1, 2):
+        if not dims:
             return None
-        given = sizes[index] if index < len(sizes) else dims[-1]
-        node.require(given == dims[-1], f"{given} columns for the shape {dims}")
-        rows = dims if len(dims) == 2 else [1, dims[0]]
+        rows = [dims[0], math.prod(dims[1:])] if len(dims) > 1 else [1, dims[0]]
+        given = sizes[index] if index < len(sizes) else rows[1]
+        node.require(given == rows[1], f"{given} columns for the shape {dims}")
         columns.append(emit.reshape(emit("Cast", name, to=TensorProto.FLOAT), rows))
     emit.name(emit.join(columns, 1), node.output)
     return emit

@@ -11,8 +11,13 @@ from .moments import moments, widened
 
 
 def _batch_norm(node: NodeView, emit: Emitter) -> Emitter | None:
-    """As it trains: by the batch's own mean and variance, which go into the running ones."""
+    """As it trains: by the batch's own mean and variance, which go into the running ones. A vector has one channel."""
     dims = node.dims(0)
+    if dims is not None and len(dims) == 1 and not any(node.node.output[1:]):
+        table, rest = emit.reshape(node.input(0), [*dims, 1]), node.node.input[1:]
+        normal = emit("BatchNormalization", table, *rest, epsilon=node.attribute("epsilon", 1e-5))
+        emit.name(emit.reshape(normal, dims), node.output)
+        return emit
     if dims is None or not (node.attribute("training_mode", 0) or any(node.node.output[1:])):
         return None
     if not node.attribute("training_mode", 0):
