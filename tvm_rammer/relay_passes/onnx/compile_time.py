@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import onnx
 
+from .emit import in_file
 from .inline import all_graphs, all_nodes, subgraphs
 
 _AXES = tuple(
@@ -98,7 +99,7 @@ def constants_of(model: onnx.ModelProto) -> set[str]:
 
 def make_constant(names: Iterable[str]) -> str:
     """What to do where values that are really attributes are computed when the model runs."""
-    told = ", ".join(repr(name) for name in sorted(names))
+    told = ", ".join(map(repr, sorted(set(map(in_file, names)))))
     return f"make {told}, or the inputs that it is computed from, constants (tvm_rammer.fix_inputs)"
 
 

@@ -1,5 +1,6 @@
 """Put other ONNX nodes into the place of one."""
 
+import re
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -17,6 +18,33 @@ from .inline import copy_tensor, subgraphs
 
 Constants = Mapping[str, onnx.TensorProto]
 Types = Mapping[str, onnx.TypeProto.Tensor]
+
+
+_MADE = re.compile(r"(.+?)/:[a-z]+\d*/(\d+/)?")
+"""A name made by an `Emitter`: the name before it, the pass, and in a loop the number of a round."""
+
+
+def in_file(name: str) -> str:
+    """For messages, the name in the file behind one that was made here.
+
+    Parameters
+    ----------
+    name : str
+        Of a value or a node.
+
+    Returns
+    -------
+    str
+        Of what a round of a loop is a copy of, else of that which was replaced.
+    """
+    while made := _MADE.match(name):
+        name = name[made.end() :] if made[2] else made[1]
+    return name
+
+
+def name_of(node: onnx.NodeProto) -> str:
+    """The name of a node for messages, or that of its first result."""
+    return in_file(node.name or next(filter(None, node.output), "?"))
 
 
 def attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:
@@ -90,7 +118,7 @@ class NodeView:
 
     def deny(self, what: str) -> NoReturn:
         """Refuse a node that says something impossible, as `require` does where it does not hold."""
-        raise ModelError(f"{self.node.op_type} {self.node.name or self.output!r} has {what}; export the model again")
+        raise ModelError(f"{self._told} has {what}; export the model again")
 
     def refuse(self, what: str, remedy: str) -> NoReturn:
         """Refuse a node that is legal, and that cannot be compiled.
@@ -99,7 +127,7 @@ class NodeView:
         ------
         UnsupportedOperatorError
         """
-        raise UnsupportedOperatorError(f"{self.node.op_type} {self.node.name or self.output!r} {what}; {remedy}")
+        raise UnsupportedOperatorError(f"{self._told} {what}; {remedy}")
 
     def refuse_at_last(self, what: str, remedy: str) -> None:
         """Refuse a node as `refuse` does, but not while what it lacks may become known: it may be made of shapes."""
@@ -110,6 +138,10 @@ class NodeView:
     def output(self) -> str:
         """The name of the first result."""
         return str(self.node.output[0])
+
+    @property
+    def _told(self) -> str:
+        return f"{self.node.op_type} {name_of(self.node)!r}"
 
 
 class Emitter:
@@ -144,7 +176,7 @@ class Emitter:
         self.reals: dict[str, str] = {}
         # A node that took the place of another has the same results: count, or the names within would be the same, too.
         self._depth = int(node.doc_string) if node.doc_string.isdecimal() else 0
-        self.prefix = f"{next(name for name in node.output if name)}/{how}{self._depth or ''}/"
+        self.prefix = f"{next(name for name in node.output if name)}/:{how}{self._depth or ''}/"
         self.opset, self.dtype = opset, dtype
         self._made: dict[object, str] = {}
 

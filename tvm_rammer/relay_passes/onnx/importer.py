@@ -21,6 +21,7 @@ from .compile_time import asked, constants_of, make_constant
 from .control.functions import add_module, first_rows
 from .control.outline import is_made_here, module_of
 from .converters import CONVERTERS, PREPARED, has_own
+from .emit import in_file
 from .fold import infer_types, static_dims
 from .inline import all_nodes
 from .read import default_opset, elements
@@ -231,9 +232,12 @@ def mismatch(ty: object, expected: onnx.TypeProto.Tensor | None) -> str:
 
 
 def describe(node: onnx.NodeProto) -> str:
-    """A node for messages: its operator, and its name or that of its first result."""
+    """A node for messages: its operator, and its name or that of its first result, or of what it takes part in."""
     kind = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
-    return f"{kind} {node.name or next((name for name in node.output if name), '?')!r}"
+    name = node.name or next((name for name in node.output if name), "?")
+    known = in_file(name)
+    is_copy = f"/{name}".endswith(f"/{known}")
+    return f"{kind} {known!r}" if is_copy else f"{kind} (a part of {known!r})"
 
 
 def _check_results(mod: tvm.IRModule, model: onnx.ModelProto, types: Types) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import onnx
 
 from ....errors import ModelError, first_line
-from ..emit import Constants, NodeView, Types
+from ..emit import Constants, NodeView, Types, name_of
 from ..fold import infer_types
 from ..inline import subgraphs
 from ..read import SMALL_ELEMENTS, default_opset, elements
@@ -82,7 +82,7 @@ def _illegal(view: NodeView, why: str) -> ModelError:
     node = view.node
     read = ", ".join(f"{name!r} of the shape {view.dims(number)}" for number, name in enumerate(node.input) if name)
     return ModelError(
-        f"{node.op_type} {node.name or view.output!r} is not legal for what it reads, {read}: {why}; "
+        f"{node.op_type} {name_of(node)!r} is not legal for what it reads, {read}: {why}; "
         "give the model's inputs the shapes that it was made for, or export it again"
     )
 

@@ -10,6 +10,7 @@ from ....errors import UnsupportedOperatorError
 from ..compile_time import asked, make_constant
 from ..control.outline import is_control, is_made_here
 from ..converters import has_own
+from ..emit import name_of
 from ..read import MICROSOFT
 
 _REMEDY = (
@@ -52,7 +53,7 @@ def check_supported(nodes: Iterable[onnx.NodeProto], constants: Collection[str],
             kind = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
             counts[kind] += 1
             computed.update(name for name in asked(node) if name not in constants)
-            example.setdefault(kind, node.name or next((o for o in node.output if o), "?"))
+            example.setdefault(kind, name_of(node))
     if counts:
         listed = ", ".join(f"{kind} ({n} x, e.g. {example[kind]!r})" for kind, n in sorted(counts.items()))
         found = {kind.rpartition(".")[0] for kind in counts} & _REMEDIES.keys()

@@ -9,6 +9,7 @@ import tvm
 from onnx import TensorProto, helper, numpy_helper
 
 from ....errors import UnsupportedOperatorError
+from ..emit import name_of
 from ..fold import infer_types, static_dims
 from ..inline import subgraphs
 
@@ -54,7 +55,7 @@ class Part:
 
     def __init__(self, model: onnx.ModelProto, node: onnx.NodeProto, load: Load, *, keeps_loops: bool = False) -> None:
         self.node, self.load, self.keeps_loops = node, load, keeps_loops
-        self.text = f"{node.op_type} {node.name or next(filter(None, node.output), '?')!r}"
+        self.text = f"{node.op_type} {name_of(node)!r}"
         self.prefix = f"{next(filter(None, node.output), 'none')}/outlined/"
         self.inputs: list[str] = []
         self.outputs: list[str] = list(node.output)

@@ -9,7 +9,7 @@ import onnx
 from onnx import numpy_helper
 
 from .....errors import ModelError
-from ...emit import Constants, Emitter, Types, attribute
+from ...emit import Constants, Emitter, Types, attribute, name_of
 from ...fold import static_dims
 from ...read import MICROSOFT
 from .cells import CELLS, Activation, Cell, Gru, Lstm, State, Weights, activation
@@ -76,11 +76,6 @@ def _each_column(node: onnx.NodeProto, types: Types) -> tuple[bool, bool] | None
     names = [*node.input, *[""] * 11]
     w, r = (len(static_dims(types.get(names[index])) or ()) for index in (8, 10))
     return (w == 2, r == 2) if {w, r} <= {1, 2} else None
-
-
-def name_of(node: onnx.NodeProto) -> str:
-    """A node's name for messages."""
-    return node.name or next(name for name in node.output if name)
 
 
 class Layer(ABC):

@@ -9,7 +9,7 @@ import onnx
 from onnx import helper
 
 from .....errors import LongLoopError
-from ...emit import Constants, Emitter, Types, replace_nodes
+from ...emit import Constants, Emitter, Types, name_of, replace_nodes
 from ...fold import static_dims
 from ...inline import all_nodes, copy_nodes
 from ...read import default_opset
@@ -57,7 +57,7 @@ def unroll_loops(model: onnx.ModelProto, *, keep: bool) -> bool:
         size += loop.iterations * sum(1 for _ in all_nodes(loop.body))
         if size > MOST_NODES:
             raise LongLoopError(
-                f"{node.op_type} {node.name or node.output[0]!r} runs {loop.iterations} times, which makes more than "
+                f"{node.op_type} {name_of(node)!r} runs {loop.iterations} times, which makes more than "
                 f"{MOST_NODES} nodes of all loops; give a smaller input"
             )
         emit = Emitter(node, opset)

@@ -6,9 +6,9 @@ Either as a loop (`looped`), whose time of compiling does not depend on its step
 import onnx
 
 from .....errors import LongLoopError
-from ...emit import Constants, Emitter, Types, replace_nodes
+from ...emit import Constants, Emitter, Types, name_of, replace_nodes
 from ...read import default_opset
-from .layer import Layer, Sizes, name_of, sizes_of
+from .layer import Layer, Sizes, sizes_of
 from .looped import Looped
 from .loops import FEWEST_ITERATIONS
 from .unrolled import Steps, Unrolled, pass_on
