@@ -15,7 +15,7 @@ from onnx import numpy_helper
 
 from ...errors import ModelError
 from .check.file import bound_steps
-from .check.inference import shield
+from .check.inference import infer_node, shield
 from .evaluate.evaluator import run_node
 from .inline import all_graphs, inline_branch, rename_inputs, subgraphs
 from .read import SMALL_ELEMENTS, default_opset, elements, skeleton
@@ -35,6 +35,14 @@ FOLDED = _GROWING | frozenset(
 
 _CUTTING = frozenset("CenterCropPad ConstantOfShape Expand Pad Slice Split Tile TopK".split())  # noqa: SIM905
 """Operators that may make nothing of something; of others inference may say so where they are impossible."""
+
+_LEARNT = frozenset(
+    """Abs Add And BatchNormalization Cast Clip Concat Div Equal Erf Exp Flatten Gather Gelu Gemm Greater
+    LayerNormalization Less Log LogSoftmax MatMul Max Min Mul Neg Not Or Pow Reciprocal ReduceMax ReduceMean ReduceSum
+    Relu Reshape Sigmoid Softmax Split Sqrt Squeeze Sub Sum Tanh Transpose Unsqueeze Where""".split()  # noqa: SIM905
+)
+"""Operators whose results get types while the graph is walked: those of attention, where each layer's shapes are made
+of what the layer before returned. A round that infers all types anew would find out about one of them."""
 
 _Constants = MutableMapping[str, onnx.TensorProto]
 _Types = Mapping[str, onnx.TypeProto.Tensor]
@@ -77,9 +85,10 @@ class _Rounds:
     """What one round of folding knows: the model, and what shape inference says of its values."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        self.model = model
+        self.model, self.opset = model, default_opset(model)
         self.types: dict[str, onnx.TypeProto.Tensor] = {}
         self.used: set[str] = set()
+        self.within: set[str] = set()
         self.refused: set[str] = set()
 
     def once(self) -> bool:
@@ -88,6 +97,7 @@ class _Rounds:
         bound_steps(self.model)
         self.types = infer_types(self.model)
         self.used = used_names(graph)
+        self.within = _names_within(graph)
         return self.walk(graph, ChainMap({tensor.name: tensor for tensor in graph.initializer}))
 
     def walk(self, graph: onnx.GraphProto, constants: ChainMap[str, onnx.TensorProto]) -> bool:
@@ -114,6 +124,8 @@ class _Rounds:
                     own = {tensor.name: tensor for tensor in inner.initializer}
                     changed |= self.walk(inner, constants.new_child(own))
                 kept.append(node)
+                if len(constants.maps) == 1:
+                    self._learn(node, constants)
                 continue
             changed = True
         for value in graph.output:  # an output of a branch may be a value that an Identity gave a name
@@ -121,6 +133,19 @@ class _Rounds:
         del graph.node[:]
         graph.node.extend(kept)
         return changed
+
+    def _learn(self, node: onnx.NodeProto, constants: _Constants) -> None:
+        """Remember the type of a result that shapes folded in this round decide."""
+        name = node.output[0]
+        if node.op_type not in _LEARNT or name in self.within or static_dims(self.types.get(name)) is not None:
+            return
+        try:
+            made = infer_node(node, self.types, constants, self.opset)
+        except onnx.shape_inference.InferenceError:
+            return  # `check_nodes` says so
+        self.types |= {
+            name: kind.tensor_type for name, kind in made.items() if static_dims(kind.tensor_type) is not None
+        }
 
     def _is_identity(self, node: onnx.NodeProto, constants: _Constants) -> bool:
         if node.domain not in ("", "ai.onnx") or not node.input or not node.input[0]:
@@ -145,7 +170,7 @@ class _Rounds:
             if not node.input or self._too_large(node, constants):
                 return None
         arrays = {name: _array(constants, name) for name in node.input if name}
-        results = None if _begins_before(node, arrays) else run_node(node, arrays, self.model)
+        results = run_node(node, arrays, self.model)
         if results is None:
             self.refused.add(node.output[0])
         return results
@@ -163,18 +188,6 @@ class _Rounds:
         if any(size is None for size in sizes):
             return node.op_type in _GROWING or max(counts) > SMALL_ELEMENTS
         return sum(size or 0 for size in sizes) > max(LIMIT_BYTES, 4 * 8 * sum(counts))
-
-
-def _begins_before(node: onnx.NodeProto, arrays: Mapping[str, np.ndarray]) -> bool:
-    """Whether a Slice goes backwards from before an axis: ONNX has an element there, and its evaluator none."""
-    if node.op_type != "Slice" or len(node.input) < 5:
-        return False
-    data, begins, _, axes, steps = (arrays.get(name) for name in node.input)
-    if data is None or begins is None or steps is None:
-        return False
-    places = range(begins.size) if axes is None else axes.ravel().tolist()
-    numbers = zip(places, begins.ravel().tolist(), steps.ravel().tolist(), strict=False)
-    return any(by < 0 and -data.ndim <= n < data.ndim and first < -data.shape[n] for n, first, by in numbers)
 
 
 def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
@@ -200,6 +213,13 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
         unclear |= {name for name, kind in own.items() if known.get(name, kind) != kind}
         known |= own
     return {name: kind for name, kind in known.items() if name not in unclear}
+
+
+def _names_within(graph: onnx.GraphProto) -> set[str]:
+    """Names in the graphs that the nodes of a graph hold: two branches may use one for values of two types."""
+    inner = [each for node in graph.node for outer in subgraphs(node) for each in all_graphs(outer)]
+    made = {name for each in inner for node in each.node for name in node.output}
+    return made | {value.name for each in inner for value in each.input}
 
 
 def used_names(graph: onnx.GraphProto) -> set[str]:

@@ -6,7 +6,7 @@ comes of a window that is larger than its image, of pads that take away more tha
 """
 
 import atexit
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 
 import onnx
@@ -90,6 +90,72 @@ def _careful(
             return  # as onnx itself does: the type of the result stays unknown
 
     return inferred
+
+
+def infer_node(
+    node: onnx.NodeProto,
+    types: Mapping[str, onnx.TypeProto.Tensor],
+    constants: Mapping[str, onnx.TensorProto],
+    opset: int,
+) -> dict[str, onnx.TypeProto]:
+    """Infer the types of the results of one node.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+        An operator of ONNX's own.
+    types : mapping of str to onnx.TypeProto.Tensor
+        Of what it reads, as far as they are known.
+    constants : mapping of str to onnx.TensorProto
+        All that it can see.
+    opset : int
+
+    Returns
+    -------
+    dict of str to onnx.TypeProto
+        Empty where the type of something that it reads is not known, or impossible (whoever made that has been refused,
+        or is said to wait), and where the node is of another version, or of types that onnx lacks.
+
+    Raises
+    ------
+    onnx.shape_inference.InferenceError
+        The node does not fit what it reads.
+    """
+    kinds = _types_of(node, types, constants)
+    if kinds is None or not defs.has(node.op_type) or any(map(has_impossible, kinds.values())):
+        return {}
+    try:
+        schema = defs.get_schema(node.op_type, opset)
+        values, opsets = dict(_values_of(node, constants)), [helper.make_opsetid("", opset)]
+        return dict(onnx.shape_inference.infer_node_outputs(schema, node, kinds, values, None, opsets))
+    except (defs.SchemaError, onnx.checker.ValidationError):
+        return {}
+
+
+def _types_of(
+    node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto.Tensor], constants: Mapping[str, onnx.TensorProto]
+) -> dict[str, onnx.TypeProto] | None:
+    """The types of all that a node reads; None where one of them is not known."""
+    kinds = {}
+    for name in filter(None, node.input):
+        tensor = constants.get(name)
+        if tensor is not None:
+            kinds[name] = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
+        elif name in types and types[name].elem_type:
+            kinds[name] = onnx.TypeProto(tensor_type=types[name])
+        else:
+            return None
+    return kinds
+
+
+def _values_of(
+    node: onnx.NodeProto, constants: Mapping[str, onnx.TensorProto]
+) -> Iterator[tuple[str, onnx.TensorProto]]:
+    """What may be sizes among the constants that a node reads."""
+    for name in filter(None, node.input):
+        tensor = constants.get(name)
+        if tensor is not None and elements(tensor.dims) <= SMALL_ELEMENTS:
+            yield name, tensor
 
 
 def has_impossible(kind: onnx.TypeProto) -> bool:

@@ -1,15 +1,15 @@
 """Refuse nodes that ONNX does not allow, once the shapes of what they read are known."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import onnx
 
 from ....errors import ModelError, first_line
-from ..emit import Constants, NodeView, Types, name_of
+from ..emit import NodeView, name_of
 from ..fold import infer_types
 from ..inline import subgraphs
-from ..read import SMALL_ELEMENTS, default_opset, elements
-from .inference import has_impossible
+from ..read import default_opset
+from .inference import has_impossible, infer_node
 from .rules import RULES
 
 _TOO_STRICT = frozenset(["Range"])
@@ -59,17 +59,10 @@ def check_nodes(model: onnx.ModelProto, waits: Callable[[onnx.NodeProto], bool])
 def _inferred(view: NodeView, opset: int) -> ModelError | None:
     """What is wrong with a node where onnx infers the types of its results: of a whole model it tells no error."""
     node = view.node
-    kinds = _types_of(node, view.types, view.constants)
-    if kinds is None or node.op_type in _TOO_STRICT or not onnx.defs.has(node.op_type):
+    if node.op_type in _TOO_STRICT:
         return None
     try:
-        schema = onnx.defs.get_schema(node.op_type, opset)
-        values, opsets = dict(_values_of(node, view.constants)), [onnx.helper.make_opsetid("", opset)]
-        if any(map(has_impossible, kinds.values())):
-            return None  # whoever made it has been refused, or is said to wait
-        made = onnx.shape_inference.infer_node_outputs(schema, node, kinds, values, None, opsets)
-    except (onnx.defs.SchemaError, onnx.checker.ValidationError):  # of another version, or of types that onnx lacks
-        return None
+        made = infer_node(node, view.types, view.constants, opset)
     except onnx.shape_inference.InferenceError as error:
         return _illegal(view, _plain(error))
     sizes = [[dim.dim_value for dim in kind.tensor_type.shape.dim] for kind in made.values() if has_impossible(kind)]
@@ -85,28 +78,6 @@ def _illegal(view: NodeView, why: str) -> ModelError:
         f"{node.op_type} {name_of(node)!r} is not legal for what it reads, {read}: {why}; "
         "give the model's inputs the shapes that it was made for, or export it again"
     )
-
-
-def _types_of(node: onnx.NodeProto, types: Types, constants: Constants) -> dict[str, onnx.TypeProto] | None:
-    """The types of all that a node reads; None where one of them is not known."""
-    kinds = {}
-    for name in filter(None, node.input):
-        tensor = constants.get(name)
-        if tensor is not None:
-            kinds[name] = onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
-        elif name in types and types[name].elem_type:
-            kinds[name] = onnx.TypeProto(tensor_type=types[name])
-        else:
-            return None
-    return kinds
-
-
-def _values_of(node: onnx.NodeProto, constants: Constants) -> Iterator[tuple[str, onnx.TensorProto]]:
-    """What may be sizes among the constants that a node reads."""
-    for name in filter(None, node.input):
-        tensor = constants.get(name)
-        if tensor is not None and elements(tensor.dims) <= SMALL_ELEMENTS:
-            yield name, tensor
 
 
 def _plain(error: Exception) -> str:

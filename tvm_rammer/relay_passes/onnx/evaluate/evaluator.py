@@ -33,7 +33,9 @@ def evaluator(model: onnx.ModelProto) -> "ReferenceEvaluator":
 def run_node(
     node: onnx.NodeProto, arrays: Mapping[str, np.ndarray], model: onnx.ModelProto
 ) -> list[onnx.TensorProto] | None:
-    """Evaluate one node; None where onnx's reference evaluator cannot."""
+    """Evaluate one node; None where onnx's reference evaluator cannot, or would be wrong."""
+    if _begins_before(node, arrays):
+        return None
     try:
         inputs = [
             helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
@@ -51,6 +53,18 @@ def run_node(
         return [numpy_helper.from_array(np.asarray(r), n) for n, r in zip(names, results, strict=True)]
     except Exception:  # whatever the evaluator lacks stays in the graph
         return None
+
+
+def _begins_before(node: onnx.NodeProto, arrays: Mapping[str, np.ndarray]) -> bool:
+    """Whether a Slice goes backwards from before an axis: ONNX has an element there, and its evaluator none."""
+    if node.op_type != "Slice" or len(node.input) < 5:
+        return False
+    data, begins, _, axes, steps = (arrays.get(name) for name in node.input)
+    if data is None or begins is None or steps is None:
+        return False
+    places = range(begins.size) if axes is None else axes.ravel().tolist()
+    numbers = zip(places, begins.ravel().tolist(), steps.ravel().tolist(), strict=False)
+    return any(by < 0 and -data.ndim <= n < data.ndim and first < -data.shape[n] for n, first, by in numbers)
 
 
 @cache
