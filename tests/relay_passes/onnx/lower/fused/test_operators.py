@@ -106,7 +106,10 @@ def test_a_gelu_before_an_operator_that_needs_its_shape(kind, bias, run):
 
 
 @pytest.mark.parametrize("depth", [64, 40])
-@pytest.mark.parametrize(("bits", "zeros"), [(4, "none"), (4, "packed"), (4, "floating"), (8, "none"), (8, "packed")])
+@pytest.mark.parametrize(
+    ("bits", "zeros"),
+    [(2, "packed"), (2, "floating"), (4, "none"), (4, "packed"), (4, "floating"), (8, "none"), (8, "packed")],
+)
 def test_weights_in_blocks_of_few_bits(bits, depth, zeros, run):
     size, columns = 16, 6
     blocks = -(-depth // size)
@@ -154,6 +157,7 @@ def test_what_is_lacking_is_refused_with_a_remedy(kind, domain, remedy):
 
 
 TABLES = {
+    "bytes of four": (TensorProto.UINT8, (4, 12), (4, 3), (4, 1), {"bits": 2}),
     "bytes of two": (TensorProto.UINT8, (4, 24), (4, 3), (4, 2), {"bits": 4}),
     "bytes": (TensorProto.UINT8, (4, 48), (4, 3), (4, 3), {"bits": 8, "quantize_axis": -1}),
     "of four bits": (TensorProto.INT4, (4, 40), (4, 3), (4, 3), {}),

@@ -20,6 +20,8 @@ _ACTIVATIONS: Mapping[str, tuple[str, ...]] = {
     "Clip": ("min", "max"),
 }  # fmt: skip
 """What may follow a product, and which parameters each has, in order."""
+_BITS = (2, 4, 8)
+"""Of weights that are packed into bytes."""
 
 
 def _fused_matmul(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -107,7 +109,7 @@ def _matmul_nbits(node: NodeView, emit: Emitter) -> Emitter | None:
     packed, scales, zeros = node.array(1), node.array(2), node.array(3)
     depth, columns, bits, size = (node.attribute(name, 0) for name in ("K", "N", "bits", "block_size"))
     bits = bits or 4
-    if packed is None or scales is None or (node.input(3) and zeros is None) or node.input(4) or bits not in (4, 8):
+    if packed is None or scales is None or (node.input(3) and zeros is None) or node.input(4) or bits not in _BITS:
         return None
     blocks = math.ceil(depth / max(1, size))
     node.require(
@@ -136,7 +138,7 @@ def _gather_blocks(node: NodeView, emit: Emitter) -> Emitter | None:
         return None
     bits, size = (node.attribute(name, default) for name, default in (("bits", 4), ("block_size", 128)))
     in_bytes = packed.dtype == np.uint8
-    if size <= 0 or (in_bytes and bits not in (4, 8)) or (not in_bytes and packed.dtype.itemsize > 1):
+    if size <= 0 or (in_bytes and bits not in _BITS) or (not in_bytes and packed.dtype.itemsize > 1):
         return None
     table = _unpacked(packed, bits) if in_bytes else packed
     axis = node.attribute("quantize_axis", 1)
@@ -173,10 +175,9 @@ def _offsets(zeros: np.ndarray | None, bits: int, columns: int, blocks: int) -> 
 
 
 def _numbers(packed: np.ndarray, bits: int) -> np.ndarray:
-    """Rows of bytes as rows of numbers; of two in a byte the first is in the lower half."""
-    if bits == 8:
-        return packed
-    return np.stack([packed & 15, packed >> 4], axis=-1).reshape(len(packed), -1)
+    """Rows of bytes as rows of numbers; of several in a byte the first is in the lowest bits."""
+    mask = (1 << bits) - 1
+    return np.stack([packed >> shift & mask for shift in range(0, 8, bits)], axis=-1).reshape(len(packed), -1)
 
 
 FUSED = {
