@@ -6,8 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from onnx import helper
 
-from tvm_rammer.errors import RammerError
+from tvm_rammer.errors import ModelError, RammerError
 from tvm_rammer.relay_passes import load_model
 
 from ..models import model, node, random, rng, tensor, value
@@ -88,4 +89,25 @@ def test_axes_that_no_tensor_has_are_refused_before_anybody_relies_on_them(name)
     constants = [tensor("scale", random(4)), tensor("i", np.array([[0]]))]
     proto = model([WILD[name]], [value("x", [2, 4])], ["y"], constants, 11 if name == "ReduceSum" else 18)
     with pytest.raises(RammerError, match=f"{name} 'y' has the (axis|axes|batch_dims|num_outputs) -?[0-9]+"):
+        load_model(proto)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"scan_output_axes": [-3]}, r"scan_output_axes \[-3\] .* for 1 outputs of \[1\] axes"),
+        ({"scan_output_axes": [0, 0]}, r"scan_output_axes \[0, 0\]"),
+        ({"scan_input_axes": [2]}, r"scan_input_axes \[2\]"),
+        ({"scan_input_directions": [-1]}, r"scan_input_directions \[-1\]"),
+        ({"scan_output_directions": [0, 1]}, r"scan_output_directions \[0, 1\]"),
+    ],
+)
+def test_axes_of_a_scan_that_are_none_are_refused(wrong, message):
+    """A result along another axis is of another shape."""
+    nodes = [node("Add", ["s", "row"], ["next"]), node("Identity", ["next"], ["seen"])]
+    given, results = [value("s", [3]), value("row", [3])], [value("next", [3]), value("seen", [3])]
+    body = helper.make_graph(nodes, "body", given, results)
+    scan = node("Scan", ["first", "x"], ["last", "y"], name="it", body=body, num_scan_inputs=1, **wrong)
+    proto = model([scan], [value("first", [3]), value("x", [4, 3])], ["last", "y"])
+    with pytest.raises(ModelError, match=f"Scan 'it' has .*{message}"):
         load_model(proto)

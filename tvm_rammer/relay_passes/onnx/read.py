@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from ...arguments import path_of
 from ...errors import ModelError, first_line
 from ...files import is_saved_model
-from .check.file import bound_steps, check_axes, check_equations, check_inputs, check_ranges
+from .check.file import bound_steps, check_axes, check_equations, check_inputs, check_ranges, check_scans
 from .inline import all_graphs, all_nodes, subgraphs
 
 MICROSOFT = "com.microsoft"
@@ -80,6 +80,7 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
             proto = onnx.inliner.inline_local_functions(proto)
         check_axes(proto.graph)
         check_equations(proto.graph)
+        check_scans(proto.graph)
         bound_steps(proto)
     except Exception as error:
         raise ModelError(f"{what} is not a valid ONNX model: {first_line(error)}; export it again") from error

@@ -55,6 +55,36 @@ def check_equations(graph: onnx.GraphProto) -> None:
                 raise ValueError(f"Einsum {node.name or node.output[0]!r} has the equation {equation!r}")
 
 
+def check_scans(graph: onnx.GraphProto) -> None:
+    """Refuse axes and directions of a Scan that are as many as nothing in it, or that are none."""
+    for node in all_nodes(graph):
+        if node.op_type != "Scan" or node.domain not in ("", "ai.onnx"):
+            continue
+        given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        body, states = given["body"], len(node.input) - given["num_scan_inputs"]
+        for side, values in (("input", body.input[states:]), ("output", body.output[states:])):
+            axes, directions = (given.get(f"scan_{side}_{what}", ()) for what in ("axes", "directions"))
+            ranks = [_rank(value) for value in values]
+            if not _fit(axes, directions, ranks):
+                raise ValueError(
+                    f"Scan {node.name or node.output[0]!r} has scan_{side}_axes {list(axes)} and "
+                    f"scan_{side}_directions {list(directions)} for {len(values)} {side}s of {ranks} axes in its body"
+                )
+
+
+def _fit(axes: Sequence[int], directions: Sequence[int], ranks: Sequence[int | None]) -> bool:
+    """Whether each of these tensors, which have an axis more outside of the body, can be scanned so."""
+    if any(len(each) not in (0, len(ranks)) for each in (axes, directions)):
+        return False
+    known = [(axis, rank) for axis, rank in zip(axes, ranks, strict=False) if rank is not None]
+    return set(directions) <= {0, 1} and all(-rank - 1 <= axis <= rank for axis, rank in known)
+
+
+def _rank(value: onnx.ValueInfoProto) -> int | None:
+    kind = value.type.tensor_type
+    return len(kind.shape.dim) if kind.HasField("shape") else None
+
+
 def check_ranges(model: onnx.ModelProto) -> None:
     """Refuse ranges, and tensors of one value, that nobody can hold: onnx's shape inference would write all of it."""
     for graph, known in _with_constants(model.graph, {}):
