@@ -1,6 +1,7 @@
 """Subgraphs of an ONNX node: list them, rename in them, put one in the place of its node."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import count
 
 import onnx
 
@@ -54,6 +55,45 @@ def rename_inputs(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
             rename_inputs(inner, names)
         for value in graph.output:
             value.name = names.get(value.name, value.name)
+
+
+def make_names_unique(graph: onnx.GraphProto) -> None:
+    """Give values of subgraphs other names where they have those of a graph around them, in place.
+
+    ONNX wants names that are defined once, as `rename_inputs` does; ONNX Runtime takes the innermost value of a name.
+
+    Parameters
+    ----------
+    graph : onnx.GraphProto
+        Of a model.
+    """
+    numbers = count()
+    for node in graph.node:
+        for inner in subgraphs(node):
+            _rename_hidden(inner, _defined(graph), numbers)
+
+
+def _rename_hidden(graph: onnx.GraphProto, outer: Set[str], numbers: Iterator[int]) -> None:
+    """Rename what hides an outer value; first in the subgraphs, so that nothing hides what is renamed here."""
+    own = _defined(graph)
+    for node in graph.node:
+        for inner in subgraphs(node):
+            _rename_hidden(inner, outer | own, numbers)
+    names = {name: f"{name}/:inner{next(numbers)}/" for name in sorted(own & outer)}
+    if not names:
+        return
+    for node in graph.node:
+        rename_inputs(node, names)
+        for index, name in enumerate(node.output):
+            node.output[index] = names.get(name, name)
+    for value in (*graph.input, *graph.output, *graph.initializer, *graph.value_info):
+        value.name = names.get(value.name, value.name)
+
+
+def _defined(graph: onnx.GraphProto) -> set[str]:
+    """The names of what a graph is given, has and computes."""
+    given = {value.name for value in (*graph.input, *graph.initializer)}
+    return given | {name for node in graph.node for name in node.output if name}
 
 
 def inline_branch(

@@ -12,7 +12,7 @@ from ...arguments import path_of
 from ...errors import ModelError, first_line
 from ...files import is_saved_model
 from .check.file import bound_steps, check_axes, check_equations, check_inputs, check_ranges, check_scans
-from .inline import all_graphs, all_nodes, subgraphs
+from .inline import all_graphs, all_nodes, make_names_unique, subgraphs
 
 MICROSOFT = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""
@@ -68,6 +68,7 @@ def read_onnx(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProt
         name = proto.graph.sparse_initializer[0].values.name
         raise ModelError(f"{what} stores {name!r} as a sparse initializer; export it with dense weights")
     _name_domains(proto)
+    make_names_unique(proto.graph)
     _sort(proto.graph)
     try:
         bare = skeleton(proto, tables=False)
