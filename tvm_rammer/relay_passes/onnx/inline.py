@@ -67,18 +67,16 @@ def make_names_unique(graph: onnx.GraphProto) -> None:
     graph : onnx.GraphProto
         Of a model.
     """
-    numbers = count()
-    for node in graph.node:
-        for inner in subgraphs(node):
-            _rename_hidden(inner, _defined(graph), numbers)
+    _rename_hidden(graph, frozenset(), count())
 
 
 def _rename_hidden(graph: onnx.GraphProto, outer: Set[str], numbers: Iterator[int]) -> None:
     """Rename what hides an outer value; first in the subgraphs, so that nothing hides what is renamed here."""
     own = _defined(graph)
+    visible = outer | own
     for node in graph.node:
         for inner in subgraphs(node):
-            _rename_hidden(inner, outer | own, numbers)
+            _rename_hidden(inner, visible, numbers)
     names = {name: f"{name}/:inner{next(numbers)}/" for name in sorted(own & outer)}
     if not names:
         return
