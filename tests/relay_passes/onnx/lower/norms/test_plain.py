@@ -55,6 +55,14 @@ def test_a_scale_for_each_group_of_channels(shape, opset, run):
     close(run, model(nodes, [value("x", shape)], ["y"], constants, opset=opset), x=random(*shape, seed=2))
 
 
+@pytest.mark.parametrize("inputs", [["x"], ["x", "s"], ["x", "", "s"]])
+def test_a_scale_for_each_group_that_is_left_out_is_refused(inputs):
+    nodes = [node("GroupNormalization", inputs, ["y"], num_groups=3)]
+    proto = model(nodes, [value("x", [2, 6, 3])], ["y"], [tensor("s", random(3))], opset=18)
+    with pytest.raises(ModelError, match="no scale or no bias"):
+        load_model(proto)
+
+
 def test_there_was_no_group_normalization_before_opset_18():
     nodes = [node("GroupNormalization", ["x", "s", "s"], ["y"], num_groups=3)]
     proto = model(nodes, [value("x", [2, 6, 3])], ["y"], [tensor("s", random(3))], opset=17)
