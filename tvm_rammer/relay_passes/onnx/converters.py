@@ -29,6 +29,9 @@ from ..passes.legalization.pads import mirrored
 from ..passes.legalization.suppression import Suppression
 from .control.functions import first_rows
 from .data_sizes.names import computed, shape_with_names
+from .data_sizes.pad import pad_by_data
+from .data_sizes.resize import resize
+from .data_sizes.split import split
 from .data_sizes.top_k import top_k
 
 
@@ -129,6 +132,8 @@ def _pad(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, An
         sizes = [tirx.Var(f"n{axis}", "int64") for axis in range(data.ty.ndim)]
         data = bb.match_cast(data, relax.TensorType(sizes, data.ty.dtype))
     fill = [*inputs, None, None][2]
+    if "pads" not in attributes and not isinstance(inputs[1], Constant):
+        return pad_by_data(bb, data, inputs[1], _axes_of_pad(inputs, data.ty.ndim), attributes, fill)
     computed = mode == b"constant" and fill is not None and not isinstance(fill, Constant)
     if mode == b"constant" and not computed:
         convert = Pad._impl_v2 if "pads" in attributes else Pad._impl_v19
@@ -149,6 +154,11 @@ def _pad(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, An
         return bb.emit_te(lambda x, value: topi.nn.pad(x, *added, value(*[0] * len(value.shape))), data, fill)
     edge = {b"reflect": mirrored, b"wrap": topi.nn.circular_pad, b"edge": topi.nn.replicate_pad}[mode]
     return bb.emit_te(edge, data, *added)
+
+
+def _axes_of_pad(inputs: Sequence[Any], rank: int) -> list[int]:
+    axes = [*inputs, None, None][3]
+    return list(range(rank)) if axes is None else [int(axis) % rank for axis in axes.value.numpy()]
 
 
 def _einsum(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
@@ -257,7 +267,9 @@ CONVERTERS: dict[str, Converter] = {
     "NonMaxSuppression": _non_max_suppression,
     "Pad": _pad,
     "Reshape": _reshape,
+    "Resize": resize,
     "SequenceInsert": _sequence_insert,
+    "Split": split,
     "Sum": _one_by_one(Sum),
     "Tile": _tile,
     "TopK": top_k,

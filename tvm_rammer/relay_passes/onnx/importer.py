@@ -21,6 +21,7 @@ from .compile_time import asked, constants_of, make_constant
 from .control.functions import add_module, first_rows
 from .control.outline import is_made_here, module_of
 from .converters import CONVERTERS, PREPARED, has_own
+from .data_sizes.names import DESCRIBED
 from .emit import in_file
 from .fold import infer_types, static_dims
 from .inline import all_nodes
@@ -164,7 +165,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
             elif is_made_here(node):
                 result = first_rows(self.bb, *inputs)
             elif has_own(node):
-                result = self.bb.normalize(CONVERTERS[op_name](self.bb, inputs, attrs))
+                result = self.bb.normalize(CONVERTERS[op_name](self.bb, inputs, attrs | {DESCRIBED: described}))
             else:
                 given = PREPARED[op_name](self.bb, inputs) if op_name in PREPARED else inputs
                 result = super()._convert_operator(op_name, given, attrs, opset)

@@ -8,11 +8,11 @@ import functools
 import math
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from onnx import helper, numpy_helper
 
+from ..data_sizes.coordinates import Axis, cubic, read_at
 from ..emit import Emitter, NodeView
 from .elementwise import INTEGERS, element, numpy_type
 
@@ -26,32 +26,11 @@ _ROUNDED: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """What happens to one axis.
-
-    Parameters
-    ----------
-    axis, size, out : int
-    scale : float
-        As it was given, or `out / size`.
-    begin, end : float
-        The part that is read, for "tf_crop_and_resize".
-    """
-
-    axis: int
-    size: int
-    out: int
-    scale: float
-    begin: float = 0.0
-    end: float = 1.0
-
-
 def _resize(node: NodeView, emit: Emitter) -> Emitter | None:
     if emit.opset < 11:
         return _of_old(node, emit)
     dims = node.dims(0)
-    if dims is None or any(node.input(i) and node.array(i) is None for i in (2, 3)):
+    if dims is None or any(node.input(i) and node.array(i) is None for i in (1 if _crops(node) else 2, 2, 3)):
         return None
     axes = _axes(node, dims)
     if not _native(node, axes, len(dims)):
@@ -86,17 +65,17 @@ def _mode(node: NodeView) -> str:
     return "linear" if mode == "bilinear" else mode
 
 
-def _resized(node: NodeView, emit: Emitter, axes: Sequence[_Axis], dims: Sequence[int]) -> Emitter:
+def _resized(node: NodeView, emit: Emitter, axes: Sequence[Axis], dims: Sequence[int]) -> Emitter:
     mode, coordinates = _text(node, "mode", "nearest"), _text(node, "coordinate_transformation_mode", "half_pixel")
     node.require(mode in ("nearest", "linear", "cubic"), f"the mode {mode!r}")
     if mode != "nearest" and element(node, 0) in INTEGERS:
         node.refuse(f"interpolates integers, mode {mode}", "cast them to float32 before it, and what comes out back")
     value = node.input(0)
-    outside: list[tuple[_Axis, np.ndarray]] = []
+    outside: list[tuple[Axis, np.ndarray]] = []
     shrinking = [a for a in axes if a.out < a.size]
     growing = [a for a in axes if a.out >= a.size]
     for axis in (*shrinking, *reversed(growing)):
-        x = _read_at(axis, coordinates)
+        x = read_at(axis, coordinates, np.arange(axis.out, dtype=np.float64), np.where)
         if x is None:
             node.deny(f"the coordinate_transformation_mode {coordinates!r}")
         if coordinates == "tf_crop_and_resize":
@@ -119,7 +98,11 @@ def _text(node: NodeView, name: str, default: str) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _axes(node: NodeView, dims: Sequence[int]) -> list[_Axis]:
+def _crops(node: NodeView) -> bool:
+    return _text(node, "coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"
+
+
+def _axes(node: NodeView, dims: Sequence[int]) -> list[Axis]:
     """The axes that are resized, those that stay as they are left out."""
     given = [a % len(dims) for a in node.attribute("axes", range(len(dims)))]
     roi, scales, sizes = node.array(1), node.array(2), node.array(3)
@@ -127,16 +110,16 @@ def _axes(node: NodeView, dims: Sequence[int]) -> list[_Axis]:
     if scales is not None and scales.size:
         node.require(scales.size == count and bool((scales > 0).all()), f"scales {scales.tolist()} for {count} axes")
         factors = [float(s) for s in scales]
-        outs = [math.floor(dims[a] * s) for a, s in zip(given, factors, strict=True)]
+        outs = [math.floor(np.float32(dims[a]) * s) for a, s in zip(given, scales, strict=True)]
     else:
         known = [] if sizes is None else sizes.tolist()
         node.require(len(known) == count, f"sizes {known} for {count} axes")
         outs, factors = _outs(node, [dims[a] for a in given], known)
     node.require(all(0 < n < 2**31 for n in outs), f"sizes {outs}, which are from 1 to {2**31 - 1}")
     ends = np.concatenate([np.zeros(count), np.ones(count)]) if roi is None or not roi.size else roi
-    crops = _text(node, "coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize"
+    crops = _crops(node)
     found = [
-        _Axis(a, dims[a], out, factor, float(ends[i]), float(ends[i + count]))
+        Axis(a, dims[a], out, factor, float(ends[i]), float(ends[i + count]))
         for i, (a, out, factor) in enumerate(zip(given, outs, factors, strict=True))
     ]
     return [a for a in found if a.out != a.size or a.scale != 1 or (crops and (a.begin, a.end) != (0, 1))]
@@ -152,7 +135,7 @@ def _outs(node: NodeView, dims: Sequence[int], sizes: Sequence[int]) -> tuple[li
     return [math.floor(factor * d + 0.5) for d in dims], [factor] * len(dims)
 
 
-def _native(node: NodeView, axes: Sequence[_Axis], rank: int) -> bool:
+def _native(node: NodeView, axes: Sequence[Axis], rank: int) -> bool:
     """Whether TVM's frontend reads a node right."""
     mode, coordinates = _text(node, "mode", "nearest"), _text(node, "coordinate_transformation_mode", "half_pixel")
     plain = not node.attribute("antialias", 0) and not node.attribute("axes", None)
@@ -163,29 +146,7 @@ def _native(node: NodeView, axes: Sequence[_Axis], rank: int) -> bool:
     return coordinates == "asymmetric" and floors and all(a.scale == int(a.scale) for a in axes)
 
 
-def _read_at(axis: _Axis, coordinates: str) -> np.ndarray | None:
-    """Where each result lies on the input's axis; None for a transformation that is not known."""
-    x, exact = np.arange(axis.out, dtype=np.float64), axis.size * axis.scale
-    half = (x + 0.5) / axis.scale - 0.5
-    if coordinates == "half_pixel" or (coordinates == "pytorch_half_pixel" and axis.out > 1):
-        return half
-    if coordinates == "half_pixel_symmetric":
-        return axis.size / 2 * (1 - axis.out / exact) + half
-    if coordinates == "asymmetric":
-        return x / axis.scale
-    if coordinates == "tf_half_pixel_for_nn":
-        return (x + 0.5) / axis.scale
-    if coordinates in ("pytorch_half_pixel", "align_corners"):
-        return x * (axis.size - 1) / (exact - 1) if axis.out > 1 else np.zeros(1)
-    if coordinates != "tf_crop_and_resize":
-        return None
-    last = axis.size - 1
-    if axis.out == 1:
-        return np.array([0.5 * (axis.begin + axis.end) * last])
-    return axis.begin * last + x * (axis.end - axis.begin) * last / (axis.out - 1)
-
-
-def _nearest(node: NodeView, emit: Emitter, value: str, axis: _Axis, x: np.ndarray) -> str:
+def _nearest(node: NodeView, emit: Emitter, value: str, axis: Axis, x: np.ndarray) -> str:
     rounded = _ROUNDED.get(_text(node, "nearest_mode", "round_prefer_floor"))
     if rounded is None:
         node.deny(f"the nearest_mode {_text(node, 'nearest_mode', '')!r}")
@@ -193,7 +154,7 @@ def _nearest(node: NodeView, emit: Emitter, value: str, axis: _Axis, x: np.ndarr
     return emit("Gather", value, emit.constant(index), axis=axis.axis)
 
 
-def _taps(node: NodeView, axis: _Axis, mode: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _taps(node: NodeView, axis: Axis, mode: str, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The elements of the axis that each result is a sum of, and their weights: both [out, elements]."""
     stretch = min(axis.scale, 1.0) if node.attribute("antialias", 0) else 1.0
     reach = 2 if mode == "cubic" else 1
@@ -201,7 +162,9 @@ def _taps(node: NodeView, axis: _Axis, mode: str, x: np.ndarray) -> tuple[np.nda
     left = np.ceil(x) - 1
     places = np.arange(first, 2 - first)[None]
     away = np.abs((places - (x - left)[:, None]) * stretch)
-    coefficients = _cubic(away, node.attribute("cubic_coeff_a", -0.75)) if mode == "cubic" else np.clip(1 - away, 0, 1)
+    coefficients = (
+        cubic(away, node.attribute("cubic_coeff_a", -0.75), np.where) if mode == "cubic" else np.clip(1 - away, 0, 1)
+    )
     where = left[:, None] + places
     if node.attribute("exclude_outside", 0):
         coefficients = coefficients * ((where >= 0) & (where < axis.size))
@@ -209,14 +172,7 @@ def _taps(node: NodeView, axis: _Axis, mode: str, x: np.ndarray) -> tuple[np.nda
     return np.clip(where, 0, axis.size - 1).astype(np.int64), coefficients
 
 
-def _cubic(away: np.ndarray, a: float) -> np.ndarray:
-    """The weight of an element at a distance (Keys, 1981)."""
-    near = ((a + 2) * away - (a + 3)) * away**2 + 1
-    far = ((a * away - 5 * a) * away + 8 * a) * away - 4 * a
-    return np.where(away <= 1, near, np.where(away < 2, far, 0))
-
-
-def _weighted(emit: Emitter, value: str, axis: _Axis, elements: np.ndarray, weights: np.ndarray, rank: int) -> str:
+def _weighted(emit: Emitter, value: str, axis: Axis, elements: np.ndarray, weights: np.ndarray, rank: int) -> str:
     """Weighted sums of elements along an axis."""
     if elements.shape[1] > _MAX_TAPS:
         matrix = np.zeros((axis.out, axis.size))
@@ -234,7 +190,7 @@ def _weighted(emit: Emitter, value: str, axis: _Axis, elements: np.ndarray, weig
     return functools.reduce(lambda a, b: emit("Add", a, b), terms)
 
 
-def _product(emit: Emitter, value: str, axis: _Axis, weights: np.ndarray, rank: int) -> str:
+def _product(emit: Emitter, value: str, axis: Axis, weights: np.ndarray, rank: int) -> str:
     if axis.axis == rank - 2:
         return emit("MatMul", emit.constant(weights.astype(emit.dtype)), value)
     matrix = emit.constant(np.ascontiguousarray(weights.T).astype(emit.dtype))

@@ -1,5 +1,7 @@
 """What an error says of a call: its operator, and the inputs that have to be mended."""
 
+from collections.abc import Callable, Iterable
+
 from tvm import relax
 from tvm.ir import Call
 
@@ -53,17 +55,30 @@ def origin(func: relax.Function, *computed: relax.Expr) -> str:
     bindings = [b for block in body_blocks(func) for b in block.bindings]
     values = {b.var: b.value for b in bindings}
     sized = {size: b.value for b in bindings for size in named_sizes(b)}
+    return _mend(computed, lambda var: sized.get(var, values.get(var)))
+
+
+def origin_so_far(builder: relax.BlockBuilder, *computed: relax.Expr) -> str:
+    """As `origin`, in a function that is being built."""
+    return _mend(computed, builder.lookup_binding)
+
+
+def _mend(computed: Iterable[relax.Expr], binding: Callable[[relax.Var], relax.Expr | None]) -> str:
     names, todo, seen = [], list(computed), set()
     while todo:
         value = todo.pop()
-        for shape in getattr(value, "args", [value]):
-            sizes = relax.analysis.tir_vars_in_type(shape.ty) if isinstance(shape, relax.ShapeExpr) else ()
-            todo += [sized[size] for size in sizes if size in sized]
-        for leaf in leaves(value):
+        sizes = [
+            size
+            for shape in getattr(value, "args", [value])
+            if isinstance(shape, relax.ShapeExpr)
+            for size in relax.analysis.tir_vars_in_type(shape.ty)
+        ]
+        for leaf in (*sizes, *leaves(value)):
             if isinstance(leaf, relax.Var) and leaf not in seen:
                 seen.add(leaf)
-                todo += [values[leaf]] if leaf in values else []
-                names += [] if leaf in values else [leaf.name]
+                made = binding(leaf)
+                todo += [] if made is None else [made]
+                names += [leaf.name] if made is None and isinstance(leaf.ty, relax.TensorType) else []
     # Braces would be filled in by the assertion.
     told = ", ".join(repr(name) for name in sorted(names)).replace("{", "{{").replace("}", "}}")
     return f"; mend the data of {told}" if names else ""

@@ -34,7 +34,8 @@ def mirrored(data: te.Tensor, before: Sequence[int], after: Sequence[int]) -> te
         return topi.nn.mirror_pad(data, before, after, "REFLECT", name="MirrorPadInput")
 
     def at(*places: Expr) -> Expr:
-        return data(*(_mirrored(*given) for given in zip(places, data.shape, before, strict=True)))
+        shifted = (place - width for place, width in zip(places, before, strict=True))
+        return data(*map(mirrored_place, shifted, data.shape))
 
     shape = [size + b + a for size, b, a in zip(data.shape, before, after, strict=True)]
     return te.compute(shape, at, name="mirrored", tag="injective,pad")
@@ -45,8 +46,8 @@ def _fits(size: Expr, width: int) -> bool:
     return width == 0 or (isinstance(size, tirx.IntImm) and width < int(size))
 
 
-def _mirrored(place: Expr, size: Expr, before: int) -> Expr:
-    """The element at a place that counts from the beginning of the edge."""
+def mirrored_place(place: Expr, size: Expr) -> Expr:
+    """Which of so many elements is at a place that may be outside of them."""
     period = 2 * (size - 1)
-    there = tirx.floormod(place - before, te.max(period, tirx.const(1, "int64")))
+    there = tirx.floormod(place, te.max(period, tirx.const(1, "int64")))
     return te.max(te.min(there, period - there), tirx.const(0, "int64"))

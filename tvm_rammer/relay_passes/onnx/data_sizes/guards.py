@@ -1,0 +1,73 @@
+"""What converters have checked before they read by numbers that only the data say."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tvm import relax, tirx
+
+from ....errors import DATA_MARK
+from ...bindings import dtype_of
+from ...passes.indices.index_guard import GuardKind, Relation, index_guard, size_guard
+from ...passes.indices.messages import origin_so_far
+from .names import DESCRIBED
+
+_UNFORMATTED = str.maketrans({"{": "{{", "}": "}}"})
+"""Braces would be filled in by the assertion."""
+
+
+def between(
+    bb: relax.BlockBuilder, vector: relax.Expr, bounds: tuple[int, int], attributes: Mapping[str, Any], what: str
+) -> relax.Expr:
+    """A copy of a vector, made where all of its numbers lie between two bounds; else the call ends.
+
+    Parameters
+    ----------
+    bb : relax.BlockBuilder
+    vector : relax.Expr
+        Of int64.
+    bounds : tuple of int
+        The least number and the greatest.
+    attributes : mapping
+        Of the node that the error speaks of.
+    what : str
+        What is wrong otherwise.
+    """
+    kind = GuardKind(1, dtype_of(vector.ty), 1, 0, _message(bb, vector, attributes, what))
+    guard = bb.add_func(index_guard(kind), "number_guard")
+    arguments = relax.Tuple([vector, *(tirx.const(bound, "int64") for bound in bounds)])
+    return bb.emit(relax.call_tir(guard, arguments, vector.ty))
+
+
+def related(
+    bb: relax.BlockBuilder,
+    vector: relax.Expr,
+    pairs: Sequence[tuple[Any, Any]],
+    relation: Relation,
+    attributes: Mapping[str, Any],
+    what: str,
+) -> relax.Expr:
+    """A copy of a vector, made where the extents of each pair have a relation; else the call ends.
+
+    Parameters
+    ----------
+    bb : relax.BlockBuilder
+    vector : relax.Expr
+        What comes next reads it.
+    pairs : sequence of pairs of tirx.Expr
+        Of int64.
+    relation : Relation
+    attributes : mapping
+        Of the node that the error speaks of.
+    what : str
+        What is wrong otherwise.
+    """
+    if not pairs:
+        return vector
+    message = _message(bb, vector, attributes, what)
+    guard = bb.add_func(size_guard(1, dtype_of(vector.ty), len(pairs), message, relation), "size_guard")
+    arguments = relax.Tuple([vector, *(extent for pair in pairs for extent in pair)])
+    return bb.emit(relax.call_tir(guard, arguments, vector.ty))
+
+
+def _message(bb: relax.BlockBuilder, vector: relax.Expr, attributes: Mapping[str, Any], what: str) -> str:
+    return f"{DATA_MARK}{attributes[DESCRIBED]} {what}".translate(_UNFORMATTED) + origin_so_far(bb, vector)

@@ -1,0 +1,51 @@
+"""Split into parts whose sizes only the data say."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import relax, te, tirx
+from tvm.relax.frontend.onnx.onnx_frontend import Split, onnx_input
+
+from ...passes.indices.index_guard import Relation
+from .guards import related
+from .names import computed, entries, named_extents
+
+
+def split(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
+    """Convert a Split; where its sizes are computed, that they are those of the axis is checked when it runs.
+
+    Parameters
+    ----------
+    bb : relax.BlockBuilder
+    inputs : sequence
+        The tensor, and the sizes of its parts, if they are an input.
+    attributes : dict
+
+    Returns
+    -------
+    relax.Expr
+        A tuple of the parts.
+    """
+    count = computed(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else None
+    if count is None:
+        return Split._impl_v13(bb, onnx_input(list(inputs)), attributes, [{}, {}])
+    data, sizes = inputs
+    axis = attributes.get("axis", 0) % data.ty.ndim
+    known = entries(bb, sizes, count)
+    (total,) = named_extents(bb, bb.emit(relax.op.sum(sizes, [0], keepdims=True)), [None])
+    what = "got sizes of parts that do not make up its axis"
+    sizes = related(bb, sizes, [(total, data.ty.shape[axis])], Relation.EQUAL, attributes, what)
+    parts: list[relax.Expr] = []
+    begin: tirx.Expr = tirx.const(0, "int64")
+    for place in range(count):
+        one = bb.emit(relax.op.strided_slice(sizes, [0], [place], [place + 1]))
+        (size,) = named_extents(bb, one, known[place : place + 1])
+        parts.append(bb.emit_te(_part, data, axis, begin, size))
+        begin = begin + size
+    return relax.Tuple(parts)
+
+
+def _part(data: te.Tensor, axis: int, begin: tirx.Expr, size: tirx.Expr) -> te.Tensor:
+    """So many elements of an axis, from a place on."""
+    shape = [*data.shape[:axis], size, *data.shape[axis + 1 :]]
+    return te.compute(shape, lambda *at: data(*at[:axis], at[axis] + begin, *at[axis + 1 :]), name="part")
