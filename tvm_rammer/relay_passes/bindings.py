@@ -38,6 +38,13 @@ def static_shape(ty: object) -> tuple[int, ...] | None:
     return tuple(int(dim) for dim in ty.shape)
 
 
+def sizes_of(ty: relax.TensorType) -> tuple[int | None, ...] | None:
+    """The extents of a tensor type, None for those that are no numbers; None where not even its rank is known."""
+    if isinstance(ty.shape, relax.ShapeExpr):
+        return tuple(int(extent) if isinstance(extent, tirx.IntImm) else None for extent in ty.shape)
+    return None if ty.ndim < 0 else (None,) * ty.ndim
+
+
 def tensor_fields(ty: object) -> list[relax.TensorType] | None:
     """The tensors of a type that is a tensor or a flat tuple of tensors, or None."""
     fields = list(ty.fields) if isinstance(ty, relax.TupleType) else [ty]

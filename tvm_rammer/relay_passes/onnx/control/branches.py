@@ -9,7 +9,7 @@ from ....debug import say
 from ....errors import LongLoopError, ModelError, UnsupportedOperatorError
 from .functions import choose, refuse
 from .part import BOOL, Part, Types, free_names
-from .ranks import Result, make_alike, results_of
+from .ranks import Result, either, make_alike, results_of
 
 _BRANCHES = ("then_branch", "else_branch")
 
@@ -23,7 +23,7 @@ def branches(part: Part) -> tvm.IRModule:
     Raises
     ------
     UnsupportedOperatorError
-        They return other types or shapes, or what they read has no static shape.
+        They return other types or ranks, or what they read is of an unknown rank.
     ModelError
         Neither can be imported.
     LongLoopError
@@ -36,11 +36,17 @@ def branches(part: Part) -> tvm.IRModule:
     if make_alike(both[1], 0, left, taken, [(part.reader(name),) for name in part.outputs]):
         other = part.load(part.model_of(both[1], read))
         left = results_of(other)
-    if taken != left:
+    found = [either(a, b) for a, b in zip(taken, left, strict=False)]
+    if len(taken) != len(left) or None in found:
         raise UnsupportedOperatorError(
-            f"the branches of {part.text} return {_told(taken)} and {_told(left)}: what depends on data cannot have a "
-            f"static shape; make them alike, or make its condition a constant (tvm_rammer.fix_inputs)"
+            f"the branches of {part.text} return {_told(taken)} and {_told(left)}: what depends on data cannot be "
+            f"of either; make them alike, or make its condition a constant (tvm_rammer.fix_inputs)"
         )
+    part.open_sizes |= {
+        name: result.sizes
+        for name, result in zip(part.outputs, found, strict=True)
+        if result is not None and result.sizes is not None and result.shape is None
+    }
     part.inputs = [part.scalar(part.node.input[0], BOOL), *read]
     return choose(then, other)
 

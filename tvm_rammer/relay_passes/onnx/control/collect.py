@@ -6,7 +6,7 @@ from tvm.ir import Call
 
 from ...bindings import dtype_of, tensor_fields
 from ...loop_body import shape_within
-from .functions import add_module, first_rows
+from .functions import add_module, first_rows, fresh
 
 
 def held_rows(row: relax.TensorType, most: int | None) -> relax.Var:
@@ -45,7 +45,7 @@ def append_rows(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
     main = body["main"]
     rows = (tensor_fields(main.ret_ty) or [])[2 + num_states :]
     held = [held_rows(row, None) for row in rows]
-    params = [relax.Var(param.name, param.ty) for param in main.params]
+    params = fresh(main.params)
     with builder.function("main", [*params[: 1 + num_states], *held, *params[1 + num_states :]]):
         result = builder.emit(Call(inner, params))
         made = [builder.emit(relax.TupleGetItem(result, i)) for i in range(2 + num_states + len(rows))]

@@ -9,7 +9,7 @@ import tvm_ffi
 from tvm import relax, te, tirx
 from tvm.ir import Call, GlobalVar
 
-from ...bindings import tensor_fields
+from ...bindings import sizes_of, static_shape, tensor_fields
 from ...loop_body import loop_bodies, rename_loops
 from ...passes.bound_chains import OPAQUE
 from ...passes.refuse_calls import REFUSES
@@ -60,7 +60,7 @@ def choose(then: tvm.IRModule, other: tvm.IRModule) -> tvm.IRModule:
     builder = relax.BlockBuilder()
     branches = [add_module(builder, mod, name) for mod, name in ((then, "then"), (other, "else"))]
     condition = _condition()
-    params = _fresh(then["main"].params)
+    params = fresh(then["main"].params)
     with builder.function("main", [condition, *params]):
         taken, left = (_sequence(Call(branch, params)) for branch in branches)
         builder.emit_func_output(builder.emit(relax.If(condition, taken, left)))
@@ -73,15 +73,16 @@ def refuse(like: tvm.IRModule, reason: str) -> tvm.IRModule:
     Parameters
     ----------
     like : tvm.IRModule
-        Its "main" has the same parameters, and the same results: tensors of static shapes.
+        Its "main" has the same parameters, and the same results, but for sizes that only the data say.
     reason : str
         What the error says.
     """
     builder = relax.BlockBuilder()
-    params = _fresh(like["main"].params)
+    params = fresh(like["main"].params)
     with builder.function("main", params, {REFUSES: reason}):
         fields = tensor_fields(like["main"].ret_ty) or []
-        results = [builder.emit(relax.op.zeros(field.shape, field.dtype)) for field in fields]
+        shapes = [[size or 0 for size in sizes_of(field) or ()] for field in fields]
+        results = [builder.emit(relax.op.zeros(s, f.dtype)) for s, f in zip(shapes, fields, strict=True)]
         builder.emit_func_output(_tuple(results))
     return builder.get()
 
@@ -115,7 +116,7 @@ def repeat(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
     for number in reversed(range(LEVELS)):
         rounds = _then(builder, levels[number], rounds, f"rounds{number}", params, num_states)
     rounds = _states_of(builder, rounds, params, num_states)
-    condition, params = _condition(), _fresh(params)
+    condition, params = _condition(), fresh(params)
     with builder.function("main", [condition, *params]):
         none = _sequence(_tuple(params[1 : 1 + num_states]))
         builder.emit_func_output(builder.emit(relax.If(condition, _sequence(Call(rounds, params)), none)))
@@ -148,7 +149,7 @@ def _then(
     num_states: int,
 ) -> GlobalVar:
     """A function that calls one, and then another one if that says to go on."""
-    given = _fresh(params)
+    given = fresh(params)
     others = given[1 + num_states :]
     with builder.function(name, given, private=True):
         first = builder.emit(Call(one, given))
@@ -163,7 +164,7 @@ def _states_of(
     builder: relax.BlockBuilder, level: GlobalVar, params: Sequence[relax.Var], num_states: int
 ) -> GlobalVar:
     """A function that calls another, and returns nothing but the states."""
-    given = _fresh(params)
+    given = fresh(params)
     with builder.function("rounds", given, private=True):
         result = builder.emit(Call(level, given))
         states = [builder.emit(relax.TupleGetItem(result, 2 + number)) for number in range(num_states)]
@@ -184,8 +185,18 @@ def _private(func: tvm.ir.BaseFunc) -> tvm.ir.BaseFunc:
     return func.without_attr("global_symbol") if func.attrs and "global_symbol" in func.attrs else func
 
 
-def _fresh(params: Sequence[relax.Var]) -> list[relax.Var]:
-    return [relax.Var(param.name, param.ty) for param in params]
+def fresh(params: Sequence[relax.Var]) -> list[relax.Var]:
+    """Parameters like others, with names of their own for sizes: each belongs to one function."""
+    sizes: dict[relax.Var, tirx.Var] = {}
+
+    def renamed(ty: relax.Type) -> relax.Type:
+        if not isinstance(ty, relax.TensorType) or static_shape(ty) is not None or ty.shape is None:
+            return ty
+        names = [size for size in ty.shape if isinstance(size, tirx.Var)]
+        sizes.update({size: tirx.Var(size.name, "int64") for size in names if size not in sizes})
+        return relax.TensorType([sizes.get(size, size) for size in ty.shape], ty.dtype)
+
+    return [relax.Var(param.name, renamed(param.ty)) for param in params]
 
 
 def _condition() -> relax.Var:

@@ -217,7 +217,9 @@ def _take_rows(part: Part, names: Sequence[str], collected: _Collected) -> list[
         part.after += [
             helper.make_node("Identity", [rows], [name]) for name, rows in zip(names, held, strict=True) if name
         ]
-        part.open_rows |= {rows: static_dims(kind) or [] for rows, kind in zip(held, collected.rows, strict=True)}
+        part.open_sizes |= {
+            rows: [None, *(static_dims(kind) or [])] for rows, kind in zip(held, collected.rows, strict=True)
+        }
         return held
     for name, rows in zip(names, held, strict=True):
         if name:

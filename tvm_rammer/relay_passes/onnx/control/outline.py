@@ -84,8 +84,7 @@ def outline(
 def _declared(part: Part, mod: tvm.IRModule) -> Iterator[onnx.ValueInfoProto]:
     """The types of what a call returns."""
     for name, field in zip(part.outputs, tensor_fields(mod["main"].ret_ty) or (), strict=True):
-        row = part.open_rows.get(name)
-        shape = static_shape(field) if row is None else (None, *row)
+        shape = part.open_sizes.get(name) or static_shape(field)
         if shape is None:
             raise UnsupportedOperatorError(
                 f"{part.text} returns {name!r}, whose shape depends on data; return what has a static shape"

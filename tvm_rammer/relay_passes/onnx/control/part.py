@@ -49,8 +49,8 @@ class Part:
         What computes the call's inputs, and what reads its results.
     tensors : list of onnx.TensorProto
         Constants that these need.
-    open_rows : dict of str to list of int
-        Of those results that have any number of rows the shape of a row.
+    open_sizes : dict of str to sequence of int or None
+        Of those results whose sizes only the data say what is known of them.
     """
 
     def __init__(self, model: onnx.ModelProto, node: onnx.NodeProto, load: Load, *, keeps_loops: bool = False) -> None:
@@ -62,7 +62,7 @@ class Part:
         self.before: list[onnx.NodeProto] = []
         self.after: list[onnx.NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
-        self.open_rows: dict[str, list[int]] = {}
+        self.open_sizes: dict[str, Sequence[int | None]] = {}
         self._model, self._types = model, dict(infer_types(model))
         self._constants = {tensor.name: tensor for tensor in model.graph.initializer}
 
@@ -90,8 +90,17 @@ class Part:
         made.graph.initializer.extend(self._constants[name] for name in wanted)
 
     def variables(self, names: Iterable[str]) -> dict[str, Kind]:
-        """Those of the names that are no constants, with their types."""
-        return {name: self.type(name) for name in dict.fromkeys(names) if name not in self._constants}
+        """Those of the names that are no constants, with their types; sizes that only the data say are open."""
+        wanted = [name for name in dict.fromkeys(names) if name not in self._constants]
+        return {name: self._with_open_sizes(name) or self.type(name) for name in wanted}
+
+    def _with_open_sizes(self, name: str) -> Kind | None:
+        """The type of a value some of whose sizes only the data say, with a name for each; None for others."""
+        kind = self._types.get(name)
+        if kind is None or not kind.HasField("shape") or not kind.elem_type or static_dims(kind) is not None:
+            return None
+        sizes = [dim.dim_value if dim.HasField("dim_value") else f"{name}_{n}" for n, dim in enumerate(kind.shape.dim)]
+        return helper.make_tensor_type_proto(kind.elem_type, sizes).tensor_type
 
     def reader(self, name: str) -> Reader:
         """A value of the model, as those see it that read it there."""

@@ -12,7 +12,7 @@ import onnx
 import tvm
 from onnx import helper, numpy_helper
 
-from ...bindings import dtype_of, static_shape, tensor_fields
+from ...bindings import dtype_of, sizes_of, tensor_fields
 from ..inline import subgraphs
 from ..lower.elementwise import BY_ELEMENT
 from .part import Reader
@@ -22,18 +22,37 @@ _ONE = ((), (1,))
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a module returns: an element type, and a shape, if that is static."""
+    """What a module returns: an element type, and sizes, as far as they are known; None where not even how many.
+
+    Its `shape` is None unless it is static.
+    """
 
     dtype: str
-    shape: tuple[int, ...] | None
+    sizes: tuple[int | None, ...] | None
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape, if it is static."""
+        known = tuple(size for size in self.sizes or () if size is not None)
+        return known if self.sizes is not None and len(known) == len(self.sizes) else None
 
     def __str__(self) -> str:
-        return f"{self.dtype}{'[?]' if self.shape is None else list(self.shape)}"
+        sizes = ["..."] if self.sizes is None else ["?" if size is None else str(size) for size in self.sizes]
+        return f"{self.dtype}[{', '.join(sizes)}]"
+
+
+def either(a: Result, b: Result) -> Result | None:
+    """What is known of a result that is one of two; None where they differ in more than their sizes."""
+    if a == b:
+        return a
+    if a.dtype != b.dtype or a.sizes is None or b.sizes is None or len(a.sizes) != len(b.sizes):
+        return None
+    return Result(a.dtype, tuple(n if n == m else None for n, m in zip(a.sizes, b.sizes, strict=True)))
 
 
 def results_of(mod: tvm.IRModule) -> list[Result]:
     """What the "main" of a module returns."""
-    return [Result(dtype_of(field), static_shape(field)) for field in tensor_fields(mod["main"].ret_ty) or []]
+    return [Result(dtype_of(field), sizes_of(field)) for field in tensor_fields(mod["main"].ret_ty) or []]
 
 
 def make_alike(

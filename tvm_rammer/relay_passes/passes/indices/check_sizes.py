@@ -41,12 +41,10 @@ def _check_sizes(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
 
 
 def _is_static(func: relax.Function) -> bool:
-    """Whether all tensors that operators compute have known shapes."""
-    return all(
-        static_shape(binding.var.ty) is not None or not isinstance(binding.var.ty, relax.TensorType | relax.ShapeType)
-        for block in body_blocks(func)
-        for binding in block.bindings
-    )
+    """Whether all tensors that operators read and compute have known shapes."""
+    variables = [*func.params, *(binding.var for block in body_blocks(func) for binding in block.bindings)]
+    sized = [var.ty for var in variables if isinstance(var.ty, relax.TensorType | relax.ShapeType)]
+    return all(static_shape(ty) is not None for ty in sized)
 
 
 class _Function:
