@@ -2,7 +2,8 @@
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import onnx
@@ -180,7 +181,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
                 f"{remedy}export the model without it, or in a simpler form"
             )
             raise _RefusedNode(UnsupportedOperatorError(message)) from error
-        result = self._with_sizes(result, self._types.get(node.output[0]))
+        result = self._all_with_sizes(result, list(map(self._types.get, node.output)))
         whole = getattr(result, "ty", None)
         fields = list(whole.fields) if isinstance(whole, relax.TupleType) else [whole]
         for name, ty in zip(node.output, fields, strict=False):
@@ -199,6 +200,18 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
                 )
                 raise _RefusedNode(UnsupportedOperatorError(message))
         return result
+
+    def _all_with_sizes(self, result: Any, expected: Sequence[onnx.TypeProto.Tensor | None]) -> Any:
+        """What an operator makes, with names for extents that nobody knows, of each tensor of several, too."""
+        whole = getattr(result, "ty", None)
+        if not isinstance(whole, relax.TupleType):
+            return self._with_sizes(result, expected[0])
+        if not any(isinstance(ty, relax.TensorType) and ty.shape is None for ty in whole.fields):
+            return result
+        given = result.fields if isinstance(result, relax.Tuple) else None
+        items = given or [self.bb.emit(relax.TupleGetItem(result, n)) for n in range(len(whole.fields))]
+        named = [self._with_sizes(*pair) for pair in zip_longest(items, expected[: len(items)])]
+        return self.bb.normalize(relax.Tuple(named))
 
     def _with_sizes(self, result: Any, expected: onnx.TypeProto.Tensor | None) -> Any:
         """A tensor with names for its extents, where nobody knows them: what reads it has to speak of them."""

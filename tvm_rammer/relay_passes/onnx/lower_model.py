@@ -25,6 +25,7 @@ from .lower.operators import MAY_WAIT, is_lowered, lower_missing
 from .lower.quantised.pairs import join_quantised
 from .lower.recurrence.cells import CELLS
 from .lower.recurrence.loops import unroll_loops
+from .lower.recurrence.open_steps import loop_open_steps
 from .lower.recurrence.recurrent import expand_recurrent
 from .lower.slices import assign_by_choice
 from .roll_up.ahead import move_ahead
@@ -90,7 +91,7 @@ def lower_and_import(
 def _lowered(model: onnx.ModelProto, loops: bool, join: bool, *, ahead: bool, data_loops: bool) -> tvm.IRModule:
     called: dict[str, tvm.IRModule] = {}
     lower(model, loops=loops, ahead=ahead)
-    while any(map(is_control, model.graph.node)):
+    while loop_open_steps(model) or any(map(is_control, model.graph.node)):
         # After an operator that is lacking no shape is known; and what comes after may be lowered once shapes are.
         before = takewhile(lambda node: not is_control(node), model.graph.node)
         check_supported(before, constants_of(model), loops=loops)
