@@ -148,3 +148,48 @@ def test_a_range_of_too_many_numbers(limit, step):
     np.testing.assert_array_equal(module(np.float32(1), np.float32(4), np.float32(2)), [1, 3])
     with pytest.raises(tvm_rammer.ModelError, match="a shape that no tensor can have"):
         module(np.float32(0), np.float32(limit), np.float32(step))
+
+
+@pytest.mark.parametrize("shape", [[], [1]], ids=str)
+def test_limits_of_suppression_that_are_computed(shape):
+    corners = np.abs(random(1, 6, 2))
+    boxes = {"b": np.concatenate([corners, corners + 1], 2), "s": np.abs(random(1, 2, 6, seed=1))}
+    limits = {"most": TensorProto.INT64, "overlap": TensorProto.FLOAT, "least": TensorProto.FLOAT}
+    proto = model(
+        [node("NonMaxSuppression", ["b", "s", *limits], ["y"])],
+        [
+            *(value(name, list(array.shape)) for name, array in boxes.items()),
+            *(value(name, shape, kind) for name, kind in limits.items()),
+        ],
+        [value("y", None, TensorProto.INT64)],
+    )
+    module = tvm_rammer.compile(proto, cache=False)
+    for most, overlap, least in ((2, 0.5, 0.1), (100, 0.1, 0.5), (0, 0.5, 0), (1, 0, 0), (2**62, 1, 0)):
+        given = [np.full(shape, most), np.full(shape, overlap, "float32"), np.full(shape, least, "float32")]
+        arrays = boxes | dict(zip(limits, given, strict=True))
+        np.testing.assert_array_equal(module.run(None, arrays)[0], by_onnxruntime(proto, **arrays)[0])
+    arrays["most"] = np.full(shape, -(2**62))
+    assert module.run(None, arrays)[0].shape == (0, 3)
+
+
+def test_as_many_boxes_as_the_data_say():
+    """At most as many as there are scores above a half."""
+    proto = model(
+        [
+            node("Greater", ["s", "half"], ["good"]),
+            node("NonZero", ["good"], ["found"]),
+            node("Shape", ["found"], ["shape"]),
+            node("Gather", ["shape", "one"], ["count"]),
+            node("Min", ["count", "few"], ["most"]),
+            node("NonMaxSuppression", ["b", "s", "most", "half"], ["y"]),
+        ],
+        [value("b", [1, 6, 4]), value("s", [1, 2, 6])],
+        [value("y", None, TensorProto.INT64)],
+        [tensor("half", np.float32(0.5)), tensor("one", np.array(1)), tensor("few", np.array(3))],
+    )
+    module = tvm_rammer.compile(proto, cache=False)
+    corners = np.abs(random(1, 6, 2))
+    for scale in (0.1, 0.6, 2):
+        arrays = {"b": np.concatenate([corners, corners + 1], 2), "s": np.abs(random(1, 2, 6, seed=1)) * scale}
+        arrays["s"] = arrays["s"].astype("float32")
+        np.testing.assert_array_equal(module.run(None, arrays)[0], by_onnxruntime(proto, **arrays)[0])

@@ -93,11 +93,10 @@ def _matmul_integer(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: d
 
 def _non_max_suppression(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
     """As many boxes as there are. By the type of TVM's operator it is the most that may be, and readers rely on it."""
-    given = [*inputs[2:5], None, None, None]
-    most, overlap, least = (
-        default if constant is None else constant.value.numpy().item()
-        for constant, default in zip(given, (0, 0.0, -math.inf), strict=False)
-    )
+    defaults = (relax.const(n, t) for n, t in ((0, "int64"), (0.0, "float32"), (-math.inf, "float32")))
+    given = zip([*inputs[2:5], None, None, None], defaults, strict=False)
+    limits = [default if number is None else number for number, default in given]
+    most = int(limits[0].value.numpy().item()) if isinstance(limits[0], Constant) else np.iinfo(np.int64).max
     boxes, scores = _candidates(bb, inputs[0], inputs[1])
     if attributes.get("center_point_box", 0):
         x, y, width, height = (bb.emit(relax.op.strided_slice(boxes, [2], [i], [i + 1])) for i in range(4))
@@ -108,10 +107,11 @@ def _non_max_suppression(bb: relax.BlockBuilder, inputs: Sequence[Any], attribut
         )  # fmt: skip
         boxes = bb.emit(relax.op.concat([*low, *high], axis=2))
     batch, classes, number = (int(size) if isinstance(size, tirx.IntImm) else size for size in scores.ty.shape)
-    suppression = Suppression(batch, classes, number, int(most), overlap, least)
+    suppression = Suppression(batch, classes, number, most)
     function = bb.add_func(suppression.function(), "non_max_suppression")
     results = [relax.TensorType((suppression.room, 3), "int64"), relax.TensorType((1,), "int64")]
-    found = bb.emit(relax.call_tir(function, (boxes, scores), results))
+    vectors = [bb.emit(relax.op.reshape(limit, (1,))) for limit in limits]
+    found = bb.emit(relax.call_tir(function, (boxes, scores, *vectors), results))
     return first_rows(bb, bb.emit(relax.TupleGetItem(found, 0)), bb.emit(relax.TupleGetItem(found, 1)))
 
 

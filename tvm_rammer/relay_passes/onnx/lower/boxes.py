@@ -10,15 +10,13 @@ _MOST_SAMPLES = 256
 
 
 def _non_max_suppression(node: NodeView, _emit: Emitter) -> Emitter | None:
-    """Stays what it is (`converters`): here it is refused where its shapes do not fit, or its numbers are computed."""
+    """Stays what it is (`converters`): here it is refused where its shapes do not fit."""
     boxes, scores = node.dims(0), node.dims(1)
     for dims in (boxes, scores):
         node.require(dims is None or len(dims) == 3, f"an input of the shape {dims}, which is to have three axes")
     if boxes is not None and scores is not None:
         fits = boxes == [scores[0], scores[2], 4]
         node.require(fits, f"boxes of the shape {boxes} for scores of the shape {scores}")
-    if any(node.input(i) and node.array(i) is None for i in (2, 3, 4)):
-        node.refuse_at_last("has thresholds or a number of boxes that are computed", "make them constants (fix_inputs)")
     return None
 
 

@@ -33,7 +33,7 @@ _NARROW = {getattr(TensorProto, name) for name in ("INT8", "INT16", "INT32", "UI
 
 MAY_WAIT = frozenset(
     [
-        *("CumProd", "CumSum", "GroupQueryAttention", "MaxUnpool", "NonMaxSuppression", "OneHot"),
+        *("CumProd", "CumSum", "GroupQueryAttention", "MaxUnpool", "OneHot"),
         *(name for _, name in QUANTISED),
     ]
 )

@@ -20,19 +20,13 @@ class Suppression:
     batch, classes, boxes : int or tirx expression
         Sizes of the scores [batch, classes, boxes].
     most : int
-        Boxes of a class and an image that are kept, at most.
-    overlap : float
-        Where their intersection over union is more, a box gives way to one of a higher score.
-    least : float
-        Scores that count are above it.
+        Boxes of a class and an image that are kept, at most; less may be asked for when it runs.
     """
 
     batch: Any
     classes: Any
     boxes: Any
     most: int
-    overlap: float
-    least: float
 
     @property
     def room(self) -> Any:
@@ -41,7 +35,11 @@ class Suppression:
         return self.batch * self.classes * each
 
     def function(self) -> tirx.PrimFunc:
-        """A function of boxes [batch, boxes, 4] and scores; its results are rows [room, 3], and how many there are.
+        """A function that finds which boxes are kept.
+
+        Its parameters are boxes [batch, boxes, 4], scores, and three vectors of one number: how many are kept of a
+        class and an image, at most; the intersection over union above which a box gives way to one of a higher score;
+        what scores are above that count. Its results are rows [room, 3], and how many there are.
 
         The boxes of a class whose score counts are in a heap. The best one leaves it, and is kept if it overlaps none
         of those that are kept; so a class costs as much as there are boxes that count, and not as there are boxes.
@@ -49,14 +47,17 @@ class Suppression:
         names = [name for name in ("batch", "classes", "boxes") if not isinstance(getattr(self, name), int)]
         own = replace(self, **{name: tirx.Var(name, "int64") for name in names})
         batch, classes, number, room = own.batch, own.classes, own.boxes, own.room
-        most, overlap, least = (
-            tirx.const(n, t) for n, t in [(self.most, "int64"), (self.overlap, "float32"), (self.least, "float32")]
-        )
+        greatest = tirx.const(self.most, "int64")
 
         @T.prim_func(private=True)  # type: ignore[untyped-decorator]  # TVM's are
-        def non_max_suppression(b: T.handle, s: T.handle, r: T.handle, c: T.handle) -> None:
+        def non_max_suppression(
+            b: T.handle, s: T.handle, m: T.handle, o: T.handle, t: T.handle, r: T.handle, c: T.handle
+        ) -> None:
             boxes = T.match_buffer(b, (batch, number, 4), "float32")
             scores = T.match_buffer(s, (batch, classes, number), "float32")
+            most = T.match_buffer(m, (1,), "int64")
+            overlap = T.match_buffer(o, (1,), "float32")
+            least = T.match_buffer(t, (1,), "float32")
             rows = T.match_buffer(r, (room, 3), "int64")
             count = T.match_buffer(c, (1,), "int64")
             heap = T.alloc_buffer((number + 1,), "int64")
@@ -72,7 +73,7 @@ class Suppression:
                 for k in T.serial(classes):
                     size[0] = T.int64(0)
                     for j in T.serial(number):
-                        if scores[i, k, j] > least:
+                        if scores[i, k, j] > least[0]:
                             at[0] = size[0]
                             heap[size[0]] = j
                             size[0] = size[0] + T.int64(1)
@@ -85,7 +86,7 @@ class Suppression:
                                     heap[at[0]] = j
                                     goes_on[0] = at[0] > T.int64(0)
                     taken[0] = T.int64(0)
-                    while size[0] > T.int64(0) and taken[0] < most:
+                    while size[0] > T.int64(0) and taken[0] < T.min(most[0], greatest):
                         best[0] = heap[0]
                         size[0] = size[0] - T.int64(1)
                         heap[0] = heap[size[0]]
@@ -107,7 +108,7 @@ class Suppression:
                         goes_on[0] = True
                         at[0] = T.int64(0)
                         while goes_on[0] and at[0] < taken[0]:
-                            goes_on[0] = _is_apart(boxes, i, best[0], kept[at[0]], overlap)
+                            goes_on[0] = _is_apart(boxes, i, best[0], kept[at[0]], overlap[0])
                             at[0] = at[0] + T.int64(1)
                         if goes_on[0]:
                             kept[taken[0]] = best[0]
