@@ -35,17 +35,21 @@ def loop_open_steps(model: onnx.ModelProto) -> bool:
         Whether there were any.
     """
     before = takewhile(lambda node: not is_control(node), model.graph.node)
-    known = {name for node in before for name in node.output if name}
+    known = {name for node in before if _is_recurrent(node) for name in node.output if name}
     opset = default_opset(model)
 
     def replacement(node: onnx.NodeProto, constants: Constants, types: Types) -> Emitter | None:
-        if node.domain not in ("", "ai.onnx") or known.isdisjoint(node.output):
+        if known.isdisjoint(node.output):
             return None
-        convert = _layer if node.op_type in CELLS else _scan if node.op_type == "Scan" else None
         view = NodeView(node, constants, types)
-        return None if convert is None else convert(view, Emitter(node, opset, view.float_dtype(), "looped"))
+        convert = _scan if node.op_type == "Scan" else _layer
+        return convert(view, Emitter(node, opset, view.float_dtype(), "looped"))
 
-    return replace_nodes(model, replacement)
+    return bool(known) and replace_nodes(model, replacement)
+
+
+def _is_recurrent(node: onnx.NodeProto) -> bool:
+    return node.domain in ("", "ai.onnx") and (node.op_type in CELLS or node.op_type == "Scan")
 
 
 def _layer(node: NodeView, emit: Emitter) -> Emitter | None:
