@@ -127,7 +127,6 @@ def _load_relax(mod: tvm.IRModule, shapes: Any, symbolic: bool, loops: bool, joi
 def _load_onnx(
     model: Any, shapes: Any, symbolic: bool, length: Length | None, ways: Mapping[str, bool]
 ) -> tvm.IRModule:
-    from .onnx.check.own_names import own_names, with_own_names
     from .onnx.convert_opset import convert_opset
     from .onnx.lower_model import check_learned, lower_and_import
     from .onnx.open_length.lengths import import_any_length
@@ -135,7 +134,6 @@ def _load_onnx(
     from .onnx.shapes import fix_input_shapes, name_input_shapes
 
     proto = read_onnx(model)
-    own = own_names(proto)
     check_learned(proto)
     if length is None:
         (name_input_shapes if symbolic else fix_input_shapes)(proto, shapes)
@@ -143,9 +141,7 @@ def _load_onnx(
         if length is not None:
             return import_any_length(proto, shapes, length)
         return lower_and_import(convert_opset(proto), **ways)
-    except RammerError as error:
-        if (told := with_own_names(str(error), own)) == str(error):
-            raise
-        raise type(error)(told) from error
+    except RammerError:
+        raise
     except Exception as error:  # a model that says what onnx's checker should not have let pass
         raise ModelError(f"the ONNX model cannot be understood: {first_line(error)}; export it again") from error

@@ -50,3 +50,20 @@ def test_what_a_round_of_a_loop_refuses_is_told_as_in_the_file():
     constants = [tensor("rounds", np.array(2)), tensor("true", np.array(True))]
     with pytest.raises(ModelError, match="RandomNormalLike 'noise' draws random numbers"):
         load_model(model([loop], [value("x", [2, 3])], ["y"], constants))
+
+
+def test_axes_that_are_a_size():
+    """The frontend has a tensor for the size, under another name."""
+    proto = model(
+        [
+            node("Range", ["zero", "n", "one"], ["rows"]),
+            node("Shape", ["rows"], ["axes"]),
+            node("ReduceSum", ["x", "axes"], ["y"]),
+        ],
+        [value("n", [], TensorProto.INT64), value("x", [2, 3])],
+        ["y"],
+        [tensor("zero", np.array(0)), tensor("one", np.array(1))],
+    )
+    with pytest.raises(ModelError, match="ReduceSum 'y'") as caught:
+        load_model(proto)
+    assert "/" not in str(caught.value)

@@ -4,6 +4,5 @@ file        a file's nodes, before onnx's shape inference reads them
 nodes       each node, once the shapes of what it reads are known: onnx's own inference, and ...
 rules       ... what that lets pass
 inference   onnx's shape inference, asked in a way that it survives
-own_names   errors speak of the names that the file has
 operators   what neither TVM's frontend has nor a converter of ours
 """
