@@ -13,8 +13,10 @@ from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
 from ...errors import LongLoopError, ModelError, UnsupportedOperatorError
+from .check.file import left_out
 from .fold import infer_types, static_dims
 from .inline import copy_tensor, subgraphs
+from .read import default_opset
 
 Constants = Mapping[str, onnx.TensorProto]
 Types = Mapping[str, onnx.TypeProto.Tensor]
@@ -267,11 +269,14 @@ def replace_nodes(
     bool
         Whether any node was replaced.
     """
-    types = infer_types(model)
+    types, opset = infer_types(model), default_opset(model)
 
     def replaced(node: onnx.NodeProto, constants: Constants, chosen: bool) -> Emitter | None:
         try:
-            return replacement(node, constants, types)
+            emit = replacement(node, constants, types)
+            if emit and any(left_out(made, opset) is not None for made in emit.nodes):
+                raise ModelError(f"{node.op_type} {name_of(node)!r} leaves out an input that it needs; export it again")
+            return emit
         except LongLoopError:  # it asks for another way to compile the model, not for another branch
             raise
         except ModelError:

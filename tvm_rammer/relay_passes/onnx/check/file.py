@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 import onnx
 
@@ -20,14 +21,33 @@ def check_inputs(model: onnx.ModelProto) -> None:
     """Refuse nodes that leave out an input which they need: onnx's checker lets them pass, TVM's frontend crashes."""
     versions = {o.domain.removeprefix("ai.onnx"): o.version for o in model.opset_import if o.domain in ("", "ai.onnx")}
     for node in all_nodes(model.graph):
-        left_out = [i for i, name in enumerate(node.input) if not name]
-        if not left_out or node.domain not in ("", "ai.onnx"):
-            continue
-        formal = onnx.defs.get_schema(node.op_type, versions.get("", 1)).inputs
-        for index in left_out:
-            given = formal[min(index, len(formal) - 1)]
-            if given.option != onnx.defs.OpSchema.FormalParameterOption.Optional:
-                raise ValueError(f"{node.op_type} {node.name or node.output[0]!r} leaves out its input {index}")
+        index = left_out(node, versions.get("", 1))
+        if index is not None:
+            raise ValueError(f"{node.op_type} {node.name or node.output[0]!r} leaves out its input {index}")
+
+
+def left_out(node: onnx.NodeProto, opset: int) -> int | None:
+    """Which input an operator of ONNX's own needs and does not get, by its number; None where there is none.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+    opset : int
+        The version of ONNX's operators.
+    """
+    if node.domain not in ("", "ai.onnx"):
+        return None
+    needed, least = _needed(node.op_type, opset)
+    given = [*node.input, *[""] * (least - len(node.input))]
+    return next((i for i, name in enumerate(given) if not name and needed[min(i, len(needed) - 1)]), None)
+
+
+@cache
+def _needed(kind: str, opset: int) -> tuple[Sequence[bool], int]:
+    """Of each input of an operator whether it must be given, and how many there are at least."""
+    schema = onnx.defs.get_schema(kind, opset)
+    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+    return [given.option != optional for given in schema.inputs] or [False], schema.min_input
 
 
 def check_axes(graph: onnx.GraphProto) -> None:

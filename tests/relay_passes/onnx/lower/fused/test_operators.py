@@ -192,3 +192,26 @@ def test_rows_of_a_table_in_blocks_of_few_bits(name, offset, dtype, run):
 def test_scales_for_another_table_are_refused():
     with pytest.raises(ModelError, match=r"scales of the shape \[4, 2\] and zero points of \[4, 3\]"):
         load_model(table(TensorProto.INT4, (4, 40), (4, 2), None, {}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "attributes"),
+    [
+        ("FusedMatMul", ["x"], {}),
+        ("FusedMatMul", ["x", ""], {}),
+        ("FusedGemm", ["x"], {}),
+        ("FusedConv", ["x"], {}),
+        ("SkipLayerNormalization", ["x", "x"], {}),
+        ("SkipSimplifiedLayerNormalization", ["x", "x", ""], {}),
+        ("MultiHeadAttention", ["x", "x"], {"num_heads": 2}),
+        ("Attention", ["x"], {"num_heads": 2}),
+        ("RotaryEmbedding", ["x", "", "x"], {}),
+        ("QLinearAdd", ["x", "x", "x", "x"], {}),
+        ("GroupNorm", ["x"], {"groups": 2, "activation": 0}),
+    ],
+)
+def test_inputs_that_are_left_out_are_refused(kind, inputs, attributes):
+    """Nobody has checked how many there are: onnx knows its own operators alone."""
+    proto = contrib([microsoft(kind, inputs, ["y"], **attributes)], [value("x", [2, 4, 4])], ["y"])
+    with pytest.raises(ModelError, match=kind):
+        load_model(proto)

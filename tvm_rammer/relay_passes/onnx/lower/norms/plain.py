@@ -109,7 +109,6 @@ def _early_group_norm(node: NodeView, emit: Emitter) -> Emitter | None:
     dims, elem = node.dims(0), element(node, 0)
     if dims is None or not elem or emit.opset < 18:
         return None
-    node.require(bool(node.input(1) and node.input(2)), "no scale or no bias")  # onnx checks what is its own alone
     value = emit("Cast", _by_groups(node, emit, dims), to=elem)
     emit.name(emit.reshape(_scaled(node, emit, value, [-1, 1]), dims), node.output)
     return emit
