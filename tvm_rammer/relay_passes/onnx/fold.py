@@ -208,12 +208,8 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
     unclear: set[str] = set()
     for graph in all_graphs(bare.graph):
         tensors = (onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in graph.initializer)
-        values = (
-            *graph.output,
-            *graph.value_info,
-            *graph.input,
-            *tensors,
-        )  # an output that is an input has no type here
+        # An output that is an input, too, has no type of its own: the last of a name counts.
+        values = (*graph.output, *graph.value_info, *graph.input, *tensors)
         own = {value.name: value.type.tensor_type for value in values if value.type.HasField("tensor_type")}
         unclear |= {name for name, kind in own.items() if known.get(name, kind) != kind}
         known |= own
