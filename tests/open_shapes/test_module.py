@@ -129,11 +129,24 @@ def test_stock_tvm_answers_meanwhile(tmp_path):
     assert "0 stock calls" in module.explain()
 
 
+def test_stock_tvm_takes_layers_over_any_length():
+    model = line_reader(**SMALL)
+    module = tvm_rammer.compile(model, cache=False, on_new_shape="stock")
+    assert module.stock is not None
+    for width in (8, 24):
+        agrees(module.stock, model, {"x": np.random.default_rng(0).random((1, 3, 16, width), "float32")})
+
+
 def test_without_a_stock_build_calls_wait():
-    model = line_reader(**SMALL)  # TVM has no LSTM whose length is open
+    matrices, found = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", ["n", 3, 3]), ("y", ["n"]))
+    )
+    graph = helper.make_graph([helper.make_node("Det", ["x"], ["y"])], "determinants", [matrices], [found])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     module = tvm_rammer.compile(model, cache=False, on_new_shape="stock")
     assert module.stock is None
-    agrees(module, model, {"x": np.ones((1, 3, 16, 8), "float32")})
+    agrees(module, model, {"x": np.random.default_rng(0).random((4, 3, 3), "float32")})
     assert len(module.modules) == 1
 
 

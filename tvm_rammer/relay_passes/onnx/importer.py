@@ -287,8 +287,6 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
     kinds |= {name: kind.elem_type for name, kind in types.items()}
     ranks = {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
     ranks |= {name: len(kind.shape.dim) for name, kind in types.items() if kind.HasField("shape")}
-    for value in model.graph.output:
-        _check_type(kinds.get(value.name, 0), f"the output {value.name!r} has")
     for node in all_nodes(model.graph):
         for name in node.input[_SHAPES[node.op_type] :][:1] if node.op_type in _SHAPES else ():
             kind, rank = kinds.get(name, 0), ranks.get(name, 1)
@@ -306,6 +304,8 @@ def check_types(model: onnx.ModelProto, types: Types) -> None:
                     f"{describe(node)} makes {name!r} of the shape {dims}: {elements(dims)} elements, of which less "
                     f"than {MOST_ELEMENTS} can be addressed; give smaller sizes"
                 )
+    for value in model.graph.output:  # which may be an input, or a constant
+        _check_type(kinds.get(value.name, 0), f"the output {value.name!r} has")
 
 
 def _check_type(kind: int, who: str, where: str = "") -> None:
