@@ -44,8 +44,11 @@ def left_out(node: onnx.NodeProto, opset: int) -> int | None:
 
 @cache
 def _needed(kind: str, opset: int) -> tuple[Sequence[bool], int]:
-    """Of each input of an operator whether it must be given, and how many there are at least."""
-    schema = onnx.defs.get_schema(kind, opset)
+    """Of each input of an operator whether it must be given, and how many there are at least; none of what is new."""
+    try:
+        schema = onnx.defs.get_schema(kind, opset)
+    except onnx.defs.SchemaError:
+        return [False], 0
     optional = onnx.defs.OpSchema.FormalParameterOption.Optional
     return [given.option != optional for given in schema.inputs] or [False], schema.min_input
 
