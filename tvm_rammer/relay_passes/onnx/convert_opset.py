@@ -113,7 +113,7 @@ def _read_as_vector(body: onnx.GraphProto, name: str) -> None:
     """Let a scalar be a vector to all that read it, but where it is the next round's condition, unchanged."""
     if not any(name in node.input for node in all_nodes(body)):
         return
-    vector, shape = f"{name}/vector", f"{name}/shape"
+    vector, shape = f"{name}/:vector/made", f"{name}/:vector/shape"
     for node in body.node:
         if node.op_type != "Identity" or node.output[0] != body.output[0].name:
             rename_inputs(node, {name: vector})

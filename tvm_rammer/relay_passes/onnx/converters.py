@@ -158,6 +158,8 @@ def _pad(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, An
 
 def _axes_of_pad(inputs: Sequence[Any], rank: int) -> list[int]:
     axes = [*inputs, None, None][3]
+    if not isinstance(axes, Constant | None):
+        raise ValueError("its axes are computed")
     return list(range(rank)) if axes is None else [int(axis) % rank for axis in axes.value.numpy()]
 
 

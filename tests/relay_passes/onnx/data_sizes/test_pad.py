@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto
 
 import tvm_rammer
-from tvm_rammer.errors import ModelError
+from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 
 from ...models import by_onnxruntime, model, node, random, tensor, value
 
@@ -47,6 +47,11 @@ def test_some_axes():
     axes = tensor("axes", np.array([-1, 0]))
     check(pad(4, ["", "axes"], tensors=[axes]), [(0, 2, 1, 0), (1, 0, 0, -1)])
     check(pad(4, ["", "axes"], tensors=[axes], mode="edge"), [(0, 2, 1, 0), (1, 0, 0, -1)])
+
+
+def test_axes_that_are_computed_are_refused():
+    with pytest.raises(UnsupportedOperatorError, match="Pad 'y': its axes are computed; make 'axes'"):
+        tvm_rammer.compile(pad(4, ["", "axes"], inputs=[value("axes", [2], INT64)]), cache=False)
 
 
 def test_a_value_that_is_computed():

@@ -183,7 +183,13 @@ def test_impossible_scales_end_the_call(scale):
 
 
 @pytest.mark.parametrize(
-    ("attributes", "kind"), [({"mode": "linear", "antialias": 1}, FLOAT), ({"mode": "linear"}, TensorProto.INT32)]
+    ("attributes", "kind"),
+    [
+        ({"mode": "linear", "antialias": 1}, FLOAT),
+        ({"mode": "linear"}, TensorProto.INT32),
+        ({"nearest_mode": "round"}, FLOAT),
+        ({"coordinate_transformation_mode": "middle"}, FLOAT),
+    ],
 )
 def test_refused(attributes, kind):
     with pytest.raises(UnsupportedOperatorError, match=r"Resize 'y'.*make 'sizes', or the inputs"):

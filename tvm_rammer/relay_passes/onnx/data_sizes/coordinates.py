@@ -31,6 +31,9 @@ class Axis:
 Choose = Callable[[Any, Any, Any], Any]
 """The second or the third, by the first one: `numpy.where`, or of TIR."""
 
+Round = Callable[[Any], Any]
+"""To a whole number."""
+
 
 def read_at(axis: Axis, coordinates: str, x: Any, choose: Choose) -> Any:
     """Where a result lies on the input's axis.
@@ -62,6 +65,30 @@ def read_at(axis: Axis, coordinates: str, x: Any, choose: Choose) -> Any:
         "align_corners": choose(several, x * last / choose(several, exact - 1, 1.0), 0.0),
         "tf_crop_and_resize": choose(several, axis.begin * last + along, middle),
     }.get(coordinates)
+
+
+def rounded(x: Any, mode: str, floor: Round, ceil: Round) -> Any:
+    """The element that is nearest to a place.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or tirx.Expr
+    mode : str
+        The nearest_mode.
+    floor, ceil : callable
+        Of NumPy or of TIR.
+
+    Returns
+    -------
+    numpy.ndarray or tirx.Expr or None
+        None for a mode that is not known.
+    """
+    return {
+        "round_prefer_floor": ceil(x - 0.5),
+        "round_prefer_ceil": floor(x + 0.5),
+        "floor": floor(x),
+        "ceil": ceil(x),
+    }.get(mode)
 
 
 def cubic(away: Any, a: float, choose: Choose) -> Any:

@@ -1,6 +1,6 @@
 """Resize by sizes, scales or a region that only the data say, as segmentation models go back to an image's size."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +10,10 @@ from tvm.relax.frontend.onnx.onnx_frontend import Resize, onnx_input
 
 from ...bindings import dtype_of
 from ...passes.indices.index_guard import Relation
-from .coordinates import Axis, cubic, read_at
+from .coordinates import Axis, cubic, read_at, rounded
 from .guards import related
 from .names import entries, named_extents, vector_of
 
-_ROUNDED: Mapping[str, Callable[[tirx.Expr], tirx.Expr]] = {
-    "round_prefer_floor": lambda x: tirx.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: tirx.floor(x + 0.5),
-    "floor": tirx.floor,
-    "ceil": tirx.ceil,
-}
 _CROP = "tf_crop_and_resize"
 _OUTSIDE = tirx.const(-1, "int64")
 """In the place of an element, for a result that is not read from the tensor."""
@@ -70,6 +64,7 @@ class _How:
     attributes: Mapping[str, Any]
     mode: str
     coordinates: str
+    nearest: str
     policy: str
 
     @classmethod
@@ -81,7 +76,12 @@ class _How:
             return value.decode() if isinstance(value, bytes) else value
 
         mode, policy = text("mode", "nearest"), text("keep_aspect_ratio_policy", "stretch")
-        return cls(attributes, "linear" if mode == "bilinear" else mode, text(_COORDINATES, "half_pixel"), policy)
+        coordinates, nearest = text(_COORDINATES, "half_pixel"), text("nearest_mode", "round_prefer_floor")
+        return cls(attributes, "linear" if mode == "bilinear" else mode, coordinates, nearest, policy)
+
+    def rounded(self, x: tirx.Expr) -> Any:
+        """The element that is nearest to a place; None where the mode is none of ONNX."""
+        return rounded(x, self.nearest, tirx.floor, tirx.ceil)
 
     def check(self, dtype: str) -> None:
         """Check that it can be done by computed sizes.
@@ -98,6 +98,8 @@ class _How:
         if self.mode != "nearest" and not dtype.startswith(("float", "bfloat")):
             raise ValueError("it interpolates integers; cast them to float32 before it, and what comes out back")
         one = tirx.const(1.0, "float64")
+        if self.rounded(one) is None:
+            raise ValueError(f"the nearest_mode {self.nearest!r} is none of ONNX")
         if read_at(Axis(0, one, one, one), self.coordinates, one, _choose) is None:
             raise ValueError(f"the {_COORDINATES} {self.coordinates!r} is none of ONNX")
 
@@ -200,7 +202,7 @@ class _Steps:
 
         def element(i: tirx.Expr, n: tirx.Expr) -> tirx.Expr:
             x = self._read_at(i, size, out, scales, region)
-            found = _left(x) + _real(n + (1 - self.how.reach)) if self.how.reach else self._rounded(x)
+            found = _left(x) + _real(n + (1 - self.how.reach)) if self.how.reach else self.how.rounded(x)
             index = te.max(te.min(found, last), tirx.const(0.0, "float64")).astype("int64")
             return tirx.Select(tirx.all(x >= 0.0, x <= last), index, _OUTSIDE) if region is not None else index
 
@@ -233,10 +235,6 @@ class _Steps:
         ends = (0.0, 1.0) if region is None else (region(self.place), region(self.place + self.count))
         axis = Axis(self.place, _real(size), _real(out), scales(self.place), *ends)
         return read_at(axis, self.how.coordinates, _real(i), _choose)
-
-    def _rounded(self, x: tirx.Expr) -> tirx.Expr:
-        mode = self.how.attributes.get("nearest_mode", b"round_prefer_floor")
-        return _ROUNDED[str(mode, "utf-8") if isinstance(mode, bytes) else mode](x)
 
 
 def _left(x: tirx.Expr) -> tirx.Expr:

@@ -7,23 +7,17 @@ elements is left to TVM.
 import functools
 import math
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from onnx import helper, numpy_helper
 
-from ..data_sizes.coordinates import Axis, cubic, read_at
+from ..data_sizes.coordinates import Axis, cubic, read_at, rounded
 from ..emit import Emitter, NodeView
 from .elementwise import INTEGERS, element, numpy_type
 
 _MAX_TAPS = 4
 """More elements for each result are summed up by a product. It multiplies all others by 0, so that infinity spreads."""
-_ROUNDED: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
-    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-    "floor": np.floor,
-    "ceil": np.ceil,
-}
 
 
 def _resize(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -147,10 +141,11 @@ def _native(node: NodeView, axes: Sequence[Axis], rank: int) -> bool:
 
 
 def _nearest(node: NodeView, emit: Emitter, value: str, axis: Axis, x: np.ndarray) -> str:
-    rounded = _ROUNDED.get(_text(node, "nearest_mode", "round_prefer_floor"))
-    if rounded is None:
-        node.deny(f"the nearest_mode {_text(node, 'nearest_mode', '')!r}")
-    index = np.clip(rounded(x), 0, axis.size - 1).astype(np.int64)
+    mode = _text(node, "nearest_mode", "round_prefer_floor")
+    places = rounded(x, mode, np.floor, np.ceil)
+    if places is None:
+        node.deny(f"the nearest_mode {mode!r}")
+    index = np.clip(places, 0, axis.size - 1).astype(np.int64)
     return emit("Gather", value, emit.constant(index), axis=axis.axis)
 
 
@@ -162,9 +157,10 @@ def _taps(node: NodeView, axis: Axis, mode: str, x: np.ndarray) -> tuple[np.ndar
     left = np.ceil(x) - 1
     places = np.arange(first, 2 - first)[None]
     away = np.abs((places - (x - left)[:, None]) * stretch)
-    coefficients = (
-        cubic(away, node.attribute("cubic_coeff_a", -0.75), np.where) if mode == "cubic" else np.clip(1 - away, 0, 1)
-    )
+    if mode == "cubic":
+        coefficients = cubic(away, node.attribute("cubic_coeff_a", -0.75), np.where)
+    else:
+        coefficients = np.clip(1 - away, 0, 1)
     where = left[:, None] + places
     if node.attribute("exclude_outside", 0):
         coefficients = coefficients * ((where >= 0) & (where < axis.size))
