@@ -7,7 +7,7 @@ float32, with a relative error below 4e-7 (`tests/rkernel_gen/cpu/test_functions
 """
 
 from .powers import quarters_of
-from .reciprocals import reciprocals
+from .reciprocals import divides_exactly, reciprocals
 from .replace import FORMULAS, vector_math
 
-__all__ = ["FORMULAS", "quarters_of", "reciprocals", "vector_math"]
+__all__ = ["FORMULAS", "divides_exactly", "quarters_of", "reciprocals", "vector_math"]

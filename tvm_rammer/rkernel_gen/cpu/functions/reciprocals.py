@@ -16,7 +16,7 @@ def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
     The result may differ in its last bit; a function that rounds divides, or a quantised number would be another one.
     """
-    if calls(func.body, "round", "nearbyint", "floor", "ceil", "trunc"):
+    if divides_exactly(func.body):
         return func
     of_powers = calls(func.body, "exp")
 
@@ -35,6 +35,11 @@ def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
         return tvm_ffi.structural_map(block, (tirx.Div, divide), order="post")
 
     return func.with_body(tvm_ffi.structural_map(func.body, (s_tir.SBlock, in_block), order="post"))
+
+
+def divides_exactly(code: Expr | tirx.Stmt) -> bool:
+    """Whether code rounds numbers: then quotients stay what they are."""
+    return calls(code, "round", "nearbyint", "floor", "ceil", "trunc")
 
 
 def _is_one(extent: Expr) -> bool:

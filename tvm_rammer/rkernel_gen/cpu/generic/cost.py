@@ -6,17 +6,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Call, Expr, TensorLoad
 
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
-from ...analysis.blocks import blocks_of, is_reduction
-from ...analysis.work import shape_of
+from ...analysis.blocks import SPATIAL, blocks_of, is_reduction
+from ...analysis.variables import uses
+from ...analysis.work import Work, shape_of
 from ...footprint.bounds import operation
-from ..cost import RTASK_US, traffic_us
-from ..functions import FORMULAS, quarters_of
+from ..branches import is_choice
+from ..cost import RTASK_US, stream_us
+from ..functions import FORMULAS, divides_exactly, quarters_of
 from .read import inlined_schedule, reads_along, spatial_axes, splits_of, vector_width
 
 FUNCTION_CYCLES = {
@@ -38,6 +41,8 @@ NODE_CYCLES = 0.06
 """Cycles for a vector of results of each expression node, loads and indices included."""
 SUM_CYCLES = 1.6
 """Cycles from one addition of a sum to the next."""
+LONG_EXTREME_CYCLES = 4.5
+"""Cycles from one number to the next of a search for the largest or smallest one, in which NaN stays."""
 ROW_CYCLES = 20.0
 """Cycles to start a sum, and to add up its vector of partial sums."""
 GATHER_CYCLES = 1.0
@@ -60,6 +65,8 @@ class BlockCost:
         Cycles for a vector of points, and further cycles for each point.
     axes : frozenset of int
         Axes of the output that determine which of the block's elements are needed.
+    loops : bool
+        Whether an iteration has loops of its own, of which only the data may know how long they are.
     """
 
     points: int
@@ -68,6 +75,7 @@ class BlockCost:
     vector_cycles: float
     element_cycles: float
     axes: frozenset[int]
+    loops: bool
 
     def cycles(self, simd: int) -> float:
         """Cycles of all its iterations."""
@@ -88,20 +96,23 @@ def generic_us(func: tirx.PrimFunc, parts: int, simd: int, shape: tuple[int, ...
     shape : tuple of int
         Shape of the output that is split.
     """
-    costs, nbytes = _block_costs(func)
+    costs, read, written = _block_costs(func)
     splits = splits_of(shape, parts) or (1,)
     cycles = sum(
         cost.cycles(simd) / math.prod(c for axis, c in enumerate(splits) if axis in cost.axes) for cost in costs
     )
-    return RTASK_US + max(cycles / (device.clock_ghz * 1e3), traffic_us(nbytes, nbytes / parts, parts, device))
+    if any(cost.loops for cost in costs):
+        cycles = max(cycles, Work.of(func).flops / device.flops_per_cycle / parts)
+    return RTASK_US + max(cycles / (device.clock_ghz * 1e3), stream_us(read, written, parts, device))
 
 
 @lru_cache(maxsize=64)
-def _block_costs(func: tirx.PrimFunc) -> tuple[tuple[BlockCost, ...], int]:
-    """The cost of each block of a function, and the bytes that all of them touch."""
+def _block_costs(func: tirx.PrimFunc) -> tuple[tuple[BlockCost, ...], int, int]:
+    """The cost of each block of a function, and the bytes that all of them read and write of its parameters."""
     sch = inlined_schedule(func)
     axes_of: dict[tirx.Buffer, list[frozenset[int]]] = {}
-    touched: dict[tirx.Buffer, int] = {}
+    reads: dict[tirx.Buffer, int] = {}
+    writes: dict[tirx.Buffer, int] = {}
     costs: list[BlockCost] = []
     for rv in reversed(blocks_of(sch)):
         block = sch.get(rv)
@@ -109,23 +120,46 @@ def _block_costs(func: tirx.PrimFunc) -> tuple[tuple[BlockCost, ...], int]:
         known = axes_of.get(block.writes[0].source, [frozenset([i]) for i in range(len(axes))])
         by_axis = {axis.var: by for axis, by in zip(axes, known, strict=False)}
         costs.append(_block_cost(block, frozenset().union(*by_axis.values()), reduces=is_reduction(sch, rv)))
-        for region in (*block.reads, *block.writes):
-            touched[region.source] = touched.get(region.source, 0) + costs[-1].points
+        for touched, regions in ((reads, block.reads), (writes, block.writes)):
+            for region in regions:
+                touched[region.source] = touched.get(region.source, 0) + costs[-1].points
         for read in block.reads:
             axes_of.setdefault(read.source, [_used(r.min, by_axis) for r in read.region])
-    nbytes = [min(touched.get(p, 0), math.prod(shape_of(p))) * ITEM_BYTES[str(p.dtype)] for p in func.params]
-    return tuple(costs), sum(nbytes)
+    read, written = (
+        sum(min(touched.get(p, 0), math.prod(shape_of(p))) * ITEM_BYTES[str(p.dtype)] for p in func.params)
+        for touched in (reads, writes)
+    )
+    return tuple(costs), read, written
 
 
 def expression_cycles(block: s_tir.SBlock) -> tuple[float, int]:
     """Cycles for a vector of what a block computes, and how many functions of the C library an element calls."""
-    return _cycles(*_parts(block)[:2])
+    return _cycles(block, _innermost(block), *_parts(block)[:2])
 
 
-def _cycles(nodes: Sequence[Expr], calls: Sequence[Call]) -> tuple[float, int]:
-    costly = [call for call in calls if operation(call) not in FREE_CALLS]
+def _innermost(block: s_tir.SBlock) -> tirx.Var | None:
+    """The axis that becomes vectors: of a reduction its last one or, where rows do not lie along it, the results'."""
+    axes = [axis for axis in block.iter_vars if int(axis.dom.extent) > 1]
+    results = [axis for axis in axes if axis.iter_type == SPATIAL]
+    if not axes:
+        return None
+    by_results = results and not reads_along(block, axes[-1].var) and reads_along(block, results[-1].var)
+    return results[-1].var if by_results else axes[-1].var
+
+
+def _cycles(
+    block: s_tir.SBlock, axis: tirx.Var | None, nodes: Sequence[Expr], calls: Sequence[Call]
+) -> tuple[float, int]:
+    """What is the same in a whole row is computed once there, and costs next to nothing."""
+
+    def varies(value: Expr) -> bool:
+        return axis is None or uses(value, axis)
+
+    costly = [call for call in calls if operation(call) not in FREE_CALLS and varies(call)]
     functions = [cycles for call in costly if (cycles := _function_cycles(call)) is not None]
-    divisions = sum(isinstance(node, tirx.Div) and "float" in str(node.ty.dtype) for node in nodes)
+    quotients = [node for node in nodes if isinstance(node, tirx.Div) and "float" in str(node.ty.dtype)]
+    divides = divides_exactly(block.body)
+    divisions = sum(varies(node.b) or (divides and varies(node.a)) for node in quotients)
     vector = NODE_CYCLES * len(nodes) + DIVISION_CYCLES * divisions + sum(functions)
     return vector, len(costly) - len(functions)
 
@@ -151,13 +185,15 @@ def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> 
     results = math.prod(int(axis.dom.extent) for axis in spatial_axes(block))
     along = reduces and reads_along(block, block.iter_vars[-1].var)
     nodes, called, loads = _parts(block)
-    vector, calls = _cycles(nodes, called)
-    gathers = sum(_is_gather(load, block.iter_vars[-1].var) for load in loads) if block.iter_vars else 0
+    axis = _innermost(block)
+    vector, calls = _cycles(block, axis, nodes, called)
+    chain = LONG_EXTREME_CYCLES if any(isinstance(node, tirx.Max | tirx.Min) for node in nodes) else SUM_CYCLES
+    gathers = sum(_is_gather(load, axis) for load in loads) if axis is not None else 0
     return BlockCost(
         points=points, results=results if along else 0, axes=axes,
         width=vector_width(int(block.iter_vars[-1].dom.extent), MAX_VECTOR) if along else MAX_VECTOR,
-        vector_cycles=max(vector, SUM_CYCLES) if reduces else vector,
-        element_cycles=CALL_CYCLES * calls + GATHER_CYCLES * gathers,
+        vector_cycles=max(vector, chain) if reduces else vector,
+        element_cycles=CALL_CYCLES * calls + GATHER_CYCLES * gathers, loops=not isinstance(block.body, tirx.BufferStore),
     )  # fmt: skip
 
 
@@ -166,10 +202,7 @@ def _longer_arm(call: Call) -> Expr:
     if operation(call) != "if_then_else":
         return call
     condition, *arms = call.args
-    if not isinstance(condition, tirx.LT | tirx.LE | tirx.GT | tirx.GE):
-        return call
-    sides = {type(side) for side in (condition.a, condition.b)}
-    return max(arms, key=_size) if sides == {tirx.Var, tirx.IntImm} else call
+    return max(arms, key=_size) if is_choice(condition) else call
 
 
 def _size(value: Expr) -> int:
@@ -187,17 +220,30 @@ def _function_cycles(call: Call) -> float | None:
 
 
 def _is_gather(load: TensorLoad, axis: tirx.Var) -> bool:
-    """Whether neighbours along the innermost axis are not read from neighbouring places."""
+    """Whether neighbours along the innermost axis are not read from neighbouring places, nor from the same one.
+
+    Where an index divides by a number, as that of a resize, places are copied, not gathered.
+    """
     if not load.indices:
         return False
     *outer, last = load.indices
-    return any(_used(index, {axis: frozenset([0])}) for index in outer) or _has_float(last)
+    if any(uses(index, axis) for index in outer):
+        return True
+    if last.same_as(axis) or not uses(last, axis):
+        return False
+    linear = tvm.sym.detect_linear_equation(last, [axis])
+    return int(linear[0]) not in (0, 1) if linear and isinstance(linear[0], tirx.IntImm) else _is_computed(last)
 
 
-def _has_float(index: Expr) -> bool:
-    """Whether an index is computed from floats, as in a resize."""
+def _is_computed(index: Expr) -> bool:
+    """Whether an index comes from floats, as in a resize, or from an array."""
     found: list[bool] = []
-    tvm_ffi.structural_walk(index, [(tirx.Cast, lambda c: found.append("float" in str(c.value.ty.dtype)))], order="pre")
+    visits: list[tuple[Any, Callable[[Any], None]]] = [
+        (tirx.Cast, lambda cast: found.append("float" in str(cast.value.ty.dtype))),
+        (TensorLoad, lambda _: found.append(True)),
+    ]
+    for visit in visits:
+        tvm_ffi.structural_walk(index, [visit], order="pre")
     return any(found)
 
 

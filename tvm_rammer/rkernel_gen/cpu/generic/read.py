@@ -1,5 +1,6 @@
 """Analyses of the generic rule: contiguous axes, vector widths, and how blocks depend on one another."""
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -12,10 +13,17 @@ from tvm.s_tir.schedule import SBlockRV, ScheduleError
 from ...analysis.blocks import SPATIAL, blocks_of, calls, has_branch, is_reduction, new_schedule, outputs_of
 from ...analysis.variables import uses
 from ...analysis.work import shape_of
+from ..branches import branch_conditions, is_choice
+
+MAX_JOINED = 16
+"""Arrays of a concatenation, at most, of each of which an element-wise function becomes a loop of its own."""
 
 
 def inlined_schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
-    """A schedule with blocks inlined that have no reduction and no branch, and no calls that consumers would repeat.
+    """A schedule with blocks inlined that have no reduction, and no calls that consumers would repeat.
+
+    Of blocks with branches only those that choose among arrays by an outer axis, as a concatenation does: the choice is
+    hoisted out of the loops (`branches.py`).
 
     Raises
     ------
@@ -28,16 +36,29 @@ def inlined_schedule(func: tirx.PrimFunc) -> s_tir.Schedule:
 @lru_cache(maxsize=64)  # asked for each tiling
 def _inlined(func: tirx.PrimFunc) -> s_tir.Schedule:
     sch = new_schedule(func)
-    for block in blocks_of(sch):
-        consumers = sch.get_consumers(block)
-        if not consumers or is_reduction(sch, block) or has_branch(sch, block):
-            continue
-        if len(consumers) == 1 or not calls(sch, block):
-            try:
-                sch.compute_inline(block)
-            except ScheduleError:
-                continue
+    for is_inlined in (_is_plain, _joins_arrays):
+        for block in blocks_of(sch):
+            consumers = sch.get_consumers(block)
+            if consumers and not is_reduction(sch, block) and is_inlined(sch, block, consumers):
+                with contextlib.suppress(ScheduleError):
+                    sch.compute_inline(block)
     return sch
+
+
+def _is_plain(sch: s_tir.Schedule, block: SBlockRV, consumers: Sequence[SBlockRV]) -> bool:
+    """Whether a block has no branch, and no calls that consumers would repeat."""
+    return not has_branch(sch, block) and (len(consumers) == 1 or not calls(sch, block))
+
+
+def _joins_arrays(sch: s_tir.Schedule, block: SBlockRV, consumers: Sequence[SBlockRV]) -> bool:
+    """Whether a block chooses one of few arrays by its outer axes, and its consumer computes element by element."""
+    if not has_branch(sch, block) or len(consumers) > 1 or is_reduction(sch, consumers[0]):
+        return False
+    if has_branch(sch, consumers[0]):
+        return False
+    conditions = branch_conditions(sch.get(block).body)
+    last = sch.get(block).iter_vars[-1].var
+    return len(conditions) < MAX_JOINED and all(is_choice(c) and not uses(c, last) for c in conditions)
 
 
 def spatial_axes(block: s_tir.SBlock) -> list[tirx.IterVar]:

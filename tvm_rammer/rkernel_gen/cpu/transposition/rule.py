@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....kernel import ScheduledKernel
-from ...analysis.work import Work
+from ...analysis.work import Work, nbytes_of
 from ...tiling import Function, Tiling, choices_of
-from ..cost import RTASK_US, traffic_us
+from ..cost import RTASK_US, stream_us
 from ..in_registers import vector_of
 from ..space import MAX_RTASKS_PER_UNIT, PartsTile, find_tile, scheduled_kernel
 from .code import cycles, transposition_code
@@ -48,7 +48,8 @@ def _tiles(function: Function) -> Iterator[PartsTile]:
 def _tiling(function: Function, tile: PartsTile) -> Tiling:
     problem = transposition_of(function.func)
     assert problem is not None
-    device, nbytes = function.device, Work.of(function.func).nbytes
+    device, written = function.device, nbytes_of(problem.out)
     turn_us = cycles(problem, tile.simd, tile.parts) / (device.clock_ghz * 1e3)
-    rtask_us = RTASK_US + max(turn_us, traffic_us(nbytes, nbytes / tile.parts, tile.parts, device))
+    traffic = stream_us(Work.of(function.func).nbytes - written, written, tile.parts, device)
+    rtask_us = RTASK_US + max(turn_us, traffic)
     return Tiling("transposition", choices_of(tile), tile.parts, rtask_us)

@@ -11,6 +11,7 @@ from ....ir import ITEM_BYTES
 from ....kernel import Pack
 from ...tiling import Function, Tiling, choices_of
 from ..cost import (
+    EXTREME_CYCLES,
     KEPT_SHARE,
     RTASK_US,
     far_cycles,
@@ -19,6 +20,7 @@ from ..cost import (
     refill_us,
     split_cycles,
     step_cycles,
+    stream_us,
     traffic_us,
 )
 from ..space import MAX_RTASKS_PER_UNIT, divisors
@@ -105,7 +107,8 @@ def _rtask_us(window: Window, tile: WindowTile, layout: Layout, device: DeviceSp
     # Vectors are loaded as slowly as multiply-adds are begun; with too few accumulators these stall.
     rate = fma_vectors(tile.simd, device)
     loads = (tile.filters + aligned * tile.vectors * 2 / rate) / loads_per_cycle(device)
-    multiply_adds = max(tile.filters * tile.vectors * 2 / rate, MIN_ACCUMULATORS) / 2
+    step = EXTREME_CYCLES if window.maximum else 1 / rate
+    multiply_adds = max(tile.filters * tile.vectors * step, MIN_ACCUMULATORS / 2)
     multiply_adds += split_cycles(tile.vectors, tile.filters, tile.simd, device)
     tap = max(step_cycles(multiply_adds, EFFICIENCY, device), loads / EFFICIENCY)
     tap += _line_cycles(window, tile, layout, device) * tile.vectors
@@ -143,6 +146,8 @@ def _line_cycles(window: Window, tile: WindowTile, layout: Layout, device: Devic
 
 def _traffic_us(window: Window, tile: WindowTile, layout: Layout, device: DeviceSpec) -> float:
     """Time of the memory traffic: each rTask reads its weights, and all together read the image once."""
+    if window.weight is None:
+        return stream_us(window.data_bytes, window.out_bytes, num_rtasks(window, tile), device)
     weights, image = _weight_bytes(window, tile, layout), window.data_bytes + window.out_bytes
     rtasks = num_rtasks(window, tile)
     nbytes = weights / (tile.group_parts * tile.filter_parts) + image / rtasks
