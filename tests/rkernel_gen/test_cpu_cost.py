@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-
 import tvm
 from tvm import relax
 from tvm.relax import op

@@ -245,13 +245,6 @@ def test_numbers_without_axes_beside_other_tensors():
     np.testing.assert_array_equal(got, module(X, np.array(3)))
 
 
-def test_states_that_grow_are_refused():
-    graph_ = body([node("Concat", ["s", "s"], ["t"], axis=0), *UNTIL], [("s", "t")], [])
-    message = r"states of Loop .it. are float32\[4, 6\] before a round and float32\[8, 6\] after it; give them one"
-    with pytest.raises(UnsupportedOperatorError, match=message):
-        tvm_rammer.compile(looped(graph_, ["y"]), cache=False)
-
-
 @pytest.mark.parametrize("then_runs", [False, True])
 def test_calls_are_refused_that_choose_a_branch_which_cannot_run(then_runs, tmp_path):
     """One that is for 7 rows, where there are 4."""

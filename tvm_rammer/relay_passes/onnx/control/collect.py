@@ -1,10 +1,10 @@
-"""What a Loop collects: states with all rows so far, of which there may be at most so many, or any number."""
+"""States of a Loop that grow: what it collects, of at most so many rows or any number, and those of any size."""
 
 import tvm
 from tvm import relax, te, tirx
 from tvm.ir import Call
 
-from ...bindings import dtype_of, tensor_fields
+from ...bindings import dtype_of, static_shape, tensor_fields
 from ...loop_body import shape_within
 from .functions import add_module, first_rows, fresh
 
@@ -55,6 +55,36 @@ def append_rows(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
             for all_rows, row in zip(held, made[2 + num_states :], strict=True)
         ]
         builder.emit_func_output(relax.Tuple([*made[: 2 + num_states], *longer]))
+    return builder.get()
+
+
+def take_any_size(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
+    """The body of a Loop that may be called with states of other sizes in each round, as far as it names these.
+
+    Parameters
+    ----------
+    body, num_states
+        As for `rounds.in_one_program`.
+    """
+    main = body["main"]
+    params = fresh(main.params)
+    varies = [static_shape(param.ty) is None for param in params]
+    if not any(varies[1 : 1 + num_states]):
+        return body
+    builder = relax.BlockBuilder()
+    inner = add_module(builder, body, "sized")
+    given = [
+        relax.Var(param.name, relax.TensorType(dtype=dtype_of(param.ty), ndim=len(param.ty.shape)))
+        if open_size and 0 < at <= num_states
+        else param
+        for at, (param, open_size) in enumerate(zip(params, varies, strict=True))
+    ]
+    with builder.function("main", given):
+        named = [
+            given_one if given_one.same_as(param) else builder.match_cast(given_one, param.ty)
+            for given_one, param in zip(given, params, strict=True)
+        ]
+        builder.emit_func_output(builder.emit(Call(inner, named)))
     return builder.get()
 
 

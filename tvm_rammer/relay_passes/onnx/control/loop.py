@@ -15,10 +15,10 @@ from onnx import helper, numpy_helper
 from ....errors import UnsupportedOperatorError
 from ..fold import infer_types, static_dims, used_names
 from ..read import elements
-from .collect import append_rows
+from .collect import append_rows, take_any_size
 from .functions import repeat
 from .part import BOOL, INT64, NO_AXES, Kind, Part, Reader, Types, free_names, tensor_type
-from .ranks import Result, make_alike, results_of
+from .ranks import Result, either, make_alike, results_of
 from .rounds import in_one_program
 
 DOMAIN = "tvm_rammer"
@@ -64,10 +64,13 @@ def loop(part: Part) -> tvm.IRModule:
         readers = [(Reader(inside.graph, n, types), part.reader(o)) for n, o in zip(given, node.output, strict=False)]
         make_alike(body, 1, after, before, readers)
         module = part.load(_body_model(part, given, read, limit, collected))
-        _check_states(part, *_states(module, given))
+    while (varying := _varying(part, *_states(module, given), given)) != given:
+        given = varying
+        module = part.load(_body_model(part, given, read, limit, collected))
     if any(node.output[len(states) :]):
         collected = _collected(part, module, limit)
     num_states = len(states)
+    module = take_any_size(module, num_states)
     several = in_one_program(module, num_states, collected.most) if part.keeps_loops else None
     if several is None and collected.most is None:
         module = append_rows(module, num_states)
@@ -75,6 +78,9 @@ def loop(part: Part) -> tvm.IRModule:
         module = part.load(_body_model(part, given, read, limit, collected))
     first = part.constant("first", np.array(0, np.int64))
     part.inputs = [_starts(part, limit, first), first, *states, *_collecting(part, collected), *read]
+    part.open_sizes |= {
+        name: _sizes(kind) for name, kind in zip(node.output, given.values(), strict=False) if static_dims(kind) is None
+    }
     part.outputs = [*part.outputs[: len(states)], *_take_rows(part, part.outputs[len(states) :], collected)]
     return repeat(module if several is None else several, len(part.outputs))
 
@@ -115,8 +121,12 @@ def _body_model(part: Part, given: Types, read: Types, limit: str, collected: _C
 
 def _states(module: tvm.IRModule, given: Types) -> tuple[list[Result], list[Result]]:
     """What the states are before a round, and after it."""
-    before = [Result(_dtype(kind), tuple(static_dims(kind) or ())) for kind in given.values()]
+    before = [Result(_dtype(kind), _sizes(kind)) for kind in given.values()]
     return before, results_of(module)[2 : 2 + len(given)]
+
+
+def _sizes(kind: Kind) -> tuple[int | None, ...]:
+    return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim)
 
 
 def _replace_placeholders(part: Part, after: Sequence[Result], given: dict[str, Kind], states: list[str]) -> None:
@@ -135,13 +145,27 @@ def _replace_placeholders(part: Part, after: Sequence[Result], given: dict[str, 
             given[inner] = tensor_type(helper.np_dtype_to_tensor_dtype(first.dtype), result.shape)
 
 
-def _check_states(part: Part, before: Sequence[Result], after: Sequence[Result]) -> None:
-    if after != before:
-        told, then = (", ".join(map(str, some)) for some in (before, after))
-        raise UnsupportedOperatorError(
-            f"the states of {part.text} are {told} before a round and {then} after it; give them one shape, or make "
-            f"its number of rounds a constant (tvm_rammer.fix_inputs)"
-        )
+def _varying(part: Part, before: Sequence[Result], after: Sequence[Result], given: Types) -> dict[str, Kind]:
+    """The states with names for the sizes that a round changes, as of all words so far.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        A round changes the type of a state, or how many axes it has.
+    """
+    made = dict(given)
+    for (name, kind), old, new in zip(given.items(), before, after, strict=True):
+        either_way = either(old, new)
+        if either_way is None or either_way.sizes is None:
+            told, then = (", ".join(map(str, some)) for some in (before, after))
+            raise UnsupportedOperatorError(
+                f"the states of {part.text} are {told} before a round and {then} after it; give them one type and as "
+                f"many axes, or make its number of rounds a constant (tvm_rammer.fix_inputs)"
+            )
+        if either_way.sizes != old.sizes:
+            named = [f"{name}_{axis}" if size is None else size for axis, size in enumerate(either_way.sizes)]
+            made[name] = helper.make_tensor_type_proto(kind.elem_type, named).tensor_type
+    return made
 
 
 def _dtype(kind: Kind) -> str:
