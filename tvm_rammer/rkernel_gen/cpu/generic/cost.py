@@ -193,7 +193,8 @@ def _block_cost(block: s_tir.SBlock, axes: frozenset[int], *, reduces: bool) -> 
         points=points, results=results if along else 0, axes=axes,
         width=vector_width(int(block.iter_vars[-1].dom.extent), MAX_VECTOR) if along else MAX_VECTOR,
         vector_cycles=max(vector, chain) if reduces else vector,
-        element_cycles=CALL_CYCLES * calls + GATHER_CYCLES * gathers, loops=not isinstance(block.body, tirx.BufferStore),
+        element_cycles=CALL_CYCLES * calls + GATHER_CYCLES * gathers,
+        loops=not isinstance(block.body, tirx.BufferStore),
     )  # fmt: skip
 
 
