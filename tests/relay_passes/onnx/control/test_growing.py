@@ -21,6 +21,9 @@ TENSORS = [
     tensor("no_keys", np.zeros((1, 0, 8), np.float32)),
     tensor("end", np.array([[3]])),
     tensor("axis", np.array([1])),
+    tensor("front", np.array([0])),
+    tensor("six", np.array(6)),
+    tensor("three", random(1, 3, 8, seed=5)),
     tensor("zero", np.float32(0)),
 ]
 UNTIL = [node("ReduceMax", ["h"], ["top"], keepdims=0), node("Less", ["top", "stop"], ["again"])]
@@ -45,10 +48,19 @@ def body(nodes, states, collects=()):
     return helper.make_graph(list(nodes), "body", inputs, [*outputs, *(value(name, None) for name in collects)])
 
 
-def looped(inner, first, outputs, *after, results=()):
-    loop = node("Loop", ["rounds", "", *first], list(outputs), name="decode", body=inner)
+CHOOSE = [
+    node("Greater", ["x0", "zero"], ["positive"]),
+    node("Squeeze", ["positive"], ["flags"]),
+    node("Compress", ["u", "flags"], ["rows"], axis=0),
+    node("Unsqueeze", ["rows", "front"], ["chosen"]),
+]
+"""As many keys to begin with as the data say."""
+
+
+def looped(inner, first, outputs, *after, results=(), rounds="rounds"):
+    loop = node("Loop", [rounds, "", *first], list(outputs), name="decode", body=inner)
     inputs = [value("rounds", [], INT64), value("x0", [1, 8]), value("stop", [])]
-    return model([loop, *after], inputs, list(results or outputs), TENSORS, opset=17)
+    return model([*CHOOSE, loop, *after], inputs, list(results or outputs), TENSORS, opset=17)
 
 
 KEYS, STATE = ("keys", "keys2", FLOAT, [1, None, 8]), ("x", "h", FLOAT, [1, 8])
@@ -131,8 +143,30 @@ LOOPS = {
         ["three", "x0"],
         ["y", "z"],
     ),
+    "keys, and what is collected, of few rounds": looped(
+        body([*KEEPING, *UNTIL, node("Neg", ["h"], ["row"])], [KEYS, STATE], ["row"]),
+        ["no_keys", "x0"],
+        ["y", "z", "r"],
+        rounds="six",
+    ),
+    "one after another": looped(
+        body([*KEEPING, *UNTIL], [KEYS, STATE]),
+        ["no_keys", "x0"],
+        ["y", "z"],
+        node(
+            "Loop", ["rounds", "", "y", "z"], ["y2", "z2"], name="again", body=body([*KEEPING, *UNTIL], [KEYS, STATE])
+        ),
+        results=["y2", "z2"],
+    ),
+    "from rows that the data choose": looped(
+        body(
+            [*KEEPING, *UNTIL, node("Identity", ["same"], ["same2"])],
+            [KEYS, ("same", "same2", FLOAT, [1, None, 8]), STATE],
+        ),
+        ["chosen", "chosen", "x0"],
+        ["y", "s", "z"],
+    ),
 }
-LOOPS["twice as large each round"].graph.initializer.append(tensor("three", random(1, 3, 8, seed=5)))
 
 
 def feeds():

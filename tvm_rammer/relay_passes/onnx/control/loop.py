@@ -1,7 +1,8 @@
 """A Loop as a module: its body imported, and functions that repeat it.
 
 What a Loop collects in each round goes into a state with a row for each round that there may be, if that is known and
-not many; the first rows are the result. Otherwise the state grows (`collect`).
+not many; the first rows are the result. Otherwise the state grows, as other states may: a round takes states of any
+size (`collect`).
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,19 @@ from ..fold import infer_types, static_dims, used_names
 from ..read import elements
 from .collect import append_rows, take_any_size
 from .functions import repeat
-from .part import BOOL, INT64, NO_AXES, Kind, Part, Reader, Types, free_names, tensor_type
+from .part import (
+    BOOL,
+    INT64,
+    NO_AXES,
+    Kind,
+    Part,
+    Reader,
+    Types,
+    free_names,
+    named_sizes,
+    sizes_of,
+    tensor_type,
+)
 from .ranks import Result, either, make_alike, results_of
 from .rounds import in_one_program
 
@@ -44,7 +57,7 @@ def loop(part: Part) -> tvm.IRModule:
     Raises
     ------
     UnsupportedOperatorError
-        Its states change their shapes, or what it collects has no known shape.
+        A round changes the type of a state or how many axes it has, or what it collects has no known shape.
     ModelError
         The body cannot be imported.
     """
@@ -53,9 +66,13 @@ def loop(part: Part) -> tvm.IRModule:
     limit = part.scalar(node.input[0], INT64) if node.input[0] else ""
     own = {value.name for value in body.input}
     read = part.variables([*(name for name in free_names(body) if name not in own), *filter(None, [limit])])
-    given = {inner.name: part.type(outer) for inner, outer in zip(body.input[2:], states, strict=True)}
+    given = {inner.name: part.open_type(outer, inner.name) for inner, outer in zip(body.input[2:], states, strict=True)}
+
+    def module_of(given: Types, collected: _Collected) -> tvm.IRModule:
+        return part.load(_body_model(part, given, read, limit, collected))
+
     collected = _Collected()
-    module = part.load(_body_model(part, given, read, limit, collected))
+    module = module_of(given, collected)
     before, after = _states(module, given)
     if before != after:
         _replace_placeholders(part, after, given, states)
@@ -63,23 +80,25 @@ def loop(part: Part) -> tvm.IRModule:
         types = infer_types(inside)
         readers = [(Reader(inside.graph, n, types), part.reader(o)) for n, o in zip(given, node.output, strict=False)]
         make_alike(body, 1, after, before, readers)
-        module = part.load(_body_model(part, given, read, limit, collected))
+        module = module_of(given, collected)
     while (varying := _varying(part, *_states(module, given), given)) != given:
         given = varying
-        module = part.load(_body_model(part, given, read, limit, collected))
+        module = module_of(given, collected)
     if any(node.output[len(states) :]):
         collected = _collected(part, module, limit)
     num_states = len(states)
-    module = take_any_size(module, num_states)
     several = in_one_program(module, num_states, collected.most) if part.keeps_loops else None
+    if several is None and collected.most is not None and collected.rows:
+        module = module_of(given, collected)
+    module = take_any_size(module, num_states)
     if several is None and collected.most is None:
         module = append_rows(module, num_states)
-    elif several is None and collected.rows:
-        module = part.load(_body_model(part, given, read, limit, collected))
     first = part.constant("first", np.array(0, np.int64))
     part.inputs = [_starts(part, limit, first), first, *states, *_collecting(part, collected), *read]
     part.open_sizes |= {
-        name: _sizes(kind) for name, kind in zip(node.output, given.values(), strict=False) if static_dims(kind) is None
+        name: sizes_of(kind)
+        for name, kind in zip(node.output, given.values(), strict=False)
+        if static_dims(kind) is None
     }
     part.outputs = [*part.outputs[: len(states)], *_take_rows(part, part.outputs[len(states) :], collected)]
     return repeat(module if several is None else several, len(part.outputs))
@@ -121,12 +140,8 @@ def _body_model(part: Part, given: Types, read: Types, limit: str, collected: _C
 
 def _states(module: tvm.IRModule, given: Types) -> tuple[list[Result], list[Result]]:
     """What the states are before a round, and after it."""
-    before = [Result(_dtype(kind), _sizes(kind)) for kind in given.values()]
+    before = [Result(_dtype(kind), sizes_of(kind)) for kind in given.values()]
     return before, results_of(module)[2 : 2 + len(given)]
-
-
-def _sizes(kind: Kind) -> tuple[int | None, ...]:
-    return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim)
 
 
 def _replace_placeholders(part: Part, after: Sequence[Result], given: dict[str, Kind], states: list[str]) -> None:
@@ -163,8 +178,7 @@ def _varying(part: Part, before: Sequence[Result], after: Sequence[Result], give
                 f"many axes, or make its number of rounds a constant (tvm_rammer.fix_inputs)"
             )
         if either_way.sizes != old.sizes:
-            named = [f"{name}_{axis}" if size is None else size for axis, size in enumerate(either_way.sizes)]
-            made[name] = helper.make_tensor_type_proto(kind.elem_type, named).tensor_type
+            made[name] = named_sizes(kind, either_way.sizes, name)
     return made
 
 

@@ -61,7 +61,7 @@ def outline(
     Raises
     ------
     UnsupportedOperatorError
-        A shape inside depends on data, or on which branch is taken, or changes from round to round.
+        How many axes a value has depends on data, or on which branch is taken, or changes from round to round.
     ModelError
         As `load`.
     """

@@ -92,15 +92,26 @@ class Part:
     def variables(self, names: Iterable[str]) -> dict[str, Kind]:
         """Those of the names that are no constants, with their types; sizes that only the data say are open."""
         wanted = [name for name in dict.fromkeys(names) if name not in self._constants]
-        return {name: self._with_open_sizes(name) or self.type(name) for name in wanted}
+        return {name: self.open_type(name, name) for name in wanted}
 
-    def _with_open_sizes(self, name: str) -> Kind | None:
-        """The type of a value some of whose sizes only the data say, with a name for each; None for others."""
+    def open_type(self, name: str, called: str) -> Kind:
+        """The type of a value, with a name for each size that only the data say.
+
+        Parameters
+        ----------
+        name : str
+        called : str
+            What these names begin with.
+
+        Raises
+        ------
+        UnsupportedOperatorError
+            Nobody knows how many axes it has.
+        """
         kind = self._types.get(name)
         if kind is None or not kind.HasField("shape") or not kind.elem_type or static_dims(kind) is not None:
-            return None
-        sizes = [dim.dim_value if dim.HasField("dim_value") else f"{name}_{n}" for n, dim in enumerate(kind.shape.dim)]
-        return helper.make_tensor_type_proto(kind.elem_type, sizes).tensor_type
+            return self.type(name)
+        return named_sizes(kind, sizes_of(kind), called)
 
     def reader(self, name: str) -> Reader:
         """A value of the model, as those see it that read it there."""
@@ -173,6 +184,17 @@ def free_names(graph: onnx.GraphProto) -> Iterator[str]:
 def tensor_type(kind: int, dims: Sequence[int]) -> Kind:
     """The type of a tensor of static shape."""
     return helper.make_tensor_type_proto(kind, list(dims)).tensor_type
+
+
+def sizes_of(kind: Kind) -> tuple[int | None, ...]:
+    """The sizes of a tensor; None for those that only the data say."""
+    return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim)
+
+
+def named_sizes(kind: Kind, sizes: Sequence[int | None], called: str) -> Kind:
+    """A type of these sizes, with a name for each that is not known."""
+    named = [f"{called}_{axis}" if size is None else size for axis, size in enumerate(sizes)]
+    return helper.make_tensor_type_proto(kind.elem_type, named).tensor_type
 
 
 def _type_of(kind: Kind) -> onnx.TypeProto:
