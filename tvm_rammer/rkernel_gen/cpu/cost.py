@@ -27,8 +27,6 @@ KEPT_SHARE = 0.75
 """The share of a core's own cache that keeps what is read again: from one register tile, or block of filters, to the
 next, or from one run to the next. Of data that fill it twice as far nothing is kept (measured on a Xeon: at 1 MB of a
 cache of 2 MB all, at 4 MB nothing, about two thirds between)."""
-EXTREME_CYCLES = 2.5
-"""Cycles for a vector of the larger or smaller ones of two numbers: a test for NaN, the extreme, and the choice."""
 LINE_BYTES = 64
 """Of a cache line."""
 LINE_INSTRUCTIONS = 13.0

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from tvm import relax, te, tirx
 from tvm.relax.frontend.onnx.onnx_frontend import Split, onnx_input
 
@@ -20,16 +21,19 @@ def split(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, A
     inputs : sequence
         The tensor, and the sizes of its parts, if they are an input.
     attributes : dict
+        With these sizes, if a file before opset 13 has them.
 
     Returns
     -------
     relax.Expr
         A tuple of the parts.
     """
-    count = computed(inputs[1]) if len(inputs) > 1 and inputs[1] is not None else None
+    data, sizes = (*inputs, None)[:2]
+    if sizes is None and "split" in attributes:  # before opset 13
+        sizes = relax.const(np.array(attributes["split"], np.int64))
+    count = computed(sizes) if sizes is not None else None
     if count is None:
-        return Split._impl_v13(bb, onnx_input(list(inputs)), attributes, [{}, {}])
-    data, sizes = inputs
+        return Split._impl_v13(bb, onnx_input([data, sizes]), attributes, [{}, {}])
     axis = attributes.get("axis", 0) % data.ty.ndim
     known = entries(bb, sizes, count)
     (total,) = named_extents(bb, bb.emit(relax.op.sum(sizes, [0], keepdims=True)), [None])

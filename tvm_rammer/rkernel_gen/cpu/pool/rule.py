@@ -9,7 +9,7 @@ from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ....kernel import Pack
 from ...tiling import Function, Tiling, choices_of
-from ..cost import EXTREME_CYCLES, RTASK_US, stream_us
+from ..cost import RTASK_US, stream_us
 from ..space import MAX_RTASKS_PER_UNIT, divisors
 from ..window.problem import Window
 from ..window.read import find_window
@@ -49,9 +49,8 @@ def _tiling(window: Window, tile: PoolTile, device: DeviceSpec) -> Tiling:
 def _rtask_us(window: Window, tile: PoolTile, device: DeviceSpec) -> float:
     """Predict the time of one rTask, in microseconds: two loads, one shuffle or one store a cycle."""
     (kh, kw), stride = window.kernel, window.stride[1]
-    combine = EXTREME_CYCLES if window.maximum else 1.0
-    line = steps(-(-columns_read(window) // stride), tile.simd) * stride * (kh / 2 + (kh - 1) * combine + stride)
-    row = steps(window.columns, tile.simd) * (kw * UNALIGNED / 2 + (kw - 1) * combine + 1)
+    line = steps(-(-columns_read(window) // stride), tile.simd) * stride * (kh / 2 + stride)
+    row = steps(window.columns, tile.simd) * (kw * UNALIGNED / 2 + 1)
     rows = window.groups / tile.group_parts * rows_of(window, tile)
     cycles = rows * (line + row + 2 * ROW_CYCLES)
     traffic = stream_us(window.data_bytes, window.out_bytes, num_rtasks(window, tile), device)

@@ -11,7 +11,6 @@ from ....ir import ITEM_BYTES
 from ....kernel import Pack
 from ...tiling import Function, Tiling, choices_of
 from ..cost import (
-    EXTREME_CYCLES,
     KEPT_SHARE,
     RTASK_US,
     far_cycles,
@@ -107,8 +106,7 @@ def _rtask_us(window: Window, tile: WindowTile, layout: Layout, device: DeviceSp
     # Vectors are loaded as slowly as multiply-adds are begun; with too few accumulators these stall.
     rate = fma_vectors(tile.simd, device)
     loads = (tile.filters + aligned * tile.vectors * 2 / rate) / loads_per_cycle(device)
-    step = EXTREME_CYCLES if window.maximum else 1 / rate
-    multiply_adds = max(tile.filters * tile.vectors * step, MIN_ACCUMULATORS / 2)
+    multiply_adds = max(tile.filters * tile.vectors * 2 / rate, MIN_ACCUMULATORS) / 2
     multiply_adds += split_cycles(tile.vectors, tile.filters, tile.simd, device)
     tap = max(step_cycles(multiply_adds, EFFICIENCY, device), loads / EFFICIENCY)
     tap += _line_cycles(window, tile, layout, device) * tile.vectors
