@@ -143,8 +143,7 @@ def _innermost(block: s_tir.SBlock) -> tirx.Var | None:
     results = [axis for axis in axes if axis.iter_type == SPATIAL]
     if not axes:
         return None
-    by_results = results and not reads_along(block, axes[-1].var) and reads_along(block, results[-1].var)
-    return results[-1].var if by_results else axes[-1].var
+    return results[-1].var if results and not reads_along(block, axes[-1].var) else axes[-1].var
 
 
 def _cycles(
