@@ -5,6 +5,7 @@ import pytest
 from onnx import TensorProto
 
 import tvm_rammer
+from tvm_rammer.errors import ModelError
 
 from ..models import by_onnxruntime, model, node, random, tensor, value
 
@@ -193,3 +194,25 @@ def test_as_many_boxes_as_the_data_say():
         arrays = {"b": np.concatenate([corners, corners + 1], 2), "s": np.abs(random(1, 2, 6, seed=1)) * scale}
         arrays["s"] = arrays["s"].astype("float32")
         np.testing.assert_array_equal(module.run(None, arrays)[0], by_onnxruntime(proto, **arrays)[0])
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_an_axis_is_left_out_that_has_as_many_places_as_the_data_say(opset):
+    """One row is chosen, or the call ends."""
+    axes, constants = ({"axes": [0]}, []) if opset < 13 else ({}, [tensor("axis", np.array([0]))])
+    flat = [node("Squeeze", ["found", *(c.name for c in constants)], ["rows"], **axes)]
+    one = [node("Squeeze", ["g", *(c.name for c in constants)], ["r"], **axes), node("Neg", ["r"], ["y"])]
+    proto = model(
+        [node("NonZero", ["chosen"], ["found"]), *flat, node("Gather", ["x", "rows"], ["g"]), *one],
+        [value("x", [5, 3]), value("chosen", [5], TensorProto.BOOL)],
+        ["y"],
+        constants,
+        opset=opset,
+    )
+    module, x = tvm_rammer.compile(proto, cache=False), random(5, 3)
+    for place in range(5):
+        feed = {"x": x, "chosen": np.arange(5) == place}
+        np.testing.assert_array_equal(module.run(None, feed)[0], by_onnxruntime(proto, **feed)[0])
+    for chosen in (np.zeros(5, bool), np.arange(5) < 2):
+        with pytest.raises(ModelError, match="sizes, which only the data say"):
+            module.run(None, {"x": x, "chosen": chosen})

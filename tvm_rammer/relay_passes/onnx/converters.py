@@ -19,6 +19,7 @@ from tvm.relax.frontend.onnx.onnx_frontend import (
     MultiInputBase,
     Pad,
     Reshape,
+    Squeeze,
     Sum,
     Tile,
     onnx_input,
@@ -200,6 +201,19 @@ def _reshape(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str
     return op.reshape(data, named)
 
 
+def _squeeze(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
+    """Also of axes as large as only the data say: as a reshape, whose elements are counted when it runs."""
+    data, axes = inputs[0], attributes.get("axes")
+    convert = Squeeze._impl_v13 if len(inputs) > 1 else Squeeze._impl_v1
+    if len(inputs) > 1 and isinstance(inputs[1], Constant):
+        axes = inputs[1].value.numpy().tolist()
+    if axes is not None and isinstance(data.ty, relax.TensorType) and isinstance(data.ty.shape, relax.ShapeExpr):
+        gone = {axis % data.ty.ndim for axis in axes}
+        if any(not isinstance(data.ty.shape[axis], tirx.IntImm) for axis in gone):
+            return relax.op.reshape(data, [size for axis, size in enumerate(data.ty.shape) if axis not in gone])
+    return convert(bb, onnx_input(list(inputs)), attributes, [{}, {}])
+
+
 def _tile(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
     """As often as only the data say: each axis has another one before it, along which its elements are the same."""
     data, repeats = inputs
@@ -272,6 +286,7 @@ CONVERTERS: dict[str, Converter] = {
     "Resize": resize,
     "SequenceInsert": _sequence_insert,
     "Split": split,
+    "Squeeze": _squeeze,
     "Sum": _one_by_one(Sum),
     "Tile": _tile,
     "TopK": top_k,
