@@ -110,3 +110,17 @@ def test_another_kernel_takes_the_place_of_one_that_tvm_cannot_lower(monkeypatch
     assert relative_error(module(x), by_onnxruntime(model, x)[0]) < 1e-5
     assert module.report()["rkernels_dropped"]["refused by the code generator"] == 1
     assert not module.compilation.stock_calls
+
+
+@pytest.mark.parametrize("kind", "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split())
+def test_a_reduction_of_one_number_forgets_the_last_one(kind):
+    """It is a sum over no axis, which begins with nothing all the same."""
+    nodes = [helper.make_node(f"Reduce{kind}", ["x"], ["y"])]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, []) for name in "xy")
+    proto = helper.make_model(
+        helper.make_graph(nodes, "one", [x], [y]), opset_imports=[helper.make_opsetid("", 12)], ir_version=8
+    )
+    module = tvm_rammer.compile(proto, cache=False)
+    for number in (3, 0.5, 7, 2):
+        x = np.array(number, np.float32)
+        np.testing.assert_allclose(module.run(None, {"x": x})[0], by_onnxruntime(proto, x)[0], rtol=1e-6)

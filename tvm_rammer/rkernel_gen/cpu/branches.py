@@ -21,7 +21,8 @@ def branch_stores(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
     def within(block: s_tir.SBlock) -> s_tir.SBlock:
         axes = block.iter_vars
-        if not axes or any(axis.iter_type != SPATIAL for axis in axes) or not isinstance(block.body, tirx.BufferStore):
+        sums = block.init is not None or any(axis.iter_type != SPATIAL for axis in axes)
+        if sums or not axes or not isinstance(block.body, tirx.BufferStore):
             return block
         body = _hoisted(block.body, lambda value: _choice_by(value, axes[-1].var))
         return tvm_ffi.structural_map(block, (tirx.BufferStore, lambda _: body), order="post")
