@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,16 @@ from tvm.relax.frontend.onnx.onnx_frontend import (
     Min,
     MultiInputBase,
     Pad,
+    ReduceL1,
+    ReduceL2,
+    ReduceLogSum,
+    ReduceLogSumExp,
+    ReduceMax,
+    ReduceMean,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    ReduceSumSquare,
     Reshape,
     Squeeze,
     Sum,
@@ -31,6 +42,7 @@ from ..passes.legalization.suppression import Suppression
 from .control.functions import first_rows
 from .data_sizes.names import computed, shape_with_names
 from .data_sizes.pad import pad_by_data
+from .data_sizes.reduce import reduce
 from .data_sizes.resize import resize
 from .data_sizes.split import split
 from .data_sizes.top_k import top_k
@@ -270,6 +282,11 @@ PREPARED: dict[str, Callable[[relax.BlockBuilder, Sequence[Any]], list[Any]]] = 
 
 Converter = Callable[[relax.BlockBuilder, Sequence[Any], dict[str, Any]], relax.Expr]
 
+_REDUCTIONS = (
+    *(ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceMax),
+    *(ReduceMean, ReduceMin, ReduceProd, ReduceSum, ReduceSumSquare),
+)
+
 CONVERTERS: dict[str, Converter] = {
     "BitCast": _bit_cast,
     "Clip": _clip,
@@ -290,6 +307,7 @@ CONVERTERS: dict[str, Converter] = {
     "Sum": _one_by_one(Sum),
     "Tile": _tile,
     "TopK": top_k,
+    **{own.__name__: partial(reduce, own) for own in _REDUCTIONS},
 }
 """By the name of one of ONNX's own operators."""
 

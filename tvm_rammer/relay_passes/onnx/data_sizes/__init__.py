@@ -5,6 +5,7 @@
     coordinates  where a Resize reads, whether its sizes are known or not
     guards       what has to be true of them, else the call ends
     pad          edges as wide as they say
+    reduce       axes that they name become one element each
     resize       tensors made as large as they say
     split        parts as large as they say
     top_k        as many elements as they say

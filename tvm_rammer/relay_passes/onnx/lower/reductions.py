@@ -101,8 +101,10 @@ def _mean_of_integers(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _log_sum_exp(node: NodeView, emit: Emitter) -> Emitter:
+def _log_sum_exp(node: NodeView, emit: Emitter) -> Emitter | None:
     """The largest element is taken out of the sum, unless it is infinite: infinity less infinity is no number."""
+    if node.input(1) and node.array(1) is None:
+        return None  # unless they become known, `data_sizes.reduce` does it
     x, axes, attributes = node.input(0), list(node.node.input)[1:], _attributes(node)
     attributes.pop("keepdims", None)
     largest = emit("ReduceMax", x, *axes, **attributes, keepdims=1)
