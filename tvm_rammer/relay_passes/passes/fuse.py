@@ -7,7 +7,8 @@ such a result is an output of its dataflow block while FuseOps runs: then it doe
 
 So is a result that many operators take parts of, such as an image whose windows are put side by side: within one
 function each of them would compute it anew. And so is what is read after a size got its name by a MatchCast, if it was
-computed before it: FuseOps does not see that a function needs a size, and would call it before there is one.
+computed before it: FuseOps does not see that a function needs a size, and would call it before there is one. And so is
+what a function takes in any size, though its size is known by now: FuseTIR would take them for different tensors.
 """
 
 import math
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 import tvm
 from tvm import relax, tirx
 from tvm.ir import Call
+from tvm.tirx.buffer import BufferType
 
 from ..bindings import body_blocks, is_call, leaves, named_sizes, rename, result_of, rewrite_functions, static_shape
 from ..module_pass import module_pass
@@ -54,11 +56,25 @@ def _with_outputs(mod: tvm.IRModule, func: relax.Function) -> relax.Function | N
         pattern = _pattern(mod, binding.value)
         if pattern in (INTO_RESULT, OPAQUE):
             unfused.update(read)
-        elif pattern is not None and pattern <= INJECTIVE:
+            continue
+        unfused.update(_of_any_size(mod, binding.value))
+        if pattern is not None and pattern <= INJECTIVE:
             parts.update(var for var in read if _elements(binding.var) < _elements(var))
     unfused.update(var for var, count in parts.items() if count > MOST_PARTS)
     unfused.update(_read_with_new_sizes(func))
     return _renamed(func, {var: relax.Var(var.name, var.ty) for var in unfused})
+
+
+def _of_any_size(mod: tvm.IRModule, value: relax.Expr) -> Iterator[relax.DataflowVar]:
+    """What a called function takes in any size, though its size is known."""
+    callee = mod[value.args[0]] if is_call(value, ("relax.call_tir",)) else None
+    if not isinstance(callee, tirx.PrimFunc) or not isinstance(value.args[1], relax.Tuple):
+        return
+    for argument, parameter in zip(value.args[1].fields, callee.params, strict=False):
+        if isinstance(argument, relax.DataflowVar) and isinstance(parameter.ty, BufferType):
+            known = static_shape(argument.ty) is not None
+            if known and not all(isinstance(extent, tirx.IntImm) for extent in parameter.shape):
+                yield argument
 
 
 def _reads(func: relax.Function) -> Iterator[tuple[relax.Binding, set[relax.DataflowVar]]]:

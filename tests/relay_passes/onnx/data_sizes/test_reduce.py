@@ -88,6 +88,15 @@ def test_what_follows_knows_how_many_axes_there_are():
     check(reduction("ReduceMean", 1, keepdims=0, after=after), random(*SHAPE), (0,), (1,), (-1,))
 
 
+def test_what_was_reduced_is_broadcast_to_the_data():
+    """As in a softmax that is spelled out; an exponential and what spreads it for the sum are no one function."""
+    after = [
+        *(node("Sub", ["x", "r"], ["d"]), node("Exp", ["d"], ["e"]), node("ReduceSum", ["e", "axes"], ["s"])),
+        node("Div", ["e", "s"], ["y"]),
+    ]
+    check(reduction("ReduceMax", after=after), random(*SHAPE), (0, 2), (1, -1), (1, 0))
+
+
 def test_axes_whose_number_is_computed():
     nodes = [
         node("NonZero", ["chosen"], ["found"]),

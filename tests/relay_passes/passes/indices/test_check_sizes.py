@@ -85,6 +85,46 @@ def test_sizes_are_compared_when_the_model_runs(name):
             module(counted(n).astype(np.float32), counted(m).astype(np.float32))
 
 
+BROADCAST = ["Add", "Where", "Less", "Min", "a bias", "what follows has a shape"]
+
+
+@pytest.mark.parametrize("name", BROADCAST)
+def test_one_of_something_is_repeated_for_the_size_of_the_tensor_before(name):
+    proto = model_of(CASES[name])
+    module = tvm_rammer.compile(proto)
+    for n in (3, 6, 1):
+        given = {"x": counted(n).astype(np.float32), "y": counted(1).astype(np.float32)}
+        np.testing.assert_allclose(module(**given), models.by_onnxruntime(proto, **given)[0], rtol=1e-5, atol=1e-6)
+    with pytest.raises(tvm_rammer.ModelError, match=r"got tensors whose sizes.*are not equal"):
+        module(counted(1).astype(np.float32), counted(3).astype(np.float32))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("kind", ["Add", "MatMul", "Equal"])
+def test_one_of_something_is_repeated_for_a_size_that_is_known(kind, turned):
+    """In a product these are the axes before its matrices."""
+    nodes = [node("Unsqueeze", ["m", "axes"], ["c"]), node(kind, ["c", "known"] if turned else ["known", "c"], ["z"])]
+    results = [models.value("z", None, TensorProto.BOOL if kind == "Equal" else TensorProto.FLOAT)]
+    known = models.random(2, 1, 1) if kind == "MatMul" else models.random(2, 3, 1)
+    constants = [models.tensor("axes", np.array([1, 2])), models.tensor("zero", CONSTANTS["zero"])]
+    inputs = [models.value("y", [6]), models.value("known", known.shape)]
+    proto = models.model([ROWS[1], ROWS[3], ROWS[5], *nodes], inputs, results, constants, opset=18)
+    module = tvm_rammer.compile(proto)
+    for m in (1, 2):
+        given = {"y": counted(m).astype(np.float32), "known": known}
+        (want,) = models.by_onnxruntime(proto, **given)
+        np.testing.assert_allclose(module(**given), want, rtol=1e-5, atol=1e-6)
+    with pytest.raises(tvm_rammer.ModelError, match=r"got tensors whose sizes.*are not equal.*mend the data of .*'y'"):
+        module(counted(3).astype(np.float32), known)
+
+
+def test_nothing_is_not_repeated():
+    proto = model_of(CASES["Add"])
+    module = tvm_rammer.compile(proto)
+    given = {"x": counted(0).astype(np.float32), "y": counted(1).astype(np.float32)}
+    assert np.asarray(module(**given)).shape == models.by_onnxruntime(proto, **given)[0].shape == (1, 0)
+
+
 def compiled(kind, *inputs):
     """A model of one node."""
     names = [value.name for value in inputs]

@@ -6,8 +6,9 @@ not know the sum's shape, so nothing that reads it compiles. Here a function cop
 (`size_guard`): it ends the call where sizes differ, and its result has the sizes that the operator needs. (A
 `relax.MatchCast` would not do: TVM's CanonicalizeBindings takes it for a definition, and drops it.)
 
-Sizes of two tensors that are added are taken for equal. Where one of them turns out to be 1, which only data could say,
-the call is refused, too.
+Sizes of two tensors that are added are taken for equal. Where one of them turns out to be 1, the copy repeats what
+there is, if the other size is known ahead, or is that of the tensor before. Otherwise the call is refused: the result
+would have another size than what reads it was compiled for.
 """
 
 import tvm

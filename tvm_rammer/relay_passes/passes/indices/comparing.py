@@ -55,13 +55,15 @@ class Comparing:
         ty = relax.TensorType(_names(tensor.ty.ndim), tensor.ty.dtype)
         return self._name(tensor, ty), list(ty.shape)
 
-    def like(self, tensor: relax.Expr, sizes: Sizes, wanted: Mapping[int, Any]) -> relax.Expr:
+    def like(
+        self, tensor: relax.Expr, sizes: Sizes, wanted: Mapping[int, Any], relation: Relation = Relation.EQUAL
+    ) -> relax.Expr:
         """A tensor some of whose extents are other expressions, which they are compared with."""
         differ = {axis: size for axis, size in wanted.items() if not self.equal(sizes[axis], size)}
         if all(is_known(size) and is_known(sizes[axis]) for axis, size in differ.items()):
             return tensor  # they fit, or TVM says what is wrong
         made = [differ.get(axis, size) for axis, size in enumerate(sizes)]
-        return self.guarded(tensor, [(sizes[axis], size) for axis, size in differ.items()], made)
+        return self.guarded(tensor, [(sizes[axis], size) for axis, size in differ.items()], made, relation)
 
     def guarded(
         self, tensor: relax.Expr, equal: Sequence[tuple[Any, Any]], sizes: Sizes, relation: Relation = Relation.EQUAL

@@ -4,7 +4,7 @@ It fails before anything is read or written by these indices, for a tensor may t
 and then there is no index that one could go on with. So does a function that copies a tensor whose sizes have to fit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -71,28 +71,42 @@ class Relation(Enum):
 
     EQUAL = "not equal"
     EQUAL_OR_ONE = "neither equal nor 1"
+    ONE_OR_EQUAL = "not equal, nor 1 in what is broadcast"
     AT_MOST = "too small"
 
     def holds(self, a: tirx.Expr, b: tirx.Expr) -> tirx.Expr:
-        """Whether the first is the second one, or the second one may also be 1, or larger."""
+        """Whether the first is the second one, or one of them may also be 1, or the second one larger."""
         if self is Relation.AT_MOST:
             return a <= b
-        return tirx.Or(a == b, b == 1) if self is Relation.EQUAL_OR_ONE else a == b
+        if self is Relation.EQUAL:
+            return a == b
+        return tirx.Or(a == b, (b if self is Relation.EQUAL_OR_ONE else a) == 1)
 
 
 def size_guard(rank: int, dtype: str, count: int, message: str, relation: Relation) -> tirx.PrimFunc:
     """A function that copies a tensor, and raises an AssertionError with a message where sizes do not fit.
 
     Its parameters are the tensor, two numbers of int64 for each of `count` pairs, and the copy. The extents of tensor
-    and copy are equal, or such a pair.
+    and copy are equal, or such a pair; the copy repeats what it has one of (`Relation.ONE_OR_EQUAL`).
     """
     extents, others = ([tirx.Var(f"{name}{axis}", "int64") for axis in range(rank)] for name in "nm")
     data, copy = tirx.decl_buffer(extents, dtype, "data"), tirx.decl_buffer(others, dtype, "copy")
     pairs = [(tirx.Var(f"a{i}", "int64"), tirx.Var(f"b{i}", "int64")) for i in range(count)]
-    at = [tirx.Var(f"i{axis}", "int64") for axis in range(rank)]
-    body: tirx.Stmt = tirx.BufferStore(copy, tirx.BufferLoad(data, at), at)
-    for axis in reversed(range(rank)):
-        body = tirx.For(at[axis], tirx.const(0, "int64"), extents[axis], tirx.ForKind.SERIAL, body)
+    zero = tirx.const(0, "int64")
+
+    def copied(sizes: Sequence[tirx.Expr], there: Callable[[int, tirx.Expr], tirx.Expr]) -> tirx.Stmt:
+        at = [tirx.Var(f"i{axis}", "int64") for axis in range(rank)]
+        value = tirx.BufferLoad(data, [there(axis, place) for axis, place in enumerate(at)])
+        body: tirx.Stmt = tirx.BufferStore(copy, value, at)
+        for axis in reversed(range(rank)):
+            body = tirx.For(at[axis], zero, sizes[axis], tirx.ForKind.SERIAL, body)
+        return body
+
+    body = copied(extents, lambda _axis, place: place)
+    if relation is Relation.ONE_OR_EQUAL:
+        same = [a == b for a, b in zip(extents, others, strict=True)]
+        repeated = copied(others, lambda axis, place: tirx.Select(same[axis], place, zero))
+        body = tirx.IfThenElse(tirx.all(*same), body, repeated)
     checks = [_assertion(message, relation.holds(a, b)) for a, b in pairs]
     func = tirx.PrimFunc([data, *(n for pair in pairs for n in pair), copy], tirx.SeqStmt([*checks, body]))
     return func.with_attr(_ATTRIBUTES)

@@ -22,7 +22,10 @@ _ELEMENTWISE = frozenset(
 
 
 def _fitting(comparing: Comparing, tensors: Sequence[relax.Expr], kept: int = 0) -> list[relax.Expr]:
-    """Tensors that fit each other, but for the last `kept` axes."""
+    """Tensors that fit each other, but for the last `kept` axes. Those that turn out to have 1 of something repeat it.
+
+    Not the first of unknown sizes: it is that of the result.
+    """
     sized = [comparing.sizes(tensor) for tensor in tensors]
     known = [s for s in sized if s is not None]
     if len(known) < len(tensors) or len(tensors) < 2:
@@ -34,7 +37,7 @@ def _fitting(comparing: Comparing, tensors: Sequence[relax.Expr], kept: int = 0)
         first = next((size for size in long.values() if is_known(size)), next(iter(long.values()), None))
         for n in long:
             wanted[n][len(known[n][1]) - place] = first
-    return [comparing.like(*one, want) for one, want in zip(known, wanted, strict=True)]
+    return [comparing.like(*one, want, Relation.ONE_OR_EQUAL) for one, want in zip(known, wanted, strict=True)]
 
 
 def _elementwise(comparing: Comparing, call: Call) -> Call:
