@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+import tvm_rammer
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
 
@@ -117,12 +118,57 @@ def by_rows(x, scale):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6) * scale
 
 
-def test_a_length_that_is_computed_is_refused():
-    proto, _ = grouped(3, 0, [3, 3])
+def counted(*step, **how):
+    """The same, with the length of the longest sequence as an input."""
+    proto, feeds = grouped(*step, **how)
     (total,) = (t for t in proto.graph.initializer if t.name == "total")
     proto.graph.initializer.remove(total)
     proto.graph.input.append(value("total", [], TensorProto.INT32))
-    with pytest.raises(UnsupportedOperatorError, match=r"longest sequence as an input; make 'total'.*fix_inputs"):
+    return proto, feeds
+
+
+COUNTED = {
+    "several more": (3, 6, 1, {}, [([9], 9), ([8], 9), ([3], 3), ([2], 3)]),
+    "several more in a buffer": (3, 12, 1, {}, [([8], 8), ([3], 3), ([12], 12)]),
+    "one more": (1, 6, 2, {}, [([4, 7], 7), ([4, 5], 5), ([1, 1], 1)]),
+    "the first ones": (3, 0, 2, {}, [([3, 3], 3), ([2, 3], 3)]),
+    "the first ones into a buffer": (3, 6, 2, {}, [([3, 2], 3)]),
+    "positions that are given": (3, 12, 1, {"places": [[3, 4, 6]]}, [([8], 8), ([3], 3)]),
+    "a window": (1, 6, 2, {"local_window_size": 2}, [([7, 5], 7)]),
+    "a sink": (1, 6, 2, {"more": ["sink"]}, [([7, 5], 7), ([2, 1], 2)]),
+    "what is ahead is seen": (3, 6, 1, {"causal": 0}, [([9], 9), ([2], 3)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_length_that_comes_when_the_model_runs(name):
+    new, past, batch, how, runs = COUNTED[name]
+    proto, feeds = counted(new, past, runs[0][0], batch=batch, **how)
+    module = tvm_rammer.compile(proto, cache=False)
+    for ends, total in runs:
+        feeds |= {"last": np.array(ends, "int32") - 1, "total": np.array(total, "int32")}
+        for ours, theirs in zip(module.run(None, feeds), by_onnxruntime(proto, **feeds), strict=True):
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("new", "past", "batch", "totals"), [(3, 6, 1, (2, 10, -1)), (3, 6, 2, (2, 5)), (3, 0, 2, (2, 4))]
+)
+def test_a_length_that_comes_and_does_not_fit_ends_the_call(new, past, batch, totals):
+    """Several sequences of several new positions each are the first ones."""
+    proto, feeds = counted(new, past, [3] * batch, batch=batch)
+    module = tvm_rammer.compile(proto, cache=False)
+    for total in totals:
+        with pytest.raises(ModelError, match="mend the data of 'total'"):
+            module.run(None, feeds | {"total": np.array(total, "int32")})
+
+
+def test_a_length_that_comes_beside_a_bias_is_refused():
+    proto, _ = counted(1, 6, [7, 7], more=["bias"])
+    with pytest.raises(
+        UnsupportedOperatorError, match=r"a length that is computed, and a bias; make 'total'.*fix_inputs"
+    ):
         load_model(proto)
 
 

@@ -1,7 +1,8 @@
 """Attention whose queries share keys and values in groups, as language models for ONNX Runtime have it, as nodes.
 
 The caches of keys and values have static lengths. How much of them is filled each sequence of a batch says when the
-model runs: the new keys and values go behind that, and what comes after them is 0.
+model runs: the new keys and values go behind that, and what comes after them is 0. So may the length of the longest
+sequence: then all is computed for the longest one that there can be.
 """
 
 import math
@@ -38,7 +39,9 @@ class _Grouped:
     past : int
         Rows of the caches.
     total : int
-        Positions of the longest sequence, the new ones among them.
+        Positions of the longest sequence, the new ones among them; at most so many where they are counted.
+    counted : str
+        How many these are as a vector of int64, where the model says it when it runs; otherwise empty.
     """
 
     node: NodeView
@@ -50,6 +53,7 @@ class _Grouped:
     size: int
     past: int
     total: int
+    counted: str
 
     @property
     def begins(self) -> bool:
@@ -81,6 +85,8 @@ class _Grouped:
             return self.emit.constant(np.zeros((1, 1, 1, 1), np.int64))
         count = self.emit("Cast", self.node.input(_LAST), to=TensorProto.INT64)
         count = self.emit("Add", count, self.emit.constant(np.array(1 - self.positions, np.int64)))
+        if self.counted:
+            count = self.emit("Max", count, self.emit.constant(np.array(0, np.int64)))
         return self.emit.reshape(count, [self.batch, 1, 1, 1])
 
     def turning(self, before: str) -> Callable[[str], str]:
@@ -89,15 +95,32 @@ class _Grouped:
         steps = emit.constant(np.arange(self.positions, dtype=np.int64))
         if not node.input(_PLACES):
             places = emit("Add", emit.reshape(before, [-1, 1]), steps)
-        elif self.begins:  # ONNX Runtime reads the first one alone
-            first = emit.part(emit.reshape(node.input(_PLACES), [-1]), 0, 0, 1)
-            places = emit.reshape(emit("Add", first, steps), [1, -1])
         else:
-            places = node.input(_PLACES)
+            places = self.given_places(steps)
         cosine, sine = (angles(emit, node.input(n), places, 1) for n in (_COSINE, _SINE))
         pairs = (node.dims(_COSINE) or [0, 0])[1]
         how = bool(node.attribute("rotary_interleaved", 0))
         return lambda value: turned(emit, value, self.size, cosine, sine, pairs, interleaved=how)
+
+    def given_places(self, steps: str) -> str:
+        """Positions of queries that are an input; where nothing was before ONNX Runtime reads the first one alone."""
+        emit, given = self.emit, self.node.input(_PLACES)
+        if not self.begins and not self.counted:
+            return given
+        first = emit.part(emit.reshape(given, [-1]), 0, 0, 1)
+        places = emit.reshape(emit("Add", first, steps), [1, -1])
+        if self.begins:
+            return places
+        begins = emit("Equal", self.counted, emit.constant(np.array([self.positions], np.int64)))
+        return emit("Where", begins, places, given)
+
+    def present(self, cache: str) -> str:
+        """A cache as a result: it has as many rows as are needed."""
+        if not self.counted or self.begins:
+            return cache
+        emit, none = self.emit, self.emit.constant(np.zeros(1, np.int64))
+        rows = emit("Max", self.counted, emit.constant(np.array([self.past], np.int64)))
+        return emit("Slice", cache, none, rows, emit.constant(np.array([2], np.int64)))
 
     def appended(self, new: str, past: str, before: str) -> str:
         """A cache with new rows behind those that are filled."""
@@ -125,6 +148,8 @@ class _Grouped:
         emit, places = self.emit, self.emit.constant(np.arange(self.total, dtype=np.int64))
         last = emit("Cast", self.node.input(_LAST), to=TensorProto.INT64)
         within = emit("Not", emit("Less", emit.reshape(last, [self.batch, 1, 1, 1]), places))
+        if self.counted:
+            within = emit("And", within, emit("Less", places, self.counted))
         if not self.node.attribute("causal", 1):
             return within
         own = emit("Add", before, emit.constant(np.arange(self.positions, dtype=np.int64).reshape(-1, 1)))
@@ -133,7 +158,7 @@ class _Grouped:
             first = emit("Sub", own, emit.constant(np.array(window, np.int64)))
             seen = emit("And", seen, emit("Less", first, places))
         # Queries behind the end of a shorter sequence are of no use, and may see nothing.
-        return emit("And", seen, within) if self.begins else seen
+        return emit("And", seen, within) if self.begins or self.counted else seen
 
     def attend(self, q: str, k: str, v: str, before: str) -> str:
         """What each query gets of the values, [batch, positions, heads x size]."""
@@ -181,7 +206,7 @@ def grouped_attention(node: NodeView, emit: Emitter) -> Emitter | None:
     Raises
     ------
     UnsupportedOperatorError
-        Caches of few bits or of a sliding window, scores as a result, a length that is computed in the end.
+        Caches of few bits or of a sliding window, scores as a result, a length that is computed beside a bias.
     ModelError
         Sizes that do not fit.
     """
@@ -199,7 +224,7 @@ def grouped_attention(node: NodeView, emit: Emitter) -> Emitter | None:
     k, v = (made.appended(new, node.input(n), before) for new, n in ((k, _PAST_KEY), (v, _PAST_VALUE)))
     for value, name in zip((k, v), node.node.output[1:3], strict=False):
         if name:
-            emit.name(value, name)
+            emit.name(made.present(value), name)
     if made.rows > made.total:
         k, v = (emit.part(value, 2, 0, made.total) for value in (k, v))
     emit.name(made.attend(q, k, v, before), node.output)
@@ -216,8 +241,9 @@ def _read(node: NodeView, emit: Emitter) -> _Grouped | None:
     unknown = [n for n in (_KEY, _PAST_KEY, _COSINE) if node.input(n) and node.dims(n) is None]
     if dims is None or unknown:
         return None
-    if total is None:
-        node.refuse_at_last("has the length of its longest sequence as an input", make_constant([node.input(_TOTAL)]))
+    if total is None and node.input(_BIAS):
+        node.refuse_at_last("has a length that is computed, and a bias", make_constant([node.input(_TOTAL)]))
+    if total is None and (not node.last or node.input(_BIAS)):
         return None
     heads, groups = node.attribute("num_heads", 0), node.attribute("kv_num_heads", 0)
     node.require(heads > 0 and groups > 0 and heads % groups == 0, f"{heads} heads of queries for {groups} of keys")
@@ -231,11 +257,23 @@ def _read(node: NodeView, emit: Emitter) -> _Grouped | None:
     for n in (_PAST_KEY, _PAST_VALUE):
         own, fitting = node.dims(n), [batch, groups, past, size]
         node.require(not node.input(n) or own in (None, fitting), f"a cache of the shape {own}, not {fitting}")
-    length = int(total.item())
+    most = positions if min(batch, positions) > 1 else past + positions
+    length = most if total is None else int(total.item())
     fits = positions == length or (positions < length <= past + positions and (positions == 1 or batch == 1))
     node.require(fits, f"{batch} sequences of up to {length} positions for {positions} new ones, {past} before")
     table = node.dims(_COSINE)
     if node.attribute("do_rotary", 0):
         fits = table is not None and len(table) == 2 and 0 < 2 * table[1] <= size
         node.require(bool(fits), f"cosines of the shape {table} for heads of {size} elements")
-    return _Grouped(node, emit, batch, positions, heads, groups, size, past, length)
+    counted = _counted(node, emit, positions, most) if total is None else ""
+    return _Grouped(node, emit, batch, positions, heads, groups, size, past, length, counted)
+
+
+def _counted(node: NodeView, emit: Emitter, least: int, most: int) -> str:
+    """The length of the longest sequence, [1]. A Split checks it: no part has less than no elements."""
+    low, high = (emit.constant(np.array([n], np.int64)) for n in (least, most))
+    total = emit.reshape(emit("Cast", node.input(_TOTAL), to=TensorProto.INT64), [1])
+    sizes = emit.join([emit("Sub", total, low), emit("Sub", high, total)], 0)
+    names = [f"{emit.prefix}{which}" for which in ("earlier", "lacking")]
+    emit.last("Split", emit.constant(np.zeros(most - least, np.int64)), sizes, outputs=names, axis=0)
+    return emit("Add", emit("Shape", emit.reshape(names[0], [-1])), low)
