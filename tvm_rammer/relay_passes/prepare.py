@@ -26,6 +26,7 @@ from .passes.legalization import exact_legalization
 from .passes.products.crop_convolutions import CropConvolutions
 from .passes.products.float_bytes import FloatBytes
 from .passes.products.merge_convolutions import MergeConvolutions
+from .passes.products.narrow_halves import NarrowHalves
 from .passes.products.pad_columns import PadColumns
 from .passes.products.widen_halves import HALVES, WidenHalves
 from .passes.refuse_calls import RefuseCalls
@@ -68,7 +69,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             FoldBatchNorm(),
             _decompose(),
             relax.transform.CanonicalizeBindings(),
-            WidenHalves() if cpu else FloatBytes(),
+            *([WidenHalves()] if cpu else [FloatBytes(), NarrowHalves()]),
             # Before LegalizeOps: a bias that is still reshaped at run time would not fuse into its convolution.
             FoldConstants(),
             CropConvolutions(),

@@ -189,6 +189,12 @@ class Emitter:
         inner.prefix = f"{self.prefix}step/"
         return inner
 
+    def in_type(self, dtype: DTypeLike) -> "Emitter":
+        """The same one for numbers of another type: what either adds, both have."""
+        other = copy(self)
+        other.dtype = dtype
+        return other
+
     def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node of one result."""
         key = (kind, inputs, repr(attributes))

@@ -144,6 +144,33 @@ def test_queries_keys_and_values_as_inputs(how, run):
     agree(run, contrib([only], given, outputs, constants), **feeds)
 
 
+@pytest.mark.parametrize("largest", [1, 30, 100])
+@pytest.mark.parametrize("how", ["plain", "bias and mask", "causal", "all at once"])
+def test_scores_of_halves_that_no_half_can_hold(how, largest, run):
+    """ONNX Runtime computes in single precision on a CPU."""
+    half, more = TensorProto.FLOAT16, {"scale": 1.0}
+    feeds = {name: (random(BATCH, POSITIONS, 64, seed=n) * largest).astype("float16") for n, name in enumerate("qkv")}
+    names, constants, kind = list("qkv"), [], "MultiHeadAttention"
+    if how == "bias and mask":
+        names += ["", "mask", "bias"]
+        feeds |= {"mask": MASKS["raw"].astype("int32")}
+        feeds |= {"bias": random(BATCH, 1, POSITIONS, POSITIONS, seed=9).astype("float16")}
+    elif how == "causal":
+        more["unidirectional"] = 1
+    elif how == "all at once":
+        kind, names, feeds = "Attention", ["q", "w", "b"], {"q": feeds["q"]}
+        weights = random(64, 192, seed=1) / 4, np.zeros(192)
+        constants = [tensor(name, w.astype("float16")) for name, w in zip("wb", weights, strict=True)]
+    only = node(kind, names, ["y"], domain="com.microsoft", num_heads=HEADS, **more)
+    kinds = {"float16": half, "int32": INT32}
+    given = [value(name, array.shape, kinds[str(array.dtype)]) for name, array in feeds.items()]
+    proto = contrib([only], given, [value("y", None, half)], constants)
+    got, (want,) = run(load_model(proto), *feeds.values()), by_onnxruntime(proto, **feeds)
+    assert np.isfinite(want).all() and got.dtype == want.dtype
+    error = 5e-2 if how == "all at once" else 5e-3  # queries and keys are of half precision here
+    np.testing.assert_allclose(got, want, rtol=error, atol=error * largest)
+
+
 @pytest.mark.parametrize("how", ["all", "positions given", "no segments", "no mask"])
 def test_embeddings_that_are_added_and_normalised(how, run):
     constants = [tensor(n, random(count, 8, seed=count)) for n, count in (("words", 30), ("places", 10), ("kinds", 2))]

@@ -99,6 +99,14 @@ def test_half_precision(new, past, ends, run):
     agree(run, *grouped(new, past, ends, dtype="float16"), tolerance=3e-3)
 
 
+@pytest.mark.parametrize(("new", "past", "ends"), [(5, 0, [5, 5]), (1, 6, [4, 7])])
+@pytest.mark.parametrize("more", [["bias"], ["sink"]])
+def test_scores_of_halves_that_no_half_can_hold(more, new, past, ends, run):
+    proto, feeds = grouped(new, past, ends, dtype="float16", scale=1.0, more=more, rotary=0)
+    feeds |= {name: array * np.float16(100) for name, array in feeds.items() if name in ("q", "k", "pk")}
+    agree(run, proto, feeds, tolerance=3e-3)
+
+
 def test_heads_that_are_normalised_first(run):
     """No kernel of ONNX Runtime for CPUs has it: the norms are nodes of their own for it."""
     proto, feeds = grouped(3, 0, [3, 3])

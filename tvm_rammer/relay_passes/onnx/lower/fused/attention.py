@@ -11,9 +11,11 @@ import numpy as np
 from onnx import TensorProto
 
 from ...emit import Emitter, NodeView
+from ..norms.moments import widened
 from .grouped import grouped_attention
 from .norms import layer_norm
 from .rotary import rotary_embedding
+from .scores import scaled_product, weighted
 
 _FILTERED = -10000.0
 """`mask_filter_value` by default."""
@@ -179,15 +181,15 @@ def _split(emit: Emitter, value: str, heads: int, size: int) -> str:
 def _attend(node: NodeView, emit: Emitter, heads: _Heads, mask: int, bias: int | None) -> Emitter | None:
     """What each query gets of the values, as the node's first result."""
     scale = node.attribute("scale", 0.0) or 1 / math.sqrt(heads.size)
-    scores = emit("MatMul", emit("Mul", heads.q, emit.number(scale)), emit("Transpose", heads.k, perm=[0, 1, 3, 2]))
+    wide, scores = scaled_product(emit, heads.q, emit("Transpose", heads.k, perm=[0, 1, 3, 2]), scale)
     if bias is not None and node.input(bias):
-        scores = emit("Add", scores, node.input(bias))
-    hidden = _hidden(node, emit, mask, heads)
+        scores = emit("Add", scores, widened(emit, node.input(bias)))
+    hidden = _hidden(node, wide, mask, heads)
     if hidden is None:
         return None
     if hidden:
         scores = emit("Add", scores, hidden)
-    found = emit("MatMul", emit("Softmax", scores, axis=-1), heads.v)
+    found = weighted(emit, emit("Softmax", scores, axis=-1), heads.v)
     found = emit("Transpose", found, perm=[0, 2, 1, 3])
     emit.name(emit.reshape(found, [heads.batch, heads.queries, -1]), node.output)
     return emit

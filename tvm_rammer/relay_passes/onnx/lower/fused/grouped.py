@@ -14,8 +14,10 @@ from onnx import TensorProto
 
 from ...compile_time import make_constant
 from ...emit import Emitter, NodeView
+from ..norms.moments import widened
 from .norms import root_mean_square
 from .rotary import angles, turned
+from .scores import scaled_product, weighted
 
 _QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _LAST, _TOTAL, _COSINE, _SINE, _PLACES, _BIAS, _SINK = range(12)
 """The inputs; `_LAST` is how many positions each sequence has, less one."""
@@ -166,25 +168,28 @@ class _Grouped:
         each = [self.batch, self.groups, self.heads // self.groups * self.positions, self.size]
         whole = [self.batch, self.heads, self.positions, self.total]
         scale = node.attribute("scale", 0.0) or 1 / math.sqrt(self.size)
-        q = emit.reshape(emit("Mul", q, emit.number(scale)), each)
-        scores = emit.reshape(emit("MatMul", q, emit("Transpose", k, perm=[0, 1, 3, 2])), whole)
+        turned = emit("Transpose", k, perm=[0, 1, 3, 2])
+        wide, product = scaled_product(emit, emit.reshape(q, each), turned, scale)
+        scores = emit.reshape(product, whole)
         if cap := node.attribute("softcap", 0.0):
-            curve = emit("Tanh", emit("Div", scores, emit.number(cap)))
-            scores = emit("Mul", curve, emit.number(cap))
+            curve = emit("Tanh", emit("Div", scores, wide.number(cap)))
+            scores = emit("Mul", curve, wide.number(cap))
         if node.input(_BIAS):
-            scores = emit("Add", scores, node.input(_BIAS))
-        least = emit.constant(np.array(np.finfo(emit.dtype).min, emit.dtype))
-        weights = self.softmax(emit("Where", self.seen(before), scores, least))
-        found = emit("MatMul", emit.reshape(weights, [*each[:3], self.total]), v)
+            scores = emit("Add", scores, widened(emit, node.input(_BIAS)))
+        least = emit.constant(np.array(np.finfo(wide.dtype).min, wide.dtype))
+        weights = self.softmax(wide, emit("Where", self.seen(before), scores, least))
+        found = weighted(emit, emit.reshape(weights, [*each[:3], self.total]), v)
         found = emit("Transpose", emit.reshape(found, [*whole[:3], self.size]), perm=[0, 2, 1, 3])
         return emit.reshape(found, [self.batch, self.positions, self.heads * self.size])
 
-    def softmax(self, scores: str) -> str:
+    def softmax(self, emit: Emitter, scores: str) -> str:
         """Of the scores, and of one more that has no value where the model has such a sink for each head."""
-        node, emit = self.node, self.emit
+        node = self.node
         if not node.input(_SINK) and not node.attribute("smooth_softmax", 0):
             return emit("Softmax", scores, axis=-1)
-        sink = emit.reshape(node.input(_SINK), [1, self.heads, 1, 1]) if node.input(_SINK) else emit.number(0.0)
+        sink = emit.number(0.0)
+        if node.input(_SINK):
+            sink = emit.reshape(widened(self.emit, node.input(_SINK)), [1, self.heads, 1, 1])
         shape = emit.constant(np.array([self.batch, self.heads, self.positions, 1]))
         joined = emit.join([scores, emit("Expand", sink, shape)], 3)
         return emit.part(emit("Softmax", joined, axis=-1), 3, 0, self.total)
