@@ -9,6 +9,7 @@ import onnx
 
 from ....ir import MOST_ELEMENTS
 from ..inline import all_nodes, subgraphs
+from .microsoft import NEEDED
 
 MOST_AXES = 1024
 """Of one tensor, generously."""
@@ -27,7 +28,7 @@ def check_inputs(model: onnx.ModelProto) -> None:
 
 
 def left_out(node: onnx.NodeProto, opset: int) -> int | None:
-    """Which input an operator of ONNX's own needs and does not get, by its number; None where there is none.
+    """Which input an operator of ONNX or ONNX Runtime needs and does not get, by its number; None where there is none.
 
     Parameters
     ----------
@@ -35,11 +36,14 @@ def left_out(node: onnx.NodeProto, opset: int) -> int | None:
     opset : int
         The version of ONNX's operators.
     """
+    if node.domain == "com.microsoft":
+        given = {number for number, name in enumerate(node.input) if name}
+        return next((number for number in NEEDED.get(node.op_type, ()) if number not in given), None)
     if node.domain not in ("", "ai.onnx"):
         return None
     needed, least = _needed(node.op_type, opset)
-    given = [*node.input, *[""] * (least - len(node.input))]
-    return next((i for i, name in enumerate(given) if not name and needed[min(i, len(needed) - 1)]), None)
+    names = [*node.input, *[""] * (least - len(node.input))]
+    return next((i for i, name in enumerate(names) if not name and needed[min(i, len(needed) - 1)]), None)
 
 
 @cache
