@@ -36,7 +36,7 @@ from tvm.relax.frontend.onnx.onnx_frontend import (
     onnx_input,
 )
 
-from ..bindings import static_shape
+from ..bindings import dtype_of, static_shape
 from ..passes.legalization.pads import mirrored
 from ..passes.legalization.suppression import Suppression
 from .control.functions import first_rows
@@ -66,17 +66,27 @@ def _bit_cast(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[st
 
 
 def _clip(bb: relax.BlockBuilder, inputs: Sequence[Any], _attributes: dict[str, Any]) -> relax.Expr:
-    """Two choices; a bound that is NaN is none. TVM's converter looks for it with operators, in known bounds, too."""
-    value = inputs[0]
+    """Two choices; a bound that is NaN is none. TVM's converter looks for it with operators, in known bounds, too.
+
+    A bound that is not given is the least or the largest number there is by ONNX: infinities are beyond it.
+    """
+    value, dtype = inputs[0], dtype_of(inputs[0].ty)
+    real = dtype.startswith(("float", "bfloat"))
     bounds = (*inputs[1:3], None, None)[:2]
-    for bound, choose, none in zip(bounds, (relax.op.maximum, relax.op.minimum), (-math.inf, math.inf), strict=True):
+    for bound, choose, sign in zip(bounds, (relax.op.maximum, relax.op.minimum), (-1, 1), strict=True):
+        if bound is None and real:
+            bound = relax.const(sign * _largest(dtype), dtype)
         if bound is None or (isinstance(bound, Constant) and np.isnan(bound.value.numpy()).any()):
             continue
-        if not isinstance(bound, Constant) and str(bound.ty.dtype).startswith("float"):
-            dtype = str(bound.ty.dtype)
-            bound = bb.emit(relax.op.where(relax.op.isnan(bound), relax.const(none, dtype), bound))
+        if not isinstance(bound, Constant) and real:
+            bound = bb.emit(relax.op.where(relax.op.isnan(bound), relax.const(sign * math.inf, dtype), bound))
         value = bb.emit(choose(value, bound))
     return value
+
+
+def _largest(dtype: str) -> float:
+    """The largest number of a type that is no infinity."""
+    return (2 - 2**-7) * 2.0**127 if dtype == "bfloat16" else float(tirx.max_value(dtype).value)
 
 
 def _cum_prod(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 
+import tvm_rammer
 from tvm_rammer.relay_passes import load_model
 
-from ...models import model, node, random, tensor, value
+from ...models import by_onnxruntime, model, node, random, tensor, value
 from .judge import check
 
 INF = np.array([1, np.inf, -np.inf, np.nan, 0], "float32")
@@ -21,6 +23,30 @@ def test_the_first_clip_has_finite_ends(run):
     x = INF[~np.isnan(INF)]
     check(run, "Clip", [x], opset=10)
     check(run, "Clip", [x], opset=10, max=0.5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("bounds", [["", ""], ["low", ""], ["", "high"], ["low"], []])
+def test_bounds_of_a_clip_that_are_not_given_are_finite(bounds, known, dtype):
+    """So ONNX defines them, and ONNX Runtime has them; onnx's reference evaluator lets infinities pass."""
+    kind = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "float16": TensorProto.FLOAT16}[dtype]
+    x = INF.astype(dtype)
+    constants = [tensor("low", np.array(-0.5, dtype)), tensor("high", np.array(0.5, dtype)), tensor("c", x)]
+    nodes = [node("Clip", ["c" if known else "x", *bounds], ["z"]), node("Add", ["z", "zero"], ["y"])]
+    constants = [t for t in constants if t.name in (*bounds, "c" if known else "")]
+    given = [value("zero", [1], kind)] + ([] if known else [value("x", [5], kind)])
+    proto = model(nodes, given, [value("y", None, kind)], constants)
+    feeds = {"zero": np.zeros(1, dtype)} | ({} if known else {"x": x})
+    np.testing.assert_array_equal(tvm_rammer.compile(proto)(**feeds), by_onnxruntime(proto, **feeds)[0])
+
+
+def test_infinities_of_bfloat16_are_clipped_too():
+    kind = TensorProto.BFLOAT16
+    nodes = [node("Cast", ["x"], ["b"], to=kind), node("Clip", ["b"], ["c"]), node("Cast", ["c"], ["y"], to=1)]
+    largest = (2 - 2**-7) * 2.0**127
+    got = tvm_rammer.compile(model(nodes, [value("x", [5])], ["y"]))(INF)
+    np.testing.assert_array_equal(got, np.array([1, largest, -largest, np.nan, 0], "float32"))
 
 
 def test_bounds_of_a_clip_that_are_known(run):

@@ -72,6 +72,15 @@ def _corrected() -> list[type]:
     """Operators in the place of the evaluator's own; to import it takes time, so they are made when they are needed."""
     from onnx.reference.op_run import OpRun
 
+    class Clip(OpRun):
+        """A bound that is not given is no bound to the evaluator, and the least or largest number by ONNX."""
+
+        def _run(self, data: np.ndarray, *bounds: np.ndarray | None, **given: float | None) -> tuple[Any, ...]:
+            ends = np.finfo(data.dtype) if data.dtype.kind == "f" else np.iinfo(data.dtype)
+            low, high = (*bounds, None, None)[:2] if not given else (given["min"], given["max"])
+            clipped = np.clip(data, ends.min if low is None else low, ends.max if high is None else high)
+            return (clipped.astype(data.dtype),)
+
     class Unsqueeze(OpRun):
         """Before opset 13 the evaluator adds one axis after the other, as if each counted those before it alone."""
 
@@ -87,4 +96,4 @@ def _corrected() -> list[type]:
             chosen = () if axes is None else tuple(np.ravel(axes).tolist())
             return (np.squeeze(data, chosen or None),)
 
-    return [Squeeze, Unsqueeze]
+    return [Clip, Squeeze, Unsqueeze]
