@@ -95,7 +95,8 @@ def _lowered(model: onnx.ModelProto, loops: bool, join: bool, *, ahead: bool, da
         # After an operator that is lacking no shape is known; and what comes after may be lowered once shapes are.
         before = takewhile(lambda node: not is_control(node), model.graph.node)
         check_supported(before, constants_of(model), loops=loops)
-        outline(model, called, partial(lower_and_import, data_loops=data_loops), keeps_loops=data_loops)
+        if any(map(is_control, model.graph.node)):
+            outline(model, called, partial(lower_and_import, data_loops=data_loops), keeps_loops=data_loops)
         lower(model, loops=loops, ahead=ahead)
     if any(node.op_type in MAY_WAIT for node in all_nodes(model.graph)):
         lower_missing(model, last=True)

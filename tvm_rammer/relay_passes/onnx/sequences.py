@@ -178,18 +178,20 @@ def _concat(known: _Known, view: NodeView) -> Emitter | None:
 
 
 def _split(known: _Known, view: NodeView) -> Emitter | None:
-    dims, sizes = view.dims(0), view.array(1)
+    dims, sizes = view.extents(0), view.array(1)
     if dims is None or (view.input(1) and sizes is None):
         return None
     axis = int(view.attribute("axis", 0))
     view.require(-len(dims) <= axis < len(dims), f"axis {axis} for {len(dims)} dimensions")
     axis %= len(dims)
+    if (size := dims[axis]) is None:
+        return None
     if sizes is None:
-        sizes = np.ones(dims[axis], np.int64)
+        sizes = np.ones(size, np.int64)
     elif sizes.ndim == 0:
         view.require(sizes.item() > 0, f"parts of {sizes.item()} elements")
-        sizes = np.diff([*range(0, dims[axis], sizes.item()), dims[axis]])
-    view.require(int(sizes.sum()) == dims[axis], f"parts of {sizes.tolist()}, where there are {dims[axis]}")
+        sizes = np.diff([*range(0, size, sizes.item()), size])
+    view.require(int(sizes.sum()) == size, f"parts of {sizes.tolist()}, where there are {size}")
     emit, ends = known.emitter(view), np.cumsum(sizes)
     parts = [emit.part(view.input(0), axis, int(e - n), int(e)) for n, e in zip(sizes, ends, strict=True)]
     if not view.input(1) and not view.attribute("keepdims", 1):

@@ -147,22 +147,25 @@ def _flat_positions(
 
 def _det(node: NodeView, emit: Emitter) -> Emitter | None:
     """The sum over all permutations, factor by factor along the rows."""
-    dims = node.dims(0)
-    if dims is None:
+    dims, sizes = node.dims(0), node.extents(0) if node.last else node.dims(0)
+    if sizes is None or None in sizes[-2:]:
         return None
-    node.require(len(dims) >= 2 and dims[-1] == dims[-2], f"the shape {dims}, whose last two sizes are to be equal")
-    size = dims[-1]
+    node.require(len(sizes) >= 2 and sizes[-1] == sizes[-2], f"the shape {sizes}, whose last two sizes are to be equal")
+    size = sizes[-1] or 0
     if size > _MOST_DET:
         node.refuse(f"is of {size} x {size} matrices", f"up to {_MOST_DET} x {_MOST_DET} can be compiled")
-    flat = emit.reshape(node.input(0), [*dims[:-2], size * size])
-    last = len(dims) - 2
-    minors: dict[tuple[int, ...], str] = {(): emit.constant(np.ones([*dims[:-2], 1], emit.dtype))}
+    last = len(sizes) - 2
+    lead = [0] * last if dims is None else dims[:-2]  # as many as there are
+    flat = emit.reshape(node.input(0), [*lead, size * size])
+    ones = np.ones([1] if dims is None else [*lead, 1], emit.dtype)
+    minors: dict[tuple[int, ...], str] = {(): emit.constant(ones)}
     for row in range(size):
         minors = {
             chosen: _expansion(emit, flat, last, row, size, chosen, minors)
             for chosen in itertools.combinations(range(size), row + 1)
         }
-    emit.name(emit.reshape(minors[tuple(range(size))], dims[:-2]), node.output)
+    whole = minors[tuple(range(size))]
+    emit.name(emit.axes("Squeeze", whole, last) if dims is None else emit.reshape(whole, lead), node.output)
     return emit
 
 

@@ -33,11 +33,12 @@ _NARROW = {getattr(TensorProto, name) for name in ("INT8", "INT16", "INT32", "UI
 
 MAY_WAIT = frozenset(
     [
-        *("CumProd", "CumSum", "GroupQueryAttention", "MaxUnpool", "OneHot"),
+        *("CumProd", "CumSum", "Det", "GroupQueryAttention", "MaxUnpool", "OneHot", "ReverseSequence"),
         *(name for _, name in QUANTISED),
     ]
 )
-"""Operators that need a constant. Where there is none in the end they are computed, or refused (`refuse_at_last`)."""
+"""Operators that need a constant, or sizes. Where there are none in the end they are computed, or refused
+(`refuse_at_last`)."""
 
 
 def lower_missing(model: onnx.ModelProto, *, last: bool = False) -> bool:
@@ -120,21 +121,29 @@ def _cast(node: NodeView, emit: Emitter) -> Emitter | None:
 
 def _reverse_sequence(node: NodeView, emit: Emitter) -> Emitter | None:
     """Each sequence of a batch backwards, as far as it goes."""
-    dims = node.dims(0)
-    if dims is None or emit.opset < 12:
+    sizes = node.extents(0) if node.last else node.dims(0)
+    if sizes is None or emit.opset < 12:
         return None
     time, batch = node.attribute("time_axis", 0), node.attribute("batch_axis", 1)
     node.require({time, batch} == {0, 1}, f"axes {batch} and {time} of batch and time, which are 0 and 1")
-    rest = [axis for axis in range(len(dims)) if axis not in (batch, time)]
-    order = [batch, time, *rest]
-    steps = emit.constant(np.arange(dims[time], dtype=np.int64)[None])
-    length = emit.reshape(node.input(1), [dims[batch], 1])
-    last = emit("Sub", length, emit.constant(np.array(1, np.int64)))
-    index = emit("Where", emit("Less", steps, length), emit("Sub", last, steps), steps)
-    index = emit.reshape(index, [dims[batch], dims[time], 1])
+    order = [batch, time, *range(2, len(sizes))]
+    one = emit.constant(np.array(1, np.int64))
+    length = emit.axes("Unsqueeze", node.input(1), 1)
+    steps = _steps(emit, node.input(0), time, sizes[time])
+    index = emit("Where", emit("Less", steps, length), emit("Sub", emit("Sub", length, one), steps), steps)
+    index = emit.axes("Unsqueeze", index, 2)
     value = emit("GatherND", emit("Transpose", node.input(0), perm=order), index, batch_dims=1)
     emit.name(emit("Transpose", value, perm=[int(i) for i in np.argsort(order)]), node.output)
     return emit
+
+
+def _steps(emit: Emitter, value: str, axis: int, size: int | None) -> str:
+    """The positions of an axis, as a row."""
+    if size is not None:
+        return emit.constant(np.arange(size, dtype=np.int64)[None])
+    none, one = (emit.constant(np.array(n, np.int64)) for n in (0, 1))
+    count = emit("Gather", emit("Shape", value), emit.constant(np.array(axis, np.int64)), axis=0)
+    return emit.axes("Unsqueeze", emit("Range", none, count, one), 0)
 
 
 def _lp_normalization(node: NodeView, emit: Emitter) -> Emitter | None:

@@ -5,7 +5,6 @@ import pytest
 from onnx import TensorProto, helper
 
 import tvm_rammer
-from tvm_rammer.errors import UnsupportedOperatorError
 
 from ....models import by_onnxruntime, model, node, random, tensor, value
 
@@ -71,9 +70,21 @@ def test_no_step():
     np.testing.assert_array_equal(h, random(1, BATCH, HIDDEN, seed=5))
 
 
-def test_lengths_of_each_sequence_are_refused():
-    with pytest.raises(UnsupportedOperatorError, match="LSTM"):
-        tvm_rammer.compile(layer("LSTM", inputs=("lengths",)), cache=False)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("kind", GATES)
+def test_lengths_of_each_sequence(kind, direction):
+    """A sequence without a step leaves zeros, as in ONNX Runtime."""
+    more = (("lengths", "state", "state"), ("y", "h", "c")) if kind == "LSTM" else (("lengths", "state"), ("y", "h"))
+    proto = layer(kind, direction, *more)
+    constant = next(t for t in proto.graph.initializer if t.name == "lengths")
+    proto.graph.initializer.remove(constant)
+    proto.graph.input.append(value("lengths", [BATCH], TensorProto.INT32))
+    module = tvm_rammer.compile(proto, cache=False)
+    for count, lengths in ((4, (1, 4)), (6, (5, 2)), (1, (1, 1)), (3, (0, 3))):
+        arrays = {"x": random(STEPS, BATCH, INPUT), "chosen": np.arange(STEPS) < count}
+        arrays |= {"lengths": np.array(lengths, "int32")}
+        for got, want in zip(module.run(None, arrays), by_onnxruntime(proto, **arrays), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 def scan(**attributes):

@@ -19,9 +19,13 @@ QUANTISED = (MICROSOFT, "DynamicQuantizeLSTM")
 """An LSTM whose weights are bytes, and that quantises what it multiplies by them."""
 
 
+OPEN = -1
+"""The size of a batch that only the data say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of a recurrent layer."""
+    """The sizes of a recurrent layer; its batch may be `OPEN` where its steps are unrolled."""
 
     steps: int
     batch: int
@@ -164,7 +168,8 @@ class Layer(ABC):
     def all_rows(self) -> str:
         """What the layer reads in all steps, one after another, [steps x batch, inputs]."""
         x = self.emit("Transpose", self.x, perm=[1, 0, 2]) if self.batch_first else self.x
-        return self.emit.reshape(x, [self.sizes.steps * self.sizes.batch, self.sizes.inputs])
+        rows = OPEN if self.sizes.batch == OPEN else self.sizes.steps * self.sizes.batch
+        return self.emit.reshape(x, [rows, self.sizes.inputs])
 
     def _activations(self, kind: type[Cell], d: int, emit: Emitter) -> list[Activation]:
         count = len(kind.DEFAULTS)
@@ -191,7 +196,7 @@ class Layer(ABC):
             return None
         if self.sizes.directions > 1:
             states = self.emit.part(states, int(self.batch_first), d, d + 1)
-        state = self.emit.reshape(states, [self.sizes.batch, self.sizes.hidden])
+        state = self._of_each(self.emit, states, self.sizes.hidden)
         lengths = self.known(self.lengths)
         if not self.lengths or (lengths is not None and lengths.all()):
             return state
@@ -200,7 +205,15 @@ class Layer(ABC):
 
     def _runs(self, emit: Emitter, t: str) -> str:
         """Which sequences have a step `t`."""
-        return emit.reshape(emit("Less", t, self.lengths), [self.sizes.batch, 1])
+        return self._of_each(emit, emit("Less", t, self.lengths), 1)
+
+    def _of_each(self, emit: Emitter, value: str, columns: int) -> str:
+        """What there is of each sequence, [batch, columns]; there has to be as much as the batch has sequences."""
+        if self.sizes.batch != OPEN:
+            return emit.reshape(value, [self.sizes.batch, columns])
+        axis = 0 if self.batch_first else 1
+        batch = emit.part(emit("Shape", self.x), 0, axis, axis + 1)
+        return emit("Reshape", value, emit.join([batch, emit.constant(np.array([columns], np.int64))], 0))
 
     def within(self, emit: Emitter, t: str, before: State, after: State) -> tuple[str, State]:
         """The result of step `t`, and the state after it: zero, and as before, where a sequence has ended."""

@@ -1,5 +1,7 @@
 """Layers and Scans of as many steps as only the data say become Loops, whose rounds are one step each.
 
+Layers of a known number of steps are unrolled where only the data say of how many sequences they are.
+
 Speech synthesis has them: it repeats what it says as often as it computes. A round has static shapes, and looks up what
 it reads of the sequence.
 """
@@ -16,6 +18,9 @@ from ...control.outline import is_control
 from ...emit import Constants, Emitter, NodeView, Types, replace_nodes
 from ...read import default_opset
 from .cells import CELLS
+from .layer import OPEN, Sizes
+from .recurrent import MOST_STEPS
+from .unrolled import Unrolled
 
 _END = np.iinfo(np.int64).min
 """Where a slice backwards ends that takes the first element, too."""
@@ -42,8 +47,10 @@ def loop_open_steps(model: onnx.ModelProto) -> bool:
         if known.isdisjoint(node.output):
             return None
         view = NodeView(node, constants, types)
-        convert = _scan if node.op_type == "Scan" else _layer
-        return convert(view, Emitter(node, opset, view.float_dtype(), "looped"))
+        emit = Emitter(node, opset, view.float_dtype(), "looped")
+        if node.op_type == "Scan":
+            return _scan(view, emit)
+        return _layer(view, emit) or _of_open_batch(view, opset)
 
     return bool(known) and replace_nodes(model, replacement)
 
@@ -58,7 +65,7 @@ def _layer(node: NodeView, emit: Emitter) -> Emitter | None:
     if sizes is None or weights is None or [size is None for size in sizes] != [True, False, False]:
         return None
     parameters = any(node.attribute(f"activation_{name}", None) for name in ("alpha", "beta"))
-    if node.input(4) or node.attribute("layout", 0) or (parameters and weights[0] > 1):
+    if node.attribute("layout", 0) or (parameters and weights[0] > 1):
         return None
     directions = [_direction(node, emit, at, sizes[1:], weights) for at in range(weights[0])]
     for number, result in enumerate(node.node.output):
@@ -75,6 +82,8 @@ def _direction(
     zeros = np.zeros((1, row[0] or 0, weights[2]), emit.dtype)
     places = [5, 6] if node.node.op_type == "LSTM" else [5]
     first = [_of_direction(node, emit, place, at) or emit.constant(zeros) for place in places]
+    if node.input(4):
+        first = [_where_it_runs(emit, emit, node, emit.constant(np.array(0, np.int32)), state, "") for state in first]
     w, r, bias, peephole = (_of_direction(node, emit, place, at) for place in (1, 2, 3, 7))
     rounds = _Rounds(emit, node.input(0), f"{emit.prefix}{at}/")
     x = rounds.inner.axes("Unsqueeze", rounds.row(node.input(0), backwards), 0)
@@ -82,9 +91,38 @@ def _direction(
     given = [x, w, r, bias, "", *states, *([peephole] if len(first) == 2 else [])]
     results = [f"{rounds.prefix}{name}" for name in ("all", "last", "cell")[: 1 + len(first)]]
     rounds.inner.last(node.node.op_type, *given, outputs=results, **_attributes(node, at, weights[0]))
-    collected = rounds.inner.reshape(results[0], [row[0] or 0, weights[2]])
-    lasts, (rows,) = rounds.looped(states, first, results[1:], [collected])
+    made, after = results[0], results[1:]
+    if node.input(4):
+        step = rounds.inner("Cast", rounds.place(backwards), to=TensorProto.INT32)
+        made = rounds.inner.axes("Squeeze", made, 0)
+        made = _where_it_runs(rounds.inner, emit, node, step, made, "")
+        after = [_where_it_runs(rounds.inner, emit, node, step, *pair) for pair in zip(after, states, strict=True)]
+    collected = rounds.inner.reshape(made, [row[0] or 0, weights[2]])
+    lasts, (rows,) = rounds.looped(states, first, after, [collected])
     return [emit.axes("Unsqueeze", _backwards(emit, rows) if backwards else rows, 1), *lasts]
+
+
+def _where_it_runs(emit: Emitter, outer: Emitter, node: NodeView, step: str, value: str, other: str) -> str:
+    """A value, [1, batch, hidden], of sequences that have a step, and another one, or zeros, of those that ended."""
+    runs = emit.axes("Unsqueeze", emit("Less", step, node.input(4)), 1)
+    return emit("Where", runs, value, other or outer.number(0.0))
+
+
+def _of_open_batch(node: NodeView, opset: int) -> Emitter | None:
+    """All steps of a layer of as many sequences as only the data say."""
+    extents, weights = node.extents(0), node.dims(2)
+    if extents is None or weights is None or len(extents) != 3 or len(weights) != 3:
+        return None
+    steps, batch = extents[1::-1] if node.attribute("layout", 0) else extents[:2]
+    if batch is not None or not steps or extents[2] is None:
+        return None
+    if steps * weights[0] > MOST_STEPS:
+        told = f"has {steps} steps of as many sequences as only the data say, and {MOST_STEPS} at most are unrolled"
+        node.refuse(told, "make what the batch depends on a constant (tvm_rammer.fix_inputs)")
+    sizes = Sizes(steps, OPEN, extents[2], weights[2], weights[0], node.float_dtype())
+    layer = Unrolled(node.node, sizes, node.constants, opset, {})
+    layer.expand()
+    return layer.emit
 
 
 def _of_direction(node: NodeView, emit: Emitter, place: int, at: int) -> str:
@@ -144,13 +182,16 @@ class _Rounds:
         self._count = emit("Gather", emit("Shape", sequence), emit.constant(np.array(0, np.int64)), axis=0)
         self._number = f"{prefix}number"
 
+    def place(self, backwards: bool) -> str:
+        """Which row a round reads."""
+        if not backwards:
+            return self._number
+        last = self.inner("Sub", self._count, self.inner.constant(np.array(1, np.int64)))
+        return self.inner("Sub", last, self._number)
+
     def row(self, sequence: str, backwards: bool) -> str:
         """The row that a round reads."""
-        at = self._number
-        if backwards:
-            last = self.inner("Sub", self._count, self.inner.constant(np.array(1, np.int64)))
-            at = self.inner("Sub", last, at)
-        return self.inner("Gather", sequence, at, axis=0)
+        return self.inner("Gather", sequence, self.place(backwards), axis=0)
 
     def looped(
         self, states: Sequence[str], first: Sequence[str], after: Sequence[str], rows: Sequence[str]

@@ -14,7 +14,7 @@ import onnx
 from ...emit import Constants, Types, attribute
 from ...fold import static_dims
 from .cells import State
-from .layer import Layer, Sizes
+from .layer import OPEN, Layer, Sizes
 
 STEPS = 16
 """Steps of a layer below that are multiplied at once: enough for an efficient product, few enough to begin early."""
@@ -109,7 +109,7 @@ class Unrolled(Layer):
         total = self.product(rows, d, bias, sizes.hidden, (0, self.kind.GATES))
         if last - first == 1:
             return total
-        if last - first > MOST_SLICES:
-            every = emit.reshape(total, [last - first, sizes.batch, -1])
+        if last - first > MOST_SLICES or sizes.batch == OPEN:
+            every = emit.reshape(total, [last - first, sizes.batch, self.kind.GATES * sizes.hidden])
             return emit("Gather", every, emit.constant(np.array(t - first, np.int64)), axis=0)
         return emit.part(total, 0, (t - first) * sizes.batch, (t - first + 1) * sizes.batch)

@@ -1,0 +1,62 @@
+"""Operators that are lowered for known sizes, and for as many rows as only the data say; against ONNX Runtime."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+import tvm_rammer
+from tvm_rammer.errors import ModelError
+
+from ...models import by_onnxruntime, model, node, random, tensor, value
+
+BOOL, INT64 = TensorProto.BOOL, TensorProto.INT64
+CHOICES = [(1, 0, 1, 1), (0, 0, 0, 1), (1, 1, 1, 1)]
+
+
+def chosen(nodes, shape, axis, more=(), constants=()):
+    """Nodes that read "r", the rows of "x" that the data choose."""
+    rows = node("Compress", ["x", "chosen"], ["r"], axis=axis)
+    inputs = [value("x", shape), value("chosen", [shape[axis]], BOOL), *more]
+    return model([rows, *nodes], inputs, ["y"], [tensor(name, np.array(n)) for name, n in constants])
+
+
+def check(proto, shape, **more):
+    module = tvm_rammer.compile(proto, cache=False)
+    for choice in CHOICES:
+        arrays = {"x": random(*shape), "chosen": np.array(choice, bool), **more}
+        (got,), (want,) = module.run(None, arrays), by_onnxruntime(proto, **arrays)
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    return module
+
+
+@pytest.mark.parametrize("time", [0, 1])
+@pytest.mark.parametrize("open_axis", [0, 1])
+def test_sequences_backwards(open_axis, time):
+    """Steps, or sequences, whose number only the data say."""
+    shape = [4, 5, 2] if open_axis == 0 else [5, 4, 2]
+    backwards = node("ReverseSequence", ["r", "l"], ["y"], time_axis=time, batch_axis=1 - time)
+    if open_axis == time:
+        check(chosen([backwards], shape, time, [value("l", [5], INT64)]), shape, l=np.ones(5, np.int64))
+        return
+    lengths = node("Compress", ["lengths", "chosen"], ["l"], axis=0)
+    proto = chosen([lengths, backwards], shape, open_axis, [value("lengths", [4], INT64)])
+    module = check(proto, shape, lengths=np.array([1, 2, 5, 4]))
+    with pytest.raises(ModelError):  # there are no six steps
+        module.run(None, {"x": random(*shape), "chosen": np.ones(4, bool), "lengths": np.array([1, 2, 6, 4])})
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 3), (4, 2, 1, 1), (4, 2, 2, 2)])
+def test_determinants(shape):
+    check(chosen([node("Det", ["r"], ["y"])], shape, 0), shape)
+
+
+@pytest.mark.parametrize("how", [{}, {"keepdims": 0}])
+def test_parts_of_an_axis_that_is_known(how):
+    """The sequence is resolved: its length and each of its elements are known."""
+    nodes = [
+        *(node("SplitToSequence", ["r"], ["s"], axis=1, **how), node("SequenceAt", ["s", "last"], ["a"])),
+        *(node("SequenceErase", ["s", "last"], ["t"]), node("ConcatFromSequence", ["t"], ["b"], axis=1)),
+        *(node("Flatten", ["a"], ["u"]), node("Flatten", ["b"], ["v"]), node("Concat", ["u", "v"], ["y"], axis=1)),
+    ]
+    check(chosen(nodes, (4, 3, 2), 0, constants=[("last", 2)]), (4, 3, 2))
