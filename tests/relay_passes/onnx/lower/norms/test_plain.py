@@ -59,14 +59,14 @@ def test_a_scale_for_each_group_of_channels(shape, opset, run):
 def test_a_scale_for_each_group_that_is_left_out_is_refused(inputs):
     nodes = [node("GroupNormalization", inputs, ["y"], num_groups=3)]
     proto = model(nodes, [value("x", [2, 6, 3])], ["y"], [tensor("s", random(3))], opset=18)
-    with pytest.raises(ModelError, match="leaves out an input that it needs"):
+    with pytest.raises(ModelError, match=r"GroupNormalization 'y' leaves out its input [12]"):
         load_model(proto)
 
 
 def test_there_was_no_group_normalization_before_opset_18():
     nodes = [node("GroupNormalization", ["x", "s", "s"], ["y"], num_groups=3)]
     proto = model(nodes, [value("x", [2, 6, 3])], ["y"], [tensor("s", random(3))], opset=17)
-    with pytest.raises(UnsupportedOperatorError, match="GroupNormalization"):
+    with pytest.raises(UnsupportedOperatorError, match=r"GroupNormalization"):
         load_model(proto)
 
 
