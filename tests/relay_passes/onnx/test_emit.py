@@ -58,12 +58,13 @@ def test_axes_that_are_a_size():
         [
             node("Range", ["zero", "n", "one"], ["rows"]),
             node("Shape", ["rows"], ["axes"]),
-            node("ReduceSum", ["x", "axes"], ["y"]),
+            node("Pad", ["x", "pads", "", "axes"], ["y"]),
         ],
         [value("n", [], TensorProto.INT64), value("x", [2, 3])],
         ["y"],
-        [tensor("zero", np.array(0)), tensor("one", np.array(1))],
+        [tensor("zero", np.array(0)), tensor("one", np.array(1)), tensor("pads", np.array([1, 1]))],
+        opset=18,
     )
-    with pytest.raises(ModelError, match="ReduceSum 'y'") as caught:
+    with pytest.raises(ModelError, match="Pad 'y'") as caught:
         load_model(proto)
     assert "/" not in str(caught.value)
