@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,27 +11,13 @@ from tvm import relax, te, tirx, topi
 from tvm.ir import Constant
 from tvm.relax.frontend.onnx.onnx_frontend import (
     Einsum,
-    Expand,
     MatMulInteger,
     Max,
     Mean,
     Min,
     MultiInputBase,
     Pad,
-    ReduceL1,
-    ReduceL2,
-    ReduceLogSum,
-    ReduceLogSumExp,
-    ReduceMax,
-    ReduceMean,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    ReduceSumSquare,
-    Reshape,
-    Squeeze,
     Sum,
-    Tile,
     onnx_input,
 )
 
@@ -40,10 +25,11 @@ from ..bindings import dtype_of, static_shape
 from ..passes.legalization.pads import mirrored
 from ..passes.legalization.suppression import Suppression
 from .control.functions import first_rows
-from .data_sizes.names import computed, shape_with_names
+from .data_sizes.names import shape_with_names
 from .data_sizes.pad import pad_by_data
-from .data_sizes.reduce import reduce
+from .data_sizes.reduce import REDUCTIONS
 from .data_sizes.resize import resize
+from .data_sizes.shapes import expand, reshape, squeeze, tile
 from .data_sizes.split import split
 from .data_sizes.top_k import top_k
 
@@ -193,62 +179,6 @@ def _einsum(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str,
     return relax.op.einsum(relax.Tuple(list(inputs)), attributes["equation"].decode())
 
 
-def _expand(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
-    """To a shape that only the data say, which TVM's converter takes by an impure call, and not of fewer axes."""
-    data, shape = inputs
-    (named,) = shape_with_names(bb, [shape])
-    if named is shape or not isinstance(data.ty.shape, relax.ShapeExpr):
-        return Expand._impl_v13(bb, onnx_input(list(inputs)), attributes, [{}, {}])
-    before = list(data.ty.shape)[: max(0, data.ty.ndim - len(named))]
-    return relax.op.broadcast_to(data, relax.ShapeExpr([*before, *named]))
-
-
-def _reshape(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
-    """To a shape that only the data say: 0 stands for the extent that is there, -1 for what is left."""
-    data, shape = inputs
-    count = computed(shape)
-    if count is None or not isinstance(data.ty, relax.TensorType) or data.ty.shape is None:
-        return Reshape._impl_v13(bb, onnx_input(list(inputs)), attributes, [{}, {}])
-    op = relax.op
-    zero, one, rest = (relax.const(n, "int64") for n in (0, 1, -1))
-    sizes = bb.emit(op.shape_to_tensor(data.ty.shape))
-    if not attributes.get("allowzero", 0):
-        missing = relax.const(np.zeros(max(0, count - data.ty.ndim), np.int64), "int64")
-        there = bb.emit(op.strided_slice(op.concat([sizes, missing]), axes=[0], begin=[0], end=[count]))
-        shape = bb.emit(op.where(op.equal(shape, zero), there, shape))
-    is_rest = bb.emit(op.equal(shape, rest))
-    known = bb.emit(op.where(is_rest, one, shape))
-    left = op.floor_divide(op.prod(sizes), op.prod(known))
-    (named,) = shape_with_names(bb, [bb.emit(op.where(is_rest, left, known))])
-    return op.reshape(data, named)
-
-
-def _squeeze(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
-    """Also of axes as large as only the data say: as a reshape, whose elements are counted when it runs."""
-    data, axes = inputs[0], attributes.get("axes")
-    convert = Squeeze._impl_v13 if len(inputs) > 1 else Squeeze._impl_v1
-    if len(inputs) > 1 and isinstance(inputs[1], Constant):
-        axes = inputs[1].value.numpy().tolist()
-    if axes is not None and isinstance(data.ty, relax.TensorType) and isinstance(data.ty.shape, relax.ShapeExpr):
-        gone = {axis % data.ty.ndim for axis in axes}
-        if any(not isinstance(data.ty.shape[axis], tirx.IntImm) for axis in gone):
-            return relax.op.reshape(data, [size for axis, size in enumerate(data.ty.shape) if axis not in gone])
-    return convert(bb, onnx_input(list(inputs)), attributes, [{}, {}])
-
-
-def _tile(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
-    """As often as only the data say: each axis has another one before it, along which its elements are the same."""
-    data, repeats = inputs
-    if computed(repeats) is None or not isinstance(data.ty.shape, relax.ShapeExpr):
-        return Tile._impl_v13(bb, list(inputs), attributes, [{}, {}])
-    (named,), sizes = shape_with_names(bb, [repeats]), list(data.ty.shape)
-    if len(named) != len(sizes):
-        raise ValueError(f"{len(named)} repeats for {len(sizes)} axes")
-    apart = relax.op.reshape(data, [n for size in sizes for n in (1, size)])
-    every = relax.op.broadcast_to(apart, relax.ShapeExpr([n for pair in zip(named, sizes, strict=True) for n in pair]))
-    return relax.op.reshape(every, [a * b for a, b in zip(named, sizes, strict=True)])
-
-
 def _one_by_one(own: type[MultiInputBase]) -> "Converter":
     """A converter of an operator of any number of tensors, of which TVM's compares sizes that it cannot know."""
 
@@ -292,32 +222,27 @@ PREPARED: dict[str, Callable[[relax.BlockBuilder, Sequence[Any]], list[Any]]] = 
 
 Converter = Callable[[relax.BlockBuilder, Sequence[Any], dict[str, Any]], relax.Expr]
 
-_REDUCTIONS = (
-    *(ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceMax),
-    *(ReduceMean, ReduceMin, ReduceProd, ReduceSum, ReduceSumSquare),
-)
-
 CONVERTERS: dict[str, Converter] = {
     "BitCast": _bit_cast,
     "Clip": _clip,
     "CumProd": _cum_prod,
     "Einsum": _einsum,
-    "Expand": _expand,
+    "Expand": expand,
     "MatMulInteger": _matmul_integer,
     "Max": _one_by_one(Max),
     "Mean": _one_by_one(Mean),
     "Min": _one_by_one(Min),
     "NonMaxSuppression": _non_max_suppression,
     "Pad": _pad,
-    "Reshape": _reshape,
+    "Reshape": reshape,
     "Resize": resize,
     "SequenceInsert": _sequence_insert,
     "Split": split,
-    "Squeeze": _squeeze,
+    "Squeeze": squeeze,
     "Sum": _one_by_one(Sum),
-    "Tile": _tile,
+    "Tile": tile,
     "TopK": top_k,
-    **{own.__name__: partial(reduce, own) for own in _REDUCTIONS},
+    **REDUCTIONS,
 }
 """By the name of one of ONNX's own operators."""
 

@@ -7,6 +7,7 @@
     pad          edges as wide as they say
     reduce       axes that they name become one element each
     resize       tensors made as large as they say
+    shapes       other shapes of the same elements, or of copies
     split        parts as large as they say
     top_k        as many elements as they say
 

@@ -1,12 +1,26 @@
 """Reductions along axes that come when the model runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from tvm import relax, te, tirx
 from tvm.ir import Constant
-from tvm.relax.frontend.onnx.onnx_frontend import OnnxOpConverter, ReduceLogSumExp, ReduceMean, ReduceSum, onnx_input
+from tvm.relax.frontend.onnx.onnx_frontend import (
+    OnnxOpConverter,
+    ReduceL1,
+    ReduceL2,
+    ReduceLogSum,
+    ReduceLogSumExp,
+    ReduceMax,
+    ReduceMean,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    ReduceSumSquare,
+    onnx_input,
+)
 
 from ...bindings import dtype_of, static_shape
 from .guards import between
@@ -160,3 +174,13 @@ def _of_those_left(bb: relax.BlockBuilder, data: relax.Expr, chosen: relax.Expr,
 
     vector = bb.emit_te(extents, chosen, sizes, primfunc_name_hint="extents")
     return relax.ShapeExpr(named_extents(bb, vector, [None] * left))
+
+
+REDUCTIONS = {
+    own.__name__: partial(reduce, own)
+    for own in (
+        *(ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceMax),
+        *(ReduceMean, ReduceMin, ReduceProd, ReduceSum, ReduceSumSquare),
+    )
+}
+"""Their converters, by the operator's name."""
