@@ -236,7 +236,8 @@ class Builder:
 
 
 def _info(name: str, value: Value) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, onnx_type(value.dtype), value.shape)
+    shape = [None] * value.rank if value.shape is None else value.shape
+    return helper.make_tensor_value_info(name, onnx_type(value.dtype), shape)
 
 
 def _reads(node: onnx.NodeProto) -> list[str]:

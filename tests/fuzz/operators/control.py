@@ -118,6 +118,38 @@ def data_loop(b: Builder):
     return b.add("Loop", [*limits, x], len(scanned), told=[b.values[x], *scan], body=body)
 
 
+def growing_loop(b: Builder):
+    """A state gets longer in each round, or shorter, and another one is computed of all of it."""
+    x = b.source(["float32"], high=3, check=lambda s: min(s, default=0) > 0)
+    shape, prefix = b.of(x), _prefix(b)
+    axis = b.integer(0, len(shape) - 1)
+    thin = [1 if n == axis else size for n, size in enumerate(shape)]
+    part, begin = b.parameter("float32", thin), b.parameter("float32", thin)
+    i, go, state, other, much, on = (prefix + n for n in ("i", "go", "state", "other", "much", "on"))
+    made, joined, grown, total, mixed = (prefix + n for n in ("made", "joined", "grown", "total", "mixed"))
+    nodes = [helper.make_node(b.pick(["Tanh", "Neg", "Sigmoid", "Identity"]), [state], [made])]
+    added = b.pick([other, part])
+    nodes += [helper.make_node("Concat", [made, added] if b.chance(0.7) else [added, made, added], [joined], axis=axis)]
+    if b.opset >= 10 and b.chance(0.4):  # two go for one that comes: there may be nothing left
+        first, end, along = (b.integers([n]) for n in (b.integer(0, 2), 1 << 40, axis))
+        nodes += [helper.make_node("Slice", [joined, first, end, along], [grown])]
+    else:
+        nodes += [helper.make_node("Identity", [joined], [grown])]
+    axes = {"axes": [axis]} if b.has("ReduceSum", "axes") else {}
+    nodes += [helper.make_node("ReduceSum", [grown, *([] if axes else [b.integers([axis])])], [total], **axes)]
+    nodes += [helper.make_node(b.pick(["Add", "Sub", "Max"]), [total, other], [mixed])]
+    limit = b.constant(np.float32(b.integer(-1, 7)))
+    nodes += [helper.make_node("Cast", [i], [much], to=1), helper.make_node("Less", [much, limit], [on])]
+    open_shape = [None if n == axis else size for n, size in enumerate(shape)]
+    counted = [helper.make_tensor_value_info(i, 7, []), helper.make_tensor_value_info(go, 9, [])]
+    inputs = [*counted, _tensor(state, "float32", open_shape), _tensor(other, "float32", thin)]
+    ends = [(on, "bool", []), (grown, "float32", open_shape), (mixed, "float32", thin)]
+    body = helper.make_graph(nodes, prefix + "body", inputs, [_tensor(*end) for end in ends])
+    most, always = b.pick([b.input, b.constant])(np.array(b.integer(0, 9))), b.constant(np.array(True))
+    told = [Value("float32", None, len(shape)), b.values[begin]]
+    return b.add("Loop", [most, always, x, begin], len(told), told=told, body=body)
+
+
 def branch(b: Builder):
     x = b.source(["float32"], high=4)
     prefix, shape = _prefix(b), b.of(x)
@@ -133,4 +165,11 @@ def branch(b: Builder):
     return b.add("If", [chosen], **sides)
 
 
-TABLE = {"Loop": loop, "Loop by data": data_loop, "Loop of states": loop_of_states, "Scan": scan, "If": branch}
+TABLE = {
+    "Loop": loop,
+    "Loop by data": data_loop,
+    "Loop of states": loop_of_states,
+    "Loop that grows": growing_loop,
+    "Scan": scan,
+    "If": branch,
+}
