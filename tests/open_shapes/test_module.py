@@ -138,15 +138,14 @@ def test_stock_tvm_takes_layers_over_any_length():
 
 
 def test_without_a_stock_build_calls_wait():
-    matrices, found = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", ["n", 3, 3]), ("y", ["n"]))
+    signals, spectra = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4, parts]) for name, parts in (("x", 1), ("y", 2))
     )
-    graph = helper.make_graph([helper.make_node("Det", ["x"], ["y"])], "determinants", [matrices], [found])
+    graph = helper.make_graph([helper.make_node("DFT", ["x"], ["y"], axis=1)], "spectra", [signals], [spectra])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     module = tvm_rammer.compile(model, cache=False, on_new_shape="stock")
     assert module.stock is None
-    agrees(module, model, {"x": np.random.default_rng(0).random((4, 3, 3), "float32")})
+    agrees(module, model, {"x": np.random.default_rng(0).random((3, 4, 1), "float32")})
     assert len(module.modules) == 1
 
 
