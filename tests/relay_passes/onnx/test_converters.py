@@ -216,3 +216,30 @@ def test_an_axis_is_left_out_that_has_as_many_places_as_the_data_say(opset):
     for chosen in (np.zeros(5, bool), np.arange(5) < 2):
         with pytest.raises(ModelError, match="sizes, which only the data say"):
             module.run(None, {"x": x, "chosen": chosen})
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_parts_of_known_sizes_of_an_axis_that_is_as_long_as_the_data_say(opset):
+    """They make up the axis, or the call ends: of less than there are, more was read."""
+    sizes, constants = ({"split": [2, 1]}, []) if opset < 13 else ({}, [tensor("sizes", np.array([2, 1]))])
+    proto = model(
+        [
+            node("Compress", ["x", "chosen"], ["g"], axis=0),
+            node("Split", ["g", *(c.name for c in constants)], ["a", "b"], axis=0, **sizes),
+            node("Neg", ["a"], ["y"]),
+            node("Neg", ["b"], ["z"]),
+        ],
+        [value("x", [5, 3]), value("chosen", [5], TensorProto.BOOL)],
+        ["y", "z"],
+        constants,
+        opset=opset,
+    )
+    module, x = tvm_rammer.compile(proto, cache=False), random(5, 3)
+    for rows in range(6):
+        feed = {"x": x, "chosen": np.arange(5) < rows}
+        if rows == 3:
+            for got, want in zip(module.run(None, feed), by_onnxruntime(proto, **feed), strict=True):
+                np.testing.assert_array_equal(got, want)
+        else:
+            with pytest.raises(ModelError, match="sizes, which only the data say"):
+                module.run(None, feed)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from tvm import relax, te, tirx
+from tvm.ir import Constant
 from tvm.relax.frontend.onnx.onnx_frontend import Split, onnx_input
 
 from ...passes.indices.index_guard import Relation
@@ -32,6 +33,8 @@ def split(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, A
     if sizes is None and "split" in attributes:  # before opset 13
         sizes = relax.const(np.array(attributes["split"], np.int64))
     count = computed(sizes) if sizes is not None else None
+    if isinstance(sizes, Constant):
+        data = _of_size(bb, data, attributes.get("axis", 0) % data.ty.ndim, int(sizes.value.numpy().sum()))
     if count is None:
         return Split._impl_v13(bb, onnx_input([data, sizes]), attributes, [{}, {}])
     axis = attributes.get("axis", 0) % data.ty.ndim
@@ -47,6 +50,14 @@ def split(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, A
         parts.append(bb.emit_te(_part, data, axis, begin, size))
         begin = begin + size
     return relax.Tuple(parts)
+
+
+def _of_size(bb: relax.BlockBuilder, data: relax.Expr, axis: int, size: int) -> relax.Expr:
+    """A tensor whose axis is as long as its parts; where only the data say, as a reshape, whose elements are counted."""
+    if not isinstance(data.ty.shape, relax.ShapeExpr) or isinstance(data.ty.shape[axis], tirx.IntImm):
+        return data
+    shape = list(data.ty.shape)
+    return bb.emit(relax.op.reshape(data, [*shape[:axis], size, *shape[axis + 1 :]]))
 
 
 def _part(data: te.Tensor, axis: int, begin: tirx.Expr, size: tirx.Expr) -> te.Tensor:
