@@ -53,7 +53,7 @@ def split(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, A
 
 
 def _of_size(bb: relax.BlockBuilder, data: relax.Expr, axis: int, size: int) -> relax.Expr:
-    """A tensor whose axis is as long as its parts; where only the data say, as a reshape, whose elements are counted."""
+    """A tensor with an axis of this size; where only the data say it, as a reshape, whose elements are counted."""
     if not isinstance(data.ty.shape, relax.ShapeExpr) or isinstance(data.ty.shape[axis], tirx.IntImm):
         return data
     shape = list(data.ty.shape)
