@@ -66,24 +66,18 @@ def take_any_size(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
     body, num_states
         As for `rounds.in_one_program`.
     """
-    main = body["main"]
-    params = fresh(main.params)
-    varies = [static_shape(param.ty) is None for param in params]
-    if not any(varies[1 : 1 + num_states]):
+    params = fresh(body["main"].params)
+    open_states = {at for at in range(1, 1 + num_states) if static_shape(params[at].ty) is None}
+    if not open_states:
         return body
     builder = relax.BlockBuilder()
     inner = add_module(builder, body, "sized")
-    given = [
-        relax.Var(param.name, relax.TensorType(dtype=dtype_of(param.ty), ndim=len(param.ty.shape)))
-        if open_size and 0 < at <= num_states
-        else param
-        for at, (param, open_size) in enumerate(zip(params, varies, strict=True))
-    ]
+    given = list(params)
+    for at in open_states:
+        ty = params[at].ty
+        given[at] = relax.Var(params[at].name, relax.TensorType(dtype=dtype_of(ty), ndim=len(ty.shape)))
     with builder.function("main", given):
-        named = [
-            given_one if given_one.same_as(param) else builder.match_cast(given_one, param.ty)
-            for given_one, param in zip(given, params, strict=True)
-        ]
+        named = [builder.match_cast(given[at], p.ty) if at in open_states else p for at, p in enumerate(params)]
         builder.emit_func_output(builder.emit(Call(inner, named)))
     return builder.get()
 
