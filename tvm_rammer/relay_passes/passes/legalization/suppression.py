@@ -43,6 +43,8 @@ class Suppression:
 
         The boxes of a class whose score counts are in a heap. The best one leaves it, and is kept if it overlaps none
         of those that are kept; so a class costs as much as there are boxes that count, and not as there are boxes.
+        Ends of boxes are in arrays of their own: as parts of one expression they would be repeated until TVM's
+        simplifier takes seconds.
         """
         names = [name for name in ("batch", "classes", "boxes") if not isinstance(getattr(self, name), int)]
         own = replace(self, **{name: tirx.Var(name, "int64") for name in names})
@@ -61,13 +63,14 @@ class Suppression:
             rows = T.match_buffer(r, (room, 3), "int64")
             count = T.match_buffer(c, (1,), "int64")
             heap = T.alloc_buffer((number + 1,), "int64")
-            kept = T.alloc_buffer((number + 1,), "int64")
+            ends = T.alloc_buffer((number + 1, 4), "float32")  # of the boxes that are kept, and of the best one
             size = T.alloc_buffer((1,), "int64")
             taken = T.alloc_buffer((1,), "int64")
             at = T.alloc_buffer((1,), "int64")
             child = T.alloc_buffer((1,), "int64")
             best = T.alloc_buffer((1,), "int64")
             goes_on = T.alloc_buffer((1,), "bool")
+            shared = T.alloc_buffer((2,), "float32")
             count[0] = T.int64(0)
             for i in T.serial(batch):
                 for k in T.serial(classes):
@@ -105,13 +108,19 @@ class Suppression:
                                     heap[child[0]] = heap[size[0]]
                                     at[0] = child[0]
                                     goes_on[0] = True
+                        for d in T.unroll(2):
+                            ends[taken[0], d] = T.min(boxes[i, best[0], d], boxes[i, best[0], d + 2])
+                            ends[taken[0], d + 2] = T.max(boxes[i, best[0], d], boxes[i, best[0], d + 2])
                         goes_on[0] = True
                         at[0] = T.int64(0)
                         while goes_on[0] and at[0] < taken[0]:
-                            goes_on[0] = _is_apart(boxes, i, best[0], kept[at[0]], overlap[0])
+                            for d in T.unroll(2):
+                                shared[d] = T.min(ends[taken[0], d + 2], ends[at[0], d + 2]) - T.max(
+                                    ends[taken[0], d], ends[at[0], d]
+                                )
+                            goes_on[0] = _is_apart(ends, taken[0], at[0], shared, overlap[0])
                             at[0] = at[0] + T.int64(1)
                         if goes_on[0]:
-                            kept[taken[0]] = best[0]
                             taken[0] = taken[0] + T.int64(1)
                             rows[count[0], 0] = T.Cast("int64", i)
                             rows[count[0], 1] = T.Cast("int64", k)
@@ -128,24 +137,14 @@ def _is_before(scores: tirx.Var, image: Expr, kind: Expr, a: Expr, b: Expr) -> E
     return tirx.any(of_a > of_b, tirx.all(tirx.EQ(of_a, of_b), a < b))
 
 
-def _is_apart(boxes: tirx.Var, image: Expr, a: Expr, b: Expr, most: Expr) -> Expr:
-    """Whether the intersection of two boxes is no larger part of their union; corners are in any order.
+def _is_apart(ends: tirx.Var, a: Expr, b: Expr, shared: tirx.Var, most: Expr) -> Expr:
+    """Whether what two boxes share, by its sides, is no larger part of their union.
 
     A choice and no negation: of that TVM would make opposite comparisons, which are as false of NaN.
     """
-    areas, shared = [], []
-    ends = [
-        [
-            (tirx.min(boxes[image, n, d], boxes[image, n, d + 2]), tirx.max(boxes[image, n, d], boxes[image, n, d + 2]))
-            for d in range(2)
-        ]
-        for n in (a, b)
-    ]
-    for (top, bottom), (left, right) in ends:
-        areas.append((bottom - top) * (right - left))
-    for (first, last), (other_first, other_last) in zip(*ends, strict=True):
-        shared.append(tirx.min(last, other_last) - tirx.max(first, other_first))
+    areas = [(ends[box, 2] - ends[box, 0]) * (ends[box, 3] - ends[box, 1]) for box in (a, b)]
     none, both = tirx.const(0, "float32"), shared[0] * shared[1]
     union = areas[0] + areas[1] - both
-    overlap = tirx.all(*(size > none for size in (*shared, *areas, union)), both / union > most)
+    sizes = (shared[0], shared[1], *areas, union)
+    overlap = tirx.all(*(size > none for size in sizes), both / union > most)
     return tirx.Select(overlap, tirx.const(False, "bool"), tirx.const(True, "bool"))
