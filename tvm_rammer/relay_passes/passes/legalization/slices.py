@@ -5,12 +5,13 @@ Here bounds are clamped as ONNX's Slice says, and a slice has at least no elemen
 refused before (`check_sizes`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm import relax, te, tirx
 from tvm.ir import Call, Constant
 
+from ..bound_chains import OPAQUE
 from .stock import Legalization, stock
 
 _ZERO, _ONE = (tirx.const(n, "int64") for n in (0, 1))
@@ -27,47 +28,57 @@ def _slice(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     if not isinstance(data.ty.shape, relax.ShapeExpr):
         return stock(bb, call)
     rank = len(data.ty.shape)
+
     known = strides.value.numpy().tolist() if isinstance(strides, Constant) else None
 
-    def step(tensor: te.Tensor, axis: int, extent: Any) -> Any:
-        return _step(tensor[axis] if known is None else tirx.const(known[axis], "int64"), extent)
+    def of_axis(x: te.Tensor, axis: int, tensors: Sequence[te.Tensor]) -> list[Any]:
+        """What tensors have for an axis, and a stride that is known."""
+        numbers = [tensor[axis] for tensor in tensors]
+        return numbers if known is None else [*numbers, _step(x.shape[axis], tirx.const(known[axis], "int64"))]
 
-    def count(x: te.Tensor, begin: te.Tensor, end: te.Tensor, stride: te.Tensor) -> te.Tensor:
-        def of_axis(axis: int) -> Any:
-            extent, by = x.shape[axis], step(stride, axis, x.shape[axis])
-            first, last = _first(begin[axis], by, extent), _last(end[axis], by, extent)
-            return _count(first, last, by, extent)
+    def emit(name: str, number: Callable[..., Any], *tensors: relax.Expr) -> relax.Var:
+        """A number for each axis, by a function of its own: fused, it would be repeated where it is read."""
 
-        return te.compute((rank,), lambda axis: _chosen([of_axis(n) for n in range(rank)], axis), name="extents")
+        def numbers(x: te.Tensor, *read: te.Tensor) -> te.Tensor:
+            each = [number(size, *of_axis(x, axis, read)) for axis, size in enumerate(x.shape)]
+            return te.compute((rank,), lambda axis: _chosen(each, axis), name=name)
 
-    shape = bb.emit(relax.op.tensor_to_shape(bb.emit(bb.call_te(count, data, begins, ends, strides))))
+        made = bb.call_te(numbers, data, *tensors, primfunc_name_hint=name)
+        bb.update_func(made.args[0], bb.get()[made.args[0]].with_attr("op_pattern", OPAQUE))
+        return bb.emit(made)
+
+    steps = [emit("steps", _step, strides)] if known is None else []
+    firsts = emit("firsts", _first, begins, *steps)
+    shape = bb.emit(relax.op.tensor_to_shape(emit("extents", _count, firsts, ends, *steps)))
     extents = [tirx.Var(f"extent{axis}", "int64") for axis in range(rank)]
     bb.match_cast(shape, relax.ShapeType(extents))
 
-    def take(x: te.Tensor, begin: te.Tensor, stride: te.Tensor) -> te.Tensor:
+    def take(x: te.Tensor, *read: te.Tensor) -> te.Tensor:
         def element(*index: tirx.Var) -> Any:
-            steps = [step(stride, axis, extent) for axis, extent in enumerate(x.shape)]
-            firsts = [_first(begin[axis], by, x.shape[axis]) for axis, by in enumerate(steps)]
-            return x(*(first + i * by for first, i, by in zip(firsts, index, steps, strict=True)))
+            places = []
+            for axis, i in enumerate(index):
+                first, step = of_axis(x, axis, read)
+                places.append(first + i * step)
+            return x(*places)
 
         return te.compute(extents, element, name="slice")
 
-    return bb.call_te(take, data, begins, strides, primfunc_name_hint="dynamic_strided_slice")
+    return bb.call_te(take, data, firsts, *steps, primfunc_name_hint="dynamic_strided_slice")
 
 
-def _step(stride: Any, extent: Any) -> Any:
+def _step(extent: Any, stride: Any) -> Any:
     """A stride no longer than its axis, which is as good as any longer one, and not 0."""
     most = tirx.max(extent, _ONE)
     stride = tirx.max(tirx.min(stride, most), -most)
     return tirx.Select(stride == _ZERO, _ONE, stride)
 
 
-def _first(begin: Any, step: Any, extent: Any) -> Any:
+def _first(extent: Any, begin: Any, step: Any) -> Any:
     """Where a slice begins: on the axis, or behind it where it goes forward."""
     return tirx.max(tirx.min(_from_the_first(begin, extent), tirx.Select(step < 0, extent - 1, extent)), _ZERO)
 
 
-def _last(end: Any, step: Any, extent: Any) -> Any:
+def _last(extent: Any, end: Any, step: Any) -> Any:
     """Where a slice ends: behind its last element, or before it where it goes backward."""
     lowest, highest = tirx.Select(step < 0, -_ONE, _ZERO), tirx.Select(step < 0, extent - 1, extent)
     return tirx.max(tirx.min(_from_the_first(end, extent), highest), lowest)
@@ -77,8 +88,9 @@ def _from_the_first(index: Any, extent: Any) -> Any:
     return tirx.Select(index < 0, index + extent, index)
 
 
-def _count(first: Any, last: Any, step: Any, extent: Any) -> Any:
+def _count(extent: Any, first: Any, end: Any, step: Any) -> Any:
     """How many elements there are between two places; on an axis without any there are none."""
+    last = _last(extent, end, step)
     far = tirx.Select(step < 0, first - last, last - first)
     size = tirx.Select(step < 0, -step, step)
     return tirx.min(tirx.floordiv(tirx.max(far, _ZERO) + size - 1, size), extent)
