@@ -31,7 +31,8 @@ APART = {
         [*IMAGES[:2], *IMAGES[:2]],
         lambda *x: op.add(op.concat(list(x[:2]), 1), op.concat(list(x[2:]), 1)),
     ),
-    "of very many": ([(1, 1, 4, 8)] * 20, lambda *x: op.nn.relu(op.concat(list(x), 1))),
+    # One more than is read in place. TVM's lowering, which runs it here, takes twice as long for each array more.
+    "of very many": ([(1, 1, 4, 8)] * 17, lambda *x: op.nn.relu(op.concat(list(x), 1))),
     "an edge": (IMAGES[:1], lambda x: op.nn.relu(op.nn.pad(x, (0, 0, 0, 0, 1, 1, 1, 1)))),
 }
 
