@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tvm_rammer
+from tests.forking import python
 from tvm_rammer.zoo.open_shapes.speech import speech
 from tvm_rammer.zoo.streaming.voice_activity import voice_activity
 
@@ -66,7 +67,7 @@ def test_the_python_of_a_page_runs(page, tmp_path):
     script = "\n".join([PREAMBLE, *blocks(page)])
     (tmp_path / "page.py").write_text(script, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "page.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=500,
+        [python(), "page.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=500,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -109,7 +110,7 @@ def test_the_tutorial_can_be_followed_word_by_word(tmp_path):
 
 @pytest.mark.slow
 def test_the_reference_of_the_interface_is_made_of_the_docstrings(tmp_path):
-    command = [sys.executable, str(ROOT / "scripts" / "programs" / "docs.py"), "-o", str(tmp_path)]
+    command = [python(), str(ROOT / "scripts" / "programs" / "docs.py"), "-o", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0 and "UserWarning" not in done.stderr, done.stderr
     page = (tmp_path / "tvm_rammer.html").read_text(encoding="utf-8")

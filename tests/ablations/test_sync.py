@@ -3,10 +3,10 @@
 import json
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
+from tests.forking import python
 from tests.wavefront.graphs import BRANCHES, DIAMOND, make_graph
 from tvm_rammer.ablations.lowering import Lowering
 from tvm_rammer.ablations.sync import SyncGain, is_irregular, measure_gains, predict_gains, sample
@@ -107,7 +107,7 @@ def test_both_kinds_run_on_the_cpu():
 def test_the_script_prints_a_table(tmp_path):
     options = ["--modules", "3", "--channels", "4", "--size", "6", "--measure", "2", "--repeat", "2", "--json"]
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "programs" / "ablation" / "sync.py", *options, tmp_path / "found.json"],
+        [python(), ROOT / "scripts" / "programs" / "ablation" / "sync.py", *options, tmp_path / "found.json"],
         capture_output=True, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
     assert "| predicted, all | 3 | 100 % |" in done.stdout

@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.forking import python
 from tests.marks import slow_but
 from tvm_rammer.cli import main
 from tvm_rammer.cli.main import COMMANDS
@@ -37,7 +38,7 @@ def model(tmp_path):
 
 def shell(command: str, model: str) -> subprocess.CompletedProcess:
     """Run a line in a shell that knows `rammer` and `$MODEL`; what it fails by is the status of the first command."""
-    line = f'rammer() {{ "{sys.executable}" -m tvm_rammer "$@"; }}; {command}; exit ${{PIPESTATUS[0]}}'
+    line = f'rammer() {{ "{python()}" -m tvm_rammer "$@"; }}; {command}; exit ${{PIPESTATUS[0]}}'
     return subprocess.run(
         ["bash", "-c", line], capture_output=True, text=True, timeout=300, check=False,
         env=os.environ | {"PYTHONPATH": str(ROOT), "MODEL": model}, cwd=pathlib.Path(model).parent,

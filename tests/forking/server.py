@@ -1,5 +1,6 @@
 """A process that has imported TVM, and forks itself for each client. It ends when its standard input is closed."""
 
+import contextlib
 import gc
 import importlib
 import marshal
@@ -42,11 +43,8 @@ def serve(path: str) -> tuple[Request, list[int]] | None:
             client, child = clients.pop(process)
             status = os.waitpid(child, 0)[1]
             os.close(process)
-            with client:
-                try:
-                    client.sendall(status.to_bytes(8, "little"))
-                except BrokenPipeError:
-                    pass  # it did not wait for the end
+            with client, contextlib.suppress(BrokenPipeError):  # it may not have waited for the end
+                client.sendall(status.to_bytes(8, "little"))
         for client, child in clients.values():
             if client in ready:  # which has nothing more to say, so it has ended
                 os.kill(child, signal.SIGKILL)

@@ -65,7 +65,8 @@ class TestAProcess:
         assert said(program, "-c", code)[0] == status
 
     def test_does_what_is_to_be_done_at_the_end(self, program):
-        assert said(program, "-c", "import atexit; atexit.register(print, 'last'); print('first')")[1] == "first\nlast\n"
+        code = "import atexit; atexit.register(print, 'last'); print('first')"
+        assert said(program, "-c", code)[1] == "first\nlast\n"
 
     def test_gets_signals(self, program):
         code = "import signal; signal.signal(15, lambda *a: exit(5)); print('ready', flush=True); signal.pause()"

@@ -15,6 +15,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from tests.forking import python
+
 from .campaign import Campaign, Plan
 from .case import ModelCase, Report
 from .client import ROOT, Client
@@ -183,7 +185,7 @@ def test_workers_die_and_failures_are_shrunk(tmp_path):
 
 
 def run_file(path):
-    return subprocess.run([sys.executable, str(path)], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return subprocess.run([python(), str(path)], cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
 def test_a_written_model_runs(tmp_path):
@@ -252,7 +254,7 @@ def test_failures_of_one_class():
 
 
 def fuzz(*options):
-    command = [sys.executable, str(ROOT / "scripts/programs/fuzz.py"), *map(str, options)]
+    command = [python(), str(ROOT / "scripts/programs/fuzz.py"), *map(str, options)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 

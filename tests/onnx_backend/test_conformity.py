@@ -4,11 +4,11 @@ import os
 import pathlib
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
+from tests.forking import python
 from tests.marks import newest_onnx
 from tvm_rammer.onnx_backend.conformity import workers
 from tvm_rammer.onnx_backend.conformity.cases import CRASH, FOREIGN, HANG, REFUSED, RIGHT, Verdict, judge, load_cases
@@ -120,5 +120,5 @@ def test_the_page_says_how_many_are_right_and_why_others_are_not():
     ],
 )
 def test_what_names_no_cases_is_one_line(options, message):
-    done = subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True)
+    done = subprocess.run([python(), SCRIPT, *options], capture_output=True, text=True)
     assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr

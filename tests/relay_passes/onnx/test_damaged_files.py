@@ -2,12 +2,12 @@
 
 import pathlib
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 from onnx import helper
 
+from tests.forking import python
 from tvm_rammer.errors import ModelError, RammerError
 from tvm_rammer.relay_passes import load_model
 
@@ -71,7 +71,7 @@ def test_many_damaged_files_do_not_crash_the_process(tmp_path):
         "from tests.relay_passes.onnx.test_damaged_files import load_all\n"
         f"for seed in range(100, 120): load_all(pathlib.Path({str(tmp_path)!r}), seed, 100)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=500)
+    done = subprocess.run([python(), "-c", code], check=False, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-2000:]
 
 
