@@ -1,7 +1,9 @@
 """Engines beside busy processes: results are checked first, and processes do not stay behind."""
 
 import os
+import pathlib
 import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -11,6 +13,8 @@ from tvm_rammer.benchmark.neighbours import Latency, _check, beside_neighbours
 from tvm_rammer.benchmark.quota import joining, quota_group
 from tvm_rammer.errors import ModelError, ToolError
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.mark.slow
@@ -41,6 +45,17 @@ def test_results_that_differ_are_not_timed():
     _check({"a": Fake(2.0), "b": Fake(2.0)})
     with pytest.raises(ModelError, match="nothing was timed"):
         _check({"a": Fake(2.0), "b": Fake(2.1)})
+
+
+def test_busy_processes_end_with_the_one_that_has_them():
+    """Also where it is killed: its end closes the pipe, and so does theirs."""
+    code = (
+        "import os, signal\n"
+        "from tvm_rammer.benchmark.neighbours import busy_processes\n"
+        "with busy_processes(2): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, timeout=60)
+    assert done.returncode == -9
 
 
 def test_figures():

@@ -19,7 +19,13 @@ from ..errors import ModelError
 from .quota import joining, quota_group
 from .race import relative_error
 
-BUSY = "while True: pass"
+BUSY = """
+import os, sys
+while os.getppid() == int(sys.argv[1]):
+    for _ in range(1_000_000):
+        pass
+"""
+"""A process that never sleeps, and ends with the one that started it, whose number is the argument."""
 TOLERANCE = 1e-3
 """Largest difference of results over the largest magnitude, in float32."""
 
@@ -136,7 +142,7 @@ def _processor_seconds(process: int) -> float:
 @contextlib.contextmanager
 def busy_processes(count: int) -> Iterator[None]:
     """Have so many processes that never sleep."""
-    processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
+    processes = [subprocess.Popen([sys.executable, "-c", BUSY, str(os.getpid())]) for _ in range(count)]
     try:
         yield
     finally:
