@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from tvm_rammer.ir import RProgram
 from tvm_rammer.wavefront import POLICIES, CostModel, schedule, schedule_together
-from tvm_rammer.wavefront.choose_veus import choose_veus, priced_us
+from tvm_rammer.wavefront.choose_veus import choose_veus, priced_us, spent_us
 
 from .graphs import DEVICE, RandomCase, make_graph, make_kernels, plan, random_cases
 
@@ -21,12 +21,18 @@ def lanes(programs: tuple[RProgram, ...]) -> int:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_second_veu_that_saves_less_than_its_waking_is_left_out(policy: str) -> None:
-    few, many = ({name: [(1, us), (2, us / 2)] for name in CHAIN} for us in (10.0, 20.0))
-    short = plan(CHAIN, veus=2, cost=WAKING, policy=policy, **few)  # saves 15 us
-    assert lanes(short) == 1
-    assert sum(program.waits() for program in short) == 0
-    assert lanes(plan(CHAIN, veus=2, cost=WAKING, policy=policy, **many)) == 2  # saves 30 us
+@pytest.mark.parametrize(
+    ("us", "saved_us", "veus", "brief"), [(1.0, 1.5, 1, False), (10.0, 15.0, 2, True), (20.0, 30.0, 2, False)]
+)
+def test_who_is_woken_for_what_a_second_veu_saves(
+    policy: str, us: float, saved_us: float, veus: int, *, brief: bool
+) -> None:
+    """Waking takes 20 us. What saves less goes on without those who sleep; what saves next to nothing has one vEU."""
+    programs = plan(CHAIN, veus=2, cost=WAKING, policy=policy, **{name: [(1, us), (2, us / 2)] for name in CHAIN})
+    assert lanes(programs) == veus
+    assert {program.brief for program in programs} == {brief}
+    spent_us = sum(program.makespan_us for program in programs)
+    assert spent_us == pytest.approx(WAKING.launch_us + 3 * us - saved_us * (veus - 1), abs=1.0)
 
 
 def test_waits_are_a_risk() -> None:
@@ -70,10 +76,13 @@ def test_no_other_number_has_a_lower_price(case: RandomCase) -> None:
     graph, kernels = make_graph(case.reads, case.nbytes), make_kernels(**case.tilings)
     cost = replace(case.cost, wake_us=3.0)
 
-    def price(veus: int, cost: CostModel) -> float:
-        return priced_us(schedule(graph, kernels, DEVICE, veus=veus, cost=cost), replace(cost, wake_us=3.0))
+    def of_all(veus: int) -> tuple[RProgram, ...]:
+        return schedule(graph, kernels, DEVICE, veus=veus, cost=replace(cost, wake_us=0.0))
 
-    best = price(case.veus, cost)
+    best = schedule(graph, kernels, DEVICE, veus=case.veus, cost=cost)
+    best_us = priced_us(best, cost, brief=any(program.brief for program in best))
+    alone_us = spent_us(of_all(1))
     for veus in {1, 2, 4, case.veus}:
         if veus <= case.veus:
-            assert best <= price(veus, replace(cost, wake_us=0.0)) + 1e-9
+            others = of_all(veus)
+            assert best_us <= priced_us(others, cost, brief=alone_us - spent_us(others) <= cost.wake_us) + 1e-9

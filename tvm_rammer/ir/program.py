@@ -80,6 +80,9 @@ class RProgram:
     exit : int or None
         The event that says that a step has its `RGraph.condition`: each lane waits for it at the end of the step, and
         ends with the step where the condition is false.
+    brief : bool
+        Whether to wake a thread that sleeps would take longer than it would save. A brief program on a CPU has its
+        other lanes walked by threads that are awake, or by its caller.
     """
 
     name: str
@@ -92,6 +95,7 @@ class RProgram:
     makespan_us: float = 0.0
     barriers: int = 0
     exit: int | None = None
+    brief: bool = False
 
     @property
     def steps(self) -> int:

@@ -144,7 +144,8 @@ def _why_fewer(program: RProgram, graph: RGraph, record: Compilation) -> str:
     saved_us = program.makespan_us - sum(plan.makespan_us for plan in plans)
     why = "more are predicted to be no faster"
     if saved_us > 0:
-        risk_us = sum(cost.risk_us(plan) for plan in plans)
+        brief = saved_us <= cost.wake_us
+        risk_us = sum(cost.risk_us(plan, brief=brief) for plan in plans)
         more = max(len(plan.lanes) for plan in plans)
         why = f"{more} would save {saved_us:.1f} us, less than the {risk_us:.1f} us that waking and waiting may cost"
     return f"on {len(program.lanes)} of {veus} vEUs: {why}"
@@ -203,6 +204,8 @@ def _explain_program(program: RProgram, graph: RGraph, record: Compilation) -> l
     ]
     if len(program.lanes) < record.device.units and record.device.wake_us:
         lines.append(f"  {_why_fewer(program, graph, record)}")
+    if program.brief:
+        lines.append(f"  brief: threads that sleep are not woken for it, which takes {record.device.wake_us:.0f} us")
     if loop:
         lines += [f"  {line}" for line in _where_weights_are(program, record.device)]
     if program.name in record.resources:

@@ -1,6 +1,8 @@
 """How many vEUs a plan is worth: more than one must save more than they risk."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
 
 from ..ir import RProgram
 from .cost import CostModel
@@ -25,24 +27,39 @@ def choose_veus(
         At most.
     cost : CostModel
     work_us : float
-        Of all operators at least, on one vEU: plans that cannot win are not made.
+        Of all operators at least, on one vEU: plans that cannot win are not made, and brief ones are told by it.
 
     Returns
     -------
     tuple of RProgram
         With the fewest vEUs among those that are as good.
     """
-    best = plan(veus)
+    made = cache(plan)
+
+    def is_brief(count: int) -> bool:
+        """Whether vEUs beyond the first save less than waking them takes: of the least of all work, then of a plan."""
+        most_us = cost.wake_us + spent_us(made(count))
+        return cost.launch_us + work_us <= most_us and spent_us(made(1)) <= most_us
+
+    def price_us(count: int) -> float:
+        return priced_us(made(count), cost, brief=is_brief(count))
+
+    best = veus
     for count in reversed(list(_fewer(veus))):
-        price_us = priced_us(best, cost) * _ROUNDING
-        if cost.launch_us + work_us / count <= price_us and priced_us(fewer := plan(count), cost) <= price_us:
-            best = fewer
-    return best
+        most_us = price_us(best) * _ROUNDING
+        if cost.launch_us + work_us / count <= most_us and price_us(count) <= most_us:
+            best = count
+    return tuple(replace(p, brief=len(p.lanes) > 1 and is_brief(best)) for p in made(best))
 
 
-def priced_us(programs: Iterable[RProgram], cost: CostModel) -> float:
+def spent_us(programs: Iterable[RProgram]) -> float:
+    """The predicted time of programs."""
+    return sum(program.makespan_us for program in programs)
+
+
+def priced_us(programs: Sequence[RProgram], cost: CostModel, *, brief: bool) -> float:
     """The predicted time of programs, and what they risk."""
-    return sum(program.makespan_us + cost.risk_us(program) for program in programs)
+    return spent_us(programs) + sum(cost.risk_us(program, brief=brief) for program in programs)
 
 
 def _fewer(veus: int) -> Iterator[int]:

@@ -11,6 +11,10 @@ from .predict.reuse import Caches
 _PASSED_WAIT = 0.1
 """A wait for an event that is complete costs this part of a signal (H100, measured by others: 60 ns of 0.6 us)."""
 
+_BRIEF = 0.125
+"""Instead of waking others, a brief program looks whether somebody is awake, and is walked alone where nobody is: so
+much of what waking takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
@@ -105,10 +109,12 @@ class CostModel:
         """When all vEUs leave a barrier that the last of them reaches at `last_us`."""
         return last_us + (self.signal_us if self.barrier_us is None else self.barrier_us)
 
-    def risk_us(self, program: RProgram) -> float:
+    def risk_us(self, program: RProgram, *, brief: bool) -> float:
         """What a program may take longer than predicted because its vEUs depend on each other: the others are woken
-        first, and each signal comes once more as late. Nothing on one vEU, or where all are launched together.
+        first, unless it is a brief one, and each signal comes once more as late. Nothing on one vEU, or where all are
+        launched together.
         """
         if len(program.lanes) < 2 or not self.wake_us:
             return 0.0
-        return self.wake_us + self.signal_us * program.waits() * program.steps
+        woken_us = self.wake_us * (_BRIEF if brief else 1.0)
+        return woken_us + self.signal_us * program.waits() * program.steps

@@ -67,7 +67,7 @@ def schedule_loop(
 
     def plan(count: int) -> tuple[RProgram, ...]:
         problem = replace(make_problem(placed, as_kept, cost, count, "auto"), options=options or DEFAULTS)
-        return min(_plans(problem, own, device), key=lambda programs: priced_us(programs, cost))
+        return min(_plans(problem, own, device), key=lambda programs: priced_us(programs, cost, brief=False))
 
     work_us = graph.steps * sum(min(map(cost.work_us, as_kept[op.function])) for op in placed.operators)
     best = choose_veus(plan, veus, cost, work_us)

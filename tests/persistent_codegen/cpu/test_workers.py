@@ -109,9 +109,10 @@ def test_mutants_of_the_source_fail(name, tmp_path):
         ("little", "finished, goes on"),
         ("change", "finished, goes on"),
         ("alone", "finished, called"),
+        ("brief", "alone, called, called, alone, called"),
     ],
 )
-def test_only_who_loses_his_processor_leaves_and_he_is_called_again(meanwhile, outcome, tmp_path):
+def test_when_helpers_leave_and_are_called(meanwhile, outcome, tmp_path):
     program = build(tmp_path, SOURCE, "-Wno-unused-function", test="workers_clock.c")
     done = subprocess.run([program, meanwhile], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.strip() == outcome

@@ -3,7 +3,8 @@
  *   loss    others have the helper's processor: it leaves
  *   little  they have a fortieth of it: it stays
  *   change  another worker changes from its lane to the one that the helper was on: it stays
- *   alone   a helper has left: the caller calls for it again */
+ *   alone   a helper has left: the caller calls for it again
+ * Or "brief": which calls wake a helper. */
 #define _GNU_SOURCE
 #include <time.h>
 
@@ -61,12 +62,37 @@ static int walk(void *environment, int lane, int *row, Bell *bell) {
   return 0;
 }
 
+static int walk_at_once(void *environment, int lane, int *row, Bell *bell) {
+  (void)environment, (void)lane, (void)bell;
+  return *row = -1, 0;
+}
+
+/* Of brief programs the second of two calls wakes the helper, of others each. */
+static void call_brief_programs(Pool *pool, Helper *helper) {
+  static const Entries entries;
+  static const struct { int lanes, gap_ns; } calls[] = {{-2, 0}, {-2, 90000}, {-2, 90000}, {-2, 110000}, {2, 110000}};
+  pool->state->helpers = 1;
+  pool->entries = &entries;
+  pool->patience_ns = 100000;
+  now = 1000000000;
+  for (int i = 0; i < (int)(sizeof calls / sizeof *calls); i++) {
+    helper->state = ASLEEP;
+    now += calls[i].gap_ns;
+    rammer_walk_all(pool, walk_at_once, NULL, (const int[]){0, 0}, calls[i].lanes);
+    printf("%s%s", i ? ", " : "", helper->state == ASLEEP ? "alone" : "called");
+  }
+}
+
 int main(int count, char **arguments) {
   static State state;
   static Pool pool = {.state = &state, .workers = 2};
   meanwhile = count > 1 ? arguments[1] : "";
   Helper *helper = &state.helper[0];
   *helper = (Helper){.pool = &pool, .credit_ns = MOST_CREDIT_NS};
+  if (is("brief")) {
+    call_brief_programs(&pool, helper);
+    return 0;
+  }
   int lanes = is("change") || is("alone") ? 2 : 1;
   job = &state.job[0];
   job->walk = walk;

@@ -34,8 +34,8 @@ def launch_text(name: str, pointers: int, machine: str, sizes: Sequence[int], *,
     Parameters
     ----------
     name : str
-        The program's. Its launch takes pointers, the table `begin` and the number of lanes, and says whether there are
-        workers.
+        The program's. Its launch takes pointers, the table `begin` and the number of lanes, negative for a brief
+        program, and says whether there are workers.
     pointers : int
         How many segments and tables the interpreter finds in its environment.
     machine : str

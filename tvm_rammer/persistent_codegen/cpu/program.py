@@ -133,7 +133,7 @@ def _main(
     given = [*(b.data for b in segments), *tables]
     first, words = memory.counters_at // 4, max(1, program.num_events) * COUNTER_WORDS
     counters = tirx.decl_buffer((first + words,), "int32", "counters", data=segments[WORKSPACE].data)
-    i, lanes = tirx.Var("i", "int32"), tirx.IntImm("int32", len(program.lanes))
+    i, lanes = tirx.Var("i", "int32"), tirx.IntImm("int32", len(program.lanes) * (-1 if program.brief else 1))
     launched = T.call_extern("bool", f"{program.name}_launch", *given, tables[0], lanes)
     first_output = FIRST_EXTERNAL + len(layout.inputs)
     inputs, outputs = segments[FIRST_EXTERNAL:first_output], segments[first_output:]

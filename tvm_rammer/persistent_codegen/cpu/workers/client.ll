@@ -1,11 +1,11 @@
-; Made of client.c by make_ir.py; do not edit. Source: 3ac044504b1428da
+; Made of client.c by make_ir.py; do not edit. Source: 6f1faa247cd8d1ff
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.TVMFFIAny = type { i32, i32, %union.anon }
 %union.anon = type { i64 }
 @rammer_pool_of_process = weak hidden global ptr null, align 8
 @rammer_maker = weak hidden global ptr null, align 8
 @NAME_BYTES = internal constant %struct.TVMFFIByteArray { ptr @NAME, i64 21 }, align 8
-@NAME = internal constant [22 x i8] c"tvm_rammer.workers.v2\00", align 16
+@NAME = internal constant [22 x i8] c"tvm_rammer.workers.v3\00", align 16
 define linkonce_odr hidden noundef zeroext i1 @rammer_run(ptr noundef %0, ptr noundef %1, ptr noundef %2, i32 noundef %3) {
   %5 = alloca ptr, align 8
   %6 = alloca %struct.TVMFFIAny, align 8

@@ -30,7 +30,7 @@ WEAK int TVMFFIFunctionCreate(void *self, SafeCall call, void (*deleter)(void *)
 WEAK int TVMFFIFunctionCall(void *function, TVMFFIAny *arguments, int32_t count, TVMFFIAny *result);
 WEAK int TVMFFIObjectDecRef(void *object);
 
-static const char NAME[] = "tvm_rammer.workers.v2";
+static const char NAME[] = "tvm_rammer.workers.v3";
 static const TVMFFIByteArray NAME_BYTES = {NAME, sizeof NAME - 1};
 
 static Pool *find_pool(void) {

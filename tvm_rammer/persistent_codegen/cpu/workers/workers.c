@@ -279,18 +279,30 @@ void rammer_help(void *argument) {
 
 /* What the code of a program calls. */
 
-static Job *take_job(State *state) {
+/* Whether there was no call for so long that all helpers sleep. */
+static bool was_idle(const Pool *pool) { return now_ns() - atomic_load(&pool->state->ended_ns) >= pool->patience_ns; }
+
+/* NULL where the caller walks all lanes alone. */
+static Job *take_job(Pool *pool, int lanes, bool brief) {
+  if (lanes < 2 || lanes > MAX_LANES || atomic_load(&pool->workers) < 2 || (brief && was_idle(pool))) return NULL;
   for (int i = 0; i < JOBS; i++) {
-    if (!atomic_load(&state->job[i].taken) && !atomic_exchange(&state->job[i].taken, 1)) return &state->job[i];
+    Job *job = &pool->state->job[i];
+    if (!atomic_load(&job->taken) && !atomic_exchange(&job->taken, 1)) return job;
   }
   return NULL;
 }
 
-/* Walk all lanes of a program, lane i from row begin[i] on. */
+static void note_end(Pool *pool) { atomic_store(&pool->state->ended_ns, now_ns()); }
+
+/* Walk all lanes of a program, lane i from row begin[i] on. A negative number of lanes: those of a brief program, for which no
+ * helper is woken but by the second of two calls, where more are likely to come. */
 void rammer_walk_all(Pool *pool, Walk walk, void *environment, const int *begin, int lanes) {
-  Job *job = lanes < 2 || lanes > MAX_LANES || atomic_load(&pool->workers) < 2 ? NULL : take_job(pool->state);
+  bool brief = lanes < 0;
+  if (brief) lanes = -lanes;
+  Job *job = take_job(pool, lanes, brief);
   if (!job) {
     walk_alone(walk, environment, begin, lanes);
+    if (brief) note_end(pool);
     return;
   }
   job->walk = walk;
@@ -306,4 +318,5 @@ void rammer_walk_all(Pool *pool, Walk walk, void *environment, const int *begin,
   take_part(pool, job, NULL, 0, begin[0]);
   atomic_store(&job->lanes, 0);
   atomic_store(&job->taken, 0);
+  note_end(pool);
 }

@@ -52,6 +52,7 @@ typedef struct {
 typedef struct {
   _Alignas(LINE) atomic_int jobs; /* that there were so far */
   _Alignas(LINE) atomic_int helpers, adding;
+  _Atomic int64_t ended_ns; /* when the last call of a program ended */
   Helper helper[MAX_HELPERS];
   Job job[JOBS];
 } State;

@@ -1,4 +1,4 @@
-; Made of workers.c by make_ir.py; do not edit. Source: f4beea168d21874e
+; Made of workers.c by make_ir.py; do not edit. Source: e051b341e47d92e0
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.Pool = type { i32, i64, ptr, ptr }
 %struct.cpu_set_t = type { [16 x i64] }
@@ -20,7 +20,7 @@
 @.str = private unnamed_addr constant [15 x i8] c"RAMMER_SPIN_US\00", align 1
 @.str.1 = private unnamed_addr constant [16 x i8] c"TVM_NUM_THREADS\00", align 1
 @.str.2 = private unnamed_addr constant [16 x i8] c"OMP_NUM_THREADS\00", align 1
-@NAME = internal constant [22 x i8] c"tvm_rammer.workers.v2\00", align 16
+@NAME = internal constant [22 x i8] c"tvm_rammer.workers.v3\00", align 16
 define linkonce_odr hidden noundef i32 @rammer_give_pool(ptr noundef %0, ptr nocapture noundef readonly %1, i32 noundef %2, ptr nocapture noundef writeonly %3) {
   %5 = icmp sgt i32 %2, 0
   br i1 %5, label %6, label %13
@@ -340,94 +340,113 @@ define internal fastcc zeroext i1 @take_stock(ptr nocapture noundef %0) unnamed_
   ret i1 %25
 }
 define linkonce_odr hidden void @rammer_walk_all(ptr noundef %0, ptr noundef %1, ptr noundef %2, ptr nocapture noundef readonly %3, i32 noundef %4) {
-  %6 = add i32 %4, -129
-  %7 = icmp ult i32 %6, -127
-  br i1 %7, label %27, label %8
-8:
-  %9 = load atomic i32, ptr %0 seq_cst, align 8
-  %10 = icmp slt i32 %9, 2
-  br i1 %10, label %27, label %11
-11:
-  %12 = getelementptr inbounds i8, ptr %0, i64 24
-  %13 = load ptr, ptr %12, align 8
-  %14 = getelementptr inbounds i8, ptr %13, i64 8320
-  br label %15
-15:
-  %16 = phi i64 [ %26, %25 ], [ 0, %11 ]
-  %17 = icmp eq i64 %16, 16
-  br i1 %17, label %27, label %18
-18:
-  %19 = getelementptr inbounds [16 x %struct.Job], ptr %14, i64 0, i64 %16
-  %20 = load atomic i32, ptr %19 seq_cst, align 64
-  %21 = icmp eq i32 %20, 0
-  br i1 %21, label %22, label %25
-22:
-  %23 = atomicrmw xchg ptr %19, i32 1 seq_cst, align 64
-  %24 = icmp eq i32 %23, 0
-  br i1 %24, label %28, label %25
-25:
-  %26 = add nuw nsw i64 %16, 1
-  br label %15
-27:
-  tail call fastcc void @walk_alone(ptr noundef %1, ptr noundef %2, ptr noundef %3, i32 noundef %4)
-  br label %66
-28:
-  %29 = getelementptr inbounds i8, ptr %19, i64 16
-  store ptr %1, ptr %29, align 16
-  %30 = getelementptr inbounds i8, ptr %19, i64 24
-  store ptr %2, ptr %30, align 8
-  %31 = getelementptr inbounds i8, ptr %0, i64 16
-  %32 = load ptr, ptr %31, align 8
-  %33 = getelementptr inbounds i8, ptr %32, i64 8
-  %34 = load ptr, ptr %33, align 8
-  %35 = getelementptr inbounds i8, ptr %19, i64 144
-  store ptr %34, ptr %35, align 16
-  %36 = getelementptr inbounds i8, ptr %19, i64 8
-  %37 = load i32, ptr %36, align 8
-  %38 = add i32 %37, 1
-  store i32 %38, ptr %36, align 8
-  %39 = getelementptr inbounds i8, ptr %19, i64 64
-  store atomic i32 %4, ptr %39 seq_cst, align 64
-  %40 = getelementptr inbounds i8, ptr %19, i64 140
-  store atomic i32 %4, ptr %40 seq_cst, align 4
-  %41 = getelementptr inbounds i8, ptr %19, i64 192
-  %42 = zext nneg i32 %4 to i64
-  %43 = zext i32 %38 to i64
-  %44 = shl nuw i64 %43, 32
-  br label %45
-45:
-  %46 = phi i64 [ %65, %60 ], [ 0, %28 ]
-  %47 = icmp eq i64 %46, %42
-  br i1 %47, label %48, label %54
-48:
-  %49 = getelementptr inbounds i8, ptr %19, i64 4
-  store atomic i32 %4, ptr %49 seq_cst, align 4
-  %50 = load ptr, ptr %12, align 8
-  %51 = atomicrmw add ptr %50, i32 1 seq_cst, align 64
-  %52 = add nsw i32 %4, -1
-  tail call fastcc void @call_helpers(ptr noundef nonnull %0, i32 noundef %52)
-  %53 = load i32, ptr %3, align 4
-  tail call fastcc void @take_part(ptr noundef nonnull %0, ptr noundef nonnull %19, ptr noundef null, i32 noundef 0, i32 noundef %53)
-  store atomic i32 0, ptr %49 seq_cst, align 4
-  store atomic i32 0, ptr %19 seq_cst, align 64
-  br label %66
-54:
-  %55 = icmp eq i64 %46, 0
-  br i1 %55, label %60, label %56
-56:
-  %57 = getelementptr inbounds i32, ptr %3, i64 %46
-  %58 = load i32, ptr %57, align 4
-  %59 = add nsw i32 %58, 2
-  br label %60
-60:
-  %61 = phi i32 [ %59, %56 ], [ 1, %54 ]
-  %62 = getelementptr inbounds [128 x %struct.Lane], ptr %41, i64 0, i64 %46
-  %63 = zext i32 %61 to i64
-  %64 = or disjoint i64 %44, %63
-  store atomic i64 %64, ptr %62 seq_cst, align 64
-  %65 = add nuw nsw i64 %46, 1
-  br label %45
-66:
+  %6 = icmp slt i32 %4, 0
+  %7 = tail call i32 @llvm.abs.i32(i32 %4, i1 true)
+  %8 = add nsw i32 %7, -129
+  %9 = icmp ult i32 %8, -127
+  br i1 %9, label %40, label %10
+10:
+  %11 = load atomic i32, ptr %0 seq_cst, align 8
+  %12 = icmp slt i32 %11, 2
+  br i1 %12, label %40, label %13
+13:
+  br i1 %6, label %14, label %24
+14:
+  %15 = tail call fastcc i64 @now_ns()
+  %16 = getelementptr inbounds i8, ptr %0, i64 24
+  %17 = load ptr, ptr %16, align 8
+  %18 = getelementptr inbounds i8, ptr %17, i64 136
+  %19 = load atomic i64, ptr %18 seq_cst, align 8
+  %20 = sub nsw i64 %15, %19
+  %21 = getelementptr inbounds i8, ptr %0, i64 8
+  %22 = load i64, ptr %21, align 8
+  %23 = icmp slt i64 %20, %22
+  br i1 %23, label %24, label %40
+24:
+  %25 = getelementptr inbounds i8, ptr %0, i64 24
+  br label %26
+26:
+  %27 = phi i64 [ %39, %38 ], [ 0, %24 ]
+  %28 = icmp eq i64 %27, 16
+  br i1 %28, label %40, label %29
+29:
+  %30 = load ptr, ptr %25, align 8
+  %31 = getelementptr inbounds i8, ptr %30, i64 8320
+  %32 = getelementptr inbounds [16 x %struct.Job], ptr %31, i64 0, i64 %27
+  %33 = load atomic i32, ptr %32 seq_cst, align 64
+  %34 = icmp eq i32 %33, 0
+  br i1 %34, label %35, label %38
+35:
+  %36 = atomicrmw xchg ptr %32, i32 1 seq_cst, align 64
+  %37 = icmp eq i32 %36, 0
+  br i1 %37, label %42, label %38
+38:
+  %39 = add nuw nsw i64 %27, 1
+  br label %26
+40:
+  tail call fastcc void @walk_alone(ptr noundef %1, ptr noundef %2, ptr noundef %3, i32 noundef %7)
+  br i1 %6, label %41, label %80
+41:
+  tail call fastcc void @note_end(ptr noundef %0)
+  br label %80
+42:
+  %43 = getelementptr inbounds i8, ptr %32, i64 16
+  store ptr %1, ptr %43, align 16
+  %44 = getelementptr inbounds i8, ptr %32, i64 24
+  store ptr %2, ptr %44, align 8
+  %45 = getelementptr inbounds i8, ptr %0, i64 16
+  %46 = load ptr, ptr %45, align 8
+  %47 = getelementptr inbounds i8, ptr %46, i64 8
+  %48 = load ptr, ptr %47, align 8
+  %49 = getelementptr inbounds i8, ptr %32, i64 144
+  store ptr %48, ptr %49, align 16
+  %50 = getelementptr inbounds i8, ptr %32, i64 8
+  %51 = load i32, ptr %50, align 8
+  %52 = add i32 %51, 1
+  store i32 %52, ptr %50, align 8
+  %53 = getelementptr inbounds i8, ptr %32, i64 64
+  store atomic i32 %7, ptr %53 seq_cst, align 64
+  %54 = getelementptr inbounds i8, ptr %32, i64 140
+  store atomic i32 %7, ptr %54 seq_cst, align 4
+  %55 = getelementptr inbounds i8, ptr %32, i64 192
+  %56 = zext nneg i32 %7 to i64
+  %57 = zext i32 %52 to i64
+  %58 = shl nuw i64 %57, 32
+  br label %59
+59:
+  %60 = phi i64 [ %79, %74 ], [ 0, %42 ]
+  %61 = icmp eq i64 %60, %56
+  br i1 %61, label %62, label %68
+62:
+  %63 = getelementptr inbounds i8, ptr %32, i64 4
+  store atomic i32 %7, ptr %63 seq_cst, align 4
+  %64 = load ptr, ptr %25, align 8
+  %65 = atomicrmw add ptr %64, i32 1 seq_cst, align 64
+  %66 = add nsw i32 %7, -1
+  tail call fastcc void @call_helpers(ptr noundef nonnull %0, i32 noundef %66)
+  %67 = load i32, ptr %3, align 4
+  tail call fastcc void @take_part(ptr noundef nonnull %0, ptr noundef nonnull %32, ptr noundef null, i32 noundef 0, i32 noundef %67)
+  store atomic i32 0, ptr %63 seq_cst, align 4
+  store atomic i32 0, ptr %32 seq_cst, align 64
+  tail call fastcc void @note_end(ptr noundef nonnull %0)
+  br label %80
+68:
+  %69 = icmp eq i64 %60, 0
+  br i1 %69, label %74, label %70
+70:
+  %71 = getelementptr inbounds i32, ptr %3, i64 %60
+  %72 = load i32, ptr %71, align 4
+  %73 = add nsw i32 %72, 2
+  br label %74
+74:
+  %75 = phi i32 [ %73, %70 ], [ 1, %68 ]
+  %76 = getelementptr inbounds [128 x %struct.Lane], ptr %55, i64 0, i64 %60
+  %77 = zext i32 %75 to i64
+  %78 = or disjoint i64 %58, %77
+  store atomic i64 %78, ptr %76 seq_cst, align 64
+  %79 = add nuw nsw i64 %60, 1
+  br label %59
+80:
   ret void
 }
 define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) unnamed_addr {
@@ -438,7 +457,7 @@ define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr n
   store i32 1, ptr %6, align 8
   %7 = getelementptr inbounds i8, ptr %5, i64 12
   store i32 %3, ptr %7, align 4
-  %8 = zext i32 %3 to i64
+  %8 = zext nneg i32 %3 to i64
   %9 = tail call ptr @llvm.stacksave.p0()
   %10 = alloca i32, i64 %8, align 16
   %11 = tail call i32 @llvm.smax.i32(i32 %3, i32 0)
@@ -481,6 +500,14 @@ define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr n
   %38 = add nsw i32 %23, 1
   %39 = srem i32 %38, %3
   br label %21
+}
+define internal fastcc void @note_end(ptr nocapture noundef readonly %0) unnamed_addr {
+  %2 = getelementptr inbounds i8, ptr %0, i64 24
+  %3 = load ptr, ptr %2, align 8
+  %4 = getelementptr inbounds i8, ptr %3, i64 136
+  %5 = tail call fastcc i64 @now_ns()
+  store atomic i64 %5, ptr %4 seq_cst, align 8
+  ret void
 }
 define internal fastcc void @call_helpers(ptr noundef %0, i32 noundef %1) unnamed_addr {
   %3 = alloca i64, align 8
@@ -933,3 +960,4 @@ define internal fastcc void @ring_if_heard(ptr noundef %0) unnamed_addr {
 declare i32 @llvm.smin.i32(i32, i32)
 declare i32 @llvm.smax.i32(i32, i32)
 declare i64 @llvm.smin.i64(i64, i64)
+declare i32 @llvm.abs.i32(i32, i1 immarg)
