@@ -59,11 +59,16 @@ LONG = pathlib.Path(__file__).parent / "quick" / "long.txt"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is known to take long; `quick.make_long` writes the list."""
+    """Mark what is known to take long, which `quick.make_long` writes a list of, and the first case of each test."""
     known = set(LONG.read_text(encoding="utf-8").splitlines())
+    seen = set()
     for item in items:
-        if not known.isdisjoint((item.nodeid, item.nodeid.partition("[")[0])):
+        function = item.nodeid.partition("[")[0]
+        if not known.isdisjoint((item.nodeid, function)):
             item.add_marker(pytest.mark.long)
+        if function not in seen and not item.get_closest_marker("slow"):
+            seen.add(function)
+            item.add_marker(pytest.mark.first)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -28,9 +28,10 @@ def python() -> str:
     # Neither `site` nor the environment: it is to start at once.
     program.write_text(f"#!{sys.executable} -SEs\n{(_HERE / 'client.py').read_text(encoding='utf-8')}")
     program.chmod(0o755)
+    where = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(_ROOT)])  # the package that is tested
     server = subprocess.Popen(
         [sys.executable, _HERE / "server.py", folder / "socket"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(_ROOT)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": where},
     )  # fmt: skip
     assert server.stdin and server.stdout
 
