@@ -1,11 +1,12 @@
 """What stays in the memory of a process after many calls, or many compilations: in a process of its own."""
 
 import gc
+import itertools
 import multiprocessing
 import pathlib
 from collections.abc import Callable
 
-from .models import long_model
+from .models import growing_loop, long_model
 
 KINDS = ("Relu", "Tanh", "Add", "LSTM")
 """Models that are compiled in turn."""
@@ -21,6 +22,11 @@ def after_compilations(warm_up: int, compilations: int) -> float:
     return _in_new_process(_compilations, warm_up, compilations)
 
 
+def after_growing(warm_up: int, calls: int) -> float:
+    """Megabytes that calls of a loop add that has 4 KiB more after each round; each call has 100 rounds more."""
+    return _in_new_process(_growing, warm_up, calls)
+
+
 def _in_new_process(measure: Callable[[int, int], float], *counts: int) -> float:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(measure, counts)
@@ -32,6 +38,16 @@ def _calls(warm_up: int, calls: int) -> float:
     proto, inputs = long_model("Relu", 3)
     module = tvm_rammer.compile(proto, cache=False)
     return _added(lambda _: module(**inputs), warm_up, calls)
+
+
+def _growing(warm_up: int, calls: int) -> float:
+    import numpy as np
+
+    import tvm_rammer
+
+    module, counts = tvm_rammer.compile(growing_loop(1024), cache=False), itertools.count(1)
+    x = np.zeros((1, 1024), np.float32)
+    return _added(lambda _: module(n=np.array(100 * next(counts)), x=x), warm_up, calls)
 
 
 def _compilations(warm_up: int, compilations: int) -> float:

@@ -129,6 +129,24 @@ def loop(rounds: int) -> tuple[onnx.ModelProto, Inputs]:
     return _model([node], {"x": SHAPE}, outputs, {"rounds": np.array(rounds)}), {"x": x}
 
 
+def growing_loop(width: int) -> onnx.ModelProto:
+    """A loop of `n` rounds, each of which puts a row of ones behind the rows `x`."""
+
+    def value(name: str, kind: int, *sizes: int | str) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, kind, sizes)
+
+    number, truth, real = TensorProto.INT64, TensorProto.BOOL, TensorProto.FLOAT
+    nodes = [helper.make_node("Identity", ["c"], ["on"]), helper.make_node("Concat", ["s", "row"], ["more"], axis=0)]
+    given = [value("i", number), value("c", truth), value("s", real, "rows", width)]
+    body = helper.make_graph(nodes, "body", given, [value("on", truth), value("more", real, "more_rows", width)])
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)], "growing",
+        [value("n", number), value("x", real, 1, width)], [value("y", real, "all_rows", width)],
+        [numpy_helper.from_array(np.ones((1, width), np.float32), "row")],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 def dense(layers: int, block: int = 16) -> tuple[onnx.ModelProto, Inputs]:
     """Layers that read all earlier ones of their block by a Concat, as in DenseNet."""
     rng = np.random.default_rng(0)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ..device import DeviceSpec
 from ..errors import RammerError
 from ..tuning.log.lines import TuningLogWarning
+from .tvm_runtime import COMPUTED_SIZES
 
 if TYPE_CHECKING:
     from tvm import relax
@@ -43,6 +44,11 @@ class Plan(Protocol):
     @property
     def stock_calls(self) -> int:
         """How many calls were left to stock TVM."""
+        ...
+
+    @property
+    def varies(self) -> bool:
+        """Whether arrays of it have other sizes from call to call, or from round to round of a loop."""
         ...
 
     @property
@@ -103,6 +109,11 @@ class Alternative:
     def stock_calls(self) -> int:
         """How many calls were left to stock TVM."""
         return len(self.compilation.stock_calls)
+
+    @property
+    def varies(self) -> bool:
+        """Whether arrays of it have other sizes from call to call, or from round to round of a loop."""
+        return COMPUTED_SIZES in self.executable.as_text()
 
     @property
     def module(self) -> Any:

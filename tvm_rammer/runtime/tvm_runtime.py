@@ -18,8 +18,11 @@ from ..ir import DESTINATIONS, INTO
 _CPU, _CUDA = 1, 2
 """Types of devices, as DLPack numbers them."""
 
-_POOLED = 2
-"""The virtual machine's allocator that keeps memory for the next call."""
+_NAIVE, _POOLED = 1, 2
+"""Allocators of the virtual machine: one gives memory back to the C library, one keeps it for the same size again."""
+
+COMPUTED_SIZES = "vm.builtin.alloc_shape_heap"
+"""What code calls where sizes are computed when it runs."""
 
 
 def start_runtime() -> None:
@@ -60,6 +63,9 @@ class Machine:
         What `VMExecutable.jit` returns, or a library.
     kind : {"cpu", "cuda"}
         Where it runs.
+    varies : bool
+        Whether arrays have other sizes from call to call, or from round to round of a loop. On a CPU memory is given
+        back then: a pool would keep some of each size that there ever was, as of all rows that a loop has added.
 
     Attributes
     ----------
@@ -67,10 +73,11 @@ class Machine:
         Takes the inputs, returns the results.
     """
 
-    def __init__(self, module: Any, kind: str) -> None:
+    def __init__(self, module: Any, kind: str, *, varies: bool = False) -> None:
         self._machine = machine = module["vm_load_executable"]()
         devices = [_CPU] if kind == "cpu" else [_CUDA, _CPU]
-        machine["vm_initialization"](*(number for device in devices for number in (device, 0, _POOLED)))
+        allocator = _NAIVE if varies and kind == "cpu" else _POOLED
+        machine["vm_initialization"](*(number for device in devices for number in (device, 0, allocator)))
         self.main = machine["main"]
 
     @cached_property
