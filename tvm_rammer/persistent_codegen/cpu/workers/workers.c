@@ -302,7 +302,7 @@ void rammer_walk_all(Pool *pool, Walk walk, void *environment, const int *begin,
   Job *job = take_job(pool, lanes, brief);
   if (!job) {
     walk_alone(walk, environment, begin, lanes);
-    if (brief) note_end(pool);
+    if (brief && atomic_load(&pool->workers) > 1) note_end(pool);
     return;
   }
   job->walk = walk;

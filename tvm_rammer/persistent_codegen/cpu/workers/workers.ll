@@ -1,4 +1,4 @@
-; Made of workers.c by make_ir.py; do not edit. Source: e051b341e47d92e0
+; Made of workers.c by make_ir.py; do not edit. Source: 5b8539955a286a92
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.Pool = type { i32, i64, ptr, ptr }
 %struct.cpu_set_t = type { [16 x i64] }
@@ -379,74 +379,77 @@ define linkonce_odr hidden void @rammer_walk_all(ptr noundef %0, ptr noundef %1,
 35:
   %36 = atomicrmw xchg ptr %32, i32 1 seq_cst, align 64
   %37 = icmp eq i32 %36, 0
-  br i1 %37, label %42, label %38
+  br i1 %37, label %44, label %38
 38:
   %39 = add nuw nsw i64 %27, 1
   br label %26
 40:
   tail call fastcc void @walk_alone(ptr noundef %1, ptr noundef %2, ptr noundef %3, i32 noundef %7)
-  br i1 %6, label %41, label %80
+  br i1 %6, label %41, label %83
 41:
-  tail call fastcc void @note_end(ptr noundef %0)
-  br label %80
-42:
-  %43 = getelementptr inbounds i8, ptr %32, i64 16
-  store ptr %1, ptr %43, align 16
-  %44 = getelementptr inbounds i8, ptr %32, i64 24
-  store ptr %2, ptr %44, align 8
-  %45 = getelementptr inbounds i8, ptr %0, i64 16
-  %46 = load ptr, ptr %45, align 8
-  %47 = getelementptr inbounds i8, ptr %46, i64 8
+  %42 = load atomic i32, ptr %0 seq_cst, align 8
+  %43 = icmp sgt i32 %42, 1
+  br i1 %43, label %82, label %83
+44:
+  %45 = getelementptr inbounds i8, ptr %32, i64 16
+  store ptr %1, ptr %45, align 16
+  %46 = getelementptr inbounds i8, ptr %32, i64 24
+  store ptr %2, ptr %46, align 8
+  %47 = getelementptr inbounds i8, ptr %0, i64 16
   %48 = load ptr, ptr %47, align 8
-  %49 = getelementptr inbounds i8, ptr %32, i64 144
-  store ptr %48, ptr %49, align 16
-  %50 = getelementptr inbounds i8, ptr %32, i64 8
-  %51 = load i32, ptr %50, align 8
-  %52 = add i32 %51, 1
-  store i32 %52, ptr %50, align 8
-  %53 = getelementptr inbounds i8, ptr %32, i64 64
-  store atomic i32 %7, ptr %53 seq_cst, align 64
-  %54 = getelementptr inbounds i8, ptr %32, i64 140
-  store atomic i32 %7, ptr %54 seq_cst, align 4
-  %55 = getelementptr inbounds i8, ptr %32, i64 192
-  %56 = zext nneg i32 %7 to i64
-  %57 = zext i32 %52 to i64
-  %58 = shl nuw i64 %57, 32
-  br label %59
-59:
-  %60 = phi i64 [ %79, %74 ], [ 0, %42 ]
-  %61 = icmp eq i64 %60, %56
-  br i1 %61, label %62, label %68
-62:
-  %63 = getelementptr inbounds i8, ptr %32, i64 4
-  store atomic i32 %7, ptr %63 seq_cst, align 4
-  %64 = load ptr, ptr %25, align 8
-  %65 = atomicrmw add ptr %64, i32 1 seq_cst, align 64
-  %66 = add nsw i32 %7, -1
-  tail call fastcc void @call_helpers(ptr noundef nonnull %0, i32 noundef %66)
-  %67 = load i32, ptr %3, align 4
-  tail call fastcc void @take_part(ptr noundef nonnull %0, ptr noundef nonnull %32, ptr noundef null, i32 noundef 0, i32 noundef %67)
-  store atomic i32 0, ptr %63 seq_cst, align 4
+  %49 = getelementptr inbounds i8, ptr %48, i64 8
+  %50 = load ptr, ptr %49, align 8
+  %51 = getelementptr inbounds i8, ptr %32, i64 144
+  store ptr %50, ptr %51, align 16
+  %52 = getelementptr inbounds i8, ptr %32, i64 8
+  %53 = load i32, ptr %52, align 8
+  %54 = add i32 %53, 1
+  store i32 %54, ptr %52, align 8
+  %55 = getelementptr inbounds i8, ptr %32, i64 64
+  store atomic i32 %7, ptr %55 seq_cst, align 64
+  %56 = getelementptr inbounds i8, ptr %32, i64 140
+  store atomic i32 %7, ptr %56 seq_cst, align 4
+  %57 = getelementptr inbounds i8, ptr %32, i64 192
+  %58 = zext nneg i32 %7 to i64
+  %59 = zext i32 %54 to i64
+  %60 = shl nuw i64 %59, 32
+  br label %61
+61:
+  %62 = phi i64 [ %81, %76 ], [ 0, %44 ]
+  %63 = icmp eq i64 %62, %58
+  br i1 %63, label %64, label %70
+64:
+  %65 = getelementptr inbounds i8, ptr %32, i64 4
+  store atomic i32 %7, ptr %65 seq_cst, align 4
+  %66 = load ptr, ptr %25, align 8
+  %67 = atomicrmw add ptr %66, i32 1 seq_cst, align 64
+  %68 = add nsw i32 %7, -1
+  tail call fastcc void @call_helpers(ptr noundef nonnull %0, i32 noundef %68)
+  %69 = load i32, ptr %3, align 4
+  tail call fastcc void @take_part(ptr noundef nonnull %0, ptr noundef nonnull %32, ptr noundef null, i32 noundef 0, i32 noundef %69)
+  store atomic i32 0, ptr %65 seq_cst, align 4
   store atomic i32 0, ptr %32 seq_cst, align 64
-  tail call fastcc void @note_end(ptr noundef nonnull %0)
-  br label %80
-68:
-  %69 = icmp eq i64 %60, 0
-  br i1 %69, label %74, label %70
+  br label %82
 70:
-  %71 = getelementptr inbounds i32, ptr %3, i64 %60
-  %72 = load i32, ptr %71, align 4
-  %73 = add nsw i32 %72, 2
-  br label %74
-74:
-  %75 = phi i32 [ %73, %70 ], [ 1, %68 ]
-  %76 = getelementptr inbounds [128 x %struct.Lane], ptr %55, i64 0, i64 %60
-  %77 = zext i32 %75 to i64
-  %78 = or disjoint i64 %58, %77
-  store atomic i64 %78, ptr %76 seq_cst, align 64
-  %79 = add nuw nsw i64 %60, 1
-  br label %59
-80:
+  %71 = icmp eq i64 %62, 0
+  br i1 %71, label %76, label %72
+72:
+  %73 = getelementptr inbounds i32, ptr %3, i64 %62
+  %74 = load i32, ptr %73, align 4
+  %75 = add nsw i32 %74, 2
+  br label %76
+76:
+  %77 = phi i32 [ %75, %72 ], [ 1, %70 ]
+  %78 = getelementptr inbounds [128 x %struct.Lane], ptr %57, i64 0, i64 %62
+  %79 = zext i32 %77 to i64
+  %80 = or disjoint i64 %60, %79
+  store atomic i64 %80, ptr %78 seq_cst, align 64
+  %81 = add nuw nsw i64 %62, 1
+  br label %61
+82:
+  tail call fastcc void @note_end(ptr noundef nonnull %0)
+  br label %83
+83:
   ret void
 }
 define internal fastcc void @walk_alone(ptr nocapture noundef readonly %0, ptr noundef %1, ptr nocapture noundef readonly %2, i32 noundef %3) unnamed_addr {
