@@ -41,6 +41,8 @@ class Compilation:
         How many programs each region became.
     stock_calls : list of (str, str)
         Calls left to stock TVM, with the reason.
+    grows : bool
+        Whether a loop has states whose sizes change from round to round.
     resources : dict of str to dict
         On a GPU, for each rProgram: threads, registers, shared memory, spills and resident blocks, or the
         reason why they are unknown.
@@ -61,6 +63,7 @@ class Compilation:
     programs: list[RProgram] = field(default_factory=list)
     programs_per_region: list[int] = field(default_factory=list)
     stock_calls: list[tuple[str, str]] = field(default_factory=list)
+    grows: bool = False
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property

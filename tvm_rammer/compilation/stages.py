@@ -27,7 +27,9 @@ def find_kernels(
         Says for which device; what was found is added to it.
     tuning_logs : path, optional
     """
-    return find_regions(relay_passes.prepare(tvm_target(record.device))(loaded), record, tuning_logs)
+    prepared = relay_passes.prepare(tvm_target(record.device))(loaded)
+    record.grows = relay_passes.has_growing_loops(prepared)
+    return find_regions(prepared, record, tuning_logs)
 
 
 @serial

@@ -13,6 +13,7 @@ TVM removed Relay in 0.20, so these passes work on Relax, and the folder keeps t
 
 from .finish import finish
 from .load_model import as_relax, load_model
+from .onnx.control.functions import has_growing_loops
 from .onnx.fix_inputs import fix_inputs
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
@@ -38,6 +39,7 @@ __all__ = [
     "as_relax",
     "finish",
     "fix_inputs",
+    "has_growing_loops",
     "into_two_calls",
     "join_models",
     "load_model",

@@ -43,7 +43,7 @@ class Context:
         """The functions of a plan, in a virtual machine that is made at the first call."""
         machine = self._machines.get(plan.label)
         if machine is None:
-            machine = self._machines[plan.label] = Machine(plan.module, plan.device.kind, varies=plan.varies)
+            machine = self._machines[plan.label] = Machine(plan.module, plan.device.kind, grows=plan.grows)
         return machine
 
     def stage(self, arrays: Sequence[np.ndarray[Any, Any]], *, in_place: bool) -> list[Any]:

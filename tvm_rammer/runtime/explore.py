@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ..device import DeviceSpec
 from ..errors import RammerError
 from ..tuning.log.lines import TuningLogWarning
-from .tvm_runtime import COMPUTED_SIZES
 
 if TYPE_CHECKING:
     from tvm import relax
@@ -47,8 +46,8 @@ class Plan(Protocol):
         ...
 
     @property
-    def varies(self) -> bool:
-        """Whether arrays of it have other sizes from call to call, or from round to round of a loop."""
+    def grows(self) -> bool:
+        """Whether a loop of it has states whose sizes change from round to round."""
         ...
 
     @property
@@ -111,9 +110,9 @@ class Alternative:
         return len(self.compilation.stock_calls)
 
     @property
-    def varies(self) -> bool:
-        """Whether arrays of it have other sizes from call to call, or from round to round of a loop."""
-        return COMPUTED_SIZES in self.executable.as_text()
+    def grows(self) -> bool:
+        """Whether a loop of it has states whose sizes change from round to round."""
+        return self.compilation.grows
 
     @property
     def module(self) -> Any:

@@ -27,7 +27,7 @@ from .tensors import (
     to_numpy,
     to_tensor,
 )
-from .tvm_runtime import Machine, tell_workers
+from .tvm_runtime import Machine, give_memory_back, tell_workers
 
 if TYPE_CHECKING:
     import tvm
@@ -244,6 +244,7 @@ class RammerModule(CompiledModel):
                 raise
             raise ModelError(str(error).removeprefix(DATA_MARK)) from None
         except (RuntimeError, ValueError, TypeError, MemoryError) as error:  # TVM's, or memory that there is not
+            give_memory_back()  # which may be what there was too little of
             told = f"the compiled model fails: {last_line(error)}"
             raise ModelError(f"{told}; sizes that the model or its data ask for may be impossible") from error
         return result

@@ -21,9 +21,6 @@ _CPU, _CUDA = 1, 2
 _NAIVE, _POOLED = 1, 2
 """Allocators of the virtual machine: one gives memory back to the C library, one keeps it for the same size again."""
 
-COMPUTED_SIZES = "vm.builtin.alloc_shape_heap"
-"""What code calls where sizes are computed when it runs."""
-
 
 def start_runtime() -> None:
     """Load TVM's runtime library, unless TVM is imported already; importing it later works, too."""
@@ -54,6 +51,11 @@ def tvm_version() -> str:
         return str(tvm.__version__)
 
 
+def give_memory_back() -> None:
+    """Let the pools of all virtual machines give back what they keep for the next call."""
+    tvm_ffi.get_global_func("vm.builtin.memory_manager.clear")()
+
+
 class Machine:
     """The functions of an executable, in a virtual machine of its own: for one thread at a time.
 
@@ -63,9 +65,9 @@ class Machine:
         What `VMExecutable.jit` returns, or a library.
     kind : {"cpu", "cuda"}
         Where it runs.
-    varies : bool
-        Whether arrays have other sizes from call to call, or from round to round of a loop. On a CPU memory is given
-        back then: a pool would keep some of each size that there ever was, as of all rows that a loop has added.
+    grows : bool
+        Whether a loop has states whose sizes change from round to round. On a CPU memory is given back then: a pool
+        would keep some of each size that there ever was. (Large arrays take longer so: their pages are made anew.)
 
     Attributes
     ----------
@@ -73,10 +75,10 @@ class Machine:
         Takes the inputs, returns the results.
     """
 
-    def __init__(self, module: Any, kind: str, *, varies: bool = False) -> None:
+    def __init__(self, module: Any, kind: str, *, grows: bool = False) -> None:
         self._machine = machine = module["vm_load_executable"]()
         devices = [_CPU] if kind == "cpu" else [_CUDA, _CPU]
-        allocator = _NAIVE if varies and kind == "cpu" else _POOLED
+        allocator = _NAIVE if grows and kind == "cpu" else _POOLED
         machine["vm_initialization"](*(number for device in devices for number in (device, 0, allocator)))
         self.main = machine["main"]
 

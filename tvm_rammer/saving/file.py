@@ -52,6 +52,8 @@ class Facts:
         Of this package and of TVM.
     length : Length or None
         What it learns from each call.
+    grows : bool
+        Whether a loop has states whose sizes change from round to round.
     """
 
     device: DeviceSpec
@@ -61,6 +63,7 @@ class Facts:
     functions: tuple[str, ...]
     versions: Mapping[str, str]
     length: Length | None = None
+    grows: bool = False
 
     @staticmethod
     def of(
@@ -70,7 +73,8 @@ class Facts:
         called = re.findall(r"^@(\S+) packed_func;", plan.executable.as_text(), re.MULTILINE)
         functions = sorted(name for name in called if tvm_ffi.get_global_func(name, allow_missing=True) is not None)
         return Facts(
-            plan.device, tuple(inputs), tuple(outputs), plan.stock_calls, tuple(functions), versions(), length
+            plan.device, tuple(inputs), tuple(outputs), plan.stock_calls, tuple(functions), versions(), length,
+            plan.grows,
         )  # fmt: skip
 
 
@@ -148,6 +152,7 @@ def read_facts(path: pathlib.Path) -> Facts:
             tuple(map(str, told["functions"])),
             told["versions"],
             told["length"] and Length.of(told["length"]),
+            bool(told["grows"]),
         )
         size, checksum = int(told["library_bytes"]), int(told["library_crc32"])
     except (KeyError, TypeError, ValueError) as error:

@@ -13,7 +13,7 @@ from ..errors import SavedModelError, first_line
 from ..runtime.explore import Exploration
 from ..runtime.length import LengthModule
 from ..runtime.module import CONCURRENCY, RammerModule
-from ..runtime.tvm_runtime import COMPUTED_SIZES, provide, start_runtime
+from ..runtime.tvm_runtime import provide, start_runtime
 from .file import RECORD, SOURCE, Facts, read_facts, read_part
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class SavedPlan:
         self.device: DeviceSpec = facts.device
         self.stock_calls = facts.stock_calls
         self._functions = facts.functions
-        self.varies = COMPUTED_SIZES in facts.functions
+        self.grows = facts.grows
         if facts.stock_calls or facts.device.kind != "cpu":
             import tvm  # noqa: F401  # stock calls may need any of its libraries
 

@@ -199,11 +199,18 @@ def test_a_saved_module_and_several_threads(tmp_path):
     from concurrent.futures import ThreadPoolExecutor
 
     proto = LOOPS["keys, and what is collected"]
-    tvm_rammer.compile(proto, cache=False).save(tmp_path / "grows.rammer")
-    module = tvm_rammer.load(tmp_path / "grows.rammer")
+    compiled = tvm_rammer.compile(proto, cache=False)
+    module = tvm_rammer.load(compiled.save(tmp_path / "grows.rammer"))
+    assert [plan.grows for plan in (compiled.exploration.best, module.exploration.best)] == [True, True]
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(agree, module, proto) for _ in range(4)]:
             done.result()
+
+
+def test_a_loop_that_the_data_end_with_states_of_one_size_does_not_grow():
+    """Its memory is kept for the next round, which is faster."""
+    module = tvm_rammer.compile(looped(body([*APPEND, node("Tanh", ["q"], ["h"]), *UNTIL], [STATE]), ["x0"], ["y"]))
+    assert not module.exploration.best.grows
 
 
 @pytest.mark.parametrize(

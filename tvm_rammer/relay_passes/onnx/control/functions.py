@@ -14,6 +14,9 @@ from ...loop_body import loop_bodies, rename_loops
 from ...passes.bound_chains import OPAQUE
 from ...passes.refuse_calls import REFUSES
 
+GROWS = "rammer.grows"
+"""Attribute of the functions that call a round after another whose states have other sizes then."""
+
 LEVELS = 40
 """A Loop runs at most 2^40 times, which takes longer than anyone waits."""
 
@@ -87,7 +90,7 @@ def refuse(like: tvm.IRModule, reason: str) -> tvm.IRModule:
     return builder.get()
 
 
-def repeat(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
+def repeat(body: tvm.IRModule, num_states: int, *, grows: bool) -> tvm.IRModule:
     """A Loop: a module whose "main" takes a condition, the number of the first round, states, and what else it reads.
 
     A function of level n calls that of level n - 1, and once more if the loop goes on: so it calls the body up to 2^n
@@ -101,6 +104,8 @@ def repeat(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
         "main" takes the number of a round (int64, no axes), states and others, and returns a tuple: whether to go on,
         the number of the next round, and the states. It does one round, or several.
     num_states : int
+    grows : bool
+        Whether a round changes the sizes of states.
 
     Returns
     -------
@@ -109,18 +114,24 @@ def repeat(body: tvm.IRModule, num_states: int) -> tvm.IRModule:
     """
     builder = relax.BlockBuilder()
     params = body["main"].params
+    attributes = {GROWS: True} if grows else None
     levels = [add_module(builder, body, "body")]
     for number in range(1, LEVELS + 1):
-        levels.append(_then(builder, levels[-1], levels[-1], f"twice{number}", params, num_states))
+        levels.append(_then(builder, levels[-1], levels[-1], f"twice{number}", params, num_states, attributes))
     rounds = levels[-1]
     for number in reversed(range(LEVELS)):
-        rounds = _then(builder, levels[number], rounds, f"rounds{number}", params, num_states)
+        rounds = _then(builder, levels[number], rounds, f"rounds{number}", params, num_states, attributes)
     rounds = _states_of(builder, rounds, params, num_states)
     condition, params = _condition(), fresh(params)
     with builder.function("main", [condition, *params]):
         none = _sequence(_tuple(params[1 : 1 + num_states]))
         builder.emit_func_output(builder.emit(relax.If(condition, _sequence(Call(rounds, params)), none)))
     return builder.get()
+
+
+def has_growing_loops(mod: tvm.IRModule) -> bool:
+    """Whether a module has a loop whose states have other sizes from round to round."""
+    return any(GROWS in (func.attrs or {}) for func in mod.functions.values())
 
 
 def first_rows(builder: relax.BlockBuilder, rows: relax.Expr, count: relax.Expr) -> relax.Expr:
@@ -147,11 +158,12 @@ def _then(
     name: str,
     params: Sequence[relax.Var],
     num_states: int,
+    attributes: dict[str, bool] | None,
 ) -> GlobalVar:
     """A function that calls one, and then another one if that says to go on."""
     given = fresh(params)
     others = given[1 + num_states :]
-    with builder.function(name, given, private=True):
+    with builder.function(name, given, attributes, private=True):
         first = builder.emit(Call(one, given))
         goes_on = builder.emit(relax.TupleGetItem(first, 0))
         moved = [builder.emit(relax.TupleGetItem(first, number)) for number in range(1, 2 + num_states)]

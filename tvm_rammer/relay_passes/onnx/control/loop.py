@@ -81,8 +81,9 @@ def loop(part: Part) -> tvm.IRModule:
         readers = [(Reader(inside.graph, n, types), part.reader(o)) for n, o in zip(given, node.output, strict=False)]
         make_alike(body, 1, after, before, readers)
         module = module_of(given, collected)
+    grows = False
     while (varying := _varying(part, *_states(module, given), given)) != given:
-        given = varying
+        given, grows = varying, True
         module = module_of(given, collected)
     if any(node.output[len(states) :]):
         collected = _collected(part, module, limit)
@@ -101,7 +102,7 @@ def loop(part: Part) -> tvm.IRModule:
         if static_dims(kind) is None
     }
     part.outputs = [*part.outputs[: len(states)], *_take_rows(part, part.outputs[len(states) :], collected)]
-    return repeat(module if several is None else several, len(part.outputs))
+    return repeat(module if several is None else several, len(part.outputs), grows=grows)
 
 
 def _body_model(part: Part, given: Types, read: Types, limit: str, collected: _Collected) -> onnx.ModelProto:
