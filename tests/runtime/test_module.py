@@ -206,7 +206,7 @@ def test_explain_says_why_veus_are_left_out(model):
     )
     assert {len(program.lanes) for program in dear.rprograms} == {1}
     assert "on 1 of 2 vEUs: 2 would save" in dear.explain()
-    assert "less than the 125000.0 us that waking and waiting may cost" in dear.explain()
+    assert "less than the 200000.0 us that waking and waiting may cost" in dear.explain()
     assert {len(program.lanes) for program in cheap.rprograms} == {2}
     assert "of 2 vEUs" not in cheap.explain()
     inputs = [np.ones(spec.shape, spec.dtype) for spec in dear.inputs]

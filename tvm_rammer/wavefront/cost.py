@@ -11,7 +11,7 @@ from .predict.reuse import Caches
 _PASSED_WAIT = 0.1
 """A wait for an event that is complete costs this part of a signal (H100, measured by others: 60 ns of 0.6 us)."""
 
-_BRIEF = 0.125
+_BRIEF = 0.2
 """Instead of waking others, a brief program looks whether somebody is awake, and is walked alone where nobody is: so
 much of what waking takes."""
 
