@@ -144,7 +144,7 @@ def _why_fewer(program: RProgram, graph: RGraph, record: Compilation) -> str:
     saved_us = program.makespan_us - sum(plan.makespan_us for plan in plans)
     why = "more are predicted to be no faster"
     if saved_us > 0:
-        brief = saved_us <= cost.wake_us
+        brief = len(program.lanes) == 1 and saved_us <= cost.wake_us
         risk_us = sum(cost.risk_us(plan, brief=brief) for plan in plans)
         more = max(len(plan.lanes) for plan in plans)
         why = f"{more} would save {saved_us:.1f} us, less than the {risk_us:.1f} us that waking and waiting may cost"

@@ -41,13 +41,11 @@ def choose_veus(
         most_us = cost.wake_us + spent_us(made(count))
         return cost.launch_us + work_us <= most_us and spent_us(made(1)) <= most_us
 
-    def price_us(count: int) -> float:
-        return priced_us(made(count), cost, brief=is_brief(count))
-
     best = veus
     for count in reversed(list(_fewer(veus))):
-        most_us = price_us(best) * _ROUNDING
-        if cost.launch_us + work_us / count <= most_us and price_us(count) <= most_us:
+        # Several vEUs are woken, or not, as much as several others: what that risks matters beside one alone.
+        most_us = priced_us(made(best), cost, brief=count == 1 and is_brief(best)) * _ROUNDING
+        if cost.launch_us + work_us / count <= most_us and priced_us(made(count), cost, brief=False) <= most_us:
             best = count
     return tuple(replace(p, brief=len(p.lanes) > 1 and is_brief(best)) for p in made(best))
 

@@ -12,7 +12,8 @@
 OTHERS_MAY_REPLACE int (*rammer_maker)(Pool **pool);
 OTHERS_MAY_REPLACE _Atomic(Pool *) rammer_pool_of_process;
 
-/* Walk all lanes of a program, lane i from row begin[i] on; their number is negative for a brief one. False where this process has no workers. */
+/* Walk all lanes of a program, lane i from row begin[i] on; their number is negative for a brief one. False where this process
+ * has no workers. */
 bool rammer_run(Walk walk, void *environment, const int *begin, int lanes) {
   Pool *pool = atomic_load(&rammer_pool_of_process);
   if (!pool) {

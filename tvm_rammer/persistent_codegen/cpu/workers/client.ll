@@ -1,4 +1,4 @@
-; Made of client.c by make_ir.py; do not edit. Source: 6f1faa247cd8d1ff
+; Made of client.c by make_ir.py; do not edit. Source: 3fd26a01e5948c8a
 %struct.TVMFFIByteArray = type { ptr, i64 }
 %struct.TVMFFIAny = type { i32, i32, %union.anon }
 %union.anon = type { i64 }
