@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 
 import tvm_rammer
-from tests.runtime.test_module import two_inputs
+from tests.two_inputs import two_inputs
 from tvm_rammer.errors import ModelError, ShapeError
 from tvm_rammer.open_shapes.module import MOST_SHAPES
 from tvm_rammer.session import InferenceSession

@@ -17,8 +17,8 @@ import zipfile
 ROOT = pathlib.Path(__file__).parents[2]
 TESTS = (
     "tests/cli", "tests/gpu_bundle", "tests/persistent_codegen/cpu/test_program.py",
-    "tests/persistent_codegen/cuda/test_program.py", "tests/report_page", "tests/runtime/test_module.py",
-    "tests/saving",
+    "tests/persistent_codegen/cuda/test_program.py", "tests/report_page", "tests/runtime/test_calls.py",
+    "tests/runtime/test_module.py", "tests/saving",
 )  # fmt: skip
 
 

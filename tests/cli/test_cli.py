@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tvm_rammer
-from tests.runtime.test_module import two_inputs
+from tests.two_inputs import two_inputs
 from tvm_rammer.benchmark.bench import CONTENDERS, bench
 from tvm_rammer.benchmark.peers import PACKAGES
 from tvm_rammer.benchmark.race import relative_error

@@ -6,7 +6,7 @@ import re
 import onnx
 import pytest
 
-from tests.runtime.test_module import two_inputs
+from tests.two_inputs import two_inputs
 from tvm_rammer.cli import main
 
 SHAPES = ["--shape", "batch=2"]

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.runtime.test_module import two_inputs
+from tests.two_inputs import two_inputs
 from tvm_rammer.cli import main
 
 

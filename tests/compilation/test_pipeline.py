@@ -1,15 +1,23 @@
 """The pipeline "rammer" as TVM users write it: any functions, beside other passes, calls and control flow."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
+import onnx
 import pytest
 import tvm
 from tvm import relax
 from tvm.relax.frontend import nn
+from tvm.relax.frontend.onnx import from_onnx
 from tvm.script import ir as I
 from tvm.script import relax as R
 
 import tvm_rammer
 from tests.marks import one_in
+from tests.two_inputs import agrees, arrays, results, two_inputs
 from tvm_rammer import relay_passes
 from tvm_rammer.compilation.record import Compilation
 from tvm_rammer.compilation.regions import schedule_regions
@@ -158,3 +166,29 @@ def test_an_interrupt_within_a_pass_stays_one(net):
 
     with pytest.raises(KeyboardInterrupt):
         interrupted(net[0])
+
+
+def test_the_pipeline_on_a_module_of_the_onnx_frontend(tmp_path):
+    onnx.save(two_inputs(), tmp_path / "m.onnx")
+    mod = from_onnx(onnx.load(tmp_path / "m.onnx"), keep_params_in_input=False)
+    before = mod.script()
+    target = tvm.target.Target(host_cpu().target_config())
+    executable = tvm.compile(mod, target, relax_pipeline="rammer")
+    got = relax.VirtualMachine(executable, tvm.cpu())["main"](*(tvm.runtime.tensor(a) for a in arrays()))
+    agrees(got, results(*arrays()))
+    assert mod.script() == before
+
+
+@pytest.mark.parametrize("first", ["tvm", "tvm_rammer"])
+def test_the_pipeline_is_there_whatever_is_imported_first(first):
+    second = {"tvm": "tvm_rammer", "tvm_rammer": "tvm"}[first]
+    script = (
+        f"import {first}, sys\n"
+        "early = 'tvm' in sys.modules\n"
+        f"import {second}\n"
+        "from tvm import relax\n"
+        "relax.get_pipeline('rammer')\n"
+        f"assert early == ({first!r} == 'tvm')\n"
+    )
+    root = pathlib.Path(tvm_rammer.__file__).parents[1]
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=300, env=os.environ | {"PYTHONPATH": str(root)})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tvm_rammer
-from tests.runtime.test_module import two_inputs
+from tests.two_inputs import two_inputs
 from tvm_rammer.errors import CodegenError, MissingToolError, ToolError
 from tvm_rammer.nvcc import nvcc_version
 from tvm_rammer.persistent_codegen.library import RTaskLibrary

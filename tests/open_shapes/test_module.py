@@ -7,34 +7,20 @@ import threading
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import tvm_rammer
 from tests.functions import relax_module
-from tests.runtime.test_module import two_inputs
+from tests.two_inputs import two_inputs
 from tvm_rammer.errors import ModelError, ScheduleError, ShapeError
 from tvm_rammer.open_shapes.module import SymbolicModule
 from tvm_rammer.runtime.tensors import TensorSpec
-from tvm_rammer.zoo.light import light
 from tvm_rammer.zoo.open_shapes.line_reader import line_reader
 
+from .judge import SMALL, agrees, feed
+
 pytestmark = pytest.mark.usefixtures("with_cache")
-
-SMALL = {"height": 16, "filters": 4, "hidden": 8, "letters": 7}
-
-
-def feed(batch):
-    rng = np.random.default_rng(batch)
-    return {n: rng.standard_normal((batch, size)).astype("float32") for n, size in (("x", 16), ("b", 32))}
-
-
-def agrees(module, model, feeds):
-    """Compare a module with ONNX Runtime."""
-    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
-    for got, want in zip(module.run(None, feeds), expected, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 def test_a_module_specialises_itself_on_what_comes(compilations):
@@ -113,51 +99,6 @@ def test_new_shapes_are_refused_where_that_is_asked(tmp_path):
     agrees(module, model, feed(2))
     agrees(tvm_rammer.compile(model, cache=tmp_path, on_new_shape="error"), model, feed(2))
     assert module.find({"batch": 3}) is None
-
-
-def test_stock_tvm_answers_meanwhile(tmp_path):
-    model = two_inputs("batch")
-    module = tvm_rammer.compile(model, cache=tmp_path, on_new_shape="stock")
-    assert module.stock is not None
-    agrees(module.stock, model, feed(2))
-    with module._specialisations._compiling:  # as if another compilation took long
-        agrees(module, model, feed(3))
-        assert module.modules == ()
-    module.wait()
-    assert [m.inputs[0].shape[0] for m in module.modules] == [3]
-    agrees(module, model, feed(3))
-    assert "0 stock calls" in module.explain()
-
-
-def test_stock_tvm_takes_layers_over_any_length():
-    model = line_reader(**SMALL)
-    module = tvm_rammer.compile(model, cache=False, on_new_shape="stock")
-    assert module.stock is not None
-    for width in (8, 24):
-        agrees(module.stock, model, {"x": np.random.default_rng(0).random((1, 3, 16, width), "float32")})
-
-
-def test_without_a_stock_build_calls_wait():
-    signals, spectra = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4, parts]) for name, parts in (("x", 1), ("y", 2))
-    )
-    graph = helper.make_graph([helper.make_node("DFT", ["x"], ["y"], axis=1)], "spectra", [signals], [spectra])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    module = tvm_rammer.compile(model, cache=False, on_new_shape="stock")
-    assert module.stock is None
-    agrees(module, model, {"x": np.random.default_rng(0).random((3, 4, 1), "float32")})
-    assert len(module.modules) == 1
-
-
-def test_stock_tvm_takes_convolutions_of_any_size():
-    model = light("squeezenet")
-    inputs = [value for value in model.graph.input if value.name not in {t.name for t in model.graph.initializer}]
-    for number, name in ((2, "height"), (3, "width")):
-        inputs[0].type.tensor_type.shape.dim[number].dim_param = name
-    module = tvm_rammer.compile(model, cache=False, on_new_shape="stock")
-    assert module.stock is not None
-    x = np.random.default_rng(0).standard_normal((1, 3, 40, 48)).astype("float32")
-    agrees(module.stock, model, {inputs[0].name: x})
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,12 @@ def model(nodes, inputs, outputs, initializers=(), opset=17, ir=8, **more):
 node = helper.make_node
 
 
+def with_contrib(proto):
+    """The model, which may have operators of ONNX Runtime's own from now on."""
+    proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    return proto
+
+
 def by_onnxruntime(proto, **inputs):
     """What ONNX Runtime computes."""
     options = onnxruntime.SessionOptions()

@@ -13,7 +13,7 @@ import pytest
 import tvm
 
 import tvm_rammer
-from tests.runtime.test_module import two_inputs
+from tests.two_inputs import two_inputs
 from tvm_rammer.device import host_cpu
 
 ROOT = pathlib.Path(tvm_rammer.__file__).parents[1]

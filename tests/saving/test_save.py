@@ -17,7 +17,7 @@ from tvm import relax
 
 import tvm_rammer
 from tests.functions import relax_module
-from tests.runtime.test_module import two_inputs
+from tests.two_inputs import two_inputs
 from tvm_rammer.errors import ModelError, RammerError, SavedModelError, ToolError
 from tvm_rammer.saving import file as saved_file
 

@@ -7,8 +7,7 @@ from onnx import TensorProto
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
 
-from ....models import by_onnxruntime, model, node, random, tensor, value
-from ..test_quantised import with_contrib
+from ....models import by_onnxruntime, model, node, random, tensor, value, with_contrib
 from .test_operators import microsoft
 
 SHAPE, GROUPS = (2, 4, 3, 6), 3

@@ -7,8 +7,7 @@ from onnx import TensorProto
 from tvm_rammer.errors import UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
 
-from ....models import by_onnxruntime, model, random, tensor, value
-from ..test_quantised import with_contrib
+from ....models import by_onnxruntime, model, random, tensor, value, with_contrib
 from .test_operators import microsoft
 
 FLOATS = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE, "float16": TensorProto.FLOAT16}

@@ -6,9 +6,8 @@ from onnx import TensorProto
 
 from tvm_rammer.relay_passes import load_model
 
-from ....models import by_onnxruntime, model, node, random, tensor, value
+from ....models import by_onnxruntime, model, node, random, tensor, value, with_contrib
 from ..test_operators import close
-from ..test_quantised import with_contrib
 from .test_operators import contrib, microsoft
 
 NORMS = {

@@ -7,9 +7,8 @@ from onnx import TensorProto, helper
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
 
-from ....models import model, node, random, rng, tensor, value
+from ....models import model, node, random, rng, tensor, value, with_contrib
 from ..test_operators import close
-from ..test_quantised import with_contrib
 
 
 def contrib(nodes, inputs, outputs, constants=()):

@@ -6,8 +6,7 @@ from onnx import TensorProto
 
 from tvm_rammer.relay_passes import load_model
 
-from ....models import by_onnxruntime, model, node, random, rng, tensor, value
-from ..test_quantised import with_contrib
+from ....models import by_onnxruntime, model, node, random, rng, tensor, value, with_contrib
 
 KINDS = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8}
 

@@ -7,9 +7,8 @@ from onnx import TensorProto, helper
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
 
-from ....models import by_onnxruntime, model, node, random, rng, tensor, value
+from ....models import by_onnxruntime, model, node, random, rng, tensor, value, with_contrib
 from ...test_load_onnx import agree
-from ..test_quantised import with_contrib
 
 KINDS = {name: TensorProto.DataType.Value(name.upper()) for name in ("int8", "uint8", "int16", "uint16", "int32")}
 FLOATS = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16}

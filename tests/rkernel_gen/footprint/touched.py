@@ -1,10 +1,14 @@
 """What each rTask of a scheduled function really touches: its loops, run one by one as Python."""
 
+import math
 from collections.abc import Callable
 
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Call, Expr, TensorLoad
+
+from tvm_rammer.ir import Footprint
+from tvm_rammer.rkernel_gen.footprint.footprint import footprints_of
 
 Touched = dict[str, set[tuple[int, ...]]]
 """For each parameter the indices of its loads and stores, as they are written."""
@@ -29,6 +33,38 @@ def _recorder(found: Touched) -> Callable[..., int]:
         return 0
 
     return touch
+
+
+def assert_covers(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Footprint | None, ...]:
+    """Each footprint covers all that each rTask touches."""
+    footprints = footprints_of(func, num_rtasks)
+    really = touched(func, num_rtasks)
+    for param, footprint in zip(func.params, footprints, strict=True):
+        if footprint is None:
+            continue
+        shape = tuple(int(s) for s in param.shape)
+        assert math.prod(footprint.radices) == num_rtasks
+        for rtask, found in enumerate(really):
+            box = footprint.box(rtask)
+            for index in found[param.name]:
+                place = _split(_linear(index, shape), footprint.view or shape)
+                assert all(low <= i < high for i, (low, high) in zip(place, box, strict=True)), (param, rtask, index)
+    return footprints
+
+
+def _linear(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
+    place = 0
+    for i, size in zip(index, shape, strict=True):
+        place = place * size + i
+    return place
+
+
+def _split(place: int, view: tuple[int, ...]) -> tuple[int, ...]:
+    index = []
+    for size in reversed(view):
+        place, i = divmod(place, size)
+        index.append(i)
+    return tuple(reversed(index))
 
 
 class _Code:

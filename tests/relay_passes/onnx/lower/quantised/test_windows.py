@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, numpy_helper
+from onnx import numpy_helper
 
 from tvm_rammer.relay_passes import load_model
 
-from ...models import by_onnxruntime, model, node, op_names, tensor, value
-from .test_quantised import NUMPY, integers, off_by_one_at_most, weights_of, with_contrib
-
-UINT8, INT8, INT32 = TensorProto.UINT8, TensorProto.INT8, TensorProto.INT32
+from ....models import by_onnxruntime, model, node, op_names, tensor, value, with_contrib
+from .byte_values import INT8, INT32, NUMPY, UINT8, integers, off_by_one_at_most, weights_of
 
 
 def test_integer_convolutions_take_no_second_one_where_one_is_exact():
