@@ -19,8 +19,8 @@ import tvm_rammer
 from tests.marks import one_in
 from tests.two_inputs import agrees, arrays, results, two_inputs
 from tvm_rammer import relay_passes
+from tvm_rammer.compilation.launch import schedule_regions
 from tvm_rammer.compilation.record import Compilation
-from tvm_rammer.compilation.regions import schedule_regions
 from tvm_rammer.device import host_cpu
 from tvm_rammer.errors import ScheduleError, TargetError
 

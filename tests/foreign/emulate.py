@@ -13,8 +13,9 @@ from tvm import relax
 from tvm.ir import Call, Constant, Tuple, TupleGetItem
 
 from tvm_rammer import relay_passes
+from tvm_rammer.compilation.launch import launch_regions
 from tvm_rammer.compilation.record import Compilation
-from tvm_rammer.compilation.regions import launch_regions, plan_regions
+from tvm_rammer.compilation.regions import plan_regions
 from tvm_rammer.compilation.stages import find_kernels
 from tvm_rammer.compilation.target import resolve_device, tvm_target
 from tvm_rammer.relay_passes.bindings import body_blocks, dtype_of, is_call, result_of, static_shape, tensor_fields

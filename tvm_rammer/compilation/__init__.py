@@ -5,7 +5,8 @@
     record    what became of a model: kernels, plans, what was left to stock TVM and why
     target    a user's target as a device, and a device as TVM's target
     splitting sums that are split over the rTasks of two operators, on a GPU
-    regions   kernels, plan and code of the regions of a prepared module, and back into the module
+    regions   kernels and plans of the regions of a prepared module
+    launch    code of the plans, and launches of it in the place of the regions
     finished  code of a planned program; registers, spills and residency of its kernel, by ptxas
     stages    loaded module -> kernels -> lowered module -> executable
     guard     no exception of TVM's leaves a compilation

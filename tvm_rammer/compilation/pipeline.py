@@ -6,8 +6,8 @@ from .. import relay_passes
 from ..errors import TargetError
 from ..relay_passes.module_pass import module_pass
 from ..runtime.pool import use_workers
+from .launch import schedule_regions
 from .record import Compilation
-from .regions import schedule_regions
 from .target import resolve_device
 
 

@@ -1,4 +1,4 @@
-"""The stages of a compilation in their order: whoever compiles in another way than the driver puts these together."""
+"""The stages of a compilation in their order: what compiles in another way than the driver, puts these together."""
 
 import os
 
@@ -8,8 +8,9 @@ from tvm import relax
 from .. import persistent_codegen as codegen
 from .. import relay_passes
 from ..serial import serial
+from .launch import launch_regions
 from .record import Compilation
-from .regions import KernelizedModule, find_regions, launch_regions
+from .regions import KernelizedModule, find_regions
 from .target import tvm_target
 
 
@@ -49,7 +50,7 @@ def lower(
     record : Compilation
         With the plans (`regions.plan_regions`).
     single_calls, stamped, watchdog_s
-        As in `regions.launch_regions`.
+        As in `launch.launch_regions`.
     """
     launched = launch_regions(module, record, single_calls=single_calls, stamped=stamped, watchdog_s=watchdog_s)
     return relay_passes.finish(tvm_target(record.device))(launched)

@@ -13,9 +13,9 @@ T = TypeVar("T")
 def with_loops(compile_model: Callable[[bool, int | None], T], device: DeviceSpec, possible: bool = True) -> T:
     """Compile a model whose loops stay loops, or are unrolled.
 
-    On a CPU they stay loops where they can. On a GPU one that is alone does, and stacked layers are one
-    (`Request.joins_loops`); several would run one after another, where they run side by side if they are unrolled, so
-    of these only such stay as are too long for it.
+    On a CPU loops stay wherever they can. On a GPU a single loop stays; stacked layers are one (`Request.joins_loops`).
+    Several loops would run one after another there, and unrolled they run side by side: so they are unrolled, unless
+    they are too long for it.
 
     Parameters
     ----------

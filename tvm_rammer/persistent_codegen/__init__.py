@@ -7,6 +7,7 @@ In go a verified rProgram, the scheduled kernel of each operator and the values 
     assembled  what comes out
     layout     where each buffer lies: segments and byte offsets
     tables     the plan as int32 tables, which an interpreter in the generated code walks through
+    calls      what rTask functions are called with: one of these tables
     run_steps  how many steps a run of a loop has
     library    rTask functions of a module, each extracted once
     share_code one rTask function for several kernels of a program, on a GPU

@@ -13,8 +13,8 @@ from tvm import relax
 from tvm.relax import op
 
 from tests.functions import TARGET
+from tvm_rammer.compilation.launch import schedule_regions
 from tvm_rammer.compilation.record import Compilation
-from tvm_rammer.compilation.regions import schedule_regions
 from tvm_rammer.device import host_cpu
 from tvm_rammer.relay_passes import finish, load_model, prepare
 

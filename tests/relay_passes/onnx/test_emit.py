@@ -6,7 +6,8 @@ from onnx import TensorProto, helper
 
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
-from tvm_rammer.relay_passes.onnx.emit import Emitter, in_file
+from tvm_rammer.relay_passes.onnx.check.names import in_file
+from tvm_rammer.relay_passes.onnx.emit import Emitter
 
 from ..models import model, node, tensor, value
 

@@ -9,9 +9,10 @@ from tvm.script import tirx as T
 
 from ...ir import ITEM_BYTES, RProgram
 from ..arrays import array_bytes, pointer_variable
+from ..calls import CallSignature, pointer
 from ..layout import FIRST_EXTERNAL, WORKSPACE, Layout
 from ..run_steps import conditions_at, steps_of_run
-from ..tables import FIRST, ROW, RUN, SIGNAL, WAIT, CallSignature, Tables, pointer
+from ..tables import FIRST, ROW, RUN, SIGNAL, WAIT, Tables
 from .calls import call_rtask
 from .workers import function_of
 
@@ -124,7 +125,7 @@ class _Interpreter:
         return buffer[(0,) * len(buffer.shape)]
 
     def _step(self) -> tirx.Stmt:
-        """What one row of the code asks for."""
+        """Execute one row of the code: a wait, a signal or a run."""
         leave = [
             tirx.BufferStore(self._place, self._counted(self._rows + 1), [0]),
             tirx.Return(tirx.IntImm("int32", 0)),
@@ -186,11 +187,11 @@ class _Interpreter:
         return self._memory.plan[2][self._in_step(1, FIRST + 1) * self._tables.arguments.shape[1] + i]
 
     def _counted(self, a_step: int) -> ir.Expr:
-        """The row, counted through all steps, each of which counts as so many rows."""
+        """The number of the row, counted through all steps of `a_step` rows each."""
         return self._row if self._steps == 1 else self._k * a_step + self._row
 
     def _in_step(self, word: int, in_step_0: int) -> ir.Expr:
-        """A word of the row, which has another place for step 0."""
+        """A word of the row; in step 0 it lies at another place."""
         if self._steps == 1:
             return self._word(word)
         return self._word(tirx.Select(self._k == 0, in_step_0, word))
@@ -237,7 +238,7 @@ def _select(condition: ir.Expr, one: ir.Expr, other: ir.Expr) -> ir.Expr:
 
 
 def _switch(value: ir.Expr, branches: Sequence[tuple[int, tirx.Stmt]]) -> tirx.Stmt:
-    """Choose by a binary tree of comparisons, of which LLVM makes a jump table."""
+    """Choose a branch by a binary tree of comparisons, which LLVM turns into a jump table."""
     if len(branches) == 1:
         return branches[0][1]
     middle = len(branches) // 2

@@ -9,8 +9,8 @@ from tvm.tirx.script import builder as T
 
 from ...ir import RProgram
 from ..arrays import array_bytes, item_bytes, scalar_of
+from ..calls import CallSignature
 from ..layout import CONSTANTS, FIRST_EXTERNAL, KEPT, WORKSPACE, Layout
-from ..tables import CallSignature
 
 CONSTANT_NAMES = ("weights", "begin", "rows", "state")
 """The constants of a program, in the order in which the kernel takes them."""

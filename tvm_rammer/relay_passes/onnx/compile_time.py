@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import onnx
 
-from .emit import in_file
+from .check.names import in_file
 from .inline import all_graphs, all_nodes, subgraphs
 
 _AXES = tuple(

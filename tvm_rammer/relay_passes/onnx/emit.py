@@ -1,8 +1,7 @@
 """Put other ONNX nodes into the place of one."""
 
-import re
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -14,39 +13,13 @@ from onnx import helper, numpy_helper
 
 from ...errors import LongLoopError, ModelError, UnsupportedOperatorError
 from .check.file import left_out
+from .check.names import name_of
 from .fold import infer_types, static_dims
 from .inline import copy_tensor, subgraphs
 from .read import default_opset
 
 Constants = Mapping[str, onnx.TensorProto]
 Types = Mapping[str, onnx.TypeProto.Tensor]
-
-
-_MADE = re.compile(r"(.+?)/:[a-z]+\d*/(\d+/)?")
-"""A name made by an `Emitter`: the name before it, the pass, and in a loop the number of a round."""
-
-
-def in_file(name: str) -> str:
-    """For messages, the name in the file behind one that was made here.
-
-    Parameters
-    ----------
-    name : str
-        Of a value or a node.
-
-    Returns
-    -------
-    str
-        Of what a round of a loop is a copy of, else of that which was replaced.
-    """
-    while made := _MADE.match(name):
-        name = name[made.end() :] if made[2] else made[1]
-    return name
-
-
-def name_of(node: onnx.NodeProto) -> str:
-    """The name of a node for messages, or that of its first result."""
-    return in_file(node.name or next(filter(None, node.output), "?"))
 
 
 def attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:
@@ -101,6 +74,11 @@ class NodeView:
     def attribute(self, name: str, default: Any) -> Any:
         """An attribute, or what it is by default."""
         return attribute(self.node, name, default)
+
+    def given(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those of some attributes that the node has."""
+        found = {name: self.attribute(name, None) for name in names}
+        return {name: value for name, value in found.items() if value is not None}
 
     def float_dtype(self) -> np.dtype[Any]:
         """The type of the first input that is a floating one, else float32."""

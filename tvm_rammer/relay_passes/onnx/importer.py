@@ -9,37 +9,29 @@ from typing import Any
 import onnx
 import tvm
 import tvm_ffi
-from onnx import TensorProto, helper
+from onnx import helper
 from tvm import relax, tirx
 from tvm.ir import Call, Constant, GlobalVar
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 from ...errors import LoopError, ModelError, RammerError, UnsupportedOperatorError, last_line
-from ...ir import MOST_ELEMENTS, OUTPUT_NAMES
+from ...ir import OUTPUT_NAMES
 from ..bindings import dtype_of, static_shape
+from .check.names import describe
 from .check.operators import check_supported
+from .check.types import check_types
 from .compile_time import asked, constants_of, make_constant
 from .control.functions import add_module, first_rows
 from .control.outline import is_made_here, module_of
 from .converters import CONVERTERS, PREPARED, has_own
 from .data_sizes.names import DESCRIBED
-from .emit import in_file
 from .fold import infer_types, static_dims
 from .inline import all_nodes
-from .read import default_opset, elements
+from .read import default_opset
 from .scan import ScanConverter
 
 Types = Mapping[str, onnx.TypeProto.Tensor]
 
-_NO_TYPES = frozenset(
-    number
-    for name, number in TensorProto.DataType.items()
-    if name.startswith(("FLOAT8", "FLOAT4", "INT4", "INT2", "UINT4", "UINT2", "STRING", "COMPLEX"))
-)
-"""Types in which this compiler does not compute."""
-
-_SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Tile": 1}
-"""Operators that take a shape, and as which input."""
 
 _LISTS = {
     onnx.AttributeProto.INTS: "ints",
@@ -245,15 +237,6 @@ def mismatch(ty: object, expected: onnx.TypeProto.Tensor | None) -> str:
     return ""
 
 
-def describe(node: onnx.NodeProto) -> str:
-    """A node for messages: its operator, and its name or that of its first result, or of what it takes part in."""
-    kind = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
-    name = node.name or next((name for name in node.output if name), "?")
-    known = in_file(name)
-    is_copy = f"/{name}".endswith(f"/{known}")
-    return f"{kind} {known!r}" if is_copy else f"{kind} (a part of {known!r})"
-
-
 def _check_results(mod: tvm.IRModule, model: onnx.ModelProto, types: Types) -> None:
     """Refuse a module whose results are no tensors of the shapes that onnx knows."""
     result = mod["main"].ret_ty
@@ -271,52 +254,6 @@ def _check_results(mod: tvm.IRModule, model: onnx.ModelProto, types: Types) -> N
                 f"the output {value.name!r}{maker} {problem}; fix the inputs that it depends on "
                 f"(tvm_rammer.fix_inputs), or leave it out of the model"
             )
-
-
-def check_types(model: onnx.ModelProto, types: Types) -> None:
-    """Check that TVM computes in all element types of a model, and that all sizes can be addressed.
-
-    Raises
-    ------
-    UnsupportedOperatorError
-        Names an operator that reads or makes another type.
-    ModelError
-        A tensor is too large, or has a negative size, or cannot be the shape that it is taken for.
-    """
-    kinds = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
-    kinds |= {name: kind.elem_type for name, kind in types.items()}
-    ranks = {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
-    ranks |= {name: len(kind.shape.dim) for name, kind in types.items() if kind.HasField("shape")}
-    for node in all_nodes(model.graph):
-        for name in node.input[_SHAPES[node.op_type] :][:1] if node.op_type in _SHAPES else ():
-            kind, rank = kinds.get(name, 0), ranks.get(name, 1)
-            if kind not in (0, TensorProto.INT64) or rank != 1:
-                raise ModelError(
-                    f"{describe(node)} takes {name!r} for a shape, which has {TensorProto.DataType.Name(kind)} values "
-                    f"and {rank} axes; give it INT64 values and one axis"
-                )
-        for name in (*node.input, *node.output):
-            _check_type(kinds.get(name, 0), f"{describe(node)} has", f" in {name!r}")
-        for name in node.output:
-            dims = static_dims(types.get(name)) or []
-            if elements(dims) >= MOST_ELEMENTS:
-                raise ModelError(
-                    f"{describe(node)} makes {name!r} of the shape {dims}: {elements(dims)} elements, of which less "
-                    f"than {MOST_ELEMENTS} can be addressed; give smaller sizes"
-                )
-    for value in model.graph.output:  # which may be an input, or a constant
-        _check_type(kinds.get(value.name, 0), f"the output {value.name!r} has")
-
-
-def _check_type(kind: int, who: str, where: str = "") -> None:
-    """Refuse an element type in which this compiler does not compute."""
-    if kind in _NO_TYPES:
-        remedy = "export the model with 8-bit integers, or with floating point of 16 bits or more"
-        if kind == TensorProto.STRING:
-            remedy = "keep the part of the model that is without strings (onnx.utils.extract_model)"
-        raise UnsupportedOperatorError(
-            f"{who} {TensorProto.DataType.Name(kind)} values{where}, for which TVM has no arithmetic here; {remedy}"
-        )
 
 
 def _drop_empty_attributes(node: onnx.NodeProto) -> None:

@@ -1,7 +1,5 @@
 """Put the calls that a region was compiled to in the place of its call_tirs."""
 
-import heapq
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +13,7 @@ from ...errors import CodegenError
 from ..bindings import body_blocks, is_alias, leaves, named_sizes, rebuild, typed, variables
 from .eligible import is_barrier
 from .loops import drop_step
+from .order import Item, chain, keep_order, topological_order
 from .partition import Region
 
 
@@ -78,7 +77,7 @@ def replace_region(mod: tvm.IRModule, region: Region, programs: Sequence[Launch]
     for i, (dataflow, bindings) in enumerate(blocks):
         if any(binding.var in removed for binding in bindings):
             items = _Block(mod, region, dataflow).items(bindings, removed, programs)
-            blocks[i] = dataflow, _topological_order(items)
+            blocks[i] = dataflow, topological_order(items)
     called = {b.value.args[0] for block in body_blocks(function) for b in block.bindings if b.var in removed}
     rebuilt = relax.analysis.remove_all_unused(rebuild(function, blocks))
     mod.update_func(mod.get_global_var(region.function), rebuilt)
@@ -111,21 +110,6 @@ def _check(region: Region, programs: Sequence[Launch]) -> None:
                 raise CodegenError(f"no launch writes the output {graph.buffers[b].name!r} of {graph.name}")
 
 
-@dataclass
-class _Item:
-    """What is emitted together: one old binding, or a launch and the bindings of its results.
-
-    Reads are of values, and of sizes that only run time knows; `sizes` are those that a binding gives a name to.
-    """
-
-    bindings: list[relax.Binding]
-    reads: set[relax.Var]
-    position: tuple[int, int]
-    after: set[int] = field(default_factory=set)
-    barrier: bool = False
-    sizes: set[relax.Var] = field(default_factory=set)
-
-
 class _Block:
     """Turns the bindings of one block into items."""
 
@@ -135,9 +119,9 @@ class _Block:
         self.made: dict[int, relax.Var] = {}
         self.partial: dict[relax.Expr, dict[int, relax.Var]] = {}
 
-    def items(self, bindings: list[relax.Binding], removed: set[relax.Var], programs: Sequence[Launch]) -> list[_Item]:
+    def items(self, bindings: list[relax.Binding], removed: set[relax.Var], programs: Sequence[Launch]) -> list[Item]:
         positions = {binding.var: i for i, binding in enumerate(bindings)}
-        items: list[_Item] = []
+        items: list[Item] = []
         for number, launch in enumerate(programs):
             items.append(self._launch(launch, number))
             items[-1].after = {positions[self.region.bindings[o]] for o in launch.operators}
@@ -160,12 +144,12 @@ class _Block:
             new = named_sizes(binding) - sizes
             sizes |= new
             reads |= variables(binding) & sizes if sizes else set()
-            items.append(_Item([binding], reads, (1, i), {i}, barrier, new))
-        _chain(items[:first])
-        _keep_order(items)
+            items.append(Item([binding], reads, (1, i), {i}, barrier, new))
+        chain(items[:first])
+        keep_order(items)
         return items
 
-    def _launch(self, launch: Launch, number: int) -> _Item:
+    def _launch(self, launch: Launch, number: int) -> Item:
         graph, exprs = self.region.graph, self.region.buffer_exprs
         bindings: list[relax.Binding] = []
         inputs: list[relax.Expr] = []
@@ -193,7 +177,7 @@ class _Block:
         bindings.extend(self._rebind_tuples(launch))
         own = {binding.var for binding in bindings}
         reads = {leaf for b in bindings for leaf in leaves(b.value) if isinstance(leaf, relax.Var)} - own
-        return _Item(bindings, reads, (0, number))
+        return Item(bindings, reads, (0, number))
 
     def _find_partial(self, lost: set[relax.Var]) -> None:
         """Note which fields there are of tuples that are not bound again, since nobody writes the others."""
@@ -241,50 +225,6 @@ class _Block:
 
 def _field(value: relax.Var, index: int) -> relax.Expr:
     return typed(relax.TupleGetItem(value, index), value.ty.fields[index])
-
-
-def _chain(launches: list[_Item]) -> None:
-    """Let each launch read the one before it, so that they keep their order."""
-    for before, item in itertools.pairwise(launches):
-        item.reads.add(before.bindings[-1].var)
-
-
-def _keep_order(items: list[_Item]) -> None:
-    """Let a barrier read all that stood before it, and all that stood behind it read the barrier."""
-    for barrier in [item for item in items if item.barrier]:
-        (position,) = barrier.after
-        for item in items:
-            if item is not barrier and max(item.after) < position:
-                barrier.reads.add(item.bindings[-1].var)
-            elif item is not barrier and min(item.after) > position:
-                item.reads.add(barrier.bindings[-1].var)
-
-
-def _topological_order(items: list[_Item]) -> list[relax.Binding]:
-    """Order items so that each stands behind what it reads: launches as early as possible, the rest as it was."""
-    maker = {binding.var: i for i, item in enumerate(items) for binding in item.bindings}
-    maker |= {size: i for i, item in enumerate(items) for size in item.sizes}
-    waits = [{maker[var] for var in item.reads if var in maker} - {i} for i, item in enumerate(items)]
-    followers: dict[int, list[int]] = {}
-    for i, needed in enumerate(waits):
-        for n in needed:
-            followers.setdefault(n, []).append(i)
-    ready = [(item.position, i) for i, item in enumerate(items) if not waits[i]]
-    heapq.heapify(ready)
-    ordered: list[relax.Binding] = []
-    done = 0
-    while ready:
-        _, i = heapq.heappop(ready)
-        ordered.extend(items[i].bindings)
-        done += 1
-        for j in followers.get(i, ()):
-            waits[j].discard(i)
-            if not waits[j]:
-                heapq.heappush(ready, (items[j].position, j))
-    if done != len(items):
-        stuck = [items[i].bindings[-1].var.name for i, needed in enumerate(waits) if needed]
-        raise CodegenError(f"the launches wait for each other: {', '.join(stuck[:5])}; split them")
-    return ordered
 
 
 def _add(mod: tvm.IRModule, launch: Launch) -> GlobalVar:

@@ -4,6 +4,7 @@ builder          an rProgram under construction, with the time at which each vEU
 append_operator  SelectvEU, Wait and Append for all rTasks of one operator
 select_veu, select_veu_by_data, select_rkernels   the choices of Rammer's Algorithm 1
 dependences      which rTasks an rTask reads from
+overlaps         which rTasks touch the same elements, by their footprints
 placement, arrival   which vEU runs which rTasks; when the data of an rTask arrives
 events, clocks   signals and waits; vector clocks
 loops            from the plan of one step to that of a loop

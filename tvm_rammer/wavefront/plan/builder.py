@@ -8,8 +8,9 @@ from ...ir import Instruction, Lane, RKernel, RProgram, Run, Signal, Wait
 from ..problem import Problem
 from .arrival import Arrival, arrival
 from .clocks import Clock, ClockArithmetic, pack, veus_of
-from .dependences import Needs, needs, union
+from .dependences import needs, union
 from .events import Event, finish_events
+from .overlaps import Needs
 from .placement import Part, Placement
 
 

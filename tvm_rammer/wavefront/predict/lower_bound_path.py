@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...ir import RKernel
-from ..plan.dependences import Needs, needs, union
+from ..plan.dependences import needs, union
+from ..plan.overlaps import Needs
 from ..problem import Problem
 
 _ROUNDING = 1e-9

@@ -7,8 +7,8 @@ from tvm.ir import Expr
 from tvm.tirx.script import builder as T
 
 from ...arrays import item_bytes, scalar_of
+from ...calls import CallSignature, pointer
 from ...layout import FIRST_EXTERNAL, KEPT
-from ...tables import CallSignature, pointer
 from .. import sync
 from ..rows import MARKS
 from ..rtask import RTASK_BARRIER

@@ -22,7 +22,7 @@ from tvm import tirx
 from tvm.ir import Expr
 from tvm.tirx.script import builder as T
 
-from ...tables import CallSignature
+from ...calls import CallSignature
 from .. import sync
 from ..rows import SIGNALS, WARP
 from ..state import FINISHED, STEPS

@@ -5,4 +5,6 @@ nodes       each node, once the shapes of what it reads are known: onnx's own in
 rules       ... what that lets pass
 inference   onnx's shape inference, asked in a way that it survives
 operators   what neither TVM's frontend has nor a converter of ours
+types       element types that TVM does not compute in, and sizes that cannot be addressed
+names       nodes and values by name, for messages
 """

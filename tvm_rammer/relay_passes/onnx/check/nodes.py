@@ -5,11 +5,12 @@ from collections.abc import Callable
 import onnx
 
 from ....errors import ModelError, first_line
-from ..emit import NodeView, name_of
+from ..emit import NodeView
 from ..fold import infer_types
 from ..inline import subgraphs
 from ..read import default_opset
 from .inference import has_impossible, infer_node
+from .names import name_of
 from .rules import RULES
 
 _TOO_STRICT = frozenset(["Range"])

@@ -10,8 +10,8 @@ from ....errors import UnsupportedOperatorError
 from ..compile_time import asked, make_constant
 from ..control.outline import is_control, is_made_here
 from ..converters import has_own
-from ..emit import name_of
 from ..read import MICROSOFT
+from .names import name_of
 
 _REMEDY = (
     "export the model without them: recurrent layers and loops of a length that is known, quantised layers as "

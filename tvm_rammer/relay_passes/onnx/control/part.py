@@ -9,7 +9,7 @@ import tvm
 from onnx import TensorProto, helper, numpy_helper
 
 from ....errors import UnsupportedOperatorError
-from ..emit import name_of
+from ..check.names import name_of
 from ..fold import infer_types, static_dims
 from ..inline import subgraphs
 

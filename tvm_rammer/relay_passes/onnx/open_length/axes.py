@@ -8,7 +8,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from ....errors import LengthError
-from ..importer import describe
+from ..check.names import describe
 from ..inline import subgraphs
 from .rows import Node, rows_axis
 

@@ -10,10 +10,11 @@ from onnx import numpy_helper
 
 from ....errors import LengthError
 from ....ir import LENGTH, OUTPUT_NAMES, Length
+from ..check.names import describe
 from ..control.outline import is_control
 from ..convert_opset import convert_opset
 from ..fold import fold_onnx, infer_types, static_dims
-from ..importer import describe, import_onnx
+from ..importer import import_onnx
 from ..lower.recurrence.cells import CELLS
 from ..lower_model import lower
 from ..shapes import fix_input_shapes

@@ -13,7 +13,7 @@ import onnx
 from onnx import helper
 
 from ....errors import LengthError
-from ..importer import describe
+from ..check.names import describe
 from ..lower.elementwise import BY_ELEMENT
 
 _NORMALISING = {"Softmax": -1, "LogSoftmax": -1, "Hardmax": -1, "LayerNormalization": -1, "RMSNormalization": -1}

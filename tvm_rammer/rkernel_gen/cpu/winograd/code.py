@@ -10,7 +10,7 @@ largest exponent of all results is kept, and a block in which one is not finite 
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tvm import tirx
@@ -24,8 +24,8 @@ from ..window.layout import channels_inside
 from ..window.problem import Window
 from ..window.split import rtask_loop
 from .layout import WinogradLayout, WinogradTile, pack_of
-from .matrices import Matrix
 from .sums import Block, Sums
+from .vectors import Vectors
 
 
 def winograd_code(func: tirx.PrimFunc, window: Window, tile: WinogradTile) -> tirx.PrimFunc:
@@ -166,7 +166,7 @@ class _Writer:
 
         def one(i: Expr, j: Expr) -> tirx.Stmt:
             points = tile.by.points
-            taken = _Vectors(tile.simd)
+            taken = Vectors(tile.simd)
             pixels = [[taken.define(pixel(i, j, y, x)) for x in range(points)] for y in range(points)]
             values = taken.two_sided(tile.by.image, pixels)
             along = tirx.Ramp(i * self.layout.tile_columns + j, number(1), tile.simd)
@@ -254,7 +254,7 @@ class _Writer:
         tile, layout, points = self.tile, self.layout, self.tile.by.points
 
         def one(j: Expr) -> tirx.Stmt:
-            taken, along = _Vectors(tile.simd), tirx.Ramp(i * layout.tile_columns + j, number(1), tile.simd)
+            taken, along = Vectors(tile.simd), tirx.Ramp(i * layout.tile_columns + j, number(1), tile.simd)
             products = [
                 [taken.define(arrays.products[y * points + x, f, along]) for x in range(points)] for y in range(points)
             ]
@@ -291,38 +291,3 @@ class _Writer:
             return tirx.IfThenElse(at < window.rows, stored, None) if outside else stored
 
         return [one(y) for y in range(tile.size)]
-
-
-class _Vectors:
-    """Vectors in registers, and the statements that define them."""
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.statements: list[tirx.Stmt] = []
-
-    def define(self, value: Expr) -> Expr:
-        """Give a value a name."""
-        var = tirx.Var("lanes", f"float32x{self.width}")
-        self.statements.append(tirx.Bind(var, value))
-        return var
-
-    def two_sided(self, matrix: Matrix, values: Sequence[Sequence[Expr]]) -> list[list[Expr]]:
-        """`matrix @ values @ matrix.T`, each element a vector."""
-        columns = [self._times(matrix, column) for column in zip(*values, strict=True)]
-        return [self._times(matrix, row) for row in zip(*columns, strict=True)]
-
-    def _times(self, matrix: Matrix, values: Sequence[Expr]) -> list[Expr]:
-        return [self.define(self._sum(row, values)) for row in matrix]
-
-    def _sum(self, row: Sequence[float], values: Sequence[Expr]) -> Expr:
-        """A sum that begins with a term that is added, if there is one."""
-        terms = sorted(((factor, v) for factor, v in zip(row, values, strict=True) if factor), key=lambda t: t[0] < 0)
-        (factor, value), *others = terms
-        total = value if factor == 1 else value * self._lanes_of(factor)
-        for factor, value in others:
-            term = value if abs(factor) == 1 else value * self._lanes_of(abs(factor))
-            total = total + term if factor > 0 else total - term
-        return total
-
-    def _lanes_of(self, factor: float) -> Expr:
-        return tirx.Broadcast(tirx.FloatImm("float32", factor), self.width)

@@ -9,7 +9,8 @@ import onnx
 from onnx import numpy_helper
 
 from .....errors import ModelError
-from ...emit import Constants, Emitter, Types, attribute, name_of
+from ...check.names import name_of
+from ...emit import Constants, Emitter, Types, attribute
 from ...fold import static_dims
 from ...read import MICROSOFT
 from .cells import CELLS, Activation, Cell, Gru, Lstm, State, Weights, activation

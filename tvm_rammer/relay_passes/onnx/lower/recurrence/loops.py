@@ -9,7 +9,8 @@ import onnx
 from onnx import helper
 
 from .....errors import LongLoopError
-from ...emit import Constants, Emitter, Types, name_of, replace_nodes
+from ...check.names import name_of
+from ...emit import Constants, Emitter, Types, replace_nodes
 from ...fold import static_dims
 from ...inline import all_nodes, copy_nodes
 from ...read import default_opset

@@ -6,7 +6,8 @@ Either as a loop (`looped`), whose time of compiling does not depend on its step
 import onnx
 
 from .....errors import LongLoopError
-from ...emit import Constants, Emitter, Types, name_of, replace_nodes
+from ...check.names import name_of
+from ...emit import Constants, Emitter, Types, replace_nodes
 from ...read import default_opset
 from .layer import Layer, Sizes, sizes_of
 from .looped import Looped
