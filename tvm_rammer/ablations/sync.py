@@ -9,13 +9,11 @@ import numpy as np
 from ..benchmark.race import race
 from ..device import DeviceSpec
 from ..ir import RGraph
-from ..wavefront import place_views, schedule
+from ..wavefront import SYNCS, place_views, schedule
 from ..wavefront.policies.waves import waves
 from ..zoo.nasbench import NasbenchModule, nasbench, random_module
 from .lowering import Lowered, Lowering
 from .variants import Variants
-
-SYNCS = ("auto", "global")
 
 
 @dataclass(frozen=True, slots=True)

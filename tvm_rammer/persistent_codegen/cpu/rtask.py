@@ -17,10 +17,7 @@ from .keep_indices import keep_indices
 from .keep_remainders import keep_remainders
 from .keep_values import keep_values
 from .pipeline import RTASK
-
-_PLAIN_FUNCTION = 2
-"""Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. A private function
-could not be declared by the text of `calls`."""
+from .workers.entries import PLAIN_FUNCTION
 
 
 def lower(func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -63,7 +60,7 @@ def extract_cpu(kernel: ScheduledKernel) -> RTaskFunction:
     pointers, arenas = ([pointer_variable(b.name, str(b.dtype)) for b in some] for some in (func.params, scratch))
     declared = [tirx.DeclBuffer(b, data=p) for b, p in zip((*func.params, *scratch), (*pointers, *arenas), strict=True)]
     out = tirx.PrimFunc([*pointers, *arenas, rtask], tirx.SeqStmt([*declared, computed]))
-    attrs = {"global_symbol": kernel.spec.name, "calling_conv": _PLAIN_FUNCTION, "tirx.noalias": True, "s_tir": True}
+    attrs = {"global_symbol": kernel.spec.name, "calling_conv": PLAIN_FUNCTION, "tirx.noalias": True, "s_tir": True}
     for key, value in (attrs | {"tirx.is_scheduled": True, RTASK: True}).items():
         out = out.with_attr(key, value)
     return RTaskFunction(

@@ -7,6 +7,7 @@ from ...errors import DATA_MARK
 from ..bindings import typed
 from ..module_pass import module_pass
 from .impure_calls import with_impure
+from .indices.messages import literal
 
 REFUSES = "rammer.refuses"
 """An attribute of a Relax function: why each call of it is refused. Until this pass it looks like any other."""
@@ -29,11 +30,7 @@ def _refuse_calls(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRM
 
 def _refused(func: relax.Function, reason: str) -> relax.Function:
     unit = relax.TupleType([])
-    check = relax.op.assert_op(relax.const(False, "bool"), [], format=DATA_MARK + reason.translate(_UNFORMATTED))
+    check = relax.op.assert_op(relax.const(False, "bool"), [], format=DATA_MARK + literal(reason))
     begin = relax.BindingBlock([relax.VarBinding(relax.Var("refused", unit), typed(check, unit))])
     body = typed(relax.SeqExpr([begin, *func.body.blocks], func.body.body), func.body.body.ty)
     return relax.Function(func.params, body, func.ret_ty, False, func.attrs).without_attr(REFUSES)
-
-
-_UNFORMATTED = str.maketrans({"{": "{{", "}": "}}"})
-"""Braces would be filled in by the assertion."""

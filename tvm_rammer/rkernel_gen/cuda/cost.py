@@ -35,6 +35,9 @@ SECTOR_BYTES = 32
 SCHEDULERS = 4
 """Warps of which a unit issues an instruction in the same cycle."""
 
+WARP = 32
+"""Threads of a warp."""
+
 LATENCY_CYCLES = 400
 """A step of a loop at least, where the next step's loads are under way: a load from the cache, and what stages it."""
 

@@ -4,11 +4,19 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ...ir import ITEM_BYTES, Footprint, RProgram
+from ...ir import ITEM_BYTES, Footprint, RProgram, Run
 
 Interval = tuple[int, int]
 Partners = tuple[int, ...]
 """For each rTask of a reader the rTasks of a writer that it may read from, as bits."""
+
+
+def partners_of_run(partners: Sequence[int], run: Run) -> int:
+    """The rTasks that those of a `Run` may read from, together, as bits."""
+    found = 0
+    for t in run.indices():
+        found |= partners[t]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

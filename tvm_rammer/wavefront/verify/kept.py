@@ -1,4 +1,4 @@
-"""Whether what a vEU keeps over all steps is what its rTasks would read of constants, each byte for one of them."""
+"""Whether the slices that a vEU keeps over all steps are those of constants that its rTasks read, and lie apart."""
 
 from itertools import pairwise
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from ...device import DeviceSpec
 from ...errors import VerificationError
 from ...ir import ITEM_BYTES, VIEW_ALIGNMENT, Buffer, Place, RGraph, RProgram, Run
-from .dependences import Dependences
+from .dependences import Dependences, partners_of_run
 from .steps import StepClocks, execute_steps
 
 
@@ -103,7 +103,7 @@ def _check_places(program: RProgram, device: DeviceSpec | None) -> None:
 
 
 def _alignment(buffer: Buffer, device: DeviceSpec | None) -> int:
-    """Of what a slot begins at: on a GPU kernels access vectors, which are no longer than the buffer is."""
+    """The multiple of bytes at which a slot begins: on a GPU that of the longest vector that the buffer can hold."""
     if device is None or device.kind != "cuda":
         return ITEM_BYTES[buffer.dtype]
     return min(VIEW_ALIGNMENT, 1 << (max(1, buffer.nbytes).bit_length() - 1))
@@ -193,7 +193,7 @@ def _check_first(program: RProgram) -> None:
 
 
 def _steps_between(graph: RGraph, one: Access, other: Access) -> int | None:
-    """How many steps after the one the other access comes to its bytes first; None for never."""
+    """After how many steps the second access first comes to the bytes of the first one; None for never."""
     places = [graph.buffers[a.buffer].place for a in (one, other)]
     after = one.operator < other.operator
     _, stride, phases, _ = _geometry(places[0])
@@ -225,7 +225,7 @@ def _check_order(
     everything = (1 << program.kernels[one.operator].num_rtasks) - 1
     runs = list(_runs(program, one.operator))
     for v, n, run in _runs(program, other.operator):
-        needed = everything if touching is None else _union(touching, run)
+        needed = everything if touching is None else partners_of_run(touching, run)
         for u, m, first in runs:
             if not any(needed >> t & 1 for t in first.indices()):
                 continue
@@ -233,13 +233,6 @@ def _check_order(
                 ended = known[v][n][u] if u != v else n
                 if step >= later and ended <= m - later * len(lanes[u]):
                     raise _out_of_order(program, one, other, later, (u, v))
-
-
-def _union(touching: Sequence[int], run: Run) -> int:
-    needed = 0
-    for t in run.indices():
-        needed |= touching[t]
-    return needed
 
 
 def _runs(program: RProgram, operator: int) -> Iterator[tuple[int, int, Run]]:

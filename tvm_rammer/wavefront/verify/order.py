@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...errors import VerificationError
 from ...ir import RProgram, Run
-from .dependences import Dependences
+from .dependences import Dependences, partners_of_run
 from .execution import Execution, RunStart, VectorClock
 from .memory import Memory
 
@@ -110,16 +110,9 @@ def check_dependences(program: RProgram, execution: Execution) -> None:
                 partners = dependences.partners(writer, n, reader, i)
                 everything = (1 << program.kernels[writer].num_rtasks) - 1
                 for start in execution.runs[reader]:
-                    needed = everything if partners is None else _needed(partners, start.run)
+                    needed = everything if partners is None else partners_of_run(partners, start.run)
                     if running := ends[writer].running(needed, start):
                         raise _too_early(program, b, writer, _lowest(running), ends[writer], start, partners)
-
-
-def _needed(partners: Sequence[int], run: Run) -> int:
-    needed = 0
-    for t in run.indices():
-        needed |= partners[t]
-    return needed
 
 
 def _too_early(

@@ -10,8 +10,9 @@ from tvm import tirx
 from tvm.ir import GlobalVar, PrimType
 from tvm.script import tirx as T
 
-_PLAIN_FUNCTION = 2
-"""Calling convention without TVM's packed interface, visible outside the module."""
+PLAIN_FUNCTION = 2
+"""Calling convention that TVM leaves as it is on a CPU: no packed interface, and visible outside. LLVM IR of ours could
+not declare a private function."""
 
 MAKE = "rammer_entry_make"
 """The function that makes the pool, or finds it, and writes where it is."""
@@ -61,6 +62,6 @@ def function_of(params: Sequence[tirx.Var], statements: Sequence[tirx.Stmt]) -> 
 
 def plain_functions(functions: Mapping[str, tirx.PrimFunc]) -> dict[GlobalVar, tirx.PrimFunc]:
     """Functions that LLVM IR calls by their names, under the variables that a module needs for them."""
-    attrs = {"calling_conv": _PLAIN_FUNCTION, "s_tir": True, "tirx.is_scheduled": True}
+    attrs = {"calling_conv": PLAIN_FUNCTION, "s_tir": True, "tirx.is_scheduled": True}
     named = {name: func.with_attr({"global_symbol": name, **attrs}) for name, func in functions.items()}
     return {tvm.IRModule({name: func}).get_global_var(name): func for name, func in named.items()}

@@ -8,11 +8,8 @@ from tvm import relax, tirx
 from ....errors import DATA_MARK
 from ...bindings import dtype_of
 from ...passes.indices.index_guard import GuardKind, Relation, index_guard, size_guard
-from ...passes.indices.messages import origin_so_far
+from ...passes.indices.messages import literal, origin_so_far
 from .names import DESCRIBED
-
-_UNFORMATTED = str.maketrans({"{": "{{", "}": "}}"})
-"""Braces would be filled in by the assertion."""
 
 
 def between(
@@ -70,4 +67,4 @@ def related(
 
 
 def _message(bb: relax.BlockBuilder, vector: relax.Expr, attributes: Mapping[str, Any], what: str) -> str:
-    return f"{DATA_MARK}{attributes[DESCRIBED]} {what}".translate(_UNFORMATTED) + origin_so_far(bb, vector)
+    return DATA_MARK + literal(f"{attributes[DESCRIBED]} {what}") + origin_so_far(bb, vector)

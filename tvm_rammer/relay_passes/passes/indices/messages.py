@@ -44,6 +44,11 @@ _ONNX_NAMES = {
 """Where ONNX does not write an operator as Relax does, with a capital letter."""
 
 
+def literal(text: str) -> str:
+    """Text as part of an assertion's message, which fills in what stands in braces: they are doubled."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 def operator_of(call: Call) -> str:
     """The operator of a call, by its name in ONNX."""
     name = str(call.op.name).removeprefix("relax.")
@@ -79,6 +84,5 @@ def _mend(computed: Iterable[relax.Expr], binding: Callable[[relax.Var], relax.E
                 made = binding(leaf)
                 todo += [] if made is None else [made]
                 names += [leaf.name] if made is None and isinstance(leaf.ty, relax.TensorType) else []
-    # Braces would be filled in by the assertion.
-    told = ", ".join(repr(name) for name in sorted(names)).replace("{", "{{").replace("}", "}}")
+    told = literal(", ".join(repr(name) for name in sorted(names)))
     return f"; mend the data of {told}" if names else ""

@@ -10,7 +10,7 @@ from tvm.s_tir.schedule import ScheduleError
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ...tiling import Function
-from ..cost import SECTOR_BYTES, Cost, loop_cycles, port_bytes
+from ..cost import SECTOR_BYTES, WARP, Cost, loop_cycles, port_bytes
 from ..lowered import MAX_SHARED, MAX_THREADS
 from ..rule import Code, CudaRule
 from .code import Writer, product_code
@@ -50,9 +50,6 @@ the step, or differs within a step."""
 
 SUMS_PER_CYCLE = 10
 """Sums that go through shared memory, and are added up, in a cycle."""
-
-WARP = 32
-"""Threads of a warp."""
 
 MAX_PADDED_WORK = 2.0
 """Padded work at most, relative to that of the smallest tile."""

@@ -13,7 +13,7 @@ from tvm.s_tir.schedule import ScheduleError
 
 from ....device import DeviceSpec
 from ...tiling import Function
-from ..cost import LATENCY_CYCLES, PORT_BYTES_PER_CYCLE, SCHEDULERS, SHARED_BYTES_PER_CYCLE, Cost
+from ..cost import LATENCY_CYCLES, PORT_BYTES_PER_CYCLE, SCHEDULERS, SHARED_BYTES_PER_CYCLE, WARP, Cost
 from ..lowered import MAX_THREADS
 from ..rule import Code, CudaRule
 from .gemv_code import GemvTile, gemv_code, weights_of
@@ -36,9 +36,6 @@ CYCLES_OF_LOADS, CYCLES_OF_SUMS = 250, 200
 
 LOADS_IN_FLIGHT = 4
 """Vectors of weights of a thread that are under way together: ptxas gives no more registers to such a loop."""
-
-WARP = 32
-"""Threads of a warp."""
 
 INSTRUCTIONS = 10
 """Of a vector of weights: its load and address, the load of an element of the row, and four multiply-adds."""

@@ -18,6 +18,7 @@ from tvm.tirx.op import tvm_warp_shuffle_xor
 
 from ....kernel import Pack
 from ...analysis.variables import substituted
+from ..cost import WARP
 from ..threads import barrier, block_loop, number, sequence, serial, thread_loop, unrolled, vector
 from .elements import has_calls, has_choices, loads_of, replaced
 from .parts import Product, read_product
@@ -25,9 +26,6 @@ from .problem import padded
 
 VECTOR = 4
 """Columns of a thread: 16 bytes of weights."""
-
-WARP = 32
-"""Threads of a warp."""
 
 MAX_LOADS = 64
 """Registers of a thread that hold what is loaded in advance, at most."""

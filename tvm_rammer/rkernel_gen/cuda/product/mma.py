@@ -12,12 +12,12 @@ from tvm import tirx
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
 from ...tiling import Function
-from ..cost import Cost, port_bytes
+from ..cost import WARP, Cost, port_bytes
 from ..lowered import MAX_SHARED, MAX_THREADS
 from ..rule import Code, CudaRule
 from .code import product_code
 from .gemm import FUSED_ADDRESS, Simt, find_simt, load_bytes, rtasks_of
-from .mma_code import WARP, MatrixWriter
+from .mma_code import MatrixWriter
 from .problem import padded
 from .steps import Covering
 from .tile import GemmTile

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from tvm import tirx
 from tvm.ir import Expr
 
+from ..cost import WARP
 from ..threads import barrier, number, sequence, serial, unrolled
 from .code import Writer
 from .fetch import Part
 from .warp_matrix import COLUMNS, KINDS, ROW_BYTES, ROWS, WORD, MatrixKind, load_matrices, multiply_add, run_of
-
-WARP = 32
-"""Threads of a warp."""
 
 
 @dataclass(frozen=True)

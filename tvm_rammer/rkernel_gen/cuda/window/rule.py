@@ -17,7 +17,7 @@ from tvm.s_tir.schedule import LoopRV, SBlockRV
 from ....device import DeviceSpec
 from ...analysis.blocks import REDUCTION, blocks_of, is_reduction, new_schedule, one_result
 from ...tiling import Function
-from ..cost import SECTOR_BYTES, Cost
+from ..cost import SECTOR_BYTES, WARP, Cost
 from ..edges import padded_by_edges
 from ..groups import separate_groups
 from ..lowered import MAX_SHARED, MAX_THREADS
@@ -36,8 +36,8 @@ TRANSACTION_COLUMNS = 8
 MIN_OCCUPIED = 0.75
 """Share of an rTask's threads that compute outputs, at least; the rest fill up the last warp."""
 
-WARP = BANKS = 32
-"""Threads of a warp, and banks of shared memory: accesses of a warp to different words of one bank are serialised."""
+BANKS = 32
+"""Banks of shared memory: accesses of a warp to different words of one bank are serialised."""
 
 MAX_UNROLLED = 64
 """Terms of a window that are unrolled, at most: a 7 x 7 window is."""

@@ -7,7 +7,7 @@ from onnx import TensorProto
 
 from ...emit import Emitter, NodeView
 from ..elementwise import element
-from ..norms.moments import moments, widened
+from ..norms.moments import deviation, moments, wide_dtype, widened
 
 _EPSILON = 1e-5
 
@@ -46,8 +46,8 @@ def _normalised(node: NodeView, emit: Emitter, value: str) -> Emitter | None:
     apart, axes = ([dims[0], each[1], groups, each[0]], [1, 3]) if last else ([dims[0], groups, *each], [2, 3])
     half = emit.dtype == np.float16
     _, centred, variance = moments(emit, emit.reshape(widened(emit, value), apart), axes)
-    epsilon = emit.constant(np.array(node.attribute("epsilon", _EPSILON), np.float32 if half else emit.dtype))
-    made = emit.reshape(emit("Div", centred, emit("Sqrt", emit("Add", variance, epsilon))), dims)
+    divisor = deviation(emit, variance, node.attribute("epsilon", _EPSILON), wide_dtype(emit))
+    made = emit.reshape(emit("Div", centred, divisor), dims)
     for kind, index in (("Mul", 1), ("Add", 2)):
         parameter = emit("Cast", node.input(index), to=TensorProto.FLOAT if half else elem)
         made = emit(kind, made, parameter if last else emit.reshape(parameter, [-1, 1, 1]))

@@ -8,7 +8,7 @@ from onnx import TensorProto
 
 from ...emit import Emitter, NodeView
 from ..elementwise import element
-from ..norms.moments import mean_over, moments, widened
+from ..norms.moments import deviation, mean_over, moments, wide_dtype, widened
 
 _SKIP_EPSILON = 1e-12
 _PLAIN_EPSILON = 1e-5
@@ -66,8 +66,7 @@ class _Rows:
             mean, rest, square = moments(emit, x, axes)
         else:
             rest, square = x, mean_over(emit, emit("Mul", x, x), axes)
-        least = emit.constant(np.array(epsilon, np.float32 if emit.dtype == np.float16 else emit.dtype))
-        return cls(mean, rest, emit("Sqrt", emit("Add", square, least)))
+        return cls(mean, rest, deviation(emit, square, epsilon, wide_dtype(emit)))
 
     def scaled(self, emit: Emitter, parameters: list[str], elem: int = 0) -> str:
         """Multiply by the first parameter, add the second; of the rows' type, or the one that is asked for."""

@@ -7,7 +7,6 @@ compiled.
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ def _fused_matmul(node: NodeView, emit: Emitter) -> Emitter | None:
 
 def _fused_conv(node: NodeView, emit: Emitter) -> Emitter | None:
     inputs = [name for name in (node.input(i) for i in range(3)) if name]
-    value = emit("Conv", *inputs, **_given(node, _CONV))
+    value = emit("Conv", *inputs, **node.given(_CONV))
     if node.input(3):
         value = emit("Add", value, node.input(3))
     return _activated(node, emit, value, node.attribute("activation_params", []))
@@ -54,13 +53,8 @@ def _fused_conv(node: NodeView, emit: Emitter) -> Emitter | None:
 
 def _fused_gemm(node: NodeView, emit: Emitter) -> Emitter | None:
     inputs = [name for name in (node.input(i) for i in range(3)) if name]
-    given = _given(node, ("activation_alpha", "activation_beta"))
-    return _activated(node, emit, emit("Gemm", *inputs, **_given(node, _GEMM)), list(given.values()))
-
-
-def _given(node: NodeView, names: tuple[str, ...]) -> dict[str, Any]:
-    found = {name: node.attribute(name, None) for name in names}
-    return {name: value for name, value in found.items() if value is not None}
+    given = node.given(("activation_alpha", "activation_beta"))
+    return _activated(node, emit, emit("Gemm", *inputs, **node.given(_GEMM)), list(given.values()))
 
 
 def _activated(node: NodeView, emit: Emitter, value: str, parameters: list[float]) -> Emitter | None:

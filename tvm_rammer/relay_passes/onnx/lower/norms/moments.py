@@ -1,6 +1,7 @@
-"""Means and variances of numbers along axes, as nodes."""
+"""Means, variances and deviations of numbers along axes, as nodes."""
 
 import numpy as np
+from numpy.typing import DTypeLike
 from onnx import TensorProto
 
 from ...emit import Emitter
@@ -23,6 +24,16 @@ def mean_over(emit: Emitter, value: str, axes: list[int]) -> str:
     return emit("ReduceMean", value, emit.constant(np.array(axes, np.int64)))
 
 
+def deviation(emit: Emitter, variance: str, epsilon: float, dtype: DTypeLike) -> str:
+    """The root of a variance, or of a mean square, with `epsilon` added."""
+    return emit("Sqrt", emit("Add", variance, emit.constant(np.array(epsilon, dtype))))
+
+
 def widened(emit: Emitter, value: str) -> str:
     """Numbers of half precision in single precision, for their squares are beyond 65504 soon; others as they are."""
     return emit("Cast", value, to=TensorProto.FLOAT) if emit.dtype == np.float16 else value
+
+
+def wide_dtype(emit: Emitter) -> DTypeLike:
+    """The type of what `widened` returns."""
+    return np.float32 if emit.dtype == np.float16 else emit.dtype

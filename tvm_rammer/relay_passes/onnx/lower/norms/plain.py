@@ -7,7 +7,7 @@ from onnx import TensorProto
 
 from ...emit import Emitter, NodeView
 from ..elementwise import element, numpy_type
-from .moments import moments, widened
+from .moments import deviation, moments, widened
 
 
 def _batch_norm(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -74,8 +74,7 @@ def _spread(node: NodeView, emit: Emitter, dims: list[int], elem: int) -> Emitte
     for _, own in known:
         node.require(_fits(own, dims), f"a scale or bias of the shape {own}, which does not fit {dims}")
     kind, target = node.node.op_type, emit.constant(np.array(shape, np.int64))
-    names = ("axis", "epsilon", "stash_type")
-    how = {name: found for name in names if (found := node.attribute(name, None)) is not None}
+    how = node.given(("axis", "epsilon", "stash_type"))
     if all(_fits(own, [1] * (len(dims) - len(shape)) + shape) for _, own in known):
         parts = [emit.reshape(name, own[-len(shape) :]) if len(own) > len(shape) else name for name, own in known]
         parts = [emit("Expand", part, target) for part in parts]
@@ -151,15 +150,14 @@ def _mean_variance(node: NodeView, emit: Emitter) -> Emitter | None:
     node.require(all(-len(dims) <= a < len(dims) for a in axes), f"axes {axes} of the shape {dims}")
     wide = TensorProto.FLOAT if elem == TensorProto.FLOAT16 else elem
     _, centred, variance = moments(emit, widened(emit, node.input(0)), axes)
-    deviation = emit("Add", emit("Sqrt", variance), emit.constant(np.array(1e-9, numpy_type(wide))))
-    normal = emit("Div", centred, deviation)
+    divisor = emit("Add", emit("Sqrt", variance), emit.constant(np.array(1e-9, numpy_type(wide))))
+    normal = emit("Div", centred, divisor)
     emit.name(normal if wide == elem else emit("Cast", normal, to=elem), node.output)
     return emit
 
 
 def _deviation(node: NodeView, emit: Emitter, variance: str, elem: int) -> str:
-    epsilon = emit.constant(np.array(node.attribute("epsilon", 1e-5), numpy_type(elem)))
-    return emit("Sqrt", emit("Add", variance, epsilon))
+    return deviation(emit, variance, node.attribute("epsilon", 1e-5), numpy_type(elem))
 
 
 PLAIN_NORMS = {

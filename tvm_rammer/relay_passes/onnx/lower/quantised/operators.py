@@ -10,7 +10,6 @@ longer sums are made in float64. Quantised results are rounded anyway.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from onnx import TensorProto
@@ -48,13 +47,8 @@ def _worst(
     return float(_MOST * np.abs(numbers).sum(axis=tuple(summed(numbers.ndim))).max())
 
 
-def _attributes(node: NodeView, names: Sequence[str]) -> dict[str, Any]:
-    found = {name: node.attribute(name, None) for name in names}
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def _conv_integer(node: NodeView, emit: Emitter) -> Emitter | None:
-    dims, given, q = node.dims(1), _attributes(node, _CONV), Quantised(node, emit)
+    dims, given, q = node.dims(1), node.given(_CONV), Quantised(node, emit)
     if found := q.windows((0, 2), (1, 3)):
         return q.give(q.channels_second(*found))
     if dims is None:
@@ -109,7 +103,7 @@ def _qlinear_conv(node: NodeView, emit: Emitter) -> Emitter | None:
         return q.quantise(real, 6, places)
     bias = [emit("Cast", node.input(8), to=TensorProto.FLOAT)] if node.input(8) else []
     weights = q.number(3, 5, [*channels, 1])
-    value = emit("Conv", q.number(0, 2), weights, *bias, **_attributes(node, _CONV))
+    value = emit("Conv", q.number(0, 2), weights, *bias, **node.given(_CONV))
     return q.quantise(q.scaled(value, q.parameter(1, ()), q.parameter(4, channels)), 6)
 
 
@@ -179,7 +173,7 @@ def _of_one(kind: str, attributes: Sequence[str] = ()) -> Callable[[NodeView, Em
         if node.attribute("channels_last", 0):
             return channels_second(node, emit)
         q = Quantised(node, emit)
-        return q.quantise(emit(kind, q.real(0), **_attributes(node, attributes)), 3)
+        return q.quantise(emit(kind, q.real(0), **node.given(attributes)), 3)
 
     return lower
 
