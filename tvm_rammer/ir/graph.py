@@ -69,7 +69,7 @@ class Place:
     from_end: bool = False
 
     def at(self, step: int, missing: int = 0) -> int:
-        """The first byte in a step of a run that has so many steps less than the longest one."""
+        """The first byte in a step; `missing` is how many steps the run has less than the longest one."""
         slot = step + self.ahead + (missing if self.from_end else 0)
         return self.offset + (slot % self.phases if self.phases else slot) * self.stride
 
@@ -202,8 +202,8 @@ Copies = Mapping[str, tuple[Move, ...]]
 class RGraph:
     """A data-flow graph of rOperators, in topological order.
 
-    It means what it does when all its operators are called one after another, and that as often as it has steps. So
-    what an operator reads was written in the same step by one before it, or by any in a step before.
+    Its meaning is that of calling all operators one after another, once for each step. So what an operator reads was
+    written by an earlier operator of the same step, or by any operator in an earlier step.
 
     Parameters
     ----------
@@ -228,9 +228,10 @@ class RGraph:
     condition: int | None = None
 
     def extent(self, buffer: int, step: int = 0, missing: int = 0) -> Extent:
-        """The bytes of a buffer in a step, in the buffer that owns them; before its beginning where it has none yet.
+        """The bytes of a buffer in a step, in the buffer that owns the memory.
 
-        `missing` is how many steps less than `steps` the run has.
+        They lie before its first byte where the step has no slot yet. `missing` is how many steps the run has less than
+        `steps`.
         """
         place, nbytes = self.buffers[buffer].place, self.buffers[buffer].nbytes
         if place is None:
@@ -239,7 +240,7 @@ class RGraph:
         return Extent(place.base, start, start + nbytes)
 
     def deciders(self) -> list[int]:
-        """The operators that write the condition, which may have several names; one in a right graph."""
+        """The operators that write the condition, under any name of its bytes; a valid graph has one."""
         if self.condition is None:
             return []
         slot = self.extent(self.condition)

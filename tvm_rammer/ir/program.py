@@ -81,8 +81,8 @@ class RProgram:
         The event that says that a step has its `RGraph.condition`: each lane waits for it at the end of the step, and
         ends with the step where the condition is false.
     brief : bool
-        Whether to wake a thread that sleeps would take longer than it would save. A brief program on a CPU has its
-        other lanes walked by threads that are awake, or by its caller.
+        Whether the vEUs beyond the first save less time than it takes to wake a thread. On a CPU no thread is woken for
+        a brief program: its caller walks the lanes, with those workers that are awake, because they poll for work.
     """
 
     name: str

@@ -64,7 +64,7 @@ class _Unrolling:
         )
 
     def _at(self, b: int, step: int) -> int:
-        """A buffer as it is in a step: what lies in the workspace is another one wherever it is written anew."""
+        """The position of a buffer in a step: one in the workspace is a new one wherever it is written again."""
         buffer, graph = self._old.graph.buffers[b], self._old.graph
         if buffer.kind in ("input", "constant", "output"):
             return self._position[b, 0]
@@ -98,12 +98,15 @@ class _Unrolling:
 
 
 def unrolled_positions(program: RProgram) -> list[list[int]]:
-    """For each lane of the unrolled program which instruction each of its own was, counted through all steps."""
+    """For each instruction of each unrolled lane, which one it was in the loop, counted through all steps."""
     return [[position for position, _ in lane] for lane in _instructions(program, program.steps)]
 
 
 def _instructions(program: RProgram, steps: int) -> list[list[tuple[int, Run | Signal | Wait]]]:
-    """The instructions of all steps, each with its position; without those that have no sense."""
+    """The instructions of all steps, each with its position.
+
+    Without waits for steps before the first one, and without signals that nobody waits for.
+    """
     operators, events = len(program.graph.operators), program.num_events
 
     def in_step(i: Run | Signal | Wait, step: int) -> Run | Signal | Wait:

@@ -108,7 +108,7 @@ class ContextPool:
         self._refused = ""
 
     def call(self, work: Callable[..., Result], *args: Any) -> Result:
-        """Do some work with a context that nobody else has meanwhile; in a forked child by a thread with workers there.
+        """Call `work` with a context that no other call uses meanwhile; in a forked child on a thread with workers.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class ContextPool:
             self._give(context)
 
     def _take(self) -> Context:
-        """The context that was given back last, a new one, or the next that is given back."""
+        """A context: the one given back last, else a new one, else, at the limit, the next that is given back."""
         try:
             return self._free.pop()  # takes no lock, as most calls find one
         except IndexError:

@@ -214,7 +214,7 @@ class RammerModule(CompiledModel):
             use_workers()
 
     def _tensors(self, context: Context, given: Sequence[Any], by_numpy: bool) -> Sequence[Any]:
-        """What the compiled function takes, for what a call was given."""
+        """The arguments of the compiled function, from those of a call."""
         if self._stageable and by_numpy:
             return context.stage(given, in_place=not self._needs_pool)
         if self._on_cpu and all(map(is_on_cpu, given)):
@@ -225,11 +225,11 @@ class RammerModule(CompiledModel):
         return [to_tensor(value, spec, device) for value, spec in zip(given, self.inputs, strict=True)]
 
     def _returned(self, result: Any, given: Sequence[Any], by_numpy: bool) -> Any:
-        """What a call returns, for what the compiled function did."""
+        """The result of a call, from that of the compiled function."""
         return to_numpy(result) if by_numpy else result
 
     def _run(self, context: Context, launch: Callable[[Machine, Any], Any], given: Any) -> Any:
-        """Launch the plan whose turn it is: `launch` takes its functions, and what is given."""
+        """Launch the best plan, or one that is explored: `launch` takes its functions, and what is given."""
         exploration = self._exploration
         try:
             if exploration.calls_left:
@@ -243,8 +243,8 @@ class RammerModule(CompiledModel):
             if not str(error).startswith(DATA_MARK):
                 raise
             raise ModelError(str(error).removeprefix(DATA_MARK)) from None
-        except (RuntimeError, ValueError, TypeError, MemoryError) as error:  # TVM's, or memory that there is not
-            give_memory_back()  # which may be what there was too little of
+        except (RuntimeError, ValueError, TypeError, MemoryError) as error:  # TVM's, or too little memory
+            give_memory_back()  # kept memory may be what is missing
             told = f"the compiled model fails: {last_line(error)}"
             raise ModelError(f"{told}; sizes that the model or its data ask for may be impossible") from error
         return result

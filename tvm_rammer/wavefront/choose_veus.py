@@ -27,7 +27,7 @@ def choose_veus(
         At most.
     cost : CostModel
     work_us : float
-        Of all operators at least, on one vEU: plans that cannot win are not made, and brief ones are told by it.
+        Of all operators at least, on one vEU: by it plans that cannot win are not made, and programs are found brief.
 
     Returns
     -------
@@ -37,13 +37,16 @@ def choose_veus(
     made = cache(plan)
 
     def is_brief(count: int) -> bool:
-        """Whether vEUs beyond the first save less than waking them takes: of the least of all work, then of a plan."""
+        """Whether vEUs beyond the first save less time than waking them takes (`RProgram.brief`).
+
+        First by the least that all work takes: the plan on one vEU is made only where that does not decide.
+        """
         most_us = cost.wake_us + spent_us(made(count))
         return cost.launch_us + work_us <= most_us and spent_us(made(1)) <= most_us
 
     best = veus
     for count in reversed(list(_fewer(veus))):
-        # Several vEUs are woken, or not, as much as several others: what that risks matters beside one alone.
+        # Plans of several vEUs are woken alike. Only beside a plan of one does it matter that a brief one wakes none.
         most_us = priced_us(made(best), cost, brief=count == 1 and is_brief(best)) * _ROUNDING
         if cost.launch_us + work_us / count <= most_us and priced_us(made(count), cost, brief=False) <= most_us:
             best = count

@@ -11,9 +11,9 @@ from .predict.reuse import Caches
 _PASSED_WAIT = 0.1
 """A wait for an event that is complete costs this part of a signal (H100, measured by others: 60 ns of 0.6 us)."""
 
-_BRIEF = 0.2
-"""Instead of waking others, a brief program looks whether somebody is awake, and is walked alone where nobody is: so
-much of what waking takes."""
+_BRIEF_WAKE = 0.2
+"""A brief program (`RProgram.brief`) wakes nobody. It looks whether other workers are awake, and runs on its caller
+alone where none is: that risks this part of what waking takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,12 @@ class CostModel:
         return last_us + (self.signal_us if self.barrier_us is None else self.barrier_us)
 
     def risk_us(self, program: RProgram, *, brief: bool) -> float:
-        """What a program may take longer than predicted because its vEUs depend on each other: the others are woken
-        first, unless it is a brief one, and each signal comes once more as late. Nothing on one vEU, or where all are
-        launched together.
+        """What a program may take longer than predicted because its vEUs depend on each other.
+
+        The vEUs beyond the first may have to be woken, which a brief program does not do, and each signal may come
+        later by as much as it takes. Nothing on one vEU, or where all are launched together.
         """
         if len(program.lanes) < 2 or not self.wake_us:
             return 0.0
-        woken_us = self.wake_us * (_BRIEF if brief else 1.0)
+        woken_us = self.wake_us * (_BRIEF_WAKE if brief else 1.0)
         return woken_us + self.signal_us * program.waits() * program.steps

@@ -43,7 +43,7 @@ def keep_slices(program: RProgram, device: DeviceSpec) -> RProgram:
 def as_if_kept(kernels: Mapping[str, Sequence[RKernel]], device: DeviceSpec) -> Mapping[str, Sequence[RKernel]]:
     """The kernels of a loop with their times where all slices are kept: what its steps are planned with.
 
-    Slices so large that a vEU has no room for a few are not counted as kept: the next one would not fit.
+    A slice is counted as kept if a vEU has room for a few of its size: a larger one may not fit beside others.
     """
     most = device.shared_bytes_of(1) // _FEW
 

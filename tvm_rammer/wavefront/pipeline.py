@@ -39,7 +39,7 @@ def pipeline_stages(graph: RGraph, predecessors: Sequence[Sequence[int]]) -> lis
 
 
 def _readers(graph: RGraph, predecessors: Sequence[Sequence[int]]) -> list[int]:
-    """For each operator those, as bits, that read what depends on its result, in the same step or in a later one."""
+    """For each operator, as bits, all that depend on its result, in the same step or in a later one."""
     readers = [0] * len(graph.operators)
     for o, before in enumerate(predecessors):
         for p in (*before, *_writers_before(graph, o)):

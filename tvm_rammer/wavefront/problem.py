@@ -43,7 +43,7 @@ class Problem:
     lanes: tuple[range, ...] = ()
 
     def ready_us(self, operator: int, ready_us: Sequence[float]) -> Sequence[float]:
-        """When each vEU is free for an operator, of the times when they are free; never, if it may not run it."""
+        """When each vEU can begin an operator, given when each is free; infinite for those that may not run it."""
         if not self.lanes:
             return ready_us
         return [us if veu in self.lanes[operator] else math.inf for veu, us in enumerate(ready_us)]

@@ -102,7 +102,7 @@ def _plan(problem: Problem, own: Mapping[str, RKernel], device: DeviceSpec) -> R
 
 
 def _with_waits(step: RProgram, few: int, device: DeviceSpec) -> RProgram:
-    """The loop, verified; waits are for single lanes where they are for so few of an operator."""
+    """The loop with its waits across steps, verified; up to `few` lanes of an operator are waited for one by one."""
     ends_by_condition = step.graph.condition is not None
     planned = wait_for_condition(step.graph, step.lanes) if ends_by_condition else step.lanes
     lanes, num_events = carry(step.graph, step.kernels, planned, few)
@@ -114,7 +114,7 @@ def _with_waits(step: RProgram, few: int, device: DeviceSpec) -> RProgram:
 
 
 def _plan_memory(graph: RGraph) -> tuple[dict[int, int], int]:
-    """Give each buffer bytes of its own: those of one step would soon be written by the next."""
+    """Give each buffer bytes of its own: the next step may write one while others of this step are still read."""
     offsets: dict[int, int] = {}
     end = 0
     for b, buffer in enumerate(graph.buffers):

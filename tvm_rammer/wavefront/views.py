@@ -164,7 +164,7 @@ class _Views:
             yield found
 
     def most(self, gone: list[int], more: Sequence[int]) -> list[int]:
-        """Add to some operators that can be left out those of others that can be, too: each that is tried in turn."""
+        """Those that are `gone`, and as many of `more` as can be left out beside them: halves are tried in turn."""
         if self._clusters([*gone, *more]) is not None:
             return [*gone, *more]
         if len(more) == 1:

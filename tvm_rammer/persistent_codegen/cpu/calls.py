@@ -1,7 +1,7 @@
 """How the interpreter calls rTasks: by LLVM IR that says that they are not to be inlined.
 
-TIR has no word for that. LLVM would compile each small function twice, alone and within the interpreter; there it meets
-all others, and some of its passes take much longer than their number of times.
+TIR has no word for that. LLVM would compile each small function twice, alone and within the interpreter; there all of
+them are one function, and the time of some passes grows faster than its size.
 """
 
 import string

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from tvm import tirx
 from tvm.ir import GlobalVar
 
+from ...ir import RProgram
 from .stamps import CLOCK
 from .workers import client_text, plain_functions
 
@@ -34,8 +35,8 @@ def launch_text(name: str, pointers: int, machine: str, sizes: Sequence[int], *,
     Parameters
     ----------
     name : str
-        The program's. Its launch takes pointers, the table `begin` and the number of lanes, negative for a brief
-        program, and says whether there are workers.
+        The program's. Its launch takes pointers, the table `begin` and the lanes as `lanes_argument` says them, and
+        returns whether there are workers.
     pointers : int
         How many segments and tables the interpreter finds in its environment.
     machine : str
@@ -59,6 +60,11 @@ def launch_text(name: str, pointers: int, machine: str, sizes: Sequence[int], *,
     )  # fmt: skip
     texts = [_file("sync.ll"), _file("large_pages.ll")]
     return client_text(machine) + "".join(texts) + (CLOCK if stamped else "") + launch
+
+
+def lanes_argument(program: RProgram) -> int:
+    """The number of lanes as `rammer_run` (workers.c) takes it: negative for a brief program (`RProgram.brief`)."""
+    return -len(program.lanes) if program.brief else len(program.lanes)
 
 
 def _file(name: str) -> str:

@@ -21,7 +21,7 @@ from ..layout import CONSTANTS, FIRST_EXTERNAL, WORKSPACE, Layout, lay_out
 from ..tables import build_tables
 from .calls import calls_text
 from .interpreter import COUNTER_WORDS, Memory, build_interpreter
-from .launch import launch_text, walk
+from .launch import lanes_argument, launch_text, walk
 from .stamps import STAMPED
 from .workers import establish
 
@@ -133,7 +133,7 @@ def _main(
     given = [*(b.data for b in segments), *tables]
     first, words = memory.counters_at // 4, max(1, program.num_events) * COUNTER_WORDS
     counters = tirx.decl_buffer((first + words,), "int32", "counters", data=segments[WORKSPACE].data)
-    i, lanes = tirx.Var("i", "int32"), tirx.IntImm("int32", len(program.lanes) * (-1 if program.brief else 1))
+    i, lanes = tirx.Var("i", "int32"), tirx.IntImm("int32", lanes_argument(program))
     launched = T.call_extern("bool", f"{program.name}_launch", *given, tables[0], lanes)
     first_output = FIRST_EXTERNAL + len(layout.inputs)
     inputs, outputs = segments[FIRST_EXTERNAL:first_output], segments[first_output:]

@@ -28,7 +28,7 @@ def steps_before(steps: Expr) -> Expr:
 
 
 def word(own: Expr, lane: int) -> Expr:
-    """The word that a lane of each warp has, for all threads of it."""
+    """A word that one lane of each warp holds, handed to all threads of the warp."""
     return cuda_func_call("rammer_word", own, lane, source_code=source(), return_type="int32")
 
 
@@ -38,7 +38,7 @@ def arrived(ahead: Expr, zero: Expr) -> Expr:
 
 
 def thread(tid: Expr, threads: int) -> Expr:
-    """The index of a thread of an rTask, as if it were another in each row."""
+    """The index of a thread of an rTask, hidden from nvcc, which would compute what depends on it ahead of all rows."""
     return cuda_func_call("rammer_thread", tid, threads, source_code=source(), return_type="int32")
 
 

@@ -1,6 +1,6 @@
 """Results and inputs in arrays: those that a caller binds a module to, and new ones.
 
-binding      what `RammerModule.bind` returns: slots of memory, the turns of states, a call
+binding      what `RammerModule.bind` returns: slots of memory, which state is in which array, a call
 results      what a call returns, in new arrays
 io_binding   ONNX Runtime's interface in front of it
 """

@@ -64,8 +64,11 @@ def _is_direct(array: Array) -> bool:
     return flags.c_contiguous and flags.writeable and array.ctypes.data % DIRECT_ALIGNMENT == 0
 
 
-class _Turn:
-    """One way round of the arrays: what a call copies, and the tensors that its launch takes."""
+class _Assignment:
+    """One assignment of the arrays to inputs and outputs, which states change from call to call.
+
+    It has what a call copies, and the tensors that its launch takes.
+    """
 
     def __init__(self, inputs: Mapping[str, _Slot], outputs: Mapping[str, _Slot], others: Sequence[Any]) -> None:
         read, self.results = tuple(inputs.values()), tuple(outputs.values())
@@ -78,7 +81,7 @@ class _Turn:
         self.tensors = (*self.read, *(slot.tensor for slot in self.results))
 
     def run(self, machine: Machine) -> None:
-        """Copy what must be, launch, and copy what must be."""
+        """Copy to the tensors that have memory of their own, launch, and copy the results from such tensors."""
         for place, array in self.copied_in:
             np.copyto(place, array)
         if machine.takes_all:
@@ -89,7 +92,7 @@ class _Turn:
             np.copyto(array, place)
 
     def _run_with_others(self, machine: Machine) -> None:
-        """Some results come where the compiled model has them: an input that it returns, say, or from a branch."""
+        """Launch where some results cannot be written in place, as an input that is returned, or those of a branch."""
         taken = machine.destinations
         results = machine.into(*self.read, *(slot.tensor for slot in itertools.compress(self.results, taken)))
         for slot, result, written in zip(self.results, leaves_of(results), taken, strict=True):
@@ -182,20 +185,20 @@ class Binding:
                 slots[key] = _Slot(array, port, private=private)
             return slots[key]
 
-        def turn(read: Mapping[Port, Array], written: Mapping[Port, Array]) -> _Turn:
+        def assignment(read: Mapping[Port, Array], written: Mapping[Port, Array]) -> _Assignment:
             overlaps = {p: any(np.may_share_memory(a, other) for other in written.values()) for p, a in read.items()}
-            return _Turn(
+            return _Assignment(
                 # The launch may write such memory before it has read all of it.
                 {port.spec.name: slot(array, port, private=overlaps[port]) for port, array in read.items()},
                 {port.spec.name: slot(array, port) for port, array in written.items()},
                 others,
             )
 
-        self._turns = [turn(inputs, outputs)]
+        self._assignments = [assignment(inputs, outputs)]
         if pairs:
             exchanged = {read: outputs[written] for read, written in pairs}, {w: inputs[r] for r, w in pairs}
-            self._turns.append(turn({**inputs, **exchanged[0]}, {**outputs, **exchanged[1]}))
-        self._next = self._last = self._turns[0]
+            self._assignments.append(assignment({**inputs, **exchanged[0]}, {**outputs, **exchanged[1]}))
+        self._next = self._last = self._assignments[0]
 
     @property
     def inputs(self) -> Mapping[str, Array]:
@@ -226,9 +229,10 @@ class Binding:
     def step(self, machine: Machine) -> None:
         """Run the module by the functions of a plan, which nobody else calls meanwhile."""
         with self._lock:
-            turn = self._next
-            turn.run(machine)
-            self._last, self._next = turn, self._turns[turn is self._turns[0] and len(self._turns) > 1]
+            current = self._next
+            current.run(machine)
+            self._last = current
+            self._next = self._assignments[-1 if current is self._assignments[0] else 0]
 
 
 def _check_apart(outputs: Mapping[Port, Array]) -> None:

@@ -33,7 +33,10 @@ class Arrival:
 
     @property
     def data_veu(self) -> int | None:
-        """The vEU to prefer: the one whose own data comes last, else the one that writes the middle; None for any."""
+        """The vEU to prefer: the one whose own data arrives last, else the one that writes the middle of what is read.
+
+        None for any.
+        """
         own_data_is_last = self.last_veu is not None and self.last_us > self.others_us
         return self.last_veu if self.middle_veu is not None and own_data_is_last else self.middle_veu
 

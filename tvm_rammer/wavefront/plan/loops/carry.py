@@ -37,9 +37,9 @@ Plan = list[list[Run | Need]]
 
 @dataclass(frozen=True, slots=True)
 class _Conflict:
-    """The one operator must have ended in a step before the other begins so many steps later.
+    """Accesses of the same memory: operator `one` must have ended in a step before `other` begins `later` steps later.
 
-    `parameter` and `other_parameter` say by which of their buffers.
+    `parameter` and `other_parameter` are the buffers, by their positions among those of the operators.
     """
 
     one: int
@@ -158,7 +158,7 @@ def _conflicts(graph: RGraph) -> Iterator[_Conflict]:
 
 
 def _steps_between(one: Place | None, other: Place | None) -> int | None:
-    """The least number of steps, at least 1, after which the other place is where the one was; None for never."""
+    """After how many steps, at least 1, the second place covers the bytes that the first one had; None for never."""
     strides = [place.stride if place else 0 for place in (one, other)]
     if not any(strides):
         return 1
@@ -178,7 +178,7 @@ def _order(
     kernels: Sequence[RKernel],
     few: int,
 ) -> bool:
-    """Add the waits that a conflict still needs, each before the `Run` that has to come later; whether it needs any."""
+    """Add the waits that a conflict still needs, each before the `Run` that comes later; False if it needs none."""
     one, other = conflict.one, conflict.other
     touching = between(graph, one, kernels[one], conflict.parameter, other, kernels[other], conflict.other_parameter)
     everything = (1 << kernels[one].num_rtasks) - 1
