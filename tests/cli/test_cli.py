@@ -10,8 +10,7 @@ from onnx import TensorProto, helper
 
 import tvm_rammer
 from tests.two_inputs import two_inputs
-from tvm_rammer.benchmark.bench import CONTENDERS, bench
-from tvm_rammer.benchmark.peers import PACKAGES
+from tvm_rammer.benchmark.bench import CONTENDERS, PEERS, bench
 from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.cli import main
 from tvm_rammer.cli.export import identifier_of
@@ -138,7 +137,7 @@ def test_run_reads_and_writes_arrays(model, tmp_path):
 @pytest.mark.slow
 def test_bench_writes_all_figures(model, tmp_path, capsys):
     out = tmp_path / "bench.json"
-    there = [name for name in CONTENDERS if name not in PACKAGES or importlib.util.find_spec(name)]
+    there = [name for name in CONTENDERS if name not in PEERS or importlib.util.find_spec(name)]
     against = ",".join(there)
     command = ["bench", model, *SHAPES, "--against", against, "--repeat", "3", "--json", str(out)]
     assert main(command) == 0
@@ -155,7 +154,7 @@ def test_bench_writes_all_figures(model, tmp_path, capsys):
     assert "stock-same-kernels" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("name", PEERS)
 def test_a_contender_that_is_not_installed_is_named(name, model, monkeypatch, capsys):
     monkeypatch.setattr("tvm_rammer.benchmark.bench.importlib.util.find_spec", lambda name: None)
     assert main(["bench", model, *SHAPES, "--against", name, "--repeat", "1"]) == 0

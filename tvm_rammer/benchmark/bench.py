@@ -14,7 +14,7 @@ from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels
 from ..compilation.target import tvm_target
-from ..errors import ModelError, RammerError, last_line
+from ..errors import ModelError, last_line
 from ..open_shapes.module import as_static
 from ..persistent_codegen import num_workers
 from ..relay_passes.aten.read import is_program_file
@@ -22,8 +22,11 @@ from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
 from .peers import PACKAGES, Runner, onnxruntime_session, openvino_runner
 from .race import MOST_DIFFERENCE, arrays_of, difference, race, tvm_runner
+from .torch_compiled import torch_runner
 
-CONTENDERS = ("stock", "stock-same-kernels", *PACKAGES)
+PEERS = (*PACKAGES, "torch")
+"""Contenders that are other packages."""
+CONTENDERS = ("stock", "stock-same-kernels", *PEERS)
 
 
 def bench(
@@ -50,7 +53,8 @@ def bench(
         Where our side runs; the contenders run on the same device.
     against : sequence of str
         Some of `CONTENDERS`. `stock` is TVM's default build; `stock-same-kernels` launches our kernels one
-        by one through the stock VM; `onnxruntime` and `openvino` need these packages.
+        by one through the stock VM; `onnxruntime` and `openvino` need these packages, and so does `torch`, which is
+        the model's operators in PyTorch, compiled by `torch.compile`.
     shapes : mapping of str to sequence of int, optional
     repeat : int
         Runs of each contender.
@@ -98,7 +102,7 @@ def bench(
     runners: dict[str, Runner] = {"rammer": tvm_runner(module.executable, module.runtime_device())}
     outputs, missing = {"rammer": arrays_of(runners["rammer"](inputs))}, {}
     for name in against:
-        if name in PACKAGES and importlib.util.find_spec(name) is None:
+        if name in PEERS and importlib.util.find_spec(name) is None:
             missing[name] = f"the package {name} is not installed"
             continue
         progress(f"building {name}")
@@ -106,7 +110,7 @@ def bench(
             runner = _contender(name, model, shapes, tuning_logs, module)
             outputs[name] = arrays_of(runner(inputs))
         except Exception as error:
-            if name not in PACKAGES or isinstance(error, RammerError):
+            if name not in PEERS or isinstance(error, ModelError):
                 raise
             missing[name] = f"it cannot run the model: {last_line(error)}"
             continue
@@ -146,6 +150,8 @@ def _contender(
         return _onnxruntime_runner(model, module)
     if name == "openvino":
         return openvino_runner(_source(model), module.compilation.device.units)
+    if name == "torch":
+        return torch_runner(_source(model), module.compilation.device.units)
     ours, mod = module.compilation, relay_passes.load_model(model, shapes)
     if name == "stock":
         return tvm_runner(tvm.compile(mod, tvm_target(ours.device)), module.runtime_device())
@@ -158,7 +164,7 @@ def _contender(
 def _source(model: str | os.PathLike[str] | onnx.ModelProto) -> str | bytes:
     """What other engines read: the path of a file, or its contents."""
     if is_program_file(model):
-        raise ModelError(f"{str(model)!r} is no ONNX file, which ONNX Runtime and OpenVINO read; leave them out")
+        raise ModelError(f"{str(model)!r} is no ONNX file, which other engines read; leave them out")
     return model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
 
 

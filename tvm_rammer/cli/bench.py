@@ -13,7 +13,7 @@ def add_parser(commands: Any) -> None:
     """Add the command to the subparsers of the command line."""
     parser = commands.add_parser("bench", parents=[model_options()], help="time a model against others")
     parser.add_argument(
-        "--against", default="stock", metavar="A,B", help="stock, stock-same-kernels, onnxruntime and openvino"
+        "--against", default="stock", metavar="A,B", help="stock, stock-same-kernels, onnxruntime, openvino and torch"
     )
     add_comparison(parser)
     parser.add_argument("--json", metavar="FILE", help="where to write all figures")

@@ -25,7 +25,7 @@ def add_parser(commands: Any) -> None:
         "--against",
         default="",
         metavar="A,B",
-        help="also compare with stock, stock-same-kernels, onnxruntime, openvino",
+        help="also compare with stock, stock-same-kernels, onnxruntime, openvino, torch",
     )
     add_comparison(parser)
     parser.set_defaults(run=run, writes=("output",))

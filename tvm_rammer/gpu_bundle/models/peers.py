@@ -30,19 +30,24 @@ def torch_graph(model: onnx.ModelProto, inputs: Mapping[str, str], files: Files)
     arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in model.graph.input}
     return {
-        "nodes": [
-            {
-                "op": node.op_type,
-                "inputs": list(node.input),
-                "outputs": list(node.output),
-                "attributes": {a.name: _attribute(a) for a in node.attribute},
-            }
-            for node in model.graph.node
-        ],
+        "nodes": nodes_of(model),
         "weights": {name: _weight(array, files) for name, array in arrays.items()},
         "inputs": {name: {"file": file, "shape": shapes[name]} for name, file in inputs.items()},
         "outputs": [output.name for output in model.graph.output],
     }
+
+
+def nodes_of(model: onnx.ModelProto) -> list[dict[str, Any]]:
+    """The operators of a model as `onsite.torch_operators` takes them: `op`, `inputs`, `outputs`, `attributes`."""
+    return [
+        {
+            "op": node.op_type,
+            "inputs": list(node.input),
+            "outputs": list(node.output),
+            "attributes": {a.name: _attribute(a) for a in node.attribute},
+        }
+        for node in model.graph.node
+    ]
 
 
 def _attribute(attribute: onnx.AttributeProto) -> Any:
