@@ -1,4 +1,4 @@
-"""Compile generated CUDA text as C++ and run it on the CPU (cuda_host.h says how)."""
+"""Compile generated CUDA text as C++ and run it on the CPU (machine/cuda_host.h says how)."""
 
 import atexit
 import contextlib
@@ -16,7 +16,9 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-HERE = pathlib.Path(__file__).parent
+from tests.emulation.fences import Fenced, bytes_of
+
+MACHINE = pathlib.Path(__file__).parent / "machine"
 GUARD = 1 << 16
 """Bytes of a known pattern before and after each array, to see writes out of bounds: those of a tile or two."""
 
@@ -95,28 +97,29 @@ def run_emulated(
         ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64
     ]  # fmt: skip
     names = [name.removesuffix("_ptr") for name, _ in kernel_parameters(source, kernel)]
-    memory, starts = _global_memory({n: args[n] for n in names}, [n for n in names if n not in read_only])
-    pointers = (ctypes.c_void_p * len(names))(*(memory[starts[n] :].ctypes.data for n in names))
+    memory, starts = _global_memory({n: args[n] for n in names if n not in read_only})
+    fenced = {n: Fenced(args[n], at_end=seed % 2 == 0) for n in names if n in read_only}
+    addresses = {n: memory[start:].ctypes.data for n, start in starts.items()}
+    addresses |= {n: fence.address for n, fence in fenced.items()}
+    pointers = (ctypes.c_void_p * len(names))(*(addresses[n] for n in names))
     shape = (ctypes.c_int * 6)(*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
-    written = max((starts[n] + args[n].nbytes for n in names if n not in read_only), default=0)
-    nbytes = -(-(written + GUARD) // ALIGNMENT) * ALIGNMENT if written else 0
+    nbytes = len(memory) if starts else 0
     flags = (ctypes.c_ubyte * 1024).in_dll(library, "emu_mutant")
     flags[:] = [n in mutants for n in range(1024)]
     failure = launch(shape, shared_bytes, seed, pointers, memory.ctypes.data, nbytes)
     if failure:
         raise EmulationError(failure.decode())
     before, end = "all arrays", 0
-    for name in sorted(names, key=starts.__getitem__):
-        array, start = args[name], starts[name]
+    for name, start in starts.items():
+        array = args[name]
         if not _untouched(memory, end, start):
             raise EmulationError(f"a write out of bounds, between {before} and {name}")
         before, end = name, start + array.nbytes
-        found = memory[start:end].view(array.dtype).reshape(array.shape)
-        if name in read_only:
-            if not np.array_equal(memory[start:end], np.ascontiguousarray(array).reshape(-1).view(np.uint8)):
-                raise EmulationError(f"{name}: a write to what the kernel should only read")
-        elif array.flags.writeable:
-            array[...] = found
+        if array.flags.writeable:
+            array[...] = memory[start:end].view(array.dtype).reshape(array.shape)
+    for name, fence in fenced.items():
+        if not fence.is_as_it_was():
+            raise EmulationError(f"{name}: a write to what the kernel should only read")
     if not _untouched(memory, end, len(memory)):
         raise EmulationError(f"a write out of bounds, after {before}")
 
@@ -130,20 +133,19 @@ def kernel_parameters(source: str, kernel: str) -> list[tuple[str, str]]:
     return [(name, kind.strip()) for kind, name in listed]
 
 
-def _global_memory(arrays: dict[str, np.ndarray], written: Sequence[str]) -> tuple[np.ndarray, dict[str, int]]:
-    """One memory with all arrays, written ones first, and guards before and after each; and where each begins."""
+def _global_memory(arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, int]]:
+    """One memory with all arrays, and guards before and after each; and where each begins."""
     starts: dict[str, int] = {}
     end = 0
-    for name in [*written, *(n for n in arrays if n not in written)]:
+    for name, array in arrays.items():
         starts[name] = -(-(end + GUARD) // ALIGNMENT) * ALIGNMENT
-        end = starts[name] + arrays[name].nbytes
+        end = starts[name] + array.nbytes
     size = -(-(end + GUARD) // ALIGNMENT) * ALIGNMENT
     room = np.empty(size + ALIGNMENT, np.uint8)
     memory = room[-room.ctypes.data % ALIGNMENT :][:size]
     memory.view(np.uint32)[:] = _PATTERN
     for name, array in arrays.items():
-        start = starts[name]
-        memory[start : start + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        memory[starts[name] :][: array.nbytes] = bytes_of(array)
     return memory, starts
 
 
@@ -156,14 +158,19 @@ def as_host_text(source: str) -> str:
     """Return the text without TVM's header, and with the arrays of blocks and threads as cuda_host.h has them."""
     text = source[source.rindex("#define ushort unsigned short") :].split("\n", 2)[2]
     text = re.sub(
-        r"extern __shared__ (?:__align__\(\d+\) )?(\w+) (\w+)\[\];", r"\1* \2 = (\1*)emu::shared_arena();", text
+        r"extern __shared__ (?:__align__\(\d+\) )?((?:signed )?\w+) (\w+)\[\];",
+        r"\1* \2 = (\1*)emu::shared_arena();",
+        text,
     )
     text = re.sub(r"asm volatile\(((?:\s*\"[^\"]*\")+)\s*:([^;]*?)\);", _as_call, text)
     text = re.sub(
-        r"^( *)alignas\(\d+\) (\w+) (\w+)\[(\d+)\];", r"\1emu::LocalArray<\2, \4> \3;", text, flags=re.MULTILINE
+        r"^( *)alignas\(\d+\) ((?:signed )?\w+) (\w+)\[(\d+)\];",
+        r"\1emu::LocalArray<\2, \4> \3;",
+        text,
+        flags=re.MULTILINE,
     )
     return re.sub(
-        r"(?<!extern )__shared__ (?:alignas\(\d+\) |__align__\(\d+\) )?(?:volatile )?(\w+) (\w+)\[(\d+)\];",
+        r"(?<!extern )__shared__ (?:alignas\(\d+\) |__align__\(\d+\) )?(?:volatile )?((?:signed )?\w+) (\w+)\[(\d+)\];",
         r"\1 (&\2)[\3] = emu::shared_array<\1, \3>(__LINE__);",
         text,
     )
@@ -181,7 +188,7 @@ def _as_call(found: re.Match[str]) -> str:
     return f"{name.replace('.', '_')}({', '.join(values[int(n)] for n in re.findall('%([0-9]+)', places))});"
 
 
-COMPILE = ("g++", "-O1", "-std=c++20", "-w", "-fPIC", "-fno-strict-aliasing")
+COMPILE = ("g++", "-O1", "-std=c++20", "-w", "-fPIC", "-fno-strict-aliasing", "-fsanitize=alignment")
 
 
 @functools.cache
@@ -213,23 +220,26 @@ def _headers() -> pathlib.Path:
     """A folder with cuda_host.h as g++ reads it fastest, and the machine that kernels are linked with."""
 
     def make(folder: pathlib.Path) -> None:
-        for path in HERE.glob("*.h"):
+        for path in MACHINE.glob("*.h"):
             shutil.copy(path, folder)
         header = folder / "cuda_host.h"
         subprocess.run([*COMPILE, "-x", "c++-header", header, "-o", f"{header}.gch"], check=True, timeout=300)
 
-        for source in HERE.glob("*.cpp"):
+        for source in MACHINE.glob("*.cpp"):
             command = [*COMPILE, "-O2", f"-I{folder}", "-c", source, "-o", folder / f"{source.stem}.o"]
             subprocess.run(command, check=True, timeout=300)
 
-    texts = [path.read_bytes() for path in sorted([*HERE.glob("*.h"), *HERE.glob("*.cpp")])]
+    texts = [path.read_bytes() for path in sorted([*MACHINE.glob("*.h"), *MACHINE.glob("*.cpp")])]
     return _made(f"headers-{hashlib.sha256(b'|'.join(texts)).hexdigest()[:16]}", make)
 
 
 def compiled_with_machine() -> list[str]:
-    """Arguments of g++ beside `COMPILE` and a text: cuda_host.h is its first header, and the machine is linked."""
+    """Arguments of g++ beside `COMPILE` and a text: cuda_host.h is its first header, and the machine is linked.
+
+    It has what misaligned accesses call; the library of it that the driver would link is not needed.
+    """
     folder = _headers()
-    return [f"-I{folder}", "-include", "cuda_host.h", *map(str, sorted(folder.glob("*.o")))]
+    return ["-Wl,--as-needed", f"-I{folder}", "-include", "cuda_host.h", *map(str, sorted(folder.glob("*.o")))]
 
 
 @functools.lru_cache(maxsize=64)

@@ -151,3 +151,12 @@ def test_a_store_outside_of_a_shared_array_shows(at):
     body = f"__shared__ float s[64];\n float* p = s;\n p[{at}] = 1;\n out_ptr[0] = p[0];"
     with pytest.raises(EmulationError, match="outside of shared memory"):
         run(body)
+
+
+@pytest.mark.parametrize(("width", "nbytes"), [(2, 8), (4, 16)])
+def test_a_vector_that_is_not_aligned_shows(width, nbytes):
+    body = "float{0} v = *(float{0}*)(out_ptr + {1});\n *(float{0}*)(out_ptr + {2}) = v;"
+    run(body.format(width, width, 2 * width))
+    for at in ((1, width), (width, width // 2)):
+        with pytest.raises(EmulationError, match=f"not aligned to {nbytes} bytes"):
+            run(body.format(width, *at))

@@ -108,3 +108,13 @@ def test_arrays_that_a_kernel_must_not_write():
     assert args["out"][0] == 1
     with pytest.raises(EmulationError, match="x: a write to what the kernel should only read"):
         run_emulated(source.replace("{}", "x_ptr[0] = 5;"), "k", (1,), (32,), 0, args, 0, ["x"])
+
+
+@pytest.mark.parametrize(("at", "seed"), [(4, 0), (5, 2), (-1, 1), (-4, 3)])
+def test_reads_outside_of_what_a_kernel_only_reads_show(at, seed):
+    """On a GPU they may end a launch, also where nothing comes of what was read."""
+    body = f"float v = x_ptr[{at}]; out_ptr[0] = threadIdx.x < 32 ? 1 : v;"
+    source = f'{HEAD}extern "C" __global__ void k(float* out_ptr, float* x_ptr) {{\n{body}\n}}\n'
+    args = {"out": np.zeros(4, np.float32), "x": np.ones(4, np.float32)}
+    with pytest.raises(EmulationError, match="access out of bounds"):
+        run_emulated(source, "k", (1,), (64,), 0, args, seed, ["x"])

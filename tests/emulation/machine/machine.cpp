@@ -1,5 +1,6 @@
 // The machine of cuda_host.h that emulated kernels run on: its scheduler, barriers, weak memory and matrix instructions.
 #include "cuda_host.h"
+#include <csignal>
 #include <stdexcept>
 #include <sys/mman.h>
 
@@ -136,6 +137,20 @@ void entry() {
   for (;;) pause();
 }
 
+// What the host gave to be read lies between pages that nobody may touch. A fiber that does is left where it is.
+void outside(int signal) {
+  if (now) fail("access out of bounds");
+  std::signal(signal, SIG_DFL);
+}
+struct Watch {
+  struct sigaction before, ours {};
+  Watch() {
+    ours.sa_handler = outside, ours.sa_flags = SA_NODEFER;
+    sigaction(SIGSEGV, &ours, &before);
+  }
+  ~Watch() { sigaction(SIGSEGV, &before, nullptr); }
+};
+
 // Two blocks race for a word if one of them uses it within the scope of its block: what they see is undefined.
 struct Users { const Block* one; bool several, narrow; };
 std::map<const void*, Users> users;
@@ -169,6 +184,7 @@ void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory
   }
   // In every other run one block hardly goes on while another one can: who does not wait for it reads too early.
   const Block* late = seed % 2 ? &blocks[seed / 2 % count] : nullptr;
+  Watch watch;
   while (failure.empty() && !active.empty()) {
     size_t chosen = random_below(active.size());
     if (active[chosen] == late && active.size() > 1 && random_below(64)) chosen = (chosen + 1) % active.size();
@@ -212,6 +228,13 @@ void check_scope(const void* word, int scope) {
   found.several |= found.one != now->block;
   found.narrow |= scope < __NV_THREAD_SCOPE_DEVICE;
   if (found.several && found.narrow) fail("atomic operation of a block's scope on a word that several blocks use");
+}
+
+// ---- alignment -----------------------------------------------------------------------------------------------------
+// g++ calls this where an address is no multiple of what its type is aligned to (-fsanitize=alignment).
+struct Misaligned { const char* file; unsigned line, column; const void* type; unsigned char log_alignment, kind; };
+extern "C" void __ubsan_handle_type_mismatch_v1(const Misaligned* access, size_t) {
+  fail("access that is not aligned to " + std::to_string(1u << access->log_alignment) + " bytes");
 }
 
 // ---- matrix instructions ------------------------------------------------------------------------------------------

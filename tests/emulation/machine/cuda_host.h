@@ -109,8 +109,9 @@ template <class T, int N> class LocalArray {
   alignas(64) char bytes_[2 * kLocalGuard + (sizeof(T) * N + 63) / 64 * 64];
 };
 
-template <class T> struct Vec2 { T x, y; };
-template <class T> struct Vec4 { T x, y, z, w; };
+// Aligned as on a GPU: an access at another address is an error there, and is told here (machine.cpp).
+template <class T> struct alignas(2 * sizeof(T)) Vec2 { T x, y; };
+template <class T> struct alignas(sizeof(T) < 8 ? 4 * sizeof(T) : 16) Vec4 { T x, y, z, w; };
 }  // namespace emu
 
 // ---- CUDA's names -------------------------------------------------------------------------------------------------
@@ -225,7 +226,9 @@ using std::min;
 inline float __expf(float x) { return expf(x); }
 inline float __logf(float x) { return logf(x); }
 inline float __tanhf(float x) { return tanhf(x); }
-inline float __powf(float x, float y) { return powf(x, y); }
+// As in fast math, with which CUDA text is compiled: none of what is below 0.
+inline float __powf(float x, float y) { return exp2f(y * log2f(x)); }
+#define powf __powf
 inline float __sinf(float x) { return sinf(x); }
 inline float __cosf(float x) { return cosf(x); }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
