@@ -106,6 +106,11 @@ class MatrixTile(GemmTile):
         """Steps whose tiles are in shared memory."""
         return 2 if 2 * self.itemsize * self.step_elements <= MAX_SHARED else 1
 
+    @property
+    def staged(self) -> bool:
+        """Whether results go through shared memory: where those of several teams are added up there."""
+        return self.slices > 1
+
     def sums_row(self, fast_i: bool) -> int:
         """Elements from one row of a team's sums to the next, along I or J, when they are added up."""
         return (self.i if fast_i else self.j) + SUMS_PADDING[fast_i]
@@ -123,7 +128,7 @@ class MatrixTile(GemmTile):
     @property
     def shared_bytes(self) -> int:
         """Of the tiles; after the last step the teams' sums lie there, in single precision."""
-        return max(self.itemsize * self.shared_elements, 4 * self.slices * self.team_sums if self.slices > 1 else 0)
+        return max(self.itemsize * self.shared_elements, 4 * self.slices * self.team_sums if self.staged else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +188,7 @@ def _fits(tile: MatrixTile) -> bool:
     return (
         tile.threads <= MAX_THREADS
         and tile.k % terms == 0
-        and (tile.slices == 1 or (tile.i * tile.j) % tile.threads == 0)
+        and (not tile.staged or (tile.i * tile.j) % tile.threads == 0)
         and tile.sums <= MAX_SUMS
         and (tile.i * tile.k) % tile.threads == 0
         and (tile.j * tile.k) % tile.threads == 0

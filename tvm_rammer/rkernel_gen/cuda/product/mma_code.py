@@ -84,7 +84,7 @@ class MatrixWriter(Writer):
             return place(x, y, total if self.product.dtype == "float32" else total.astype(self.product.dtype))
 
         # One loop, so that what else results are computed of is loaded for many of them at once (`tvm_rammer/loads`).
-        if tile.slices == 1:
+        if not tile.staged:
             return unrolled(tile.sums, lambda at: store(*place_of(at), sums[at]))
         partial = tirx.decl_buffer((tile.slices * tile.team_sums,), self.sum_dtype, "partial", scope="shared")
         keep = unrolled(
