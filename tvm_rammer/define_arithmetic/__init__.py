@@ -7,10 +7,12 @@ code generator.
     !=          true of NaN
     /, %        of integers by 0: 0; the least integer by -1: itself, with the remainder 0
     <<, >>      by as many bits as there are, by more, or by fewer than none: nothing is left but copies of the sign
+    pow         on a GPU, of what is below 0: fast math has none
     bfloat16    on a CPU, a number is rounded where it becomes one: TVM computes in float32, and may leave the cast out
 
     define                   the pass
     extremes, gpu_extremes   max and min
+    gpu_powers               powers
     integers                 quotients, remainders, shifts
     values                   numbers and their types
 """

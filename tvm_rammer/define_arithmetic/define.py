@@ -6,11 +6,12 @@ from functools import partial
 import tvm
 import tvm_ffi
 from tvm import tirx
-from tvm.ir import Expr
+from tvm.ir import Call, Expr
 
 from .extremes import extreme as extreme_on_cpu
 from .extremes import with_long_extremes
 from .gpu_extremes import extreme_on_gpu
+from .gpu_powers import power_on_gpu
 from .integers import left_shift, quotient_by, remainder_by, right_shift, sizes_of
 from .values import has_bits_of_number, is_float, repeated, same, scalar, unsigned
 
@@ -61,6 +62,8 @@ def define_arithmetic(func: tirx.PrimFunc, kind: str) -> tirx.PrimFunc:
     ]
     if kind == "llvm":
         rules.append((tirx.Cast, _cast))
+    else:
+        rules.append((Call, power_on_gpu))
     return func.with_body(tvm_ffi.structural_map(func.body, rules, order="post"))
 
 
