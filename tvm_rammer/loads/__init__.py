@@ -2,6 +2,7 @@
 
     sums      a loop's sum is in a register, not in memory
     jam       iterations of an outer loop share its inner loops
+    stages    what threads of a warp hand to each other, where TVM takes them to be in step
     barriers  none that TVM adds beside those of code that has all it needs
     batches   the loads of several iterations of a loop come before their stores
     choices   no load is behind a branch
@@ -14,5 +15,6 @@ In: device functions as TVM has lowered them. Out: functions that compute the sa
 from .barriers import own_barrier, without_added_barriers
 from .batches import MAX_BATCH
 from .passes import overlapping
+from .stages import with_barriers_between_stages
 
-__all__ = ["MAX_BATCH", "overlapping", "own_barrier", "without_added_barriers"]
+__all__ = ["MAX_BATCH", "overlapping", "own_barrier", "with_barriers_between_stages", "without_added_barriers"]

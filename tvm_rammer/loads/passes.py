@@ -9,6 +9,7 @@ from .barriers import without_added_barriers
 from .batches import batch_loads
 from .choices import overlap_loads
 from .jam import jam_loops
+from .stages import with_barriers_between_stages
 from .sums import keep_sums
 
 
@@ -18,7 +19,7 @@ def OverlapLoads(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
     mod = mod.clone()
     for var, func in mod.functions.items():
         if isinstance(func, tirx.PrimFunc):
-            func = func.with_body(without_added_barriers(func.body))
+            func = func.with_body(without_added_barriers(with_barriers_between_stages(func.body)))
             mod.update_func(var, overlap_loads(batch_loads(jam_loops(keep_sums(func)))))
     return mod
 

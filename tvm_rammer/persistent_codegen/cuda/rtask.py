@@ -16,7 +16,7 @@ from tvm.tirx import Var
 from ...device import DeviceSpec
 from ...errors import CodegenError
 from ...kernel import RTaskFunction, ScheduledKernel
-from ...loads import without_added_barriers
+from ...loads import with_barriers_between_stages, without_added_barriers
 from ..arrays import array_bytes, pointer_variable
 from . import sync
 
@@ -194,5 +194,6 @@ def _rewrite(
         return node
 
     rewrites = [(tirx.AllocBuffer, allocation), (tirx.AttrStmt, attribute), (Call, call)]
-    body = tvm_ffi.structural_map(without_added_barriers(body), rewrites, order="post")
+    body = without_added_barriers(with_barriers_between_stages(body))
+    body = tvm_ffi.structural_map(body, rewrites, order="post")
     return tvm_ffi.structural_map(body, (Var, lambda v: indices.get(v, v)), order="post"), scratch

@@ -23,6 +23,7 @@ from .transposed import transposed_convolutions
 _POOLS = [f"relax.nn.{kind}{n}d" for kind in ("avg_pool", "adaptive_avg_pool") for n in (1, 2, 3)]
 _SUMS = ["relax.sum", "relax.prod", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d", *_POOLS]
 _ARCS = [f"relax.a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")]
+_HYPERBOLIC = ["relax.cosh", "relax.sinh"]
 _HALVES = ("float16", "bfloat16")
 _SINH = [1 / math.factorial(n) for n in range(17, 0, -2)]
 """Of the Taylor series about 0, the last one first: below 1 the next is beyond the last bit of float64."""
@@ -34,7 +35,8 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     What is not less need not be greater or equal: it may be NaN. A product with 0 need not be 0, and only what is less
     than 0 is multiplied in a leaky rectifier. On a CPU, sums, products, powers and inverse functions of half precision
     are computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for
-    LLVM, are infinite only where they have to be. A `take` whose indices are surely inside (`check_indices`) is
+    LLVM, are infinite only where they have to be. On a GPU, in float32 is what CUDA has no function of half precision
+    for. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
     `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, boxes in `boxes`, mirrored edges in
     `pads`, slices whose bounds only the data know in `slices`, for a CPU running sums in `scans` and rows that sum to 1
@@ -63,6 +65,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         exact |= scans() | softmaxes(_in_float32)
     else:
         exact |= pools_along_an_axis()
+        exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.mod", "relax.power", "relax.round"], _in_float32)
     exact["relax.mean"] = functools.partial(_mean, exact.get("relax.mean", stock))
     return exact
 
