@@ -6,7 +6,7 @@ from functools import partial
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Expr
-from tvm.s_tir.schedule import SBlockRV
+from tvm.s_tir.schedule import SBlockRV, ScheduleError
 
 from ....kernel import Pack
 from ...analysis.anchor import Anchor, find_anchor
@@ -129,19 +129,23 @@ def contraction_schedule(
     if covers:
         sch, anchor = _covered(sch, anchor, covers, packed=pack)
     block = anchor.block
+    weight = sch.get(block).reads[anchor.weight].source
     padding = _inline_producers(sch, block)
+    place = _place_of(weight, sch.get(block))
     row_axis, outer = row_axis_of(sch.get(block), anchor), outer_axes(sch.get(block), anchor)
 
     if pack:
         if inside:
-            copied = sch.cache_read(block, anchor.weight, "global")
+            copied = sch.cache_read(block, place, "global")
             sch.annotate(copied, LAYOUT_REWRITE, True)
-        ndim = len(sch.get(block).reads[anchor.weight].region)
+        ndim = len(sch.get(block).reads[place].region)
         split = _split_to_ends if dot == 1 else partial(_groups, dot)
-        sch.transform_layout(block, ("read", anchor.weight), split(anchor.vector_dim, tile.simd, ndim))
+        sch.transform_layout(block, ("read", place), split(anchor.vector_dim, tile.simd, ndim))
     widened = None
     if dot > 1 and data_type(dot) != "uint8":
-        widened = sch.cache_read(block, 1 - anchor.weight, "global")
+        if len(sch.get(block).reads) != 2:
+            raise ScheduleError("what is widened is made of several buffers")
+        widened = sch.cache_read(block, 1 - place, "global")
         sch.unsafe_set_dtype(widened, 0, data_type(dot))
         if ahead:
             padding.append(widened)
@@ -199,6 +203,11 @@ def contraction_schedule(
     if reduction:
         sch.decompose_reduction(block, reduction[0])
     return sch
+
+
+def _place_of(buffer: tirx.Var, block: s_tir.SBlock) -> int:
+    """Where a buffer is among those that a block reads: what was inlined into it may read several."""
+    return next(i for i, region in enumerate(block.reads) if region.source.same_as(buffer))
 
 
 def _covered(

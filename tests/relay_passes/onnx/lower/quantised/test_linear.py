@@ -9,6 +9,7 @@ from tvm_rammer.relay_passes import load_model
 
 from ....models import by_onnxruntime, model, node, random, rng, tensor, value, with_contrib
 from ...test_load_onnx import agree
+from ..judge import by_reference
 
 KINDS = {name: TensorProto.DataType.Value(name.upper()) for name in ("int8", "uint8", "int16", "uint16", "int32")}
 FLOATS = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16}
@@ -76,6 +77,32 @@ def test_of_onnx_runtime(kind, each, opset, run):
     x = 900 * random(3, 4, 2)
     x[0, 0] = 0.05, -0.03  # ties
     agree(run, proto, x=x)
+
+
+@pytest.mark.parametrize("kind", ["int16", "uint16"])
+@pytest.mark.parametrize("each", [False, True])
+def test_half_precision_to_16_bits(each, kind, run):
+    """Of which half precision does not hold all; the quotients are in single precision."""
+    scale = scales(4, dtype="float16") if each else np.float16(0.01)
+    constants = [tensor("s", scale), tensor("z", np.full(4 if each else (), 3, kind))]
+    nodes = [node("QuantizeLinear", ["x", "s", "z"], ["y"], axis=1)]
+    given, result = [value("x", [3, 4], FLOATS["float16"])], [value("y", None, KINDS[kind])]
+    agree(run, model(nodes, given, result, constants, opset=21, ir=10), x=(40 * random(3, 4)).astype("float16"))
+
+
+@pytest.mark.parametrize("opset", [10, 13, 21])
+def test_integers_to_bytes(opset, run):
+    constants = [tensor("s", np.float32(0.7)), tensor("z", np.int8(-5))]
+    nodes = [node("QuantizeLinear", ["x", "s", "z"], ["y"])]
+    given, result = [value("x", [3, 4], KINDS["int32"])], [value("y", None, KINDS["int8"])]
+    by_reference(run, model(nodes, given, result, constants, opset=opset, ir=10), x=integers("int32", 3, 4))
+
+
+def test_a_precision_that_is_asked_for(run):
+    constants = [tensor("s", np.float32(0.3)), tensor("z", np.int8(1))]
+    nodes = [node("QuantizeLinear", ["x", "s", "z"], ["y"], precision=TensorProto.FLOAT)]
+    proto = model(nodes, [value("x", [3, 4])], [value("y", None, KINDS["int8"])], constants, opset=23, ir=11)
+    agree(run, proto, x=random(3, 4))
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint16", "int32"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 
+import tvm_rammer
 from tvm_rammer.relay_passes import load_model
 
 from ....models import by_onnxruntime, calls, model, node, op_names, random, rng, tensor, value, with_contrib
@@ -78,6 +79,15 @@ def test_quantised_products(kind, run):
     off_by_one_at_most(
         run, model([only], [value("a", [4, 20], kind)], [value("y", None, kind)], constants), a=integers(kind, 4, 20)
     )
+
+
+def test_a_vector_that_is_quantised_before_its_product():
+    """Both are one function, whose sum reads the vector, its scale and its zero point before the matrix."""
+    only = node("DynamicQuantizeMatMul", ["x", "w", "s"], ["y"], domain="com.microsoft")
+    constants = [tensor("w", weights_of(4, 5)), tensor("s", np.float32(0.1))]
+    proto = with_contrib(model([only], [value("x", [4])], ["y"], constants))
+    (got,) = tvm_rammer.compile(proto, cache=False).run(None, {"x": random(4)})
+    np.testing.assert_allclose(got, by_onnxruntime(proto, x=random(4))[0], rtol=1e-5, atol=1e-5)
 
 
 def test_a_product_that_quantises_what_it_reads(run):

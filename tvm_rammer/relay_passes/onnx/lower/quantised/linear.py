@@ -6,12 +6,13 @@ The latter have numbers of 16 bits before ONNX's own, and are otherwise the same
 import math
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from ...emit import Emitter, NodeView
 from ..elementwise import element, numpy_type
 
 _WHOLE = [getattr(TensorProto, kind) for kind in ("INT8", "UINT8", "INT16", "UINT16", "INT32")]
+_LONG = (TensorProto.INT16, TensorProto.UINT16)
 
 
 def _dequantise(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -34,7 +35,9 @@ def _quantise(node: NodeView, emit: Emitter) -> Emitter | None:
     """Rounded to the nearest integer, ties to the even one, moved, and kept within the range of the type."""
     dims = node.dims(0)
     elem = element(node, 2) if node.input(2) else node.attribute("output_dtype", 0) or TensorProto.UINT8
-    if dims is None or elem not in _WHOLE or not _is_asked(node):
+    if elem in _WHOLE and not _is_asked(node):
+        return _in_single_precision(node, emit, elem)
+    if dims is None or elem not in _WHOLE:
         return None
     scale, zero = (_spread(node, emit, i, dims) for i in (1, 2))
     if scale is None or (node.input(2) and zero is None):
@@ -46,6 +49,22 @@ def _quantise(node: NodeView, emit: Emitter) -> Emitter | None:
     bounds = np.iinfo(numpy_type(elem))
     least, most = (emit.constant(np.array(n, np.float32)) for n in (bounds.min, bounds.max))
     emit.name(emit("Cast", emit("Clip", value, least, most), to=elem), node.output)
+    return emit
+
+
+def _in_single_precision(node: NodeView, emit: Emitter, elem: int) -> Emitter | None:
+    """The same of numbers that TVM's frontend does not divide, or in whose type the result's bounds have no room."""
+    data, exact = element(node, 0), node.attribute("precision", 0) == TensorProto.FLOAT
+    crowded = data == TensorProto.FLOAT16 and elem in _LONG
+    if data not in (TensorProto.INT32, TensorProto.BFLOAT16) and not crowded and not exact:
+        return None
+    given = [
+        emit("Cast", node.input(i), to=TensorProto.FLOAT) if element(node, i) != TensorProto.FLOAT else node.input(i)
+        for i in (0, 1)
+    ]
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute if a.name != "precision"}
+    zero = [node.input(2)] if node.input(2) else []
+    emit.last("QuantizeLinear", *given, *zero, outputs=node.node.output, **attributes)
     return emit
 
 

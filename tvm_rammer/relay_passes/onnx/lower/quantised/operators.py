@@ -44,7 +44,7 @@ def _worst(
     numbers = array.astype(np.int64)
     if offset is not None:
         numbers = numbers - (offset.reshape(shape) if offset.ndim == 1 else offset)
-    return float(_MOST * np.abs(numbers).sum(axis=tuple(summed(numbers.ndim))).max())
+    return float(_MOST * np.abs(numbers).sum(axis=tuple(summed(numbers.ndim))).max(initial=0))
 
 
 def _conv_integer(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -189,11 +189,16 @@ def _of_two(kind: str) -> Callable[[NodeView, Emitter], Emitter | None]:
 
 
 def _qlinear_softmax(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Along one axis; before opset 13 along all from it on, which is the same for the last one."""
+    """Along one axis; before opset 13 along all from it on."""
     dims, axis, q = node.dims(0), node.attribute("axis", -1), Quantised(node, emit)
-    if dims is None or (min(emit.opset, node.attribute("opset", 13)) < 13 and axis not in (-1, len(dims) - 1)):
+    if dims is None:
         return None
-    return q.quantise(emit("Softmax", q.real(0), axis=axis), 3)
+    node.require(-len(dims) <= axis < len(dims), f"axis {axis} of the shape {dims}")
+    axis, real = axis % len(dims), q.real(0)
+    if min(emit.opset, node.attribute("opset", 13)) >= 13 or axis == len(dims) - 1:
+        return q.quantise(emit("Softmax", real, axis=axis), 3)
+    rows = emit("Softmax", emit.reshape(real, [*dims[:axis], math.prod(dims[axis:])]), axis=axis)
+    return q.quantise(emit.reshape(rows, dims), 3)
 
 
 def _qlinear_where(node: NodeView, emit: Emitter) -> Emitter:

@@ -60,8 +60,7 @@ class Quantised:
 
     def scaled(self, value: str, *scales: str) -> str:
         """A product times the scales of its factors."""
-        factor = scales[0] if len(scales) == 1 else self._emit("Mul", *scales)
-        return self._emit("Mul", value, self._single(factor))
+        return self._emit("Mul", value, self._single(reduce(partial(self._emit, "Mul"), scales)))
 
     def _single(self, scale: str) -> str:
         """A scale in float32, in which all is computed: half precision has no room for products of integers."""
@@ -81,6 +80,9 @@ class Quantised:
             The shape [N, H, W, F] of the rows and columns of `windows`.
         """
         zero = [self.parameter(scale + 1, ())] if self._node.input(scale + 1) else []
+        data = self._node.types.get(self._node.input(0))
+        if not zero and data is not None and data.elem_type == TensorProto.INT8:  # without a zero point it is unsigned
+            zero = [self._emit.constant(np.array(0, np.int8))]
         made = self._emit("QuantizeLinear", value, self._single(self.parameter(scale, ())), *zero)
         return self.give(self.channels_second(made, places) if places else made)
 
@@ -136,12 +138,13 @@ class Quantised:
         numbers, zeros = matrix.astype(np.int64), np.zeros(1, np.int64)
         if zero is not None:
             zeros = zero.astype(np.int64).ravel()
-        if _BYTE.min <= (numbers - zeros).min() and (numbers - zeros).max() <= _BYTE.max:
-            numbers, zeros = numbers - zeros, np.zeros(1, np.int64)
+        around = numbers - zeros
+        if _BYTE.min <= around.min(initial=0) and around.max(initial=0) <= _BYTE.max:
+            numbers, zeros = around, np.zeros(1, np.int64)
         elif matrix.dtype == np.uint8:
             numbers, zeros = numbers - _SIGN, zeros - _SIGN
         summed, (*outer, _, last) = tuple(range(matrix.ndim - 1)), matrix.shape
-        columns = emit.constant((numbers.sum(summed) - numbers.size // last * zeros).astype(np.int32))
+        columns = emit.constant((numbers.sum(summed) - math.prod(matrix.shape[:-1]) * zeros).astype(np.int32))
         rows = np.pad(numbers, [*((0, 0) for _ in outer), (0, more), (0, 0)]).reshape(-1, last)
         total = emit("MatMulInteger", data, emit.constant(rows.astype(np.int8)))
         if offset:
