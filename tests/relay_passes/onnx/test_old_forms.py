@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 import tvm_rammer
 
@@ -43,6 +44,7 @@ FORMS = {
         PER_CHANNEL,
     ),
 }
+LOGIC = ("And", "Or", "Xor")
 CASES = [(name, opset) for name, (opsets, *_) in FORMS.items() for opset in opsets]
 
 
@@ -58,3 +60,57 @@ def test_a_form_of_an_older_opset(name, opset):
     ):
         assert got.shape == want.shape
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [1, 6])
+@pytest.mark.parametrize("kind", LOGIC)
+def test_logic_that_broadcasts_from_an_axis_on(kind, opset):
+    """And what comes after it is converted, by the shape that it has."""
+    bits = [value("x", (2, 3), TensorProto.BOOL), value("m", (2,), TensorProto.BOOL)]
+    nodes = [
+        node(kind, ["x", "m"], ["b"], broadcast=1, axis=0),
+        node("Cast", ["b"], ["f"], to="FLOAT" if opset < 6 else 1),
+        node("Softmax", ["f"], ["y"], axis=1),
+    ]
+    x, m = np.array([[True, False, True], [True, False, False]]), np.array([True, False])
+    (got,) = tvm_rammer.compile(model(nodes, bits, ["y"], opset=opset), cache=False).run(None, {"x": x, "m": m})
+    powers = np.exp(getattr(np, f"logical_{kind.lower()}")(x, m[:, None]).astype("float32"))
+    np.testing.assert_allclose(got, powers / powers.sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [1, 6])
+@pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_a_recurrent_layer_of_long_ago(kind, gates, opset):
+    constants = [tensor("w", random(1, 2 * gates, 3, seed=1)), tensor("r", random(1, 2 * gates, 2, seed=2))]
+    layer = node(kind, ["x", "w", "r"], ["s", "h"], hidden_size=2)
+    nodes = [layer, node("Softmax", ["h"], ["y"], axis=2)]
+    then = model(nodes, [value("x", (4, 2, 3))], ["s", "y"], constants, opset=opset)
+    now = model(nodes, [value("x", (4, 2, 3))], ["s", "y"], constants, opset=7)
+    then.graph.node[0].attribute.append(helper.make_attribute("output_sequence", 1))
+    x = random(4, 2, 3)
+    for got, want in zip(
+        tvm_rammer.compile(then, cache=False).run(None, {"x": x}), by_onnxruntime(now, x=x), strict=True
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "want"),
+    [
+        ([node("Pad", ["x"], ["y"], paddings=[0, 0, 1, 0, 0, 0, 0, 2], value=1.5)], (1, 2, 4, 6)),
+        ([node("LpPool", ["x"], ["y"], kernel_shape=[2, 2], p=3.0)], (1, 2, 2, 3)),
+        ([node("GlobalLpPool", ["x"], ["y"], p=1.0)], (1, 2, 1, 1)),
+    ],
+)
+def test_what_only_opset_1_writes_so(nodes, want):
+    now = node(nodes[0].op_type, ["x"], ["y"])
+    for attribute in nodes[0].attribute:
+        given = helper.get_attribute_value(attribute)
+        given = int(given) if attribute.name == "p" else given
+        name = "pads" if attribute.name == "paddings" else attribute.name
+        now.attribute.append(helper.make_attribute(name, given))
+    x = random(*IMAGE[1])
+    (expected,) = by_onnxruntime(model([now], [value(*IMAGE)], ["y"], opset=7), x=x)
+    (got,) = tvm_rammer.compile(model(nodes, [value(*IMAGE)], ["y"], opset=1), cache=False).run(None, {"x": x})
+    assert got.shape == expected.shape == want
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)

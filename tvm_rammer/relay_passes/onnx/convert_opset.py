@@ -8,6 +8,7 @@ import onnx
 import onnx.version_converter
 
 from ...errors import ModelError, first_line
+from .data_sizes.coordinates import BEFORE_11
 from .fold import infer_types
 from .inline import all_nodes, rename_inputs, subgraphs
 from .read import default_opset, skeleton
@@ -20,6 +21,11 @@ _MISREAD_AT = {"ConvInteger": 10, "QLinearConv": 10, "TopK": 10}
 """Before it TopK says by an attribute how many it finds; bytes that are convolved are padded by an input."""
 _UNROLLED_SINCE = {"LSTM": 10, "GRU": 10, "RNN": 10, "Scan": 10}
 _BROADCAST = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "PRelu", "Sub", "Xor"])
+
+_LACKING = frozenset(["And", "Cast", "GRU", "LSTM", "Or", "RNN", "Xor"])
+"""What onnx's version converter does not take across opset 7, and what means the same on both sides."""
+_NEW_IN_2 = frozenset(["GlobalLpPool", "LpPool", "Pad", "Split"])
+_ASIDE = "tvm_rammer.aside"
 
 
 def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -44,6 +50,7 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
         onnx's version converter fails.
     """
     version = default_opset(model)
+    _write_as_opset_2(model)
     _state_defaults(model, version)
     _give_axes_to_numbers(model)
     if version < 7:
@@ -57,7 +64,7 @@ def convert_opset(model: onnx.ModelProto) -> onnx.ModelProto:
     misread = any(op in operators and version < since for op, since in needed.items())
     if version < 7 or misread or any(op in operators and version == at for op, at in _MISREAD_AT.items()):
         try:
-            model = _on_skeleton(model, lambda bare: onnx.version_converter.convert_version(bare, OLDEST_OPSET))
+            model = _on_skeleton(model, _converted)
         except Exception as error:
             raise ModelError(
                 f"the model has opset {version}, and onnx cannot convert it to {OLDEST_OPSET}: {first_line(error)}; "
@@ -125,9 +132,67 @@ def _read_as_vector(body: onnx.GraphProto, name: str) -> None:
     body.initializer.append(onnx.numpy_helper.from_array(np.array([1], np.int64), shape))
 
 
+def _write_as_opset_2(model: onnx.ModelProto) -> None:
+    """Write a model of opset 1 as one of opset 2, in place: onnx's version converter has not this step.
+
+    A Split with sizes as an input stays, and so a model that has one.
+    """
+    changed = [node for node in all_nodes(model.graph) if node.op_type in _NEW_IN_2 and node.domain in ("", "ai.onnx")]
+    powers = [a for node in changed for a in node.attribute if node.op_type != "Pad" and a.name == "p"]
+    if default_opset(model) != 1 or not all(a.f == int(a.f) for a in powers):
+        return
+    if any(node.op_type == "Split" and len(node.input) > 1 for node in changed):
+        return
+    for attribute in powers:
+        attribute.CopyFrom(onnx.helper.make_attribute("p", int(attribute.f)))
+    for node in changed:
+        for attribute in node.attribute:
+            attribute.name = "pads" if attribute.name == "paddings" else attribute.name
+    for known in model.opset_import:
+        if known.domain in ("", "ai.onnx"):
+            known.version = 2
+
+
+def _converted(bare: onnx.ModelProto) -> onnx.ModelProto:
+    """A model of opset 13, by onnx's version converter. What that lacks is of another domain meanwhile."""
+    aside = [node for node in all_nodes(bare.graph) if node.op_type in _LACKING and node.domain in ("", "ai.onnx")]
+    aside = aside if default_opset(bare) < 7 else []
+    types, told = infer_types(bare) if aside else {}, {value.name for value in bare.graph.value_info}
+    for node in aside:
+        node.domain = _ASIDE
+        kept = [a for a in node.attribute if a.name != "output_sequence"]  # whether a result is there says its name
+        del node.attribute[:]
+        node.attribute.extend(kept)
+        if node.op_type == "Cast" and node.input[0] in types:
+            types[node.output[0]] = _cast_type(node, types[node.input[0]])
+        for name in {*node.output} & types.keys() - told:  # what follows may need the shape to be converted
+            bare.graph.value_info.append(onnx.ValueInfoProto(name=name, type=onnx.TypeProto(tensor_type=types[name])))
+    if aside:
+        bare.opset_import.append(onnx.helper.make_opsetid(_ASIDE, 1))
+    made = onnx.version_converter.convert_version(bare, OLDEST_OPSET)
+    for node in all_nodes(made.graph):
+        node.domain = "" if node.domain == _ASIDE else node.domain
+    imports = [known for known in made.opset_import if known.domain != _ASIDE]
+    del made.opset_import[:]
+    made.opset_import.extend(imports)
+    return made
+
+
+def _cast_type(node: onnx.NodeProto, before: onnx.TypeProto.Tensor) -> onnx.TypeProto.Tensor:
+    """What a Cast makes of a type, which it says by a name before opset 6; in place it says the number."""
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.STRING:
+            number = onnx.TensorProto.DataType.Value(attribute.s.decode().upper())
+            attribute.CopyFrom(onnx.helper.make_attribute(attribute.name, number))
+    after = onnx.TypeProto.Tensor()
+    after.CopyFrom(before)
+    after.elem_type = next((a.i for a in node.attribute if a.name == "to"), 0)
+    return after
+
+
 def _read_asymmetrically(node: onnx.NodeProto) -> None:
     """Resizes before opset 11 read at x / scale; onnx's version converter does not say so."""
-    as_before = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    as_before = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": BEFORE_11}
     kept = [a for a in node.attribute if a.name not in as_before]
     del node.attribute[:]
     node.attribute.extend(kept)

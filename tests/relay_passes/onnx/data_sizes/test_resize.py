@@ -88,6 +88,15 @@ def test_old_scales():
         np.testing.assert_allclose(module.run(None, arrays)[0], by_onnxruntime(proto, **arrays)[0], rtol=1e-5)
 
 
+def test_old_scales_choose_the_element_behind_where_they_shrink():
+    nodes = [node("Resize", ["x", "scales"], ["y"], mode="nearest")]
+    proto = model(nodes, [value("x", [1, 2, 11, 13]), value("scales", [4])], ["y"], opset=10, ir=5)
+    module = tvm_rammer.compile(proto, cache=False)
+    for scales in ((1, 1, 0.5, 0.6), (1, 1, 0.7, 1.1)):
+        arrays = {"x": random(1, 2, 11, 13), "scales": np.array(scales, "float32")}
+        np.testing.assert_array_equal(module.run(None, arrays)[0], by_onnxruntime(proto, **arrays)[0])
+
+
 @pytest.mark.parametrize("name", ["sizes", "scales"])
 def test_as_segmentation_models_have_it(name):
     """Of a shape without its channels; a convolution comes after it."""

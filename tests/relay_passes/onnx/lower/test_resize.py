@@ -82,6 +82,13 @@ def test_old_resizes_read_asymmetrically(op, run):
     agree(run, model(nodes, [value("x", [1, 2, 3, 4])], ["y"], constants, opset=opset), x=random(1, 2, 3, 4))
 
 
+@pytest.mark.parametrize("scales", [(1, 1, 0.5, 0.6), (1, 1, 0.7, 1.5), (1, 1, 1.1, 1.3), (2, 1, 0.9, 0.45)])
+def test_old_resizes_take_the_element_behind_where_they_shrink(scales, run):
+    nodes = [node("Resize", ["x", "scales"], ["y"], mode="nearest")]
+    constants = [tensor("scales", np.array(scales, "float32"))]
+    agree(run, model(nodes, [value("x", [1, 2, 11, 13])], ["y"], constants, opset=10), x=random(1, 2, 11, 13))
+
+
 @pytest.mark.parametrize("op", ["Resize", "Upsample"])
 def test_old_resizes_do_so_in_a_model_that_onnx_converts(op, run):
     """As one with an old Slice or recurrent layer; the converter gives the result of an Upsample another name."""
@@ -91,6 +98,14 @@ def test_old_resizes_do_so_in_a_model_that_onnx_converts(op, run):
     constants = [tensor("scales", np.array([2, 1, 3], "float32"))]
     constants += [tensor("w", random(1, 4, 6, seed=1)), tensor("r", random(1, 4, 4, seed=2))]
     agree(run, model(nodes, [value("x", [3, 2, 2])], ["y"], constants, opset=opset), x=random(3, 2, 2))
+
+
+def test_old_resizes_that_shrink_in_a_model_that_onnx_converts(run):
+    layer = node("RNN", ["a", "w", "r"], ["", "b"], hidden_size=4)
+    nodes = [node("Resize", ["x", "scales"], ["a"]), layer, node("Identity", ["b"], ["y"])]
+    constants = [tensor("scales", np.array([0.7, 1, 1.5], "float32"))]
+    constants += [tensor("w", random(1, 4, 6, seed=1)), tensor("r", random(1, 4, 4, seed=2))]
+    agree(run, model(nodes, [value("x", [5, 2, 4])], ["y"], constants, opset=10), x=random(5, 2, 4))
 
 
 @pytest.mark.parametrize("sizes", [(1, 2, -7, 4), (1, 2, 0, 4)])

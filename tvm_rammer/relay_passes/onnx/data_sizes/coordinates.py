@@ -4,6 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+BEFORE_11 = "before opset 11"
+"""The nearest_mode of a Resize of that time, which had none. ONNX Runtime takes the element before a place where an
+axis grows, and the one behind it where it shrinks; places are of single precision."""
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:

@@ -10,7 +10,7 @@ from tvm.relax.frontend.onnx.onnx_frontend import Resize, onnx_input
 
 from ...bindings import dtype_of
 from ...passes.indices.index_guard import Relation
-from .coordinates import Axis, cubic, read_at, rounded
+from .coordinates import BEFORE_11, Axis, cubic, read_at, rounded
 from .guards import related
 from .names import entries, named_extents, vector_of
 
@@ -39,7 +39,7 @@ def resize(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, 
         It cannot be done where sizes are computed.
     """
     old = len(inputs) == 2
-    how = _How.of(attributes | {_COORDINATES: b"asymmetric", "nearest_mode": b"floor"} if old else attributes)
+    how = _How.of(attributes | {_COORDINATES: "asymmetric", "nearest_mode": BEFORE_11} if old else attributes)
     data, given = inputs[0], [None, inputs[1], None] if old else [*inputs[1:], None, None, None][:3]
     region, scales, sizes = (None if number is None or _is_empty(number) else number for number in given)
     region = region if how.coordinates == _CROP else None
@@ -79,8 +79,11 @@ class _How:
         coordinates, nearest = text(_COORDINATES, "half_pixel"), text("nearest_mode", "round_prefer_floor")
         return cls(attributes, "linear" if mode == "bilinear" else mode, coordinates, nearest, policy)
 
-    def rounded(self, x: tirx.Expr) -> Any:
+    def rounded(self, x: tirx.Expr, scale: tirx.Expr) -> Any:
         """The element that is nearest to a place; None where the mode is none of ONNX."""
+        if self.nearest == BEFORE_11:
+            x = x.astype("float32").astype("float64")
+            return tirx.Select(scale < 1.0, tirx.ceil(x), tirx.floor(x))
         return rounded(x, self.nearest, tirx.floor, tirx.ceil)
 
     def check(self, dtype: str) -> None:
@@ -98,7 +101,7 @@ class _How:
         if self.mode != "nearest" and not dtype.startswith(("float", "bfloat")):
             raise ValueError("it interpolates integers; cast them to float32 before it, and what comes out back")
         one = tirx.const(1.0, "float64")
-        if self.rounded(one) is None:
+        if self.rounded(one, one) is None:
             raise ValueError(f"the nearest_mode {self.nearest!r} is none of ONNX")
         if read_at(Axis(0, one, one, one), self.coordinates, one, _choose) is None:
             raise ValueError(f"the {_COORDINATES} {self.coordinates!r} is none of ONNX")
@@ -202,7 +205,11 @@ class _Steps:
 
         def element(i: tirx.Expr, n: tirx.Expr) -> tirx.Expr:
             x = self._read_at(i, size, out, scales, region)
-            found = _left(x) + _real(n + (1 - self.how.reach)) if self.how.reach else self.how.rounded(x)
+            found = (
+                _left(x) + _real(n + (1 - self.how.reach))
+                if self.how.reach
+                else self.how.rounded(x, scales(self.place))
+            )
             index = te.max(te.min(found, last), tirx.const(0.0, "float64")).astype("int64")
             return tirx.Select(tirx.all(x >= 0.0, x <= last), index, _OUTSIDE) if region is not None else index
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import helper, numpy_helper
 
-from ..data_sizes.coordinates import Axis, cubic, read_at, rounded
+from ..data_sizes.coordinates import BEFORE_11, Axis, cubic, read_at, rounded
 from ..emit import Emitter, NodeView
 from .elementwise import INTEGERS, element, numpy_type
 
@@ -46,7 +46,7 @@ def _of_old(node: NodeView, emit: Emitter) -> Emitter | None:
     given = list(node.attribute("scales", [])) if scales is None else scales.tolist()
     if dims is None or not given:
         return None
-    attributes = {"mode": _mode(node), "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    attributes = {"mode": _mode(node), "coordinate_transformation_mode": "asymmetric", "nearest_mode": BEFORE_11}
     name = f"{emit.prefix}scales"
     constants = {name: numpy_helper.from_array(np.array(given, np.float32), name)}
     as_new = helper.make_node("Resize", [node.input(0), "", name], list(node.node.output), node.node.name, **attributes)
@@ -142,6 +142,8 @@ def _native(node: NodeView, axes: Sequence[Axis], rank: int) -> bool:
 
 def _nearest(node: NodeView, emit: Emitter, value: str, axis: Axis, x: np.ndarray) -> str:
     mode = _text(node, "nearest_mode", "round_prefer_floor")
+    if mode == BEFORE_11:
+        x, mode = x.astype(np.float32), "ceil" if axis.scale < 1 else "floor"
     places = rounded(x, mode, np.floor, np.ceil)
     if places is None:
         node.deny(f"the nearest_mode {mode!r}")
