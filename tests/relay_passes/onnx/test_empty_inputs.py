@@ -17,6 +17,9 @@ CONSTANTS = {
     "sizes": np.array([1, 1, 2, 2], "float32"),
     "lstm_w": np.ones((1, 8, 3), "float32"),
     "lstm_r": np.ones((1, 8, 2), "float32"),
+    "bytes": np.ones((3, 2), "int8"),
+    "none": np.ones((0, 3), "float32"),
+    "table": np.ones((4, 3), "float32"),
     "zero": np.array([0]),
     "one": np.array([1]),
 }
@@ -37,6 +40,24 @@ NETS = {
     "Softmax": ((2, 0), [node("Softmax", ["x"], ["y"])]),
     "products": (ROWS, [node("MatMul", ["x", "w"], ["h"]), node("Relu", ["h"], ["y"])]),
     "product over nothing": (ROWS, [node("Gemm", ["x", "x"], ["y"], transA=1)]),
+    "product of bytes": (
+        ROWS,
+        [
+            node("Cast", ["x"], ["b"], to=2),
+            node("MatMulInteger", ["b", "bytes"], ["i"]),
+            node("Cast", ["i"], ["y"], to=1),
+        ],
+    ),
+    "product of bytes over nothing": (
+        ROWS,
+        [
+            node("Cast", ["x"], ["b"], to=2),
+            node("Transpose", ["b"], ["t"]),
+            node("MatMulInteger", ["t", "b"], ["i"]),
+            node("Cast", ["i"], ["y"], to=1),
+        ],
+    ),
+    "ScatterND": ((0, 1), [node("Cast", ["x"], ["n"], to=7), node("ScatterND", ["table", "n", "none"], ["y"])]),
     "Conv": (IMAGES, [node("Conv", ["x", "image_weights"], ["h"]), node("Relu", ["h"], ["y"])]),
     "Resize": (IMAGES, [node("Resize", ["x", "", "sizes"], ["y"], mode="linear")]),
     "GlobalAveragePool": (IMAGES, [node("GlobalAveragePool", ["x"], ["p"]), node("Flatten", ["p"], ["y"])]),

@@ -77,6 +77,20 @@ def test_stft_whose_window_is_computed(run):
     close(run, model(nodes, [value("x", [1, 100, 1])], ["y"], constants), x=random(1, 100, 1))
 
 
+@pytest.mark.parametrize("periodic", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "factors"),
+    [("HannWindow", (0.5, 0.5)), ("HammingWindow", (25 / 46, 21 / 46)), ("BlackmanWindow", (0.42, 0.5, 0.08))],
+)
+def test_a_window_of_double_precision_is_as_exact(kind, factors, periodic, run):
+    nodes = [node(kind, ["size"], ["w"], periodic=periodic, output_datatype=11), node("Mul", ["x", "w"], ["y"])]
+    double = [value(name, [9], TensorProto.DOUBLE) for name in "xy"]
+    mod = load_model(model(nodes, double[:1], double[1:], [tensor("size", np.int64(9))]))
+    turns = 2 * np.pi * np.arange(9) / (8 + periodic)
+    want = sum((-1) ** n * factor * np.cos(n * turns) for n, factor in enumerate(factors))
+    np.testing.assert_allclose(run(mod, np.ones(9)), want, rtol=1e-14, atol=1e-15)
+
+
 def test_a_spectrum_whose_length_is_an_input_is_reported():
     proto = model([node("DFT", ["x", "n"], ["y"])], [value("x", [1, 8, 1]), value("n", [], TensorProto.INT64)], ["y"])
     with pytest.raises(UnsupportedOperatorError, match="DFT"):

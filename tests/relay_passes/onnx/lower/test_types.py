@@ -96,6 +96,23 @@ def test_windows_that_begin_behind_the_image(kind, how, run):
     agree(run, proto, x=random(1, 3, 8, 12))
 
 
+@pytest.mark.parametrize("kind", ["AveragePool", "LpPool", "MaxPool"])
+def test_windows_without_pads_that_reach_beyond_the_image(kind, run):
+    how = {"kernel_shape": [4, 3], "strides": [2, 2], "auto_pad": "VALID", "ceil_mode": 1}
+    proto = model([node(kind, ["x"], ["y"], **how)], [value("x", [1, 2, 7, 6])], ["y"], opset=18)
+    agree(run, proto, x=random(1, 2, 7, 6))
+
+
+@pytest.mark.parametrize("kind", ["bicubic", "bilinear", "nearest"])
+def test_points_of_an_image_of_half_precision(kind, run):
+    half = [value("x", [1, 2, 4, 5], TensorProto.FLOAT16), value("g", [1, 3, 2, 2], TensorProto.FLOAT16)]
+    proto = model([node("GridSample", ["x", "g"], ["y"], mode=kind)], half, [value("y", None, TensorProto.FLOAT16)])
+    x, g = random(1, 2, 4, 5).astype("float16"), (random(1, 3, 2, 2) / 2).astype("float16")
+    got, (want,) = run(load_model(proto), x, g), by_onnxruntime(proto, x=x, g=g)
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=4e-3, atol=4e-3)
+
+
 @pytest.mark.parametrize("auto", ["SAME_UPPER", "SAME_LOWER"])
 @pytest.mark.parametrize("kind", ["AveragePool", "LpPool", "MaxPool"])
 @pytest.mark.parametrize(("kernel", "stride"), [(3, 2), (2, 1), (3, 3), (4, 3), (5, 2)])

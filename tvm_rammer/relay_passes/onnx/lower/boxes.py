@@ -1,9 +1,10 @@
-"""Boxes and grids of images: NonMaxSuppression, AffineGrid, RoiAlign."""
+"""Boxes and grids of images: NonMaxSuppression, AffineGrid, GridSample, RoiAlign."""
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 from ..emit import Emitter, NodeView
+from .elementwise import element
 
 _MOST_SAMPLES = 256
 """Along an axis of a bin of RoiAlign: with more a call would not end."""
@@ -52,8 +53,20 @@ def _roi_align(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _grid_sample(node: NodeView, emit: Emitter) -> Emitter | None:
+    """Of half precision in single precision, as ONNX Runtime has it: of TVM's cubic weights the sums have that type."""
+    elem = element(node, 0)
+    if elem not in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
+        return None
+    single = [emit("Cast", node.input(i), to=TensorProto.FLOAT) for i in (0, 1)]
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}
+    emit.name(emit("Cast", emit("GridSample", *single, **attributes), to=elem), node.output)
+    return emit
+
+
 BOXES = {
     ("", "AffineGrid"): _affine_grid,
+    ("", "GridSample"): _grid_sample,
     ("", "NonMaxSuppression"): _non_max_suppression,
     ("", "RoiAlign"): _roi_align,
 }

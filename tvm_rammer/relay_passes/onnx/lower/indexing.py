@@ -223,6 +223,15 @@ def _scatter_elements(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
+def _scatter_nd(node: NodeView, emit: Emitter) -> Emitter | None:
+    """The tensor as it is, where there is no index: TVM divides by how many there are."""
+    counts = node.dims(1)
+    if counts is None or 0 not in counts[:-1]:
+        return None
+    emit.name(node.input(0), node.output)
+    return emit
+
+
 def _max_unpool(node: NodeView, emit: Emitter) -> Emitter | None:
     """Maxima back to where they were; with `output_shape` the positions are still those of the smaller image."""
     dims, size = node.dims(0), node.array(2)
@@ -292,6 +301,7 @@ INDEXING = {
     ("", "MaxUnpool"): _max_unpool,
     ("", "OneHot"): _one_hot,
     ("", "ScatterElements"): _scatter_elements,
+    ("", "ScatterND"): _scatter_nd,
     ("", "SpaceToDepth"): _space_to_depth,
     ("", "Split"): _split,
     ("", "Squeeze"): _squeeze,

@@ -101,7 +101,9 @@ def _pool(node: NodeView, emit: Emitter) -> Emitter | None:
         return None
     pool = _Pool.of(node, image)
     pads = [*pool.pads[: len(pool.image)], *pool.ends()]
-    if not same and (not pool.dropped or (node.attribute("count_include_pad", 0) and pads != pool.pads)):
+    plain = node.node.op_type == "LpPool"  # what is added counts for nothing
+    included = node.attribute("count_include_pad", 0) and pads != pool.pads
+    if not same and not plain and (not pool.dropped or included):
         return None
     dropped = ("ceil_mode", "auto_pad")
     given = {a.name: helper.get_attribute_value(a) for a in node.node.attribute if a.name not in dropped}

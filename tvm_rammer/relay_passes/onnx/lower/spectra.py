@@ -1,11 +1,15 @@
-"""Fourier transforms of a known length, as products with constant matrices.
+"""Fourier transforms of a known length, as products with constant matrices; windows, as constants.
 
 The frames of speech are short, and one product serves all of them; a fast transform would be many small operators.
 """
 
+from collections.abc import Callable
+
 import numpy as np
+from onnx import TensorProto
 
 from ..emit import Emitter, NodeView
+from .elementwise import numpy_type
 
 
 def _dft(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -87,5 +91,29 @@ def _real_basis(length: int) -> np.ndarray:
     return basis * np.where(alone, 1, 2).reshape(-1, 1, 1, 1)
 
 
-SPECTRA = {("", "DFT"): _dft, ("", "STFT"): _stft}
+def _window(*factors: float) -> Callable[[NodeView, Emitter], Emitter | None]:
+    """A sum of cosines (Harris, On the use of windows, 1978): as exact as its type. ONNX's definition is of float32."""
+
+    def lower(node: NodeView, emit: Emitter) -> Emitter | None:
+        size = node.array(0)
+        count = 0 if size is None else int(size.item())
+        steps = count if node.attribute("periodic", 1) else count - 1
+        if steps <= 0:
+            return None
+        turn = 2 * np.pi * np.arange(count) / steps
+        window = sum((-1) ** n * factor * np.cos(n * turn) for n, factor in enumerate(factors))
+        dtype = numpy_type(node.attribute("output_datatype", TensorProto.FLOAT))
+        emit.name(emit.constant(np.asarray(window, dtype)), node.output)
+        return emit
+
+    return lower
+
+
+SPECTRA = {
+    ("", "BlackmanWindow"): _window(0.42, 0.5, 0.08),
+    ("", "DFT"): _dft,
+    ("", "HammingWindow"): _window(25 / 46, 21 / 46),
+    ("", "HannWindow"): _window(0.5, 0.5),
+    ("", "STFT"): _stft,
+}
 """By domain and name."""

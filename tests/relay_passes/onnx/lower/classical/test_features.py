@@ -8,6 +8,7 @@ from tvm_rammer.errors import UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
 
 from ....models import by_onnxruntime, model, node, random, tensor, value
+from ..judge import by_reference
 from .learned import STUMP, both, learned, leaves, same
 
 INT64 = TensorProto.INT64
@@ -74,6 +75,16 @@ def test_label_encoder_of_numbers(run):
     x = np.array([3, 7, 5, -1])
     same(run, "LabelEncoder", x, keys_int64s=[5, 3, 7], values_floats=[0.5, 1.5, 2.5], default_float=-9.0)
     same(run, "LabelEncoder", x, [value("y", None, INT64)], keys_int64s=[5, 3], values_int64s=[10, 20])
+
+
+@pytest.mark.parametrize(("keys", "values"), [("int64", "int64"), ("float64", "float64"), ("int64", "int16")])
+def test_label_encoder_by_tensors(keys, values, run):
+    table = {"keys": np.array([5, 3, 7], keys), "values": np.array([10, 20, 30], values)}
+    tensors = {f"{side}_tensor": tensor(side, numbers) for side, numbers in table.items()}
+    tensors["default_tensor"] = tensor("default", np.array([4], values))
+    ends = [value(n, [4], helper.np_dtype_to_tensor_dtype(np.dtype(t))) for n, t in (("x", keys), ("y", values))]
+    proto = learned("LabelEncoder", ends[:1], ends[1:], version=4, **tensors)
+    by_reference(run, proto, x=np.array([3, 7, 5, -1], keys))
 
 
 def test_one_hot_encoder_of_numbers(run):

@@ -46,6 +46,14 @@ def test_batch_normalization_of_a_vector(run):
     close(run, model(nodes, [value("x", [7])], ["y"], constants), x=random(7))
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 3, 4, 2), (2, 3)])
+def test_batch_normalization_of_each_number(shape, run):
+    """As it might be before opset 9."""
+    constants = [tensor(name, np.abs(random(*shape[1:], seed=seed)) + 0.5) for seed, name in enumerate("sbmv")]
+    nodes = [node("BatchNormalization", ["x", *"sbmv"], ["y"], epsilon=0.01, spatial=0)]
+    close(run, model(nodes, [value("x", shape)], ["y"], constants, opset=7), x=random(*shape, seed=9))
+
+
 @pytest.mark.parametrize("opset", [18, 20])
 @pytest.mark.parametrize("shape", [(2, 6, 3, 3), (1, 6, 5), (2, 6)])
 def test_a_scale_for_each_group_of_channels(shape, opset, run):

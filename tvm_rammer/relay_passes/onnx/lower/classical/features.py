@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 from ...emit import Emitter, NodeView
 from ..elementwise import element, numpy_type
@@ -106,21 +106,22 @@ def _label_encoder(node: NodeView, emit: Emitter) -> Emitter | None:
     dims, elem = node.dims(0), element(node, 0)
     if dims is None or not elem:
         return None
-    keys = next(
-        (node.attribute(f"keys_{kind}", None) for kind in ("int64s", "floats") if _has(node, "keys", kind)), None
-    )
-    kind = next((kind for kind in ("int64s", "floats") if _has(node, "values", kind)), None)
-    if keys is None or kind is None:
-        node.refuse("has strings or tensors as its table", "encode outside of the model")
-    values = np.array(node.attribute(f"values_{kind}", []), np.int64 if kind == "int64s" else np.float32)
-    node.require(len(keys) == len(values) > 0, f"{len(keys)} keys for {len(values)} values")
-    default = node.attribute("default_int64" if kind == "int64s" else "default_float", -1 if kind == "int64s" else -0.0)
-    if any(math.isnan(key) for key in keys):
+    keys, values = _numbers(node, "keys"), _numbers(node, "values")
+    if keys is None or values is None:
+        node.refuse("has strings in its table", "encode outside of the model")
+    node.require(keys.ndim == 1 and len(keys) == len(values) > 0, f"{keys.size} keys for {values.size} values")
+    real = values.dtype.kind == "f"
+    default = node.attribute("default_tensor", None)
+    if default is not None:
+        default = numpy_helper.to_array(default).item()
+    else:
+        default = node.attribute("default_float", -0.0) if real else node.attribute("default_int64", -1)
+    if np.isnan(keys).any():
         node.refuse("has NaN as a key", "encode outside of the model")
-    _, first = np.unique(np.array(keys), return_index=True)
+    _, first = np.unique(keys, return_index=True)
     if len(first) < len(keys):
         node.refuse("has a key twice", "leave one of them out")
-    at = emit("Equal", emit.reshape(node.input(0), [*dims, 1]), emit.constant(np.array(keys, numpy_type(elem))))
+    at = emit("Equal", emit.reshape(node.input(0), [*dims, 1]), emit.constant(keys.astype(numpy_type(elem))))
     place = emit("ArgMax", emit("Cast", at, to=TensorProto.INT32), axis=len(dims), keepdims=0)
     found = emit.reshape(emit.sums(emit("Cast", at, to=TensorProto.INT32), len(dims)), dims)
     known = emit("Greater", found, emit.constant(np.array(0, np.int32)))
@@ -145,8 +146,15 @@ def _one_hot_encoder(node: NodeView, emit: Emitter) -> Emitter | None:
     return emit
 
 
-def _has(node: NodeView, side: str, kind: str) -> bool:
-    return node.attribute(f"{side}_{kind}", None) is not None
+def _numbers(node: NodeView, side: str) -> np.ndarray | None:
+    """The keys or the values of a table; None where they are strings."""
+    for kind, dtype in (("int64s", np.int64), ("floats", np.float32)):
+        if (given := node.attribute(f"{side}_{kind}", None)) is not None:
+            return np.array(given, dtype)
+    tensor = node.attribute(f"{side}_tensor", None)
+    if tensor is None or tensor.data_type == TensorProto.STRING:
+        return None
+    return numpy_helper.to_array(tensor)
 
 
 FEATURES = {

@@ -18,6 +18,8 @@ def _batch_norm(node: NodeView, emit: Emitter) -> Emitter | None:
         normal = emit("BatchNormalization", table, *rest, epsilon=node.attribute("epsilon", 1e-5))
         emit.name(emit.reshape(normal, dims), node.output)
         return emit
+    if not node.attribute("spatial", 1) and not any(node.node.output[1:]):
+        return _norm_of_each(node, emit, dims)
     if dims is None or not (node.attribute("training_mode", 0) or any(node.node.output[1:])):
         return None
     if not node.attribute("training_mode", 0):
@@ -33,6 +35,17 @@ def _batch_norm(node: NodeView, emit: Emitter) -> Emitter | None:
             kept = emit("Mul", node.input(before), emit.number(momentum))
             added = emit("Mul", emit.reshape(now, [-1]), emit.number(1 - momentum))
             emit.name(emit("Add", kept, added), name)
+    return emit
+
+
+def _norm_of_each(node: NodeView, emit: Emitter, dims: list[int] | None) -> Emitter | None:
+    """With a scale, a bias, a mean and a variance for each number of a sample, as it might be up to opset 8."""
+    if dims is None or len(dims) < 3 or node.dims(1) != dims[1:]:
+        return None
+    x, scale, bias, mean, variance = node.node.input
+    deviation = emit("Sqrt", emit("Add", variance, emit.number(node.attribute("epsilon", 1e-5))))
+    scaled = emit("Mul", emit("Div", emit("Sub", x, mean), deviation), scale)
+    emit.name(emit("Add", scaled, bias), node.output)
     return emit
 
 
