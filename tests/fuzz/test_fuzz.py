@@ -114,6 +114,18 @@ def test_the_judges_say_why_nobody_knows():
     assert difference([np.array([1])], [np.array([2])], 1.0, 1e9) is not None, "integers are exact"
 
 
+def test_onnx_runtime_judges_alone_what_the_other_lacks():
+    """DequantizeLinear of opset 13, in the middle of a model."""
+    nodes = [helper.make_node("DequantizeLinear", ["q", "s"], ["f"]), helper.make_node("Exp", ["f"], ["y"])]
+    q = helper.make_tensor_value_info("q", TensorProto.INT8, [2])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    graph = helper.make_graph(nodes, "bytes", [q], [y], [helper.make_tensor("s", TensorProto.FLOAT, [], [0.5])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=10)
+    verdict = judge(model, {"q": np.int8([2, -4])})
+    assert verdict.fault([np.exp(np.float32([1, -2]))]) is None
+    assert verdict.fault([np.exp(np.float32([1, -2.1]))]).startswith("value")
+
+
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_interpolation_among_infinities_is_left_open(mode):
     node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode)

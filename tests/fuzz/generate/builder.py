@@ -12,6 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int64", "int32", "int8", "uint8", "int16", "uint16", "uint32", "uint64")
 DTYPES = (*FLOATS, *INTEGERS, "bool")
+ML = "ai.onnx.ml"
+"""The domain of classical models."""
+_ML_VERSION = 3
 LARGEST = 4096
 """Elements of a tensor: judges and shrinking stay quick."""
 _OF_SCHEMA = {"float": "float32", "double": "float64"} | {name: name for name in DTYPES[2:]}
@@ -98,7 +101,7 @@ class Builder:
 
     def types(self, op: str, position: int = 0, domain: str = "") -> list[str]:
         """The element types that an operator takes at a position, of those that are made here."""
-        schema = onnx.defs.get_schema(op, self.opset, domain)
+        schema = self._schema(op, domain)
         names = {text.removeprefix("tensor(").removesuffix(")") for text in schema.inputs[position].types}
         return [dtype for dtype in DTYPES if dtype in {_OF_SCHEMA.get(name) for name in names}]
 
@@ -109,6 +112,14 @@ class Builder:
 
     def has(self, op: str, attribute: str) -> bool:
         return attribute in onnx.defs.get_schema(op, self.opset).attributes
+
+    def imports(self) -> list[onnx.OperatorSetIdProto]:
+        """The versions of the domains that the nodes are of."""
+        own = [helper.make_opsetid("", self.opset)]
+        return own + [helper.make_opsetid(ML, _ML_VERSION)] * any(node.domain == ML for node in self.nodes)
+
+    def _schema(self, op: str, domain: str) -> onnx.defs.OpSchema:
+        return onnx.defs.get_schema(op, _ML_VERSION if domain == ML else self.opset, domain)
 
     # Tensors
 
@@ -201,7 +212,7 @@ class Builder:
         Attributes that are None are left out, and so are those that the operator does not have at this opset. `told`
         are the results where inference does not find their shapes.
         """
-        schema = onnx.defs.get_schema(op, self.opset, domain)
+        schema = self._schema(op, domain)
         attributes = {k: v for k, v in attributes.items() if v is not None and k in schema.attributes}
         names = [f"{self.fresh()}_{i}" if i else self.fresh() for i in range(outputs)]
         known = len(self._told)
@@ -218,7 +229,7 @@ class Builder:
 
     def _infer(self, names: Sequence[str]) -> dict[str, Value]:
         graph = self.graph("infer", [helper.make_empty_tensor_value_info(n) for n in names])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        model = helper.make_model(graph, opset_imports=self.imports(), ir_version=10)
         inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
         return {info.name: _value(info) for info in inferred.graph.output}
 

@@ -63,7 +63,7 @@ def grow(rng: random.Random, opset: int, size: int, operators: Sequence[str]) ->
 def finish(builder: Builder) -> onnx.ModelProto:
     """The model whose outputs are what nothing reads, and some other values."""
     read = {i for node in builder.nodes for i in node.input}
-    made = [o for node in builder.nodes for o in node.output]
+    made = [o for node in builder.nodes for o in node.output if o in builder.values]  # but sequences
     outputs = []
     for name in made:
         if name in read and not builder.chance(0.1):
@@ -78,8 +78,7 @@ def finish(builder: Builder) -> onnx.ModelProto:
         outputs.append(helper.make_tensor_value_info(name, onnx_type(value.dtype), shape))
     graph = builder.graph("fuzz", outputs)
     del graph.value_info[:]
-    opsets = [helper.make_opsetid("", builder.opset)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+    return helper.make_model(graph, opset_imports=builder.imports(), ir_version=IR_VERSION)
 
 
 _PLAIN = {"float32", "float64", "float16", "bool"} | {f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from ..generate.builder import Builder
 from . import (
+    classical,
     control,
     dependent,
     elementwise,
@@ -33,6 +34,7 @@ FAMILIES = {
     "control": control.TABLE,
     "dependent": dependent.TABLE,
     "quantised": quantised.TABLE,
+    "classical": classical.TABLE,
 }
 
 TABLE: dict[str, Callable[[Builder], list[str]]] = {

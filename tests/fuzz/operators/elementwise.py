@@ -71,6 +71,8 @@ def binary(op):
         elif op == "PRelu":
             return b.add(op, [x, b.parameter(dtype, [1 if b.chance(0.4) else d for d in shape])])
         y = partner(b, shape, dtype, low, high)
+        if op in ("Div", "Mod") and dtype.startswith("int") and b.chance(0.4):
+            (y,) = b.add("Neg", [y])
         pair = [y, x] if b.chance(0.3) and low == -3.0 else [x, y]
         return b.add(op, pair, **attributes)
 
@@ -100,7 +102,10 @@ def clip(b: Builder):
         return b.add("Clip", [x], min=low if b.chance(0.7) else None, max=high if b.chance(0.7) else None)
     if dtype == "bfloat16":
         return []
-    ends = [b.constant(np.array(e, dtype)) if b.chance(0.7) else "" for e in (low, high)]
+    if b.chance(0.1):
+        low, high = high, low
+    make = b.pick([b.constant, b.constant, b.input])
+    ends = [make(np.array(e, dtype)) if b.chance(0.7) else "" for e in (low, high)]
     return b.add("Clip", [x, *ends])
 
 

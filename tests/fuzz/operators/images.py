@@ -4,6 +4,8 @@ import numpy as np
 
 from ..generate.builder import Builder
 
+_REALS = ("float32", "float32", "float64")
+
 
 def resize(b: Builder):
     x = b.source(b.types("Resize"), low=1, high=5, check=lambda s: min(s) > 0)
@@ -29,6 +31,10 @@ def resize(b: Builder):
     roi = b.constant(np.array([0.1] * rank + [0.8] * rank, "float32")) if crop else ""
     if b.opset < 13 and not roi:
         roi = b.constant(np.zeros(0, "float32"))
+    if b.opset >= 18 and not roi and b.chance(0.3):
+        how["axes"] = [a - rank if b.chance(0.3) else a for a in b.rng.sample(range(rank), b.integer(1, rank))]
+        scales, shape = ([values[a] for a in how["axes"]] for values in (scales, shape))
+        factors = b.constant(np.array(scales, "float32"))
     if b.chance(0.5):
         return b.add("Resize", [x, roi, factors], **how)
     sizes = b.integers([max(1, int(d * s)) for d, s in zip(shape, scales, strict=True)])
@@ -62,8 +68,10 @@ def space_to_depth(b: Builder):
 
 def grid_sample(b: Builder):
     rank = b.pick([4, 4, 5] if b.opset >= 20 else [4])
-    x = b.source(["float32"], low=rank, high=rank, check=lambda s: min(s) > 0)
-    grid = b.parameter("float32", [b.of(x)[0], *(b.integer(1, 5) for _ in range(rank - 2)), rank - 2], -1.3, 1.3)
+    x = b.source(_REALS, low=rank, high=rank, check=lambda s: min(s) > 0)
+    grid = b.parameter(
+        b.values[x].dtype, [b.of(x)[0], *(b.integer(1, 5) for _ in range(rank - 2)), rank - 2], -1.3, 1.3
+    )
     modes = ["linear", "nearest", "cubic"] if b.opset >= 20 else ["bilinear", "nearest", "bicubic"]
     padding = b.pick([None, "zeros", "border", "reflection"])
     corners = b.pick([None, 0, 1])
@@ -72,20 +80,20 @@ def grid_sample(b: Builder):
 
 def affine_grid(b: Builder):
     n, rank = b.integer(1, 2), b.pick([2, 3])
-    theta = b.source(["float32"], shape=[n, rank, rank + 1])
+    theta = b.source(_REALS, shape=[n, rank, rank + 1])
     size = b.integers([n, b.integer(1, 3), *(b.integer(1, 5) for _ in range(rank))])
     return b.add("AffineGrid", [theta, size], align_corners=b.pick([None, 0, 1]))
 
 
 def roi_align(b: Builder):
-    x = b.source(["float32"], low=4, high=4, check=lambda s: min(s) > 0)
+    x = b.source(_REALS, low=4, high=4, check=lambda s: min(s) > 0)
     n, _, h, w = b.of(x)
     count = b.integer(1, 4)
     corners = b.numbers("float32", [count, 4], 0, 1) * np.array([w / 2, h / 2, w / 2, h / 2], "float32")
     corners += np.array([0, 0, w / 2, h / 2], "float32")
     if not b.integer(0, 3):  # some end before they begin
         corners[::2] = np.roll(corners[::2], 2, axis=1)
-    boxes = b.constant(corners)
+    boxes = b.pick([b.constant, b.input])(corners.astype(b.values[x].dtype))
     where = b.integers(b.numbers("int64", [count], 0, n - 1))
     how = {
         "mode": b.pick([None, "avg", "max"]),
@@ -101,13 +109,19 @@ def roi_align(b: Builder):
 def max_roi_pool(b: Builder):
     x = b.source(["float32"], low=4, high=4, check=lambda s: min(s) > 0)
     n, _, h, w = b.of(x)
-    rois = b.constant(np.array([[b.integer(0, n - 1), 0, 0, w - 1, h - 1]], "float32"))
-    return b.add("MaxRoiPool", [x, rois], pooled_shape=[b.integer(1, 3), b.integer(1, 3)])
+    rows = []
+    for _ in range(b.integer(1, 3)):
+        left, top = b.integer(0, w - 1), b.integer(0, h - 1)
+        rows.append([b.integer(0, n - 1), left, top, b.integer(left, w - 1), b.integer(top, h - 1)])
+    rois, scale = b.constant(np.array(rows, "float32")), b.pick([None, None, 0.5])
+    return b.add("MaxRoiPool", [x, rois], pooled_shape=[b.integer(1, 3), b.integer(1, 3)], spatial_scale=scale)
 
 
 def center_crop_pad(b: Builder):
     x = b.source(b.types("CenterCropPad"), low=1)
     axes = b.axes(len(b.of(x)))
+    if b.chance(0.3):
+        return b.add("CenterCropPad", [x, b.integers([b.integer(1, 6) for _ in b.of(x)])])
     return b.add("CenterCropPad", [x, b.integers([b.integer(1, 6) for _ in axes])], axes=axes)
 
 

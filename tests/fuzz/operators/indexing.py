@@ -39,16 +39,18 @@ def gather_elements(b: Builder):
 def gather_nd(b: Builder):
     x = b.source(b.types("GatherND"), low=1, check=_whole)
     shape = b.of(x)
-    batch = b.integer(0, 1) if b.opset >= 12 and len(shape) > 1 else 0
+    batch = b.integer(0, min(2, len(shape) - 1)) if b.opset >= 12 else 0
     depth = b.integer(1, len(shape) - batch)
     places = np.stack([b.numbers("int64", [*shape[:batch], 3], 0, d - 1) for d in shape[batch : batch + depth]], -1)
+    if b.opset >= 12 and b.chance(0.3):
+        places -= np.array(shape[batch : batch + depth]) * b.numbers("int64", places.shape, 0, 1)
     index = b.constant(places) if b.chance(0.5) else b.input(places)
     return b.add("GatherND", [x, index], batch_dims=batch or None)
 
 
 def scatter_elements(op):
     def make(b: Builder):
-        x = b.source(b.types(op), low=1, check=_whole)
+        x = b.source(b.types(op if b.opset >= 11 else "Scatter"), low=1, check=_whole)
         axis, shape = b.axis(len(b.of(x))), list(b.of(x))
         extent = shape[axis]
         shape = [b.integer(1, d) for d in shape]
@@ -60,7 +62,10 @@ def scatter_elements(op):
             index = b.integers(places) if b.chance(0.5) else b.input(places.astype("int64"))
         else:
             index = _indices(b, shape, extent)
-        return b.add(op, [x, index, b.parameter(b.values[x].dtype, shape)], axis=axis, reduction=kind)
+        updates = b.parameter(b.values[x].dtype, shape)
+        if op == "ScatterElements" and b.opset < 11:
+            return b.add("Scatter", [x, index, updates], axis=axis)
+        return b.add(op, [x, index, updates], axis=axis, reduction=kind)
 
     return make
 
@@ -81,15 +86,16 @@ def scatter_nd(b: Builder):
 def one_hot(b: Builder):
     depth = b.integer(1, 6)
     dtype = b.pick(["int64", "int32", "float32"])
-    index = b.input(b.numbers("int64", b.shape(0, 2), -depth, depth - 1).astype(dtype))
+    index = b.input(b.numbers("int64", b.shape(0, 2), -depth - 1, depth).astype(dtype))
     ends = b.constant(b.numbers(b.pick(["float32", "int64", "int32", "float64"]), [2]))
     return b.add("OneHot", [index, b.integers(b.pick([depth, [depth]])), ends], axis=b.pick([None, 0, -1]))
 
 
 def compress(b: Builder):
     x = b.source(b.types("Compress"), low=1, check=_whole)
-    axis = b.axis(len(b.of(x)))
-    mask = b.numbers("bool", [b.of(x)[axis]])
+    axis = b.axis(len(b.of(x))) if b.chance(0.8) else None
+    extent = b.of(x)[axis] if axis is not None else int(np.prod(b.of(x)))
+    mask = b.numbers("bool", [extent if b.chance(0.8) else b.integer(1, extent)])
     return b.add("Compress", [x, b.constant(mask) if b.chance(0.6) else b.input(mask)], axis=axis)
 
 
@@ -100,7 +106,7 @@ def non_zero(b: Builder):
 def unique(b: Builder):
     x = b.source(b.types("Unique"), low=1, check=_whole)
     axis = b.pick([None, b.axis(len(b.of(x)))])
-    return b.add("Unique", [x], b.integer(1, 4), axis=axis, sorted=b.pick([None, 1]))
+    return b.add("Unique", [x], b.integer(1, 4), axis=axis, sorted=b.pick([None, 0, 1]))
 
 
 def non_max_suppression(b: Builder):
@@ -117,14 +123,16 @@ def non_max_suppression(b: Builder):
 
 
 def tensor_scatter(b: Builder):
-    cache = b.source(["float32"], low=3, high=4, check=lambda s: min(s) > 1)
+    cache = b.source(["float32", "float32", "int64", "float16"], low=3, high=4, check=lambda s: min(s) > 1)
     shape = list(b.of(cache))
-    longest = shape[-2]
-    shape[-2] = b.integer(1, longest)
-    start = b.integers(b.numbers("int64", [shape[0]], 0, longest - shape[-2]))
-    return b.add(
-        "TensorScatter", [cache, b.parameter("float32", shape), start], mode=b.pick([None, "linear", "circular"])
-    )
+    axis = b.pick([None, b.integer(1, len(shape) - 1)])
+    along = len(shape) - 2 if axis is None else axis
+    longest, mode = shape[along], b.pick([None, "linear", "circular"])
+    shape[along] = b.integer(1, longest)
+    last = longest - (shape[along] if mode != "circular" else 1)
+    start = [b.integers(b.numbers("int64", [shape[0]], 0, last))] if b.chance(0.8) else []
+    updates = b.parameter(b.values[cache].dtype, shape)
+    return b.add("TensorScatter", [cache, updates, *start], mode=mode, axis=axis)
 
 
 TABLE = {

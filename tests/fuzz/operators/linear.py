@@ -4,7 +4,8 @@ from ..generate.builder import Builder, words
 
 _EQUATIONS = words(
     "ij,jk->ik ij,kj->ki ij,jk bij,bjk->bik bij,bkj->bki ii->i ij->ji ij-> ij->j i,j->ij i,i-> "
-    "bij,jk->bik ...ij,...jk->...ik bhqd,bhkd->bhqk ij,ij->ij ij,j->i abc->cba ij,jk,kl->il "
+    "bij,jk->bik ...ij,...jk->...ik bhqd,bhkd->bhqk ij,ij->ij ij,j->i abc->cba ij,jk,kl->il ij,jk "
+    "bii->bi ba iij,jk->ik Ab,bA->bA ...i->... ,ij->ij "
 )
 
 
@@ -15,6 +16,8 @@ def matmul(b: Builder):
     batch = [1 if b.chance(0.3) else d for d in shape[:-2]][b.integer(0, 2) if b.chance(0.5) else 0 :]
     if not columns:
         batch = []
+    if columns and len(shape) < 4 and b.chance(0.15):
+        batch = [b.integer(1, 3), *([1 if d > 1 and b.chance(0.5) else d for d in shape[:-2]])]
     y = b.parameter(dtype, [*batch, shape[-1], *columns])
     return b.add("MatMul", [x, y])
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from onnx import helper
 
 from ..generate.builder import Builder
 
@@ -48,12 +49,18 @@ def squeeze(b: Builder):
     ones = [i for i, d in enumerate(b.of(x)) if d == 1]
     if not ones:
         return []
-    return b.add("Squeeze", [x]) if b.chance(0.3) else _with_axes(b, "Squeeze", x, b.rng.sample(ones, 1))
+    chosen = b.rng.sample(ones, b.integer(1, len(ones)))
+    if b.opset >= 11 and b.chance(0.3):
+        chosen = [a - len(b.of(x)) for a in chosen]
+    return b.add("Squeeze", [x]) if b.chance(0.3) else _with_axes(b, "Squeeze", x, chosen)
 
 
 def unsqueeze(b: Builder):
     x = b.source(b.types("Unsqueeze"), high=4)
-    return _with_axes(b, "Unsqueeze", x, [b.integer(0 if b.opset < 11 else -1, len(b.of(x)))])
+    rank, count = len(b.of(x)), b.pick([1, 1, 2])
+    axes = b.rng.sample(range(rank + count), count)
+    negative = b.opset >= 11 and b.chance(0.3)
+    return _with_axes(b, "Unsqueeze", x, [a - rank - count if negative else a for a in axes])
 
 
 def transpose(b: Builder):
@@ -71,7 +78,7 @@ def expand(b: Builder):
 
 def tile(b: Builder):
     x = b.source(b.types("Tile"))
-    return b.add("Tile", [x, b.integers([b.pick([1, 1, 2, 3]) for _ in b.of(x)])])
+    return b.add("Tile", [x, b.integers([b.pick([1, 1, 2, 3]) * (not b.chance(0.03)) for _ in b.of(x)])])
 
 
 def concat(b: Builder):
@@ -117,7 +124,10 @@ def slices(b: Builder):
         return b.add("Slice", [x], starts=starts, ends=ends, axes=axes)
     kind = "int32" if max(map(abs, [*starts, *ends])) < 2**31 and b.chance(0.2) else "int64"
     inputs = [b.constant(np.array(v, kind)) for v in (starts, ends, axes, steps)]
-    return b.add("Slice", [x, *inputs[: 4 if any(s != 1 for s in steps) or b.chance(0.5) else 3]])
+    if axes == list(range(len(axes))) and b.chance(0.5):
+        inputs[2] = ""
+    count = 4 if any(s != 1 for s in steps) or b.chance(0.5) else 3 if inputs[2] else 2
+    return b.add("Slice", [x, *inputs[:count]])
 
 
 def pad(b: Builder):
@@ -134,10 +144,47 @@ def pad(b: Builder):
     inputs = [x, b.integers(pads)]
     if mode in (None, "constant") and b.chance(0.5) and dtype != "bfloat16":
         inputs.append(b.constant(b.numbers(dtype, [])))
-    if b.opset >= 18 and b.chance(0.2):
-        axis = b.integer(0, len(shape) - 1)
-        inputs = [x, b.integers([pads[axis], pads[axis + len(shape)]]), "", b.integers([axis])]
+    if b.opset >= 18 and b.chance(0.3):
+        axes = b.axes(len(shape))
+        chosen = [pads[a % len(shape) + end] for end in (0, len(shape)) for a in axes]
+        inputs = [x, b.integers(chosen), *([*inputs[2:], ""][:1]), b.constant(axes, b.pick(["int64", "int32"]))]
     return b.add("Pad", inputs, mode=mode)
+
+
+def sequence(b: Builder):
+    """A sequence of parts of a tensor, or of some tensors, that is perhaps changed; then something is made of it."""
+    if b.opset < 11:
+        return []
+    x = b.source(["float32", "float32", "int64", "bool"], low=1, high=4, check=lambda s: min(s) > 0)
+    shape, before, name = b.of(x), len(b.nodes), f"{b.fresh()}_sequence"
+    axis, count = b.axis(len(shape)), b.integer(1, 3)
+    if split := b.chance(0.5):
+        extent, size = shape[axis], b.integer(1, 3)
+        last = [extent - extent // 2, extent // 2] if extent > 1 else [extent]
+        parts = b.pick([[], [b.integers(size)], [b.integers(last)]])
+        count = -(-extent // size) if parts and b.values[parts[0]].shape == () else len(last) if parts else extent
+        how = {"axis": axis, "keepdims": b.pick([None, 0, 1])}
+        b.nodes.append(
+            helper.make_node("SplitToSequence", [x, *parts], [name], **{k: v for k, v in how.items() if v is not None})
+        )
+    else:
+        items = [x, *(b.parameter(b.values[x].dtype, shape) for _ in range(count - 1))]
+        b.nodes.append(helper.make_node("SequenceConstruct", items, [name]))
+    for change in b.rng.sample(["SequenceInsert", "SequenceErase"], b.integer(0, 2)):
+        if (change == "SequenceErase" and count == 1) or (change == "SequenceInsert" and split):
+            continue
+        place = [b.integers(b.integer(-count, count - 1))] if b.chance(0.6) else []
+        given = [name, x, *place] if change == "SequenceInsert" else [name, *place]
+        name, count = f"{name}_{change}", count + (1 if change == "SequenceInsert" else -1)
+        b.nodes.append(helper.make_node(change, given, [name]))
+    end = b.pick(["ConcatFromSequence", "SequenceAt", "SequenceLength"])
+    if end == "ConcatFromSequence":
+        made = b.add(end, [name], axis=axis, new_axis=b.pick([None, 0]) if split else b.pick([None, 0, 1]))
+    else:
+        made = b.add(end, [name, b.integers(b.integer(-count, count - 1))][: 1 + (end == "SequenceAt")])
+    if not made:
+        del b.nodes[before:]
+    return made
 
 
 def trilu(b: Builder):
@@ -167,4 +214,5 @@ TABLE = {
     "Pad": pad,
     "Trilu": trilu,
     "ReverseSequence": reverse_sequence,
+    "sequence": sequence,
 }

@@ -1,5 +1,7 @@
 """Convolutions and pools."""
 
+import math
+
 from ..generate.builder import Builder
 
 
@@ -39,6 +41,8 @@ def conv(b: Builder):
     inputs = [x, b.parameter(dtype, [out, shape[1] // groups, *kernel])]
     if b.chance(0.5):
         inputs.append(b.parameter(dtype, [out]))
+    if b.chance(0.2):
+        del how["kernel_shape"]  # the weights say it
     return b.add("Conv", inputs, group=groups if groups > 1 or b.chance(0.3) else None, **how)
 
 
@@ -57,6 +61,8 @@ def conv_transpose(b: Builder):
     inputs = [x, b.parameter(dtype, [shape[1], out // groups, *kernel])]
     if b.chance(0.5):
         inputs.append(b.parameter(dtype, [out]))
+    if b.chance(0.2):
+        del how["kernel_shape"]
     return b.add("ConvTranspose", inputs, group=groups if groups > 1 else None, **how)
 
 
@@ -80,28 +86,42 @@ def lp_pool(b: Builder):
 
 
 def max_unpool(b: Builder):
-    x = b.source(["float32"], low=4, high=4, check=lambda s: min(s[2:]) >= 2)
-    values, places = b.add("MaxPool", [x], 2, kernel_shape=[2, 2], strides=[2, 2]) or ["", ""]
-    return b.add("MaxUnpool", [values, places], kernel_shape=[2, 2], strides=[2, 2]) if values else []
+    x = b.source(["float32", "float32", "float64"], low=3, high=5, check=lambda s: min(s[2:]) >= 2 and min(s) > 0)
+    shape = b.of(x)
+    how = {"kernel_shape": [2] * (len(shape) - 2), "strides": [2] * (len(shape) - 2)}
+    values, places = b.add("MaxPool", [x], 2, **how) or ["", ""]
+    size = [b.integers(shape)] if b.chance(0.3) else []
+    return b.add("MaxUnpool", [values, places, *size], **how) if values else []
 
 
 def deform_conv(b: Builder):
     x = b.source(["float32"], low=4, high=4, check=lambda s: min(s) > 0 and min(s[2:]) >= 3)
     n, c, h, w = b.of(x)
     groups, deformed = b.pick([d for d in (1, 2, 3) if c % d == 0]), b.pick([d for d in (1, 2, 3) if c % d == 0])
-    filters = groups * b.integer(1, 3)
-    weight = b.parameter("float32", [filters, c // groups, 2, 2])
-    offset = b.parameter("float32", [n, 2 * 4 * deformed, h - 1, w - 1])
-    bias = b.parameter("float32", [filters])
-    more = b.pick([[], [bias], [bias, b.parameter("float32", [n, 4 * deformed, h - 1, w - 1])]])
-    return b.add("DeformConv", [x, weight, offset, *more], kernel_shape=[2, 2], group=groups, offset_group=deformed)
+    filters, kernel = groups * b.integer(1, 3), [b.integer(1, 3), b.integer(1, 3)]
+    pads, strides = [b.integer(0, 1) for _ in range(4)], [b.integer(1, 2), b.integer(1, 2)]
+    ends = zip((h, w), pads, pads[2:], kernel, strides, strict=False)
+    places = [(d + p + q - k) // s + 1 for d, p, q, k, s in ends]
+    taps = deformed * math.prod(kernel)
+    weight = b.parameter("float32", [filters, c // groups, *kernel])
+    offset = b.parameter("float32", [n, 2 * taps, *places])
+    bias, mask = b.parameter("float32", [filters]), b.parameter("float32", [n, taps, *places])
+    more = b.pick([[], [bias], [bias, mask], ["", mask]])
+    how = {"kernel_shape": b.pick([None, kernel]), "pads": pads, "strides": strides}
+    return b.add("DeformConv", [x, weight, offset, *more], group=groups, offset_group=deformed, **how)
 
 
 def col2im(b: Builder):
-    h, w, kh, kw = b.integer(3, 6), b.integer(3, 6), b.integer(1, 3), b.integer(1, 3)
-    blocks = (h - kh + 1) * (w - kw + 1)
-    x = b.source(["float32"], shape=[b.integer(1, 2), b.integer(1, 3) * kh * kw, blocks])
-    return b.add("Col2Im", [x, b.integers([h, w]), b.integers([kh, kw])])
+    image = [b.integer(3, 6) for _ in range(b.pick([1, 2, 2, 3]))]
+    block = [b.integer(1, 3) for _ in image]
+    strides, dilations = ([b.pick([1, 1, 2]) for _ in image] for _ in range(2))
+    pads = [b.integer(0, 1) * b.chance(0.4) for _ in range(2 * len(image))]
+    room = [d + p + q for d, p, q in zip(image, pads, pads[len(image) :], strict=False)]
+    counts = [(d - s * (k - 1) - 1) // step + 1 for d, s, k, step in zip(room, dilations, block, strides, strict=True)]
+    shape = [b.integer(1, 2), b.integer(1, 3) * math.prod(block), math.prod(counts)]
+    x = b.source(["float32", "float32", "float64"], shape=shape)
+    how = {"strides": strides, "dilations": dilations, "pads": pads}
+    return b.add("Col2Im", [x, b.integers(image), b.integers(block)], **how)
 
 
 TABLE = {
