@@ -24,11 +24,11 @@ TOP = {
     "export",
     "gpu_bundle",
     "onnx_backend",
+    "onnxruntime",
     "open_shapes",
     "report_page",
     "runtime",
     "saving",
-    "session",
     "startup",
     "torch_backend",
     "tuning",
@@ -140,7 +140,7 @@ def test_loads_without_tvm_and_numpy(module: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("module", ["driver", "session", "saving.load", "saving.cache", "cli"])
+@pytest.mark.parametrize("module", ["driver", "onnxruntime", "saving.load", "saving.cache", "cli"])
 def test_what_runs_a_module_loads_without_the_compiler(module: str) -> None:
     code = f"import sys, tvm_rammer.{module}; print(sorted({{'tvm', 'onnx'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)

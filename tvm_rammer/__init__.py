@@ -33,13 +33,13 @@ if TYPE_CHECKING:  # `__getattr__` imports these when they are first used; type 
         VerificationError,
     )
     from .ir import RProgram
+    from .onnxruntime import InferenceSession
     from .open_shapes.module import SymbolicModule
     from .relay_passes.onnx.fix_inputs import fix_inputs
     from .rkernel_gen.registered import CudaSource, TirKernel, register_rkernel, unregister_rkernel
     from .runtime.module import RammerModule
     from .runtime.profiler import Profile, profile
     from .saving.load import load
-    from .session import InferenceSession
     from .wavefront.options import PolicyOptions
     from .wavefront.policies import POLICIES
 
@@ -54,7 +54,7 @@ _MODULE_OF = {
     "profile": "runtime.profiler",
     "Profile": "runtime.profiler",
     "load": "saving.load",
-    "InferenceSession": "session",
+    "InferenceSession": "onnxruntime",
     "DeviceSpec": "device",
     "RProgram": "ir",
     "POLICIES": "wavefront.policies",

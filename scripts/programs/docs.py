@@ -10,8 +10,8 @@ import pdoc.render
 import tvm_rammer
 
 ROOMS = (
-    "benchmark", "compilation.pipeline", "device", "errors", "ir", "onnx_backend", "persistent_codegen", "relay_passes",
-    "rkernel_gen", "runtime.module", "session", "wavefront",
+    "benchmark", "compilation.pipeline", "device", "errors", "ir", "onnx_backend", "onnxruntime", "persistent_codegen",
+    "relay_passes", "rkernel_gen", "runtime.module", "wavefront",
 )  # fmt: skip
 """What users of the package, of its passes and of its stages call. Other modules are read in their source."""
 

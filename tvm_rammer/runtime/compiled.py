@@ -3,7 +3,7 @@
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..arguments import path_of
 from ..errors import RammerError, TargetError, ToolError
@@ -33,6 +33,19 @@ class CompiledModel:
     def __init__(self, exploration: Exploration, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
         self._exploration = exploration
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
+
+    def __getstate__(self) -> NoReturn:
+        """Neither pickled nor copied: another process opens a file.
+
+        Raises
+        ------
+        RammerError
+            Always; says what to do instead.
+        """
+        raise RammerError(
+            "a compiled model cannot be pickled or copied; save() it and tvm_rammer.load() the file in the other "
+            "process, or compile there: the cache has it"
+        )
 
     @property
     def exploration(self) -> Exploration:

@@ -2,5 +2,4 @@
 
 binding      what `RammerModule.bind` returns: slots of memory, which state is in which array, a call
 results      what a call returns, in new arrays
-io_binding   ONNX Runtime's interface in front of it
 """

@@ -3,6 +3,7 @@
 from tvm_rammer import InferenceSession  # instead of: from onnxruntime import InferenceSession
 """
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,22 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from . import debug
-from .arguments import names_of
-from .driver import Extent, compile
-from .errors import ModelError
-from .files import is_saved_model
-from .open_shapes.module import SymbolicModule
-from .open_shapes.signature import Declared
-from .runtime.bound.io_binding import IOBinding
-from .runtime.module import RammerModule
-from .runtime.tensors import TensorSpec, as_array
-from .saving.load import load
+from .. import debug
+from ..arguments import names_of
+from ..driver import Extent, compile
+from ..errors import ModelError
+from ..files import is_saved_model
+from ..open_shapes.module import SymbolicModule
+from ..open_shapes.signature import Declared
+from ..runtime.module import RammerModule
+from ..runtime.tensors import TensorSpec, as_array
+from ..saving.load import load
+from .io_binding import IOBinding
+from .metadata import ModelMetadata, read_metadata
+from .options import SessionOptions
+from .values import OrtValue, array_of, type_name
 
 CPU_PROVIDER = "CPUExecutionProvider"
 
-_TYPES = {"float32": "float", "float64": "double"}
-"""Element types whose names differ in ONNX Runtime."""
+_MEANINGLESS = ("disabled_optimizers", "enable_fallback", "read_config_from_model")
+"""Other arguments of ONNX Runtime's session."""
+
+_OPTIONS = inspect.signature(compile).parameters.keys() - {"model", "target", "shapes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +41,15 @@ class NodeArg:
     Parameters
     ----------
     name : str
-    shape : list
-        An integer, the name of a symbolic dimension, or None for each dimension.
     type : str
         Such as `tensor(float)`.
+    shape : list
+        An integer, the name of a symbolic dimension, or None for each dimension.
     """
 
     name: str
-    shape: list[int | str | None]
     type: str
+    shape: list[int | str | None]
 
 
 class InferenceSession:
@@ -56,12 +62,12 @@ class InferenceSession:
     ----------
     path_or_bytes : path, bytes or onnx.ModelProto
         An ONNX model, or a file that `RammerModule.save` wrote.
-    sess_options : onnxruntime.SessionOptions, optional
+    sess_options : SessionOptions or onnxruntime.SessionOptions, optional
         `intra_op_num_threads` is heeded. What concerns graph optimisation, logging or memory has no meaning here.
     providers : sequence of str or (str, mapping), optional
-        Must hold "CPUExecutionProvider", if given; others are passed over.
+        Must hold "CPUExecutionProvider", if given; others are passed over, and so are all options.
     provider_options : sequence of mapping, optional
-        Must be empty.
+        One for each provider, without a meaning here.
     shapes : mapping, optional
         As in `tvm_rammer.compile`.
     **options
@@ -85,16 +91,26 @@ class InferenceSession:
         shapes: Mapping[str, int | Sequence[Extent]] | None = None,
         **options: Any,
     ) -> None:
-        _check_providers(providers, provider_options)
+        self.set_providers(providers, provider_options)
+        self._session_options = SessionOptions() if sess_options is None else sess_options
         threads = _threads(sess_options)
+        options = {name: value for name, value in options.items() if name not in _MEANINGLESS}
         options |= {"threads": threads} if threads else {}
+        if unknown := options.keys() - _OPTIONS:
+            raise ModelError(f"a session takes no {', '.join(sorted(unknown))}; it takes {', '.join(sorted(_OPTIONS))}")
+        sizes = getattr(sess_options, "free_dimensions", None)
+        shapes = {**sizes, **(shapes or {})} if sizes else shapes
         model = _model(path_or_bytes)
+        # A path is read when somebody asks: most do not, and a file may be large.
+        self._metadata: Any = model if isinstance(model, str | os.PathLike) else None
         if isinstance(model, str | os.PathLike) and is_saved_model(model):
             if shapes is not None or options.keys() - {"concurrency"}:
                 raise ModelError(f"{model!r} is compiled already; leave out shapes, threads and other options")
             self._module = load(model, **options)
         else:
             self._module = compile(model, shapes=shapes, **options)
+            if self._metadata is None and type(model).__name__ == "ModelProto":
+                self._metadata = read_metadata(model)
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None
@@ -120,6 +136,15 @@ class InferenceSession:
             feed = {name: as_array(value, specs[name]) if name in specs else value for name, value in feed.items()}
         results: list[np.ndarray[Any, Any]] = self._module.run(output_names, feed)
         return results
+
+    def run_with_ort_values(
+        self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, Any], run_options: Any = None
+    ) -> list[OrtValue]:
+        """Run the model on values, of this package or of ONNX Runtime; raises as `run`."""
+        feed = input_dict_ort_values
+        if isinstance(feed, Mapping):
+            feed = {name: array_of(repr(name), value) for name, value in feed.items()}
+        return [OrtValue(array) for array in self.run(output_names, feed, run_options)]
 
     def io_binding(self) -> IOBinding:
         """A binding of arrays to inputs and outputs, for `run_with_iobinding`."""
@@ -159,9 +184,55 @@ class InferenceSession:
             return [_arg(spec) for spec in module.outputs]
         return [_declared(d, d.shape) for d in module.signature.outputs]
 
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """None: weights that the model gives are constants, also where it lists them as inputs."""
+        return []
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the ONNX file says of itself.
+
+        Raises
+        ------
+        ModelError
+            The model is no ONNX file, or that is no longer there.
+        """
+        if not isinstance(self._metadata, ModelMetadata):
+            self._metadata = read_metadata(self._metadata)
+        return self._metadata
+
+    def get_session_options(self) -> Any:
+        """The options that the session was given, or those by default."""
+        return self._session_options
+
     def get_providers(self) -> list[str]:
         """What ONNX Runtime calls the device that the model runs on."""
         return [CPU_PROVIDER]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """None are read."""
+        return {CPU_PROVIDER: {}}
+
+    def set_providers(
+        self, providers: Sequence[Any] | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        """Look at providers as the constructor does; the model runs where it did.
+
+        Raises
+        ------
+        ModelError
+            "CPUExecutionProvider" is not among them, or they are none.
+        """
+        _check_providers(providers, provider_options)
+
+    def disable_fallback(self) -> None:
+        """Has no meaning here."""
+
+    def enable_fallback(self) -> None:
+        """Has no meaning here."""
+
+    def end_profiling(self) -> str:
+        """The name of the profile that ONNX Runtime would write: none, since `enable_profiling` is refused."""
+        return ""
 
     @property
     def modules(self) -> tuple[RammerModule, ...]:
@@ -170,37 +241,36 @@ class InferenceSession:
 
 
 def _model(given: Any) -> Any:
-    if not isinstance(given, bytes):
+    if not isinstance(given, bytes | bytearray | memoryview):
         return given
     import onnx
 
     try:
-        return onnx.ModelProto.FromString(given)
+        return onnx.ModelProto.FromString(bytes(given))
     except Exception as error:
         raise ModelError("the bytes are no ONNX model; give the contents of an .onnx file") from error
 
 
 def _check_providers(providers: Sequence[Any] | None, options: Sequence[Mapping[str, Any]] | None) -> None:
-    pairs = [_provider(entry) for entry in names_of("providers", providers or ())]
-    names = [name for name, _ in pairs]
-    own = [given for name, given in pairs if name == CPU_PROVIDER]
+    names = [_provider(entry) for entry in names_of("providers", providers or ())]
+    told = names_of("provider_options", options or ())
+    if told and len(told) != len(names):
+        raise ModelError(f"there are {len(names)} providers and options of {len(told)}; give as many of both")
     if names and CPU_PROVIDER not in names:
         raise ModelError(
             f"the providers are {', '.join(names)}, and a session runs on {CPU_PROVIDER}; add it, or compile for a GPU "
             "by tvm_rammer.compile(model, target='cuda:h200')"
         )
-    if any(options or ()) or any(own):
-        raise ModelError("options of providers are not read here; leave them out")
     if passed := [name for name in names if name != CPU_PROVIDER]:
         debug.say(1, f"not used: {', '.join(passed)}; the model runs on {CPU_PROVIDER}")
 
 
-def _provider(entry: Any) -> tuple[str, Mapping[str, Any]]:
-    """A provider's name and options, of a name or a pair of both."""
-    name, options = (entry, {}) if isinstance(entry, str) else entry if isinstance(entry, tuple) else (None, {})
+def _provider(entry: Any) -> str:
+    """A provider's name, of a name or a pair of it and options."""
+    name = entry[0] if isinstance(entry, tuple) and len(entry) == 2 else entry
     if not isinstance(name, str):
         raise ModelError(f"{entry!r} is no provider; give a name such as {CPU_PROVIDER!r}")
-    return name, options
+    return name
 
 
 def _threads(options: Any) -> int | None:
@@ -208,22 +278,19 @@ def _threads(options: Any) -> int | None:
     if options is None:
         return None
     if not hasattr(options, "intra_op_num_threads"):
-        raise ModelError(f"sess_options is {options!r}; give an onnxruntime.SessionOptions, or leave it out")
+        raise ModelError(f"sess_options is {options!r}; give a SessionOptions, or leave it out")
     if getattr(options, "enable_profiling", False):
         raise ModelError("enable_profiling is set; leave it out, and see tvm_rammer.profile")
     if getattr(options, "optimized_model_filepath", ""):
         raise ModelError("optimized_model_filepath is set, but no ONNX model is written; see RammerModule.save")
-    return int(options.intra_op_num_threads) or None
+    threads: int = options.intra_op_num_threads
+    return threads or None
 
 
 def _arg(spec: TensorSpec) -> NodeArg:
     shape: list[int | str | None] = [extent if extent >= 0 else None for extent in spec.shape]
-    return NodeArg(spec.name, shape, _type(spec.dtype))
+    return NodeArg(spec.name, type_name(spec.dtype), shape)
 
 
 def _declared(declared: Declared, shape: Sequence[int | str | None] | None) -> NodeArg:
-    return NodeArg(declared.name, list(shape or ()), _type(declared.dtype))
-
-
-def _type(dtype: str) -> str:
-    return f"tensor({_TYPES.get(dtype, dtype)})"
+    return NodeArg(declared.name, type_name(declared.dtype), list(shape or ()))

@@ -1,17 +1,11 @@
 """ONNX Runtime's `IOBinding` in front of a module that is bound to arrays."""
 
-import ctypes
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from ...arguments import names_of, whole
-from ...errors import ModelError
-from .binding import Binding
-
-Array = np.ndarray[Any, Any]
+from ..errors import ModelError
+from ..runtime.bound.binding import Binding
+from .values import Array, OrtValue, array_at, array_of, check_device
 
 
 class IOBinding:
@@ -28,6 +22,7 @@ class IOBinding:
         self._inputs: dict[str, Array] = {}
         self._outputs: dict[str, Array | None] = {}
         self._bound: Binding | None = None
+        self._owners: dict[str, Any] = {}
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
         """Let an input be an array, whose elements of the time of a run are read."""
@@ -43,7 +38,7 @@ class IOBinding:
         ModelError
             It is not in the CPU's memory.
         """
-        self.bind_cpu_input(name, _array_at(name, device_type, element_type, shape, buffer_ptr))
+        self.bind_cpu_input(name, array_at(repr(name), device_type, element_type, shape, buffer_ptr))
 
     def bind_output(
         self,
@@ -61,11 +56,27 @@ class IOBinding:
         ModelError
             It is not in the CPU's memory, or its type or shape are missing.
         """
-        _check_device(name, device_type)
+        check_device(repr(name), device_type)
         self._bound = None
         self._outputs[name] = (
-            None if buffer_ptr is None else _array_at(name, device_type, element_type, shape, buffer_ptr)
+            None if buffer_ptr is None else array_at(repr(name), device_type, element_type, shape, buffer_ptr)
         )
+
+    def bind_ortvalue_input(self, name: str, ortvalue: Any) -> None:
+        """Let an input be an `OrtValue`, of this package or of ONNX Runtime, where it is.
+
+        Raises
+        ------
+        ModelError
+            It is none, or not in the CPU's memory.
+        """
+        self.bind_cpu_input(name, array_of(repr(name), ortvalue))
+        self._owners[f"input {name}"] = ortvalue
+
+    def bind_ortvalue_output(self, name: str, ortvalue: Any) -> None:
+        """Let an output be written to an `OrtValue`; raises as `bind_ortvalue_input`."""
+        self._outputs[name], self._bound = array_of(repr(name), ortvalue), None
+        self._owners[f"output {name}"] = ortvalue
 
     def run(self) -> None:
         """Run the model; raises as `RammerModule.bind` and a call do."""
@@ -86,17 +97,29 @@ class IOBinding:
         ModelError
             Nothing has run yet.
         """
+        return [array.copy() for array in self._results().values()]
+
+    def get_outputs(self) -> list[OrtValue]:
+        """The outputs that are bound, in that order: where they were bound to, else copies; raises as the copies do."""
+        return [
+            OrtValue(array if self._outputs[name] is not None else array.copy())
+            for name, array in self._results().items()
+        ]
+
+    def _results(self) -> dict[str, Array]:
         if self._bound is None:
             raise ModelError("the binding has not run; call run_with_iobinding first")
-        return [self._bound.outputs[name].copy() for name in self._outputs]
+        return {name: self._bound.outputs[name] for name in self._outputs}
 
     def clear_binding_inputs(self) -> None:
         """Forget all inputs."""
         self._inputs, self._bound = {}, None
+        self._forget("input ")
 
     def clear_binding_outputs(self) -> None:
         """Forget all outputs."""
         self._outputs, self._bound = {}, None
+        self._forget("output ")
 
     def synchronize_inputs(self) -> None:
         """Nothing is to be waited for on a CPU."""
@@ -104,21 +127,5 @@ class IOBinding:
     def synchronize_outputs(self) -> None:
         """Nothing is to be waited for on a CPU."""
 
-
-def _check_device(name: str, device_type: str) -> None:
-    if device_type != "cpu":
-        raise ModelError(f"{name!r} is bound to the device {device_type!r}, and a session runs on 'cpu'; bind it there")
-
-
-def _array_at(name: str, device_type: str, element_type: Any, shape: Sequence[int] | None, address: int) -> Array:
-    """The memory at an address as an array."""
-    _check_device(name, device_type)
-    if element_type is None or shape is None:
-        raise ModelError(f"{name!r} is bound to an address without its type and shape; give element_type and shape")
-    try:
-        dtype = np.dtype(element_type)
-    except TypeError as error:
-        raise ModelError(f"{name!r} is bound as {element_type!r}; give a NumPy type, such as numpy.float32") from error
-    extents = tuple(whole(f"an extent of {name!r}", extent, 0) for extent in names_of(f"the shape of {name!r}", shape))
-    memory = (ctypes.c_char * (math.prod(extents) * dtype.itemsize)).from_address(whole("buffer_ptr", address, 1))
-    return np.frombuffer(memory, dtype).reshape(extents)
+    def _forget(self, kind: str) -> None:
+        self._owners = {name: owner for name, owner in self._owners.items() if not name.startswith(kind)}

@@ -1,14 +1,19 @@
 """Code that was written for ONNX Runtime's `InferenceSession`."""
 
+import pickle
+
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
+from onnx import helper
 
 import tvm_rammer
+import tvm_rammer.onnxruntime
 from tests.two_inputs import two_inputs
 from tvm_rammer.errors import ModelError, ShapeError
+from tvm_rammer.onnxruntime import InferenceSession, ModelMetadata
 from tvm_rammer.open_shapes.module import MOST_SHAPES
-from tvm_rammer.session import InferenceSession
 
 
 @pytest.fixture(scope="module")
@@ -93,23 +98,31 @@ def test_the_number_of_threads_is_heeded(data):
 
 @pytest.mark.parametrize(
     "providers",
-    [["CPUExecutionProvider"], ["CUDAExecutionProvider", "CPUExecutionProvider"], [("CPUExecutionProvider", {})]],
+    [
+        ["CPUExecutionProvider"],
+        ["CUDAExecutionProvider", "CPUExecutionProvider"],
+        [("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})],
+        [("CUDAExecutionProvider", {"device_id": 0}), "CPUExecutionProvider"],
+    ],
 )
 def test_providers_that_are_met(data, providers):
-    assert InferenceSession(data, providers=providers, provider_options=None).get_providers() == [
-        "CPUExecutionProvider"
-    ]
+    """Options of providers have no meaning, for ONNX Runtime's processor neither."""
+    session = InferenceSession(data, providers=providers, provider_options=[{"a": "b"} for _ in providers])
+    session.set_providers(providers)
+    assert session.get_providers() == list(session.get_provider_options()) == ["CPUExecutionProvider"]
+    with pytest.raises(ModelError, match="CUDAExecutionProvider"):
+        session.set_providers(["CUDAExecutionProvider"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"providers": ["CUDAExecutionProvider"]}, r"CUDAExecutionProvider.*target='cuda:h200'"),
-        ({"providers": [("CPUExecutionProvider", {"arena": "1"})]}, "options of providers are not read"),
-        ({"provider_options": [{"arena": "1"}]}, "options of providers are not read"),
+        ({"provider_options": [{"arena": "1"}]}, "0 providers and options of 1"),
+        ({"policies": "list"}, "takes no policies; it takes cache, "),
         ({"providers": "CPUExecutionProvider"}, r"give a list, as in \['CPUExecutionProvider'\]"),
         ({"providers": [None]}, "None is no provider; give a name"),
-        ({"sess_options": {"intra_op_num_threads": 1}}, r"give an onnxruntime\.SessionOptions"),
+        ({"sess_options": {"intra_op_num_threads": 1}}, "give a SessionOptions"),
         ({"enable_profiling": True}, "see tvm_rammer.profile"),
         ({"optimized_model_filepath": "m.onnx"}, "no ONNX model is written"),
     ],
@@ -215,3 +228,133 @@ def test_what_cannot_be_bound(session, bound, message):
 def test_what_is_no_binding_is_refused(session):
     with pytest.raises(ModelError, match="is no binding"):
         session.run_with_iobinding({})
+
+
+def with_metadata():
+    model = two_inputs()
+    model.producer_name, model.domain, model.doc_string, model.model_version = "us", "here", "of a test", 7
+    model.graph.name, model.graph.doc_string = "sums", "a graph"
+    helper.set_model_props(model, {"character": "a\nb", "k": "v"})
+    return model
+
+
+def test_what_the_file_says_of_itself(tmp_path):
+    model = with_metadata()
+    onnx.save(model, tmp_path / "model.onnx")
+    told = onnxruntime.InferenceSession(model.SerializeToString()).get_modelmeta()
+    for given in (model, model.SerializeToString(), tmp_path / "model.onnx"):
+        found = InferenceSession(given).get_modelmeta()
+        for name in ModelMetadata.__dataclass_fields__:
+            assert getattr(found, name) == getattr(told, name), name
+
+
+def test_a_saved_model_has_no_metadata(session, tmp_path):
+    path = session.modules[0].save(tmp_path / "model.rammer")
+    with pytest.raises(ModelError, match=r"model\.rammer' has no metadata"):
+        InferenceSession(path).get_modelmeta()
+
+
+def test_what_programs_ask_of_a_session_besides(either):
+    assert either.get_session_options().intra_op_num_threads == 0
+    assert either.get_overridable_initializers() == []
+    assert either.end_profiling() == ""
+    either.disable_fallback()
+    either.enable_fallback()
+    assert str(either.get_inputs()[0]) == "NodeArg(name='x', type='tensor(float)', shape=[2, 16])"
+
+
+def test_arguments_without_a_meaning(data, session):
+    other = InferenceSession(bytearray(data), disabled_optimizers=["none"], enable_fallback=1)
+    close(other.run(None, feed())[0], session.run(None, feed())[0])
+
+
+class Pickled(InferenceSession):
+    """As a package that detects faces has it."""
+
+    def __init__(self, path, **options):
+        super().__init__(path, **options)
+        self.path = path
+
+    def __getstate__(self):
+        return {"path": self.path}
+
+    def __setstate__(self, state):
+        self.__init__(state["path"])
+
+
+def test_a_session_that_knows_its_file_may_be_pickled(tmp_path, session):
+    onnx.save(two_inputs(), tmp_path / "model.onnx")
+    again = pickle.loads(pickle.dumps(Pickled(str(tmp_path / "model.onnx"))))
+    close(again.run(None, feed())[0], session.run(None, feed())[0])
+    for what in (session, session.modules[0]):
+        with pytest.raises(tvm_rammer.RammerError, match="cannot be pickled or copied; save"):
+            pickle.dumps(what)
+
+
+@pytest.mark.parametrize("theirs", [onnxruntime, tvm_rammer.onnxruntime])
+def test_values(theirs, session):
+    values = {name: theirs.OrtValue.ortvalue_from_numpy(array) for name, array in feed().items()}
+    z = theirs.OrtValue.ortvalue_from_shape_and_type([2, 32], np.float32, "cpu", 0)
+    assert (z.shape(), z.data_type(), z.device_name(), z.has_value()) == ([2, 32], "tensor(float)", "cpu", True)
+    wanted = session.run(None, feed())
+    for got, want in zip(session.run_with_ort_values(["y", "z"], values), wanted, strict=True):
+        np.testing.assert_array_equal(got.numpy(), want)
+    np.testing.assert_array_equal(session.run(["z"], values)[0], wanted[1])
+    binding = session.io_binding()
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, value)
+    binding.bind_ortvalue_output("z", z)
+    binding.bind_output("y")
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(z.numpy(), wanted[1])
+    first, second = binding.get_outputs()
+    np.testing.assert_array_equal(second.numpy(), wanted[0])
+    values["x"].update_inplace(2 * feed()["x"])
+    session.run_with_iobinding(binding)
+    close(first.numpy(), 2 * wanted[1])
+    np.testing.assert_array_equal(second.numpy(), wanted[0])  # of the run before: nobody said where it goes
+
+
+def test_what_is_no_value(session):
+    value = tvm_rammer.onnxruntime.OrtValue(np.zeros(3, "float32"))
+    with pytest.raises(ModelError, match="give an array of that type and shape"):
+        value.update_inplace(np.zeros(3))
+    with pytest.raises(ModelError, match="made of a NumPy array, and this is a list"):
+        tvm_rammer.onnxruntime.OrtValue.ortvalue_from_numpy([1.0])
+    with pytest.raises(ModelError, match="'x' is bound to a ndarray; give an OrtValue"):
+        session.io_binding().bind_ortvalue_input("x", np.zeros(3))
+
+
+def test_a_binding_takes_types_of_onnx_by_their_numbers(session):
+    binding, given, z = session.io_binding(), feed(), np.zeros((2, 32), "float32")
+    for name, array in given.items():
+        binding.bind_cpu_input(name, array)
+    binding.bind_output("z", "cpu", 0, onnx.TensorProto.FLOAT, z.shape, z.ctypes.data)
+    session.run_with_iobinding(binding)
+    close(z, values(session)["z"])
+
+
+def test_options_without_onnxruntime():
+    ort = tvm_rammer.onnxruntime
+    options = ort.SessionOptions()
+    for name in dir(options):
+        assert name.startswith("_") or name == "free_dimensions" or hasattr(onnxruntime.SessionOptions, name), name
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_free_dimension_override_by_name("batch", 2)
+    session = ort.InferenceSession(two_inputs("batch"), sess_options=options, providers=ort.get_available_providers())
+    assert session.get_inputs()[0].shape == [2, 16]
+    assert session.modules[0].report()["veus"] == 1
+    assert session.get_session_options() is options
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+    assert [a.shape for a in map(np.asarray, session.run(None, feed(), ort.RunOptions()))] == [(2, 32)] * 2
+    for refused, message in (
+        (lambda: options.add_initializer("w", None), "the weight 'w' cannot be replaced"),
+        (lambda: options.register_custom_ops_library("o.so"), "cannot be called here"),
+        (lambda: options.get_session_config_entry("a"), "no entry 'a'; there are session"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            refused()
+    with pytest.raises(AttributeError, match="no 'SparseTensor' of ONNX Runtime's interface; it has"):
+        _ = ort.SparseTensor
