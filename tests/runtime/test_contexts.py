@@ -1,7 +1,10 @@
 """One module, many threads, and processes that fork."""
 
 import os
+import pathlib
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -11,6 +14,7 @@ from onnx import TensorProto, helper
 
 import tvm_rammer
 from tests.growth.memory import resident
+from tests.runtime.test_module import two_inputs
 from tvm_rammer.errors import ModelError, ToolError
 from tvm_rammer.runtime.contexts import ContextPool
 from tvm_rammer.zoo.inception_module import inception_module
@@ -160,6 +164,29 @@ def in_child(work, seconds=60):
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("threads", [1, 10])
+def test_the_process_ends_while_threads_that_nobody_joins_are_in_calls(tmp_path, threads):
+    """And what its main thread calls last is answered."""
+    path = tvm_rammer.compile(two_inputs()).save(tmp_path / "model.rammer")
+    program = f"""
+import atexit, itertools, threading, time
+import numpy as np
+atexit.register(lambda: print(module(*arrays)[0].shape))
+import tvm_rammer
+module = tvm_rammer.load({str(path)!r})
+arrays = [np.ones(spec.shape, spec.dtype) for spec in module.inputs]
+for _ in range({threads}):
+    threading.Thread(target=lambda: [module(*arrays) for _ in itertools.count()], daemon=True).start()
+time.sleep(0.1)
+"""
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=300,
+            env=os.environ | {"PYTHONPATH": str(pathlib.Path(tvm_rammer.__file__).parents[1])},
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (0, "(2, 32)\n", "")
+
+
 def test_a_forked_child_computes_the_same(module):
     inputs = inputs_of(module, 0)
     expected = module(*inputs)

@@ -4,8 +4,10 @@ Plans, code and constants are shared. TVM's virtual machine has registers of its
 and small inputs are staged in arrays that are used again; so each context has both, and a call holds one context.
 """
 
+import atexit
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -106,6 +108,7 @@ class ContextPool:
         self._made = 0
         self._executor: ThreadPoolExecutor | None = None
         self._refused = ""
+        self._ended = False
 
     def call(self, work: Callable[..., Result], *args: Any) -> Result:
         """Call `work` with a context that no other call uses meanwhile; in a forked child on a thread with workers.
@@ -137,7 +140,7 @@ class ContextPool:
         except IndexError:
             pass
         with self._freed:
-            if self._made < self._limit:
+            if threading.current_thread() is threading.main_thread() if self._ended else self._made < self._limit:
                 self._made += 1
                 return Context(self._inputs)
             self._waiting += 1  # before looking again: who gives one back looks at it afterwards
@@ -151,10 +154,25 @@ class ContextPool:
                 self._waiting -= 1
 
     def _give(self, context: Context) -> None:
+        if self._ended:
+            with self._freed:
+                self._made -= 1
+            return
         self._free.append(context)
         if self._waiting:
             with self._freed:
                 self._freed.notify()
+
+    def _end(self, deadline: float) -> None:
+        """Wait until no call runs, and let none begin but of the main thread; until some time of the clock at most."""
+        with self._freed:
+            self._ended = True
+            while self._made and time.monotonic() < deadline:
+                try:
+                    self._free.pop()
+                    self._made -= 1
+                except IndexError:
+                    self._freed.wait(_LOOK_AGAIN_S)
 
     def _forked(self) -> None:
         """Begin anew in a forked child."""
@@ -177,3 +195,16 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+_GRACE_S, _LOOK_AGAIN_S = 1.0, 0.001
+"""How long the end of the process waits for calls of threads that nobody joins, and how often it looks."""
+
+
+def _at_exit() -> None:
+    """Python ends such a thread when it comes back from native code, which within TVM's code aborts the process."""
+    deadline = time.monotonic() + _GRACE_S
+    for pool in list(_POOLS):
+        pool._end(deadline)
+
+
+atexit.register(_at_exit)
