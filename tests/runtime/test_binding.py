@@ -193,6 +193,9 @@ def test_a_saved_model(voice, tmp_path):
         (lambda m: m.bind(states={"h": "voice"}), r"the state 'h' is float32\[1, 1, 16\], and 'voice', its next"),
         (lambda m: m.bind(states={"h": "h_next", "c": "h_next"}), "one output for two"),
         (lambda m: m.bind(states={"h": "k"}), "no output 'k'"),
+        (lambda m: m.bind(states="h"), "the states to bind are a str; give a mapping"),
+        (lambda m: m.bind([np.zeros((1, 64), "float32")]), "the inputs to bind are a list; give a mapping"),
+        (lambda m: m.bind({"x": np.zeros((1, 64), ">f4")}), "its bytes are in the other order"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_bound(voice, bound, message):

@@ -84,6 +84,14 @@ def test_a_wrong_call_says_what_is_wrong(module, arrays, call, message):
         call(module, *arrays)
 
 
+def test_what_was_compiled_for_no_rows_takes_no_others(arrays):
+    empty = tvm_rammer.compile(two_inputs("batch"), shapes={"batch": 0})
+    assert [spec.shape for spec in empty.inputs] == [(0, 16), (0, 32)]
+    assert [y.shape for y in empty(*(a[:0] for a in arrays))] == [(0, 32), (0, 32)]
+    with pytest.raises(ModelError, match=r"'x' is float32\[2, 16\], but the model takes float32\[0, 16\]"):
+        empty(*arrays)
+
+
 class HasGradient:
     """A tensor that its library hands to nobody."""
 
@@ -101,7 +109,17 @@ class HasNoMemory(HasGradient):
         raise ValueError("it has no memory")
 
 
-@pytest.mark.parametrize("value", [HasGradient(), HasNoMemory(), [[1.0, 2.0], [3.0]]])
+class HasBroken(HasGradient):
+    """A tensor of which nothing works."""
+
+    def __dlpack_device__(self):
+        raise KeyError("device")
+
+    def __dlpack__(self, **how):
+        raise IndexError("memory")
+
+
+@pytest.mark.parametrize("value", [HasGradient(), HasNoMemory(), HasBroken(), HasBroken, [[1.0, 2.0], [3.0]]])
 @pytest.mark.parametrize("model", [two_inputs(), two_inputs("batch")])
 def test_what_cannot_be_read_as_an_array_is_refused(model, value, arrays):
     module, session = tvm_rammer.compile(model), tvm_rammer.InferenceSession(model)

@@ -1,7 +1,7 @@
 """The compiler: a request becomes plans that can run, stage after stage."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import tvm
@@ -77,11 +77,17 @@ def load_request(request: Request) -> Loaded:
     if request.length is not None:
         return _of_any_length(mods[0])
     if not request.joined:
-        return Loaded(mods[0], tensor_specs(mods[0]), output_specs(mods[0]), rolled=is_rolled_up(mods[0]))
-    inputs = [tensor_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
+        specs = tensor_specs(mods[0]) if request.symbolic else _static(tensor_specs(mods[0]))
+        return Loaded(mods[0], specs, output_specs(mods[0]), rolled=is_rolled_up(mods[0]))
+    inputs = [_static(tensor_specs(mod, f"model{number}_")) for number, mod in enumerate(mods)]
     outputs = [output_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
     num_params = tuple(len(specs) for specs in inputs)
     return Loaded(relay_passes.join_models(mods), _flat(inputs), _flat(outputs), num_params)
+
+
+def _static(specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """Inputs of static shapes: extents of 0 are open for TVM, and what is compiled is for no other ones."""
+    return tuple(replace(spec, shape=tuple(max(0, extent) for extent in spec.shape)) for spec in specs)
 
 
 def _of_any_length(mod: tvm.IRModule) -> Loaded:

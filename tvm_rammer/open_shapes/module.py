@@ -115,7 +115,8 @@ class SymbolicModule(RammerModule):
         ModelError, RammerError
             As for `RammerModule.bind` and `prepare`.
         """
-        shapes = {name: np.shape(array) for name, array in (inputs or {}).items()}
+        known = inputs if isinstance(inputs, Mapping) else {}  # the module says what is no mapping
+        shapes = {name: np.shape(array) for name, array in known.items()}
         return self.prepare(shapes).bind(inputs, outputs, states=states)
 
     def explain(self) -> str:

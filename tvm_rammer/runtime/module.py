@@ -179,6 +179,9 @@ class RammerModule(CompiledModel):
                 f"the module was compiled for {self.exploration.best.device.name}, and arrays are bound on a CPU only; "
                 "call it with tensors of that device, or compile for target='cpu'"
             )
+        for what, given in (("inputs", inputs), ("outputs", outputs), ("states", states)):
+            if given is not None and not isinstance(given, Mapping):
+                raise ModelError(f"the {what} to bind are a {type(given).__name__}; give a mapping of names")
         read, written, others = self._ports(inputs or {})
         return Binding(
             partial(self._contexts.call, self._step), arrays_of(read, inputs or {}, "input"),
