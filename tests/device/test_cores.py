@@ -8,7 +8,14 @@ import sys
 import pytest
 
 from tvm_rammer.device import host_cpu
-from tvm_rammer.device.cores import chosen_workers, cpu_quota, two_processors, usable_cores, usable_processors
+from tvm_rammer.device.cores import (
+    MOST_THREADS,
+    chosen_workers,
+    cpu_quota,
+    two_processors,
+    usable_cores,
+    usable_processors,
+)
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -19,6 +26,7 @@ ROOT = pathlib.Path(__file__).parents[2]
         ({}, None),
         ({"OMP_NUM_THREADS": "3"}, 3),
         ({"OMP_NUM_THREADS": "4,2"}, 4),
+        ({"TVM_NUM_THREADS": "99999999999"}, MOST_THREADS),
         ({"TVM_NUM_THREADS": "2", "OMP_NUM_THREADS": "3"}, 2),
         ({"TVM_NUM_THREADS": "0", "OMP_NUM_THREADS": "3"}, 3),
         ({"TVM_NUM_THREADS": "many"}, None),

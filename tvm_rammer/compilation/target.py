@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..arguments import whole
 from ..device import DeviceSpec, from_target_config, preset
+from ..device.cores import MOST_THREADS
 from ..errors import TargetError
 
 if TYPE_CHECKING:
     import tvm
-
-MOST_THREADS = 1024
-"""More than machines have cores; a plan for a billion would never be ready."""
 
 
 def resolve_device(target: Any) -> DeviceSpec:

@@ -8,15 +8,21 @@ REGISTERED = "tvm_rammer.workers.v3"
 """The function in TVM's registry that returns the workers of this process; its argument says how many there may be."""
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
+MOST_THREADS = 1024
+"""More than machines have cores; a plan for a billion would never be ready."""
+
 TOPOLOGY = pathlib.Path("/sys/devices/system/cpu")
 
 
 def chosen_workers(environment: Mapping[str, str] = os.environ) -> int | None:
-    """The number of workers that the user chose: TVM's pool reads `TVM_NUM_THREADS`, else `OMP_NUM_THREADS`."""
+    """The number of workers that the user chose: TVM's pool reads `TVM_NUM_THREADS`, else `OMP_NUM_THREADS`.
+
+    No more than `MOST_THREADS`.
+    """
     for name in ("TVM_NUM_THREADS", "OMP_NUM_THREADS"):
         text = environment.get(name, "").partition(",")[0].strip()
         if text.isdecimal() and int(text) > 0:
-            return int(text)
+            return min(int(text), MOST_THREADS)
     return None
 
 
