@@ -50,6 +50,17 @@ def test_where_no_file_can_be_written(tmp_path: pathlib.Path, name: str, message
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_a_pipe_is_written_to_itself() -> None:
+    """As a shell gives one by `>(...)`, or behind `/dev/stdout`: it has no other name."""
+    reading, writing = os.pipe()
+    name = f"/dev/fd/{writing}"
+    check_writable(name)
+    write_text(name, "a picture")
+    assert os.read(reading, 100) == b"a picture"
+    os.close(writing)
+    os.close(reading)
+
+
 def test_a_full_device_is_an_error_of_ours() -> None:
     check_writable("/dev/full")
     with pytest.raises(RammerError, match="cannot write '/dev/full': No space left on device"):

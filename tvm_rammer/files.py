@@ -34,7 +34,7 @@ def replacing(path: Path) -> Iterator[pathlib.Path]:
         The disk is full, there is no such folder, or it may not be written.
     """
     try:
-        target = pathlib.Path(os.path.realpath(path))
+        target = _place(path)
     except ValueError as error:  # a null byte
         raise not_written(path, error) from error
     beside = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
@@ -87,7 +87,7 @@ def check_writable(path: Path) -> None:
         There is no such folder, it may not be written, or `path` is a folder itself.
     """
     try:
-        target = pathlib.Path(os.path.realpath(path))
+        target = _place(path)
         if target.is_dir():
             raise IsADirectoryError(0, "it is a folder")
         if target.exists() and not target.is_file():
@@ -100,6 +100,12 @@ def check_writable(path: Path) -> None:
             raise PermissionError(0, "it may not be written")
     except (OSError, ValueError) as error:
         raise not_written(path, error) from error
+
+
+def _place(path: Path) -> pathlib.Path:
+    """Where a file is written; a pipe has no other name than the one given, as `/dev/stdout`."""
+    special = os.path.exists(path) and not os.path.isfile(path)
+    return pathlib.Path(path if special else os.path.realpath(path))
 
 
 def not_written(path: Path, error: OSError | ValueError) -> RammerError:
