@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -36,9 +37,9 @@ def model(tmp_path):
     return str(tmp_path / "model.onnx")
 
 
-def shell(command: str, model: str) -> subprocess.CompletedProcess:
+def shell(command: str, model: str, interpreter: str = "") -> subprocess.CompletedProcess:
     """Run a line in a shell that knows `rammer` and `$MODEL`; what it fails by is the status of the first command."""
-    line = f'rammer() {{ "{python()}" -m tvm_rammer "$@"; }}; {command}; exit ${{PIPESTATUS[0]}}'
+    line = f'rammer() {{ "{interpreter or python()}" -m tvm_rammer "$@"; }}; {command}; exit ${{PIPESTATUS[0]}}'
     return subprocess.run(
         ["bash", "-c", line], capture_output=True, text=True, timeout=300, check=False,
         env=os.environ | {"PYTHONPATH": str(ROOT), "MODEL": model}, cwd=pathlib.Path(model).parent,
@@ -217,6 +218,81 @@ def test_what_an_interrupt_brings_along_is_not_told(model, monkeypatch, capsys):
 def test_a_job_in_the_background_ignores_interrupts(model):
     line = f"trap '' INT; {sys.executable} -m tvm_rammer explain $MODEL & sleep 1; kill -INT $! || exit; wait $!"
     assert shell(f"({line})", model).returncode == 0
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_lead_nowhere(model, closed):
+    """Files would take their places else."""
+    assert shell(f"rammer compile $MODEL --no-cache -o y.rammer {closed}", model, sys.executable).returncode == 0
+    assert "output y: float32[3]" in shell("rammer run y.rammer", model).stdout
+    assert shell(f"rammer run nowhere.onnx {closed}", model, sys.executable).returncode == 1
+
+
+def test_names_that_an_encoding_lacks_are_spelled_out(model):
+    lines = """
+        name=$(printf 'b\\xff\\xc3\\xa4'); cp $MODEL $name.onnx
+        rammer compile $name.onnx -o $name.rammer || exit
+        rammer report $name.onnx -o y.html --runs 0 || exit
+        export RAMMER_CACHE=$name RAMMER_CACHE_BYTES=1000000000; rammer run $name.onnx && rammer run $name.onnx || exit
+        rammer run $name.rammer
+    """
+    done = shell(f"export LC_ALL=C.UTF-8 PYTHONIOENCODING=ascii; {lines.strip()}", model, sys.executable)
+    assert done.stdout.startswith("wrote b\\udcff"), done.stderr
+    assert done.stdout.count("output y: float32[3]") == 2
+    assert done.returncode == 1
+    (error,) = done.stderr.splitlines()
+    assert "TVM opens files by names in UTF-8 only" in error and "rename it" in error
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("run {model} --output ''", "cannot write '': it is a folder"),
+        ("explain {model} --svg ''", "cannot write '': it is a folder"),
+        ("run {model} --shape x=3 --shape x=4", "--shape names 'x' twice, (3,) and (4,)"),
+        ("run {model} --input x={array} --input x={array}", "--input names 'x' twice"),
+        ("warm {model} --shape x=4", "its dimension 3 cannot become 4"),
+        ("warm {open} --shape n=1..999999999999", "are at least 10001 modules"),
+        ("tune {model} --seed -1", "--seed is -1; give a number from 0 on"),
+        ("tune {model} --target cuda:h200 --export a --import b", "give one of them"),
+        ("export {copy} -o project --target cuda:h200", "launches no kernel"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_one_line(model, command, message, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    np.save(tmp_path / "array.npy", np.zeros(3, "float32"))
+    copy, opened = relu(), relu()
+    copy.graph.node[0].op_type = "Identity"
+    for value in (*opened.graph.input, *opened.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = "n"
+    onnx.save(copy, tmp_path / "copy.onnx")
+    onnx.save(opened, tmp_path / "open.onnx")
+    names = {"model": model, "array": "array.npy", "open": "open.onnx", "copy": "copy.onnx"}
+    monkeypatch.setenv("RAMMER_CACHE_BYTES", "1000000000")
+    assert main(shlex.split(command.format(**names))) == 1
+    (error,) = capsys.readouterr().err.splitlines()
+    assert message in error
+
+
+@pytest.mark.parametrize("command", ["run", "profile", "bench --against stock --repeat 2"])
+def test_a_batch_of_none_is_a_batch(tmp_path, command):
+    proto = relu()
+    for value in (*proto.graph.input, *proto.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = "n"
+    onnx.save(proto, tmp_path / "open.onnx")
+    command, *options = command.split()
+    assert main([command, str(tmp_path / "open.onnx"), "--shape", "n=0", *options]) == 0
+
+
+def test_outputs_may_have_any_name(tmp_path):
+    """`numpy.savez` takes some for its own parameters."""
+    proto = relu()
+    proto.graph.node[0].output[0] = proto.graph.output[0].name = "file"
+    onnx.save(proto, tmp_path / "model.onnx")
+    assert main(["run", str(tmp_path / "model.onnx"), "--output", str(tmp_path / "y.npz")]) == 0
+    with np.load(tmp_path / "y.npz") as results:
+        assert list(results) == ["file"]
+        assert results["file"].shape == (3,)
 
 
 def test_a_defect_is_one_line(model, monkeypatch, capsys):

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 import tvm_rammer
 from tests.growth.memory import resident
-from tests.runtime.test_module import two_inputs
+from tests.two_inputs import two_inputs
 from tvm_rammer.errors import ModelError, ToolError
 from tvm_rammer.runtime.contexts import ContextPool
 from tvm_rammer.zoo.inception_module import inception_module

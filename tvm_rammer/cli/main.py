@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import io
 import os
 import pathlib
 import signal
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         for name in arguments.writes:
-            if getattr(arguments, name):
+            if getattr(arguments, name) is not None:
                 check_writable(getattr(arguments, name))
         arguments.run(arguments)
         end_progress()
@@ -78,6 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Run one command as a process: it ends soon after Ctrl-C, wherever it is, and leaves no process behind."""
+    _open_what_is_closed()
     _end_soon_after_interrupts()
     status = main()
     if status == INTERRUPTED:
@@ -101,6 +103,25 @@ def _give_up_stdout() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
+
+
+def _open_what_is_closed() -> None:
+    """Let standard streams that the caller closed lead nowhere: the next file that is opened would be in their place.
+
+    Names of files may hold what the encoding of standard output has no sign for; it is spelled out.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115  # to stay
+            setattr(sys, name, stream)
+    for written in (sys.stdout, sys.stderr):
+        if isinstance(written, io.TextIOWrapper):
+            with contextlib.suppress(OSError):
+                written.reconfigure(errors="backslashreplace")
 
 
 def _end_soon_after_interrupts() -> None:

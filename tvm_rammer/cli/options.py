@@ -104,17 +104,20 @@ def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
     Raises
     ------
     ShapeError
-        One of them has another form.
+        One of them has another form, or there are two of a name.
     """
-    shapes = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, _, extents = text.rpartition("=")
         try:
-            shapes[name] = tuple(int(e) for e in extents.split(",")) if extents else ()
+            shape = tuple(int(e) for e in extents.split(",")) if extents else ()
         except ValueError:
             name = ""
         if not name:
             raise ShapeError(f"--shape {text!r} is not of the form NAME=1,3,224,224")
+        if name in shapes:
+            raise ShapeError(f"--shape names {name!r} twice, {shapes[name]} and {shape}; give it once")
+        shapes[name] = shape
     return shapes
 
 
@@ -124,7 +127,7 @@ def arrays_of(texts: Sequence[str]) -> dict[str, Any]:
     Raises
     ------
     RammerError
-        One cannot be read.
+        One cannot be read, or there are two of a name.
     """
     import numpy as np
 
@@ -133,6 +136,8 @@ def arrays_of(texts: Sequence[str]) -> dict[str, Any]:
         name, _, file = text.rpartition("=")
         if not name:
             raise RammerError(f"--input {text!r} names no input; give NAME=FILE.npy")
+        if name in arrays:
+            raise RammerError(f"--input names {name!r} twice; give it once")
         try:
             arrays[name] = np.load(file, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:

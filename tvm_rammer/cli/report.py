@@ -1,6 +1,7 @@
 """`tvm-rammer report`: one page of what a model became, planned beside measured."""
 
 import argparse
+import os
 from typing import Any
 
 from ..errors import TargetError
@@ -71,4 +72,5 @@ def _why_not_measured(arguments: argparse.Namespace) -> str:
 
 def _title(model: str) -> str:
     """The model's name: a path's last part, a name of this package without its kind."""
-    return model.removeprefix("zoo:").removeprefix("light:").rstrip("/").rpartition("/")[2]
+    name = model.removeprefix("zoo:").removeprefix("light:").rstrip("/").rpartition("/")[2]
+    return os.fsencode(name).decode("utf-8", "backslashreplace")  # names of files may be no text

@@ -3,6 +3,7 @@
 import argparse
 import statistics
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -44,8 +45,10 @@ def run(arguments: argparse.Namespace) -> None:
     for name, output in named.items():
         print(f"output {name}: {output.dtype}{list(output.shape)}, {_range(output)}")
     if arguments.output:
-        with replacing(arguments.output) as new, new.open("wb") as file:
-            np.savez(file, **named)
+        with replacing(arguments.output) as new, new.open("wb") as file, zipfile.ZipFile(file, "w") as archive:
+            for name, output in named.items():  # numpy.savez takes some names for its own parameters
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
+                    np.lib.format.write_array(part, output, allow_pickle=False)
 
 
 def _module(arguments: argparse.Namespace, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

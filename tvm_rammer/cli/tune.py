@@ -99,6 +99,10 @@ def _check(arguments: argparse.Namespace) -> None:
         raise RammerError("name at least one MODEL")
     if arguments.trials < 1 or (arguments.functions is not None and arguments.functions < 1):
         raise RammerError("--trials and --functions take numbers from 1 on")
+    if arguments.seed < 0:
+        raise RammerError(f"--seed is {arguments.seed}; give a number from 0 on")
+    if arguments.export and arguments.times:
+        raise RammerError("--export is done before, and --import after the folder has measured; give one of them")
     if bool(arguments.rpc) != bool(arguments.key):
         raise RammerError("--rpc HOST:PORT and --key K belong together")
     missing = [m for m in arguments.models if isinstance(model_of(m), str) and not pathlib.Path(m).is_file()]

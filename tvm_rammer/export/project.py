@@ -126,6 +126,10 @@ def _make(request: Request, name: str) -> tuple[Project, dict[str, np.ndarray]]:
     except CodegenError as error:
         left = ", ".join(f"{call} ({why})" for call, why in record.stock_calls) or "none"
         raise CodegenError(f"the model needs TVM to run: {error}. Left to stock TVM: {left}") from error
+    if not plan.launches:
+        raise ModelError(
+            "the model launches no kernel: its results are inputs or constants; there is nothing to export"
+        )
     check_plan(plan)
     tables, counters = _of_persistent_kernels(plan, functions)
     programs = {f"{program.name}_kernel": program for program in record.programs}

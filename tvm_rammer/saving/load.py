@@ -127,6 +127,10 @@ def _open_library(name: str) -> Any:
 
     try:
         return tvm_ffi.get_global_func("ffi.Module.load_from_file.so")(name, "so")
+    except UnicodeEncodeError as error:
+        raise SavedModelError(
+            f"TVM opens files by names in UTF-8 only, and {name!r} is none; rename it, or the folders around it"
+        ) from error
     except (OSError, RuntimeError) as error:
         raise SavedModelError(
             f"the library in {name!r} cannot be loaded: {first_line(error)}; save the model again, to a "

@@ -212,6 +212,14 @@ def test_times_of_another_device_are_refused(tmp_path, changes):
         import_times(tmp_path / "times.jsonl", tasks, GPU, tmp_path / "logs")
 
 
+@pytest.mark.filterwarnings("ignore:.*is not JSON")
+@pytest.mark.parametrize("text", ["", "hello\n", "{}\n", "[1]\n"])
+def test_a_file_of_something_else_is_refused(tmp_path, text):
+    (tmp_path / "times.jsonl").write_text(text)
+    with pytest.raises(TuningLogError, match="holds something else than times"):
+        import_times(tmp_path / "times.jsonl", [], GPU, tmp_path / "logs")
+
+
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "precious").write_text("")
     with pytest.raises(ToolError, match="holds something that is no folder of candidates"):

@@ -52,8 +52,11 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.target != "cpu":
         raise RammerError(f"modules for {arguments.target!r} are not kept in the cache; leave out --target")
     texts, arguments.shape = arguments.shape, []
-    module = compile(model_of(arguments.model), **compile_arguments(arguments))
+    model = model_of(arguments.model)
+    module = compile(model, **compile_arguments(arguments))
     if not isinstance(module, SymbolicModule):
+        if texts:  # finds out whether they are the model's
+            compile(model, **compile_arguments(arguments) | {"shapes": shapes_of(texts)})
         print(f"{arguments.model} has static shapes; it is in the cache")
         return
     every = _every(texts, module.shapes.axes)
@@ -74,13 +77,19 @@ def _every(texts: Sequence[str], inputs: Mapping[str, Any]) -> list[dict[str, in
     choices: dict[str, list[Choice]] = {}
     for text in texts:
         name, _, extents = text.rpartition("=")
-        found = [*shapes_of([text]).items()] if name in inputs else [(name, size) for size in _sizes(text, extents)]
-        choices.setdefault(name, []).extend(found)
+        found: Iterator[Choice] = (
+            iter(shapes_of([text]).items()) if name in inputs else ((name, size) for size in _sizes(text, extents))
+        )
+        known = choices.setdefault(name, [])
+        known.extend(itertools.islice(found, MOST_MODULES + 1 - len(known)))
     count = 1
     for some in choices.values():
         count *= len(some)
     if count > MOST_MODULES:
-        raise ShapeError(f"{', '.join(texts)} are {count} modules, of which one command compiles {MOST_MODULES}")
+        raise ShapeError(
+            f"{', '.join(texts)} are at least {count} modules, of which one command compiles {MOST_MODULES}; "
+            "give fewer sizes"
+        )
     return [dict(combined) for combined in itertools.product(*choices.values())]
 
 

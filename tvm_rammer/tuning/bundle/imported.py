@@ -21,6 +21,8 @@ from ..trial import Outcome, Trial
 MIN_KERNEL_SHARE = 0.05
 """Least share of the kernel in the time of a launch; below it the clock is too coarse."""
 
+_FIELDS = {"gpu", "device", "function", "rule", "choices", "code"}
+
 
 def import_times(
     times: str | os.PathLike[str], tasks: Sequence[Task], device: DeviceSpec, logs: str | os.PathLike[str]
@@ -45,15 +47,20 @@ def import_times(
     Raises
     ------
     TuningLogError
-        There is no such file, or its times are of another device.
+        There is no such file, it holds something else, or its times are of another device.
     """
     path = pathlib.Path(times)
     if not path.is_file():
         raise TuningLogError(f"there is no file {str(times)!r}; give the times.jsonl that time_candidates.py wrote")
+    lines = read(path)
+    if not lines or not all(isinstance(line, dict) and line.keys() >= _FIELDS for line in lines):
+        raise TuningLogError(
+            f"{path} holds something else than times; give the times.jsonl that time_candidates.py wrote"
+        )
     by_key = {task.function.key: task for task in tasks}
     counts: Counter[str] = Counter()
     with LogWriter(logs, device) as log:
-        for line in read(path):
+        for line in lines:
             _check_device(line, device, path)
             counts[_import_line(line, by_key, log)] += 1
     return counts
