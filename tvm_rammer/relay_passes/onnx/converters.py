@@ -27,6 +27,7 @@ from ..passes.legalization.suppression import Suppression
 from .control.functions import first_rows
 from .data_sizes.names import shape_with_names
 from .data_sizes.pad import pad_by_data
+from .data_sizes.places import cut, scatter_nd
 from .data_sizes.reduce import REDUCTIONS
 from .data_sizes.resize import resize
 from .data_sizes.shapes import expand, reshape, squeeze, tile
@@ -236,7 +237,9 @@ CONVERTERS: dict[str, Converter] = {
     "Pad": _pad,
     "Reshape": reshape,
     "Resize": resize,
+    "ScatterND": scatter_nd,
     "SequenceInsert": _sequence_insert,
+    "Slice": cut,
     "Split": split,
     "Squeeze": squeeze,
     "Sum": _one_by_one(Sum),

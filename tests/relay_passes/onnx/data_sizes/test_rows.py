@@ -60,3 +60,52 @@ def test_parts_of_an_axis_that_is_known(how):
         *(node("Flatten", ["a"], ["u"]), node("Flatten", ["b"], ["v"]), node("Concat", ["u", "v"], ["y"], axis=1)),
     ]
     check(chosen(nodes, (4, 3, 2), 0, constants=[("last", 2)]), (4, 3, 2))
+
+
+LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        ([-1], [LEAST], [0], [-1]),  # as PyTorch's flip
+        ([-1, MOST], [LEAST + 1, LEAST], [0, 1], [-1, -1]),
+        ([MOST], [LEAST], [0], [-2]),
+        ([-2, 1], [LEAST, 3], [0, 1], [-1, 1]),  # of one row, that one
+        ([-1], [0], [0], [-1]),
+    ],
+)
+def test_slices_backwards(bounds):
+    names = ["begins", "ends", "axes", "steps"]
+    nodes = [node("Slice", ["r", *names], ["s"]), node("Mul", ["s", "two"], ["y"])]
+    constants = [*zip(names, bounds, strict=True), ("two", np.float32(2))]
+    check(chosen(nodes, (4, 3), 0, constants=constants), (4, 3))
+
+
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_places_as_many_as_updates_by_another_name(reduction):
+    """The indices are a Range up to a size, the updates what the data chose."""
+    nodes = [
+        *(node("Shape", ["r"], ["n"], end=1), node("Squeeze", ["n"], ["count"])),
+        *(node("Range", ["zero", "count", "one"], ["places"]), node("Unsqueeze", ["places", "last"], ["indices"])),
+        node("ScatterND", ["base", "indices", "r"], ["y"], reduction=reduction),
+    ]
+    constants = [("zero", 0), ("one", 1), ("last", [1]), ("base", random(5, 3, seed=1))]
+    check(chosen(nodes, (4, 3), 0, constants=constants), (4, 3))
+
+
+WRONG = {
+    "ScatterND 'y'.* got updates of another shape than its indices ask for": [
+        node("ScatterND", ["base", "indices", "r"], ["y"])
+    ],
+    "Squeeze 'y'.* got an axis that does not have one element": [node("Squeeze", ["r", "zero"], ["y"])],
+    "Split 'y'.* got sizes of parts that do not make up its axis": [node("Split", ["r", "parts"], ["y", "z"], axis=0)],
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_sizes_that_do_not_fit_end_the_call_by_the_name_of_the_operator(message):
+    constants = [("base", random(5, 3)), ("indices", [[0], [1]]), ("zero", [0]), ("parts", [1, 1])]
+    module = tvm_rammer.compile(chosen(WRONG[message], (4, 3), 0, constants=constants), cache=False)
+    with pytest.raises(ModelError, match=f"{message}; mend the data of 'x'"):
+        module.run(None, {"x": random(4, 3), "chosen": np.array(CHOICES[0], bool)})

@@ -1,5 +1,6 @@
 """What converters have checked before they read by numbers that only the data say."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -64,6 +65,34 @@ def related(
     guard = bb.add_func(size_guard(1, dtype_of(vector.ty), len(pairs), message, relation), "size_guard")
     arguments = relax.Tuple([vector, *(extent for pair in pairs for extent in pair)])
     return bb.emit(relax.call_tir(guard, arguments, vector.ty))
+
+
+def resized(
+    bb: relax.BlockBuilder, data: relax.Expr, shape: Sequence[Any], attributes: Mapping[str, Any], what: str
+) -> relax.Expr:
+    """A tensor of another shape with the same elements, made where it has as many; else the call ends.
+
+    Parameters
+    ----------
+    bb : relax.BlockBuilder
+    data : relax.Expr
+        Whose shape has expressions for its extents.
+    shape : sequence of int or tirx.Expr
+    attributes : mapping
+        Of the node that the error speaks of.
+    what : str
+        What is wrong otherwise.
+    """
+    there, wanted = _count(data.ty.shape), _count(shape)
+    row = bb.emit(relax.op.reshape(data, [there]))
+    message = _message(bb, data, attributes, what)
+    guard = bb.add_func(size_guard(1, dtype_of(data.ty), 1, message, Relation.EQUAL), "size_guard")
+    ty = relax.TensorType([wanted], dtype_of(data.ty))
+    return bb.emit(relax.op.reshape(bb.emit(relax.call_tir(guard, relax.Tuple([row, there, wanted]), ty)), shape))
+
+
+def _count(shape: Sequence[Any]) -> tirx.Expr:
+    return math.prod(shape, start=tirx.IntImm("int64", 1))
 
 
 def _message(bb: relax.BlockBuilder, vector: relax.Expr, attributes: Mapping[str, Any], what: str) -> str:

@@ -11,6 +11,7 @@ from tvm import relax, tirx
 from tvm.ir import Constant
 from tvm.relax.frontend.onnx.onnx_frontend import Expand, Reshape, Squeeze, Tile, onnx_input
 
+from .guards import resized
 from .names import computed, shape_with_names
 
 
@@ -53,7 +54,8 @@ def squeeze(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str,
     if axes is not None and isinstance(data.ty, relax.TensorType) and isinstance(data.ty.shape, relax.ShapeExpr):
         gone = {axis % data.ty.ndim for axis in axes}
         if any(not isinstance(data.ty.shape[axis], tirx.IntImm) for axis in gone):
-            return relax.op.reshape(data, [size for axis, size in enumerate(data.ty.shape) if axis not in gone])
+            kept = [size for axis, size in enumerate(data.ty.shape) if axis not in gone]
+            return resized(bb, data, kept, attributes, "got an axis that does not have one element")
     return convert(bb, onnx_input(list(inputs)), attributes, [{}, {}])
 
 

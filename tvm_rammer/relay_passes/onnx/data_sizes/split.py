@@ -9,7 +9,7 @@ from tvm.ir import Constant
 from tvm.relax.frontend.onnx.onnx_frontend import Split, onnx_input
 
 from ...passes.indices.index_guard import Relation
-from .guards import related
+from .guards import related, resized
 from .names import computed, entries, named_extents
 
 
@@ -33,14 +33,17 @@ def split(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, A
     if sizes is None and "split" in attributes:  # before opset 13
         sizes = relax.const(np.array(attributes["split"], np.int64))
     count = computed(sizes) if sizes is not None else None
-    if isinstance(sizes, Constant):
-        data = _of_size(bb, data, attributes.get("axis", 0) % data.ty.ndim, int(sizes.value.numpy().sum()))
+    what = "got sizes of parts that do not make up its axis"
+    if isinstance(sizes, Constant) and isinstance(data.ty.shape, relax.ShapeExpr):
+        axis, shape = attributes.get("axis", 0) % data.ty.ndim, list(data.ty.shape)
+        if not isinstance(shape[axis], tirx.IntImm):
+            shape[axis] = int(sizes.value.numpy().sum())
+            data = resized(bb, data, shape, attributes, what)
     if count is None:
         return Split._impl_v13(bb, onnx_input([data, sizes]), attributes, [{}, {}])
     axis = attributes.get("axis", 0) % data.ty.ndim
     known = entries(bb, sizes, count)
     (total,) = named_extents(bb, bb.emit(relax.op.sum(sizes, [0], keepdims=True)), [None])
-    what = "got sizes of parts that do not make up its axis"
     sizes = related(bb, sizes, [(total, data.ty.shape[axis])], Relation.EQUAL, attributes, what)
     parts: list[relax.Expr] = []
     begin: tirx.Expr = tirx.const(0, "int64")
@@ -50,14 +53,6 @@ def split(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, A
         parts.append(bb.emit_te(_part, data, axis, begin, size))
         begin = begin + size
     return relax.Tuple(parts)
-
-
-def _of_size(bb: relax.BlockBuilder, data: relax.Expr, axis: int, size: int) -> relax.Expr:
-    """A tensor with an axis of this size; where only the data say it, as a reshape, whose elements are counted."""
-    if not isinstance(data.ty.shape, relax.ShapeExpr) or isinstance(data.ty.shape[axis], tirx.IntImm):
-        return data
-    shape = list(data.ty.shape)
-    return bb.emit(relax.op.reshape(data, [*shape[:axis], size, *shape[axis + 1 :]]))
 
 
 def _part(data: te.Tensor, axis: int, begin: tirx.Expr, size: tirx.Expr) -> te.Tensor:

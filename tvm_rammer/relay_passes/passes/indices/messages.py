@@ -83,6 +83,8 @@ def _mend(computed: Iterable[relax.Expr], binding: Callable[[relax.Var], relax.E
                 seen.add(leaf)
                 made = binding(leaf)
                 todo += [] if made is None else [made]
-                names += [leaf.name] if made is None and isinstance(leaf.ty, relax.TensorType) else []
+                # Of a block that is being built the builder does not know what a match_cast names.
+                given = made is None and not isinstance(leaf, relax.DataflowVar)
+                names += [leaf.name] if given and isinstance(leaf.ty, relax.TensorType) else []
     told = literal(", ".join(repr(name) for name in sorted(names)))
     return f"; mend the data of {told}" if names else ""
