@@ -62,6 +62,12 @@ def test_a_name_of_the_users_is_one_dimension_wherever_it_stands():
         shapes.bind({"a": (3, 9), "b": (3, 9)})
 
 
+def test_names_of_the_models_become_one_by_a_name_of_the_users():
+    declared = [Declared(name, "float32", (f"n_{name}",)) for name in "abc"]
+    extents = open_shapes(declared, {"a": ("t",), "c": ("t",)}).extents()
+    assert extents == {"a": ("n_a",), "b": ("n_b",), "c": ("n_a",)}
+
+
 def test_a_name_to_which_shapes_give_two_sizes_means_nothing():
     declared = [Declared(n, "float32", s) for n, s in {"a": ("n", "m"), "b": ("m", "n"), "c": ("k",)}.items()]
     shapes = open_shapes(declared, {"a": (2, 3), "b": (3, 5)})

@@ -30,7 +30,7 @@ from .graph import (
     align,
 )
 from .kernel import SLICE_ALIGNMENT, Footprint, RKernel, Slices
-from .length import LENGTH, Length
+from .length import LENGTH, LOOPS, Length
 from .program import Instruction, Lane, RProgram, Run, Signal, Wait
 from .unroll import unroll, unrolled_positions
 
@@ -40,6 +40,7 @@ __all__ = [
     "INTO",
     "ITEM_BYTES",
     "LENGTH",
+    "LOOPS",
     "MOST_ELEMENTS",
     "OUTPUT_NAMES",
     "SLICE_ALIGNMENT",

@@ -7,6 +7,9 @@ from typing import Self
 LENGTH = "rammer.length"
 """An attribute of a Relax function "main" whose last parameter is a length: the text of a `Length`."""
 
+LOOPS = frozenset(["GRU", "LSTM", "RNN", "Scan"])
+"""Operators of ONNX whose number of steps may be such a length."""
+
 
 @dataclass(frozen=True, slots=True)
 class Length:

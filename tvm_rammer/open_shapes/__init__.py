@@ -3,7 +3,7 @@
     signature        what a model says of its inputs and outputs, without compiling it
     given            what users give for shapes
     dimensions       symbolic dimensions: their names, ranges, and whether the shapes of a call fit
-    any_length       the only open dimension, where one module may serve all of its sizes
+    any_length       open dimensions, where one module may serve all sizes of one of them
     specialisations  the modules of the shapes that came last, and those in the making
     module           what `compile` returns for such a model
 

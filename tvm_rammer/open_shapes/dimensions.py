@@ -1,6 +1,6 @@
 """Symbolic dimensions of a model's inputs: their names, their ranges, and whether shapes that come fit them."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,11 +81,12 @@ class OpenShapes:
 
     def extents(self) -> dict[str, tuple[int | str, ...]]:
         """The size of each axis of each input, or a name for it: the same name for those that are the same."""
+        first = _first_names(axis.symbols for axes in self.axes.values() for axis in axes or ())
         found = {}
         for name, axes in self.axes.items():
             sizes = ((axis, self._size(axis)) for axis in axes or ())
             found[name] = tuple(
-                size if size is not None else axis.symbols[0] if axis.symbols else f"{name}_{number}"
+                size if size is not None else first[axis.symbols[0]] if axis.symbols else f"{name}_{number}"
                 for number, (axis, size) in enumerate(sizes)
             )
         return found
@@ -141,6 +142,16 @@ class OpenShapes:
                 return (sizes or {})[symbol]
         fixed = (self.ranges[symbol] for symbol in axis.symbols if symbol in self.ranges)
         return next((low for low, high in fixed if low == high), None)
+
+
+def _first_names(every: Iterable[Sequence[str]]) -> dict[str, str]:
+    """Of each name of an axis the one that stands for it and for all names of the same axes."""
+    first: dict[str, str] = {}
+    for symbols in every:
+        known = {first.setdefault(symbol, symbol) for symbol in symbols}
+        earliest = next((name for name in first.values() if name in known), "")
+        first = {symbol: earliest if name in known else name for symbol, name in first.items()}
+    return first
 
 
 def has_symbols(shapes: Mapping[str, Any] | None) -> bool:

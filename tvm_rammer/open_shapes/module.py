@@ -8,12 +8,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..arguments import whole
-from ..errors import ModelError, RammerError, ShapeError, first_line
+from ..errors import ModelError, RammerError, ShapeError
 from ..runtime.bound.binding import Binding
 from ..runtime.explore import Exploration
 from ..runtime.module import RammerModule
 from ..runtime.tensors import TensorSpec, as_array, bind, check_input
-from .any_length import AnyLength
+from .any_length import AnyLengths
 from .dimensions import OpenShapes, Shapes
 from .signature import Declared, Signature
 from .specialisations import Key, Maker, Specialisations, stock_of
@@ -28,9 +28,9 @@ class SymbolicModule(RammerModule):
     """What `tvm_rammer.compile` returns for a model with symbolic dimensions.
 
     It is called as any other module. For each set of shapes it compiles a module of exactly these, or takes it from the
-    cache, and keeps those that were used last. Where all that is open is how many steps its loops have, one module
-    serves all lengths (`runtime.length`). What is asked of it, such as `explain()`, it answers for the shapes of the
-    last call. `inputs` and `outputs` have the extent -1 where a size is open.
+    cache, and keeps those that were used last. Where the number of steps of its loops is open, one module serves all
+    of them (`runtime.length`), for each set of other sizes. What is asked of it, such as `explain()`, it answers for
+    the shapes of the last call. `inputs` and `outputs` have the extent -1 where a size is open.
 
     Parameters
     ----------
@@ -44,8 +44,7 @@ class SymbolicModule(RammerModule):
     most_shapes : int
         How many specialisations to keep.
     one_by_one : str
-        Why each length of a sequence is compiled by itself; empty where one module may serve all lengths, if only that
-        is open.
+        Why each length of a sequence is compiled by itself; empty where one module may serve all lengths.
 
     Attributes
     ----------
@@ -70,9 +69,7 @@ class SymbolicModule(RammerModule):
         self._on_new_shape = on_new_shape
         self._specialisations = Specialisations(maker, most_shapes)
         self.stock = stock_of(maker) if on_new_shape == "stock" else None
-        found = one_by_one or AnyLength.of(shapes)
-        self._any_length = None if isinstance(found, str) else found
-        self._why_not = found if isinstance(found, str) else ""
+        self._any_length = AnyLengths(shapes, one_by_one or signature.one_by_one)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the model; any number of threads may call at the same time, with the same shapes or with others.
@@ -123,9 +120,8 @@ class SymbolicModule(RammerModule):
         """Tell what the shapes that were used last became, and for which shapes that was compiled."""
         ready = self.modules
         told = ready[-1].explain() if ready else super().explain()
-        if self._any_length is None:
-            return f"{told}\nEach set of shapes is compiled by itself: {self._why_not}."
-        return told
+        why = self._any_length.why_none()
+        return f"{told}\nEach set of shapes is compiled by itself: {why}." if why else told
 
     def prepare(self, shapes: Mapping[str, int | Sequence[int]]) -> RammerModule:
         """Compile the model for some shapes now, or take it from the cache.
@@ -222,26 +218,35 @@ class SymbolicModule(RammerModule):
 
     def _find(self, key: Key) -> RammerModule | None:
         """The module of some shapes, if it is ready."""
-        found = self._any_length and self._any_length.key(key)
-        return (found and self._specialisations.find(found)) or self._specialisations.find(key)
+        for length in self._any_length:
+            found = length.key(key)
+            if found is not None and (module := self._specialisations.find(found)):
+                return module
+        return self._specialisations.find(key)
 
     def _make(self, key: Key, shapes: Shapes) -> RammerModule:
         """The module of some shapes: of any length where there can be one."""
         if (found := self._load(key, shapes)) is not None:
             return found
-        if self._any_length is not None and _has_elements(shapes):
-            try:
-                return self._specialisations.make(*self._any_length.of_call(shapes))
-            except RammerError as error:  # what is wrong with every length is found again
-                self._any_length, self._why_not = None, first_line(error)
+        for length in self._any_length if _has_elements(shapes) else ():
+            wanted = length.of_call(shapes)
+            if self._any_length.may_serve(wanted[0]):
+                try:
+                    module = self._specialisations.make(*wanted)
+                except RammerError as error:  # what is wrong with every length is found again
+                    self._any_length.fails(length, wanted[0], error)
+                else:
+                    self._any_length.serves(length)
+                    return module
         return self._specialisations.make(key, shapes)
 
     def _load(self, key: Key, shapes: Shapes) -> RammerModule | None:
         """The module of some shapes, if it is ready or in the cache."""
-        found = None
-        if self._any_length is not None and _has_elements(shapes):
-            found = self._specialisations.load(*self._any_length.of_call(shapes))
-        return found or self._specialisations.load(key, shapes)
+        for length in self._any_length if _has_elements(shapes) else ():
+            if (module := self._specialisations.load(*length.of_call(shapes))) is not None:
+                self._any_length.serves(length)
+                return module
+        return self._specialisations.load(key, shapes)
 
     def _key(self, shapes: Shapes) -> Key:
         return tuple(shapes[spec.name] for spec in self.inputs)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..ir import LOOPS
+
 
 @dataclass(frozen=True, slots=True)
 class Declared:
@@ -33,10 +35,18 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The inputs and outputs of a model."""
+    """The inputs and outputs of a model.
+
+    Parameters
+    ----------
+    inputs, outputs : tuple of Declared
+    one_by_one : str
+        Why no module can serve all lengths of a sequence; empty where one may.
+    """
 
     inputs: tuple[Declared, ...]
     outputs: tuple[Declared, ...]
+    one_by_one: str = ""
 
 
 def read_signature(model: Any) -> Signature | None:
@@ -80,7 +90,8 @@ def _of_onnx(model: Any) -> Signature | None:
         return None  # who reads the model says so
     inputs = [_onnx_value(value) for value in proto.graph.input if value.name not in weights]
     outputs = [_onnx_value(value) for value in proto.graph.output]
-    return _signature(inputs, outputs)
+    loops = any(n.op_type in LOOPS for graph in (proto.graph, *proto.functions) for n in graph.node)
+    return _signature(inputs, outputs, "" if loops else "it has no recurrent layer and no Scan")
 
 
 def _onnx_value(value: Any) -> Declared | None:
@@ -109,7 +120,7 @@ def _of_relax(mod: Any) -> Signature | None:
         return None
     inputs = [Declared(p.name, str(p.ty.dtype), _relax_shape(p.ty)) for p in main.params]
     outputs = [Declared(s.name, s.dtype, tuple(e if e >= 0 else None for e in s.shape)) for s in output_specs(mod)]
-    return _signature(inputs, outputs)
+    return _signature(inputs, outputs, "it is no ONNX model")
 
 
 def _relax_shape(ty: Any) -> tuple[int | str | None, ...] | None:
@@ -124,7 +135,9 @@ def _relax_shape(ty: Any) -> tuple[int | str | None, ...] | None:
     return tuple(map(extent, ty.shape))
 
 
-def _signature(inputs: Sequence[Declared | None], outputs: Sequence[Declared | None]) -> Signature | None:
+def _signature(
+    inputs: Sequence[Declared | None], outputs: Sequence[Declared | None], one_by_one: str
+) -> Signature | None:
     if None in inputs or None in outputs:
         return None
-    return Signature(tuple(d for d in inputs if d), tuple(d for d in outputs if d))
+    return Signature(tuple(d for d in inputs if d), tuple(d for d in outputs if d), one_by_one)

@@ -5,7 +5,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
+from typing import Any, Protocol
 
 from .. import debug
 from ..errors import RammerError, ToolError, first_line
@@ -13,8 +13,8 @@ from ..ir import Length
 from ..runtime.module import RammerModule
 from .dimensions import Shapes
 
-Key = tuple[tuple[int, ...], ...]
-"""The shapes of all inputs, in their order; of a module of any length with 1 for it, and then (-1, its bound)."""
+Key = tuple[tuple[Any, ...], ...]
+"""The shapes of all inputs, in their order; of a module of any length with 1 for it, and -1, its bound and its axes."""
 
 
 class Maker(Protocol):

@@ -41,7 +41,7 @@ class Lowered:
         Raises
         ------
         LengthError
-            An operator does not compute each row by itself.
+            An operator does not compute each row by itself, or no loop reads rows.
         """
         opset = next(o.version for o in self.model.opset_import if o.domain in ("", "ai.onnx"))
         for node in self.model.graph.node:
@@ -60,6 +60,9 @@ class Lowered:
         for name, axis in self.axes.items():
             if self.shapes[name][axis] % self.rows:
                 raise LengthError(f"{name!r} has {self.shapes[name][axis]} rows, of {self.rows}")
+        loops = (node for node in self.model.graph.node if node.op_type == "Scan")
+        if not any(name in self.axes for node in loops for name in node.input):
+            raise LengthError("none of its loops goes along it")
 
 
 def read_within(node: onnx.NodeProto) -> Iterator[str]:

@@ -9,7 +9,7 @@ import tvm
 from onnx import numpy_helper
 
 from ....errors import LengthError
-from ....ir import LENGTH, OUTPUT_NAMES, Length
+from ....ir import LENGTH, LOOPS, OUTPUT_NAMES, Length
 from ..check.names import describe
 from ..control.outline import is_control
 from ..convert_opset import convert_opset
@@ -54,11 +54,9 @@ def import_any_length(model: onnx.ModelProto, shapes: Shapes, length: Length) ->
     ModelError, LoopError
         As for a model of a known length.
     """
-    if not any(node.op_type in (*CELLS, "Scan") for graph in (model.graph, *model.functions) for node in graph.node):
+    if not any(node.op_type in LOOPS for graph in (model.graph, *model.functions) for node in graph.node):
         raise LengthError("it has no recurrent layer and no Scan")
     few, more = (_lowered(model, shapes, length, rows) for rows in (ROWS, ROWS + 1))
-    for one in (few, more):
-        one.find_axes()
     _compare(few, more)
     number = f"{length.name}_of_call"
     while any(value.name == number for value in few.model.graph.input):
@@ -89,7 +87,9 @@ def _lowered(model: onnx.ModelProto, shapes: Shapes, length: Length, rows: int) 
     if control := next(filter(is_control, copy.graph.node), None):
         raise LengthError(f"{describe(control)} is decided by data")
     known = {name: static_dims(kind) for name, kind in infer_types(copy).items()}
-    return Lowered(copy, rows, axes, {name: tuple(dims) for name, dims in known.items() if dims is not None})
+    lowered = Lowered(copy, rows, axes, {name: tuple(dims) for name, dims in known.items() if dims is not None})
+    lowered.find_axes()
+    return lowered
 
 
 def _check_lengths(model: onnx.ModelProto, rows: int) -> None:
