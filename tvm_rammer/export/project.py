@@ -16,7 +16,7 @@ from ..compilation.unrolling import with_loops
 from ..device import DeviceSpec, host_cpu
 from ..driver import compile_request
 from ..errors import CodegenError, ModelError, TargetError, ToolError
-from ..gpu_bundle.files import Files, check_replaceable, make_empty
+from ..gpu_bundle.files import check_replaceable, replacing_folder
 from ..gpu_bundle.kernels import HostFunction, lower_kernels
 from ..gpu_bundle.onsite.plan import Plan, check_plan
 from ..gpu_bundle.plans import plan_of
@@ -57,7 +57,7 @@ def export_project(
     request : Request
         One model, for a GPU.
     folder : path
-        Is made, or emptied where it holds an exported project.
+        Is made, or replaced where it holds an exported project.
     name : str
         With which the identifiers and files of the project begin.
     inputs : mapping of str to numpy.ndarray, optional
@@ -75,7 +75,7 @@ def export_project(
     ModelError, ScheduleError, CodegenError
         The model cannot be compiled; an input does not fit; or the model does something else than to launch kernels.
     ToolError
-        The folder holds something else.
+        The folder holds something else, or cannot be written.
     """
     target = pathlib.Path(folder)
     _check(request.device, target, name)
@@ -86,15 +86,14 @@ def export_project(
     )  # fmt: skip
     given = list(input_values(made.inputs, inputs or {}).values())
     expected = _on_this_cpu(request, given)
-    make_empty(target, KIND)
-    files = Files(target)
     weights = _weights(made.plan, made.storage, arrays)
-    for path, text in project_files(replace(made, weights_checksum=zlib.adler32(weights))).items():
-        files.write(path, text)
-    files.write(f"{name}.weights", weights)
-    files.write("recorded/inputs.bin", b"".join(np.ascontiguousarray(array).tobytes() for array in given))
-    files.write("recorded/outputs.bin", b"".join(array.astype(np.float64).tobytes() for array in expected))
-    files.finish()
+    with replacing_folder(target, KIND) as files:
+        for path, text in project_files(replace(made, weights_checksum=zlib.adler32(weights))).items():
+            files.write(path, text)
+        files.write(f"{name}.weights", weights)
+        files.write("recorded/inputs.bin", b"".join(np.ascontiguousarray(array).tobytes() for array in given))
+        files.write("recorded/outputs.bin", b"".join(array.astype(np.float64).tobytes() for array in expected))
+        files.finish()
     return target
 
 

@@ -13,7 +13,7 @@ from ..compilation.target import tvm_target
 from ..device import DeviceSpec
 from ..errors import CodegenError, ToolError
 from ..nvcc import compile_cuda
-from .files import MANIFEST, Files, make_empty
+from .files import MANIFEST, Files, replacing_folder
 from .kernels import lower_kernels
 from .lower import SINGLE_LAUNCHES, VARIANTS, WATCHED
 from .models import BundleModel
@@ -45,7 +45,7 @@ def make_bundle(
     Parameters
     ----------
     folder : pathlib.Path
-        Is made, or emptied where it holds a bundle.
+        Is made, or replaced where it holds a bundle.
     device : DeviceSpec
         For which the persistent kernels are planned, and all are compiled.
     models : mapping of str to BundleModel
@@ -60,15 +60,8 @@ def make_bundle(
     Raises
     ------
     ToolError
-        A compiler is missing, the folder holds something else, or the bundle is too large.
+        A compiler is missing, the folder holds something else or cannot be written, or the bundle is too large.
     """
-    make_empty(folder, "bundle")
-    files = Files(folder)
-    build_launcher(folder / "launcher.so")
-    say("prices")
-    _add_prices(files, device)
-    for name, model in models.items():
-        _add_model(files, name, model, device, say)
     about = {
         "models": {name: model.description for name, model in models.items()},
         "planned_for": device.name,
@@ -76,11 +69,17 @@ def make_bundle(
         "tvm": tvm.__version__,
         "commit": _commit(),
     }
-    files.write_json("bundle.json", about)
-    _add_program(files)
-    size = files.finish()
-    if size > MAX_BYTES:
-        raise ToolError(f"the bundle has {size} bytes, more than {MAX_BYTES}; leave models out (--models)")
+    with replacing_folder(folder, "bundle") as files:
+        build_launcher(files.folder / "launcher.so")
+        say("prices")
+        _add_prices(files, device)
+        for name, model in models.items():
+            _add_model(files, name, model, device, say)
+        files.write_json("bundle.json", about)
+        _add_program(files)
+        size = files.finish()
+        if size > MAX_BYTES:
+            raise ToolError(f"the bundle has {size} bytes, more than {MAX_BYTES}; leave models out (--models)")
     return size
 
 

@@ -1,10 +1,12 @@
 """The files of a bundle: each content once, and a manifest that tells whether all arrived."""
 
+import contextlib
 import hashlib
 import json
 import pathlib
 import shutil
-from collections.abc import Collection
+import uuid
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ MANIFEST = "manifest.json"
 
 
 def check_replaceable(folder: pathlib.Path, kind: str, keep: Collection[str] = ()) -> None:
-    """Make sure that `make_empty` may empty a folder; nothing is changed.
+    """Make sure that a folder may be replaced; nothing is changed.
 
     Parameters
     ----------
@@ -23,7 +25,7 @@ def check_replaceable(folder: pathlib.Path, kind: str, keep: Collection[str] = (
     kind : str
         What the folder is to hold, for the message.
     keep : collection of str
-        Files that work on another machine has written: a folder that holds one is not emptied.
+        Files that work on another machine has written: a folder that holds one is not replaced.
 
     Raises
     ------
@@ -43,21 +45,38 @@ def check_replaceable(folder: pathlib.Path, kind: str, keep: Collection[str] = (
         )
 
 
-def make_empty(folder: pathlib.Path, kind: str, keep: Collection[str] = ()) -> None:
-    """Make a folder, or empty it where it was made by this package, which its manifest shows.
+@contextlib.contextmanager
+def replacing_folder(folder: pathlib.Path, kind: str, keep: Collection[str] = ()) -> Iterator["Files"]:
+    """Fill a folder, as a whole or not at all: what it held is replaced when the block ends without an error.
+
+    Yields
+    ------
+    Files
+        Of a folder within it, whose files move up at the end.
 
     Raises
     ------
     ToolError
-        As `check_replaceable`, or it cannot be made.
+        As `check_replaceable`, or the disk is full, or the folder may not be written.
     """
     check_replaceable(folder, kind, keep)
+    is_new = not folder.exists()
+    inside = folder / f".{uuid.uuid4().hex}"
     try:
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
+        inside.mkdir(parents=True)
+        try:
+            yield Files(inside)
+            for path in folder.iterdir():
+                if path != inside:
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            for path in inside.iterdir():
+                path.rename(folder / path.name)
+        finally:
+            shutil.rmtree(inside, ignore_errors=True)
+            if is_new and not any(folder.iterdir()):
+                folder.rmdir()
     except OSError as error:
-        raise ToolError(f"{str(folder)!r} cannot become a folder: {error.strerror}; name another one") from error
+        raise ToolError(f"cannot write {str(folder)!r}: {error.strerror}; name a folder where there is room") from error
 
 
 class Files:

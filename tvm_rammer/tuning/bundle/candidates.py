@@ -17,7 +17,7 @@ import tvm
 from ...compilation.target import tvm_target
 from ...device import DeviceSpec
 from ...errors import CodegenError, ToolError
-from ...gpu_bundle.files import Files, make_empty
+from ...gpu_bundle.files import Files, replacing_folder
 from ...gpu_bundle.kernels import HostFunction, lower_kernels
 from ...nvcc import compile_cuda
 from ...rkernel_gen.measured import code_hash
@@ -47,7 +47,7 @@ def make_candidates(folder: pathlib.Path, trials: Sequence[Trial], device: Devic
     Parameters
     ----------
     folder : pathlib.Path
-        Is made, or emptied where it holds such a folder.
+        Is made, or replaced where it holds such a folder.
     trials : sequence of Trial
         Of a GPU.
     device : DeviceSpec
@@ -60,10 +60,13 @@ def make_candidates(folder: pathlib.Path, trials: Sequence[Trial], device: Devic
     Raises
     ------
     ToolError
-        The folder holds something else, or times that were measured in it.
+        The folder holds something else, or times that were measured in it, or it cannot be written.
     """
-    make_empty(folder, "folder of candidates", keep=("times.jsonl",))
-    files = Files(folder)
+    with replacing_folder(folder, "folder of candidates", keep=("times.jsonl",)) as files:
+        return _write_candidates(files, trials, device)
+
+
+def _write_candidates(files: Files, trials: Sequence[Trial], device: DeviceSpec) -> int:
     tasks = {t.task.function.key: t.task for t in trials}
     functions = {key: _function(files, task) for key, task in tasks.items()}
     numbered = list(enumerate(trials))
