@@ -153,12 +153,13 @@ def test_an_operator_of_tvm_is_told_by_its_name():
     assert last_line(raised.value).startswith("relax.exp requires")
 
 
-@pytest.mark.parametrize("kind", ["ArgMax", "ArgMin", "Hardmax", "IsNaN"])
+@pytest.mark.parametrize("kind", ["ArgMax", "ArgMin", "Hardmax", "IsNaN", "IsInf"])
 def test_places_and_nan_among_numbers_of_bfloat16(kind):
     """As among the same numbers in single precision, which ONNX Runtime compares."""
     x = np.round(random(3, 5) * 8) / 8  # numbers of both types
-    x[1, 2] = np.nan if kind == "IsNaN" else 9
-    result = value("y", None, {"Hardmax": TensorProto.FLOAT, "IsNaN": TensorProto.BOOL}.get(kind, TensorProto.INT64))
+    x[1, 2] = {"IsNaN": np.nan, "IsInf": -np.inf}.get(kind, 9)
+    kinds = {"Hardmax": TensorProto.FLOAT, "IsNaN": TensorProto.BOOL, "IsInf": TensorProto.BOOL}
+    result = value("y", None, kinds.get(kind, TensorProto.INT64))
     found = []
     for elem in (TensorProto.BFLOAT16, TensorProto.FLOAT):
         nodes = [node("Cast", ["x"], ["c"], to=elem), node(kind, ["c"], ["f"])]
