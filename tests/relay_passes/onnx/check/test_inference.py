@@ -1,10 +1,15 @@
-"""Where onnx's shape inference ends the process, or never ends: slices of impossible axes, steps, long vectors."""
+"""Where onnx's shape inference ends the process, or never ends: slices of impossible axes, steps, long vectors, types
+that nobody knows.
+"""
+
+import subprocess
 
 import numpy as np
 import pytest
 from onnx import helper
 
 import tvm_rammer
+from tests.forking import python
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
 
@@ -84,3 +89,24 @@ def test_a_shape_of_very_many_extents(count, message, reader):
     constants = [tensor("count", np.array([count])), tensor("rows", np.array([6]))]
     with pytest.raises(ModelError, match=message):
         load_model(model(nodes, [value("x", [2, 3])], ["y"], constants))
+
+
+def test_types_that_nobody_knows():
+    """Of operators of other domains; each operator of ONNX reads them once."""
+    command = [python(), "-m", "tests.relay_passes.onnx.check.unknown_types"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "all"), done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_an_operator_after_one_whose_types_nobody_infers(typed):
+    nodes = [
+        node("Imputer", ["x"], ["i"], domain="ai.onnx.ml", imputed_value_floats=[1.0]),
+        node("Softsign", ["i"], ["s"]),
+        node("EyeLike", ["s"], ["y"], dtype=1),
+    ]
+    output = value("y", [2, 2]) if typed else helper.make_empty_tensor_value_info("y")
+    proto = model(nodes, [value("x", [2, 2])], [output], opset=22)
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    module = tvm_rammer.compile(proto, cache=False)
+    np.testing.assert_array_equal(module(np.ones((2, 2), "float32")), np.eye(2, dtype="float32"))

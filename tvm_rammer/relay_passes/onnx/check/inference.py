@@ -1,8 +1,9 @@
 """onnx's shape inference, asked in a way that it survives.
 
 It follows the values of what may be sizes through some operators (`_FOLLOWED`), element by element: of a long vector
-that takes a kilobyte for each. And of a Slice of an axis with less than no elements it ends the process. Such an axis
-comes of a window that is larger than its image, of pads that take away more than there is, or of what a file says.
+that takes a kilobyte for each. And it ends the process in two cases: of a Slice of an axis with less than no elements,
+which comes of a window that is larger than its image, of pads that take away more than there is, or of what a file says;
+and of operators that look at the type of what they read where nobody knows it (`_BLIND`).
 """
 
 import atexit
@@ -18,6 +19,9 @@ from ..read import SMALL_ELEMENTS, elements
 
 _DOMAIN = "tvm_rammer"
 _FOLLOWED = frozenset(["Add", "Cast", "Concat", "Gather", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"])
+_BLIND = frozenset(["EyeLike", "RegexFullMatch"])
+_UNKNOWN = frozenset([("ai.onnx.ml", "DictVectorizer")])
+"""Looks at such a type, too, and makes nothing that is of use here: its results are not inferred."""
 
 
 def shield(model: onnx.ModelProto, opset: int) -> None:
@@ -34,11 +38,13 @@ def shield(model: onnx.ModelProto, opset: int) -> None:
     for graph in all_graphs(model.graph):
         sizes = {tensor.name for tensor in graph.initializer}
         for node in graph.node:
+            if (node.domain, node.op_type) in _UNKNOWN:
+                node.domain, node.op_type, found = _DOMAIN, _name(node.op_type), True
             if node.domain not in ("", "ai.onnx"):
                 continue
             if _makes_sizes(node, sizes):
                 sizes.update(node.output)
-            elif node.op_type in _FOLLOWED:
+            elif node.op_type in _FOLLOWED | _BLIND:
                 node.domain, node.op_type, found = _DOMAIN, _name(node.op_type), True
     if found:
         _register()
@@ -64,25 +70,26 @@ def _name(kind: str) -> str:
 def _register() -> None:
     """Tell onnx of the operators of this package; until Python ends, since it calls back."""
     for own in defs.get_all_schemas_with_history():
-        if own.domain == "" and own.name in _FOLLOWED:
+        if own.domain == "" and own.name in _FOLLOWED | _BLIND:
             constraints = [(c.type_param_str, c.allowed_type_strs, c.description) for c in own.type_constraints]
             name, since = _name(own.name), own.since_version
             schema = defs.OpSchema(
                 name, _DOMAIN, since, inputs=own.inputs, outputs=own.outputs, type_constraints=constraints
             )
-            schema.set_type_and_shape_inference_function(_careful(own.get_type_and_shape_inference_function()))
+            infer = own.get_type_and_shape_inference_function()
+            schema.set_type_and_shape_inference_function(_careful(infer, blind=own.name in _BLIND))
             defs.register_schema(schema)
             atexit.register(defs.deregister_schema, name, since, _DOMAIN)
 
 
 def _careful(
-    infer: Callable[[onnx.shape_inference.InferenceContext], None],
+    infer: Callable[[onnx.shape_inference.InferenceContext], None], *, blind: bool
 ) -> Callable[[onnx.shape_inference.InferenceContext], None]:
     """An inference that knows nothing where onnx's would end the process, or where it fails."""
 
     def inferred(context: onnx.shape_inference.InferenceContext) -> None:
         given = context.get_input_type(0)
-        if given is not None and has_impossible(given):
+        if has_impossible(given) if given is not None else blind:
             return
         try:
             infer(context)

@@ -10,7 +10,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from ....errors import LengthError
+from ..check.inference import shield
 from ..inline import copy_tensor, rename_inputs
+from ..read import default_opset, skeleton
 from ..scan import ROWS
 from .axes import Lowered, Scan, read_within
 
@@ -56,7 +58,9 @@ class _Cut:
         self._loops: dict[int, list[onnx.NodeProto]] = {}
         self._others: dict[int, list[onnx.NodeProto]] = {}
         self._tensors: dict[str, onnx.TensorProto] = {}
-        kinds = onnx.shape_inference.infer_shapes(lowered.model).graph
+        bare = skeleton(lowered.model, tables=False)
+        shield(bare, default_opset(bare))
+        kinds = onnx.shape_inference.infer_shapes(bare).graph
         self._types = {v.name: v.type.tensor_type.elem_type for v in (*kinds.value_info, *kinds.output, *kinds.input)}
 
     def model(self) -> onnx.ModelProto:
