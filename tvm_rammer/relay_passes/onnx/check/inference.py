@@ -1,9 +1,9 @@
 """onnx's shape inference, asked in a way that it survives.
 
 It follows the values of what may be sizes through some operators (`_FOLLOWED`), element by element: of a long vector
-that takes a kilobyte for each. And it ends the process in two cases: of a Slice of an axis with less than no elements,
-which comes of a window that is larger than its image, of pads that take away more than there is, or of what a file says;
-and of operators that look at the type of what they read where nobody knows it (`_BLIND`).
+that takes a kilobyte for each. And it ends the process in two cases. One is a Slice of an axis with less than no
+elements, which comes of a window that is larger than its image, of pads that take away more than there is, or of what a
+file says. The other are operators that look at the type of what they read where nobody knows it (`_BLIND`).
 """
 
 import atexit
