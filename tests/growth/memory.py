@@ -27,6 +27,29 @@ def after_growing(warm_up: int, calls: int) -> float:
     return _in_new_process(_growing, warm_up, calls)
 
 
+def arrays_left_to_the_collector() -> int:
+    """Bytes of arrays that what refers to itself holds after a compilation: they stay until Python's collector runs."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_arrays_left_to_the_collector)
+
+
+def _arrays_left_to_the_collector() -> int:
+    import numpy as np
+
+    import tvm_rammer
+    from tvm_rammer.zoo.inception_module import inception_module
+
+    gc.collect()
+    gc.disable()
+    module = tvm_rammer.compile(inception_module(), cache=False)
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    gc.collect()
+    assert module is not None and gc.garbage  # TVM's own functions refer to themselves, too
+    assert not any(type(thing).__name__ == "ModelProto" for thing in gc.garbage)
+    held = {id(thing): thing for holder in gc.garbage for thing in gc.get_referents(holder)}
+    return sum(thing.nbytes for thing in held.values() if isinstance(thing, np.ndarray))
+
+
 def _in_new_process(measure: Callable[[int, int], float], *counts: int) -> float:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(measure, counts)

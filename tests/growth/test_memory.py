@@ -6,7 +6,7 @@ Some megabytes come with the first hundred compilations, for what is remembered 
 
 import pytest
 
-from .memory import after_calls, after_compilations, after_growing
+from .memory import after_calls, after_compilations, after_growing, arrays_left_to_the_collector
 
 
 @pytest.mark.slow
@@ -17,6 +17,10 @@ def test_calls_leave_nothing():
 @pytest.mark.slow
 def test_compilations_leave_nothing():
     assert after_compilations(100, 20) < 1  # megabytes: 50 KB each, and a small module has several hundred
+
+
+def test_a_compilation_leaves_no_weights_to_the_collector():
+    assert arrays_left_to_the_collector() == 0
 
 
 @pytest.mark.slow

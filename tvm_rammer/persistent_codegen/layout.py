@@ -92,12 +92,8 @@ def lay_out(
     packed_at: dict[tuple[int, Pack | None], Address] = {}
     end = 0
 
-    def address(buffer: int, pack: Pack | None) -> Address:
+    def owner(buffer: int, pack: Pack | None) -> Address:
         nonlocal end
-        if (place := graph.buffers[buffer].place) is not None:
-            base = address(place.base, None)
-            moves = place.stride, place.ahead, place.phases, place.from_end
-            return Address(base.segment, base.offset + place.offset, *moves)
         if buffer in segment:
             return Address(segment[buffer], 0)
         if buffer in program.offsets:
@@ -109,6 +105,13 @@ def lay_out(
             packed.append(np.pad(data, (0, align(data.size) - data.size)))
             end += align(data.size)
         return packed_at[buffer, pack]
+
+    def address(buffer: int, pack: Pack | None) -> Address:
+        if (place := graph.buffers[buffer].place) is None:
+            return owner(buffer, pack)
+        base = owner(place.base, None)
+        moves = place.stride, place.ahead, place.phases, place.from_end
+        return Address(base.segment, base.offset + place.offset, *moves)
 
     def addresses_in(first: bool) -> tuple[tuple[Address, ...], ...]:
         return tuple(

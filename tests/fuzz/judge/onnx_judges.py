@@ -121,6 +121,8 @@ def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
     for node in model.graph.node:
         if not node.input or not all(n in values for n in (node.input[0], node.output[0])):
             continue
+        if any(isinstance(values[name], list) for name in (node.input[0], node.output[0])):
+            continue  # a sequence, whose parts are of several shapes
         x, y = np.asarray(values[node.input[0]]), np.asarray(values[node.output[0]])
         if node.op_type in ("Cast", "CastLike") and _overflows(x, y.dtype):
             return True

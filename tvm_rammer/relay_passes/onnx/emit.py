@@ -233,6 +233,49 @@ class Emitter:
         self.last("Identity", value, outputs=[name])
 
 
+@dataclass(frozen=True, slots=True)
+class _Replacing:
+    """The walk of `replace_nodes`. A function in there that calls itself would keep the model until it is collected."""
+
+    replacement: Callable[[onnx.NodeProto, Constants, Types], "Emitter | None"]
+    types: Types
+    opset: int
+
+    def over(self, graph: onnx.GraphProto, outer: ChainMap[str, onnx.TensorProto], *, chosen: bool) -> bool:
+        """Replace nodes of a graph, which may be one that is `chosen`; whether any was."""
+        constants = outer.new_child({tensor.name: tensor for tensor in graph.initializer})
+        nodes: list[onnx.NodeProto] = []
+        tensors: list[onnx.TensorProto] = []
+        changed = False
+        for node in graph.node:
+            emit = self._of(node, constants, chosen)
+            if emit is None:
+                nodes.append(node)
+                for inner in subgraphs(node):
+                    changed |= self.over(inner, constants, chosen=chosen or node.op_type == "If")
+            else:
+                nodes += emit.nodes
+                tensors += emit.tensors
+                changed = True
+        del graph.node[:]
+        graph.node.extend(nodes)
+        graph.initializer.extend(tensors)
+        return changed
+
+    def _of(self, node: onnx.NodeProto, constants: Constants, chosen: bool) -> "Emitter | None":
+        try:
+            emit = self.replacement(node, constants, self.types)
+            if emit and any(left_out(made, self.opset) is not None for made in emit.nodes):
+                raise ModelError(f"{node.op_type} {name_of(node)!r} leaves out an input that it needs; export it again")
+            return emit
+        except LongLoopError:  # it asks for another way to compile the model, not for another branch
+            raise
+        except ModelError:
+            if chosen:
+                return None
+            raise
+
+
 def replace_nodes(
     model: onnx.ModelProto, replacement: Callable[[onnx.NodeProto, Constants, Types], Emitter | None]
 ) -> bool:
@@ -253,39 +296,5 @@ def replace_nodes(
     bool
         Whether any node was replaced.
     """
-    types, opset = infer_types(model), default_opset(model)
-
-    def replaced(node: onnx.NodeProto, constants: Constants, chosen: bool) -> Emitter | None:
-        try:
-            emit = replacement(node, constants, types)
-            if emit and any(left_out(made, opset) is not None for made in emit.nodes):
-                raise ModelError(f"{node.op_type} {name_of(node)!r} leaves out an input that it needs; export it again")
-            return emit
-        except LongLoopError:  # it asks for another way to compile the model, not for another branch
-            raise
-        except ModelError:
-            if chosen:
-                return None
-            raise
-
-    def walk(graph: onnx.GraphProto, outer: ChainMap[str, onnx.TensorProto], chosen: bool) -> bool:
-        constants = outer.new_child({tensor.name: tensor for tensor in graph.initializer})
-        nodes: list[onnx.NodeProto] = []
-        tensors: list[onnx.TensorProto] = []
-        changed = False
-        for node in graph.node:
-            emit = replaced(node, constants, chosen)
-            if emit is None:
-                nodes.append(node)
-                for inner in subgraphs(node):
-                    changed |= walk(inner, constants, chosen or node.op_type == "If")
-            else:
-                nodes += emit.nodes
-                tensors += emit.tensors
-                changed = True
-        del graph.node[:]
-        graph.node.extend(nodes)
-        graph.initializer.extend(tensors)
-        return changed
-
-    return walk(model.graph, ChainMap(), False)
+    walk = _Replacing(replacement, infer_types(model), default_opset(model))
+    return walk.over(model.graph, ChainMap(), chosen=False)

@@ -134,7 +134,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
         super().__init__({}, "float32", sanitize=False)
         self._described, self._types = nodes, types
         self._called = {key: add_module(self.bb, mod, key) for key, mod in called.items()}
-        self.scans = ScanConverter(self.bb, self._import_step)
+        self.scans = ScanConverter(self.bb)
 
     def _import_step(self, graph: onnx.GraphProto) -> relax.Function:
         inner = _Importer(self._described, self._types, {})
@@ -152,7 +152,7 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
         node, described = self._described[attrs["tvm_custom"]["name"]]
         try:
             if op_name == "Scan":
-                return self.scans.convert(inputs, attrs, self._nodes)
+                return self.scans.convert(inputs, attrs, self._nodes, self._import_step)
             if (key := module_of(node)) is not None:
                 result = self.bb.emit(Call(self._called[key], list(inputs)))
             elif is_made_here(node):

@@ -50,7 +50,6 @@ class ScanConverter:
     ----------
     bb : relax.BlockBuilder
         Of the function around the nodes.
-    import_body : callable
 
     Attributes
     ----------
@@ -58,11 +57,13 @@ class ScanConverter:
         The steps that were made, by the names that the module is to have for them.
     """
 
-    def __init__(self, bb: relax.BlockBuilder, import_body: ImportBody) -> None:
-        self._bb, self._import_body = bb, import_body
+    def __init__(self, bb: relax.BlockBuilder) -> None:
+        self._bb = bb
         self.functions: dict[str, relax.Function] = {}
 
-    def convert(self, inputs: Sequence[relax.Expr], attributes: Mapping[str, Any], outer: Values) -> relax.Expr:
+    def convert(
+        self, inputs: Sequence[relax.Expr], attributes: Mapping[str, Any], outer: Values, import_body: ImportBody
+    ) -> relax.Expr:
         """Make the function of a node, and emit the call.
 
         Parameters
@@ -72,6 +73,7 @@ class ScanConverter:
             The node's, as TVM's frontend parses them.
         outer : mapping of str to relax.Expr
             What the body may read of the graph around it.
+        import_body : callable
 
         Returns
         -------
@@ -97,7 +99,7 @@ class ScanConverter:
         slices = [_slice(array, rows) for array in arrays]
         outputs = [name.removesuffix(_COPY) for name in results.values]
         graph = _graph_of(body, [*(_type_of(state) for state in states), *slices], invariants, outputs)
-        step = self._import_body(graph)
+        step = import_body(graph)
         copied = [n for n, name in enumerate(results.values) if name != outputs[n]]
         step = with_copies(step, copied, lambda function: self._bb.add_func(function, "copy"))
         if attributes.get(JOINED):
