@@ -35,6 +35,7 @@ def torch_runner(model: str | bytes, threads: int) -> Runner:
 
     proto = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
     torch.set_num_threads(threads)
+    torch._dynamo.reset()  # all models run the code of one class, of which few forms are kept
     compiled = torch.compile(torch_module(proto).eval(), options={"freezing": True})
 
     def run(arrays: Sequence[np.ndarray]) -> Sequence[Any]:
