@@ -27,27 +27,29 @@ def after_growing(warm_up: int, calls: int) -> float:
     return _in_new_process(_growing, warm_up, calls)
 
 
-def arrays_left_to_the_collector() -> int:
-    """Bytes of arrays that what refers to itself holds after a compilation: they stay until Python's collector runs."""
+def left_to_the_collector() -> int:
+    """Bytes of arrays and files that things which refer to themselves hold after compilations, until Python collects."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_arrays_left_to_the_collector)
+        return pool.apply(_left_to_the_collector)
 
 
-def _arrays_left_to_the_collector() -> int:
+def _left_to_the_collector() -> int:
     import numpy as np
+    import onnx
 
     import tvm_rammer
     from tvm_rammer.zoo.inception_module import inception_module
+    from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 
     gc.collect()
     gc.disable()
-    module = tvm_rammer.compile(inception_module(), cache=False)
+    modules = [tvm_rammer.compile(model, cache=False) for model in (inception_module(), onnx_lstm(2, 20, 64))]
     gc.set_debug(gc.DEBUG_SAVEALL)
     gc.collect()
-    assert module is not None and gc.garbage  # TVM's own functions refer to themselves, too
-    assert not any(type(thing).__name__ == "ModelProto" for thing in gc.garbage)
-    held = {id(thing): thing for holder in gc.garbage for thing in gc.get_referents(holder)}
-    return sum(thing.nbytes for thing in held.values() if isinstance(thing, np.ndarray))
+    assert modules and gc.garbage  # TVM's and onnx's own functions refer to themselves, too
+    held = {id(thing): thing for holder in gc.garbage for thing in gc.get_referents(holder)}.values()
+    arrays = sum(thing.nbytes for thing in held if isinstance(thing, np.ndarray))
+    return arrays + sum(thing.ByteSize() for thing in held if isinstance(thing, onnx.ModelProto))
 
 
 def _in_new_process(measure: Callable[[int, int], float], *counts: int) -> float:

@@ -6,7 +6,7 @@ Some megabytes come with the first hundred compilations, for what is remembered 
 
 import pytest
 
-from .memory import after_calls, after_compilations, after_growing, arrays_left_to_the_collector
+from .memory import after_calls, after_compilations, after_growing, left_to_the_collector
 
 
 @pytest.mark.slow
@@ -20,7 +20,9 @@ def test_compilations_leave_nothing():
 
 
 def test_a_compilation_leaves_no_weights_to_the_collector():
-    assert arrays_left_to_the_collector() == 0
+    assert (
+        left_to_the_collector() < 10_000
+    )  # models of a single node, which onnx's evaluator folds; weights have megabytes
 
 
 @pytest.mark.slow

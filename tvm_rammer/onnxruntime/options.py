@@ -34,7 +34,7 @@ class ExecutionOrder(enum.IntEnum):
 
 @dataclass(slots=True)
 class SessionOptions:
-    """What `InferenceSession` may be told; all but the first and the last two fields have no meaning here.
+    """What `InferenceSession` may be told; fields that are not listed here have no meaning.
 
     Parameters
     ----------
@@ -44,6 +44,8 @@ class SessionOptions:
         Refused by the session if set; see `tvm_rammer.profile`.
     optimized_model_filepath : str
         Refused by the session if given; see `RammerModule.save`.
+    free_dimensions : dict of str to int
+        Sizes of symbolic dimensions (`add_free_dimension_override_by_name`).
     """
 
     intra_op_num_threads: int = 0

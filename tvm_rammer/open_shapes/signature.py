@@ -78,12 +78,11 @@ def _of_onnx(model: Any) -> Signature | None:
     proto = model if isinstance(model, onnx.ModelProto) else onnx.load(model, load_external_data=False)
     if not all(value.type.tensor_type.elem_type for value in proto.graph.output):
         # ONNX lets a model leave out the types of its outputs. Inference may end the process where nothing was checked.
-        from ..relay_passes.onnx.check.inference import shield
+        from ..relay_passes.onnx.check.inference import infer_shapes
         from ..relay_passes.onnx.read import default_opset, read_onnx
 
         proto = read_onnx(model)
-        shield(proto, default_opset(proto))
-        proto = onnx.shape_inference.infer_shapes(proto)
+        proto = infer_shapes(proto, default_opset(proto))
     weights = {tensor.name for tensor in proto.graph.initializer}
     names = [value.name for value in proto.graph.input]
     if len(set(names)) < len(names):

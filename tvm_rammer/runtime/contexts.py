@@ -140,7 +140,8 @@ class ContextPool:
         except IndexError:
             pass
         with self._freed:
-            if threading.current_thread() is threading.main_thread() if self._ended else self._made < self._limit:
+            is_main = threading.current_thread() is threading.main_thread()
+            if is_main if self._ended else self._made < self._limit:
                 self._made += 1
                 return Context(self._inputs)
             self._waiting += 1  # before looking again: who gives one back looks at it afterwards

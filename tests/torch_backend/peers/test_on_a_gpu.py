@@ -38,7 +38,6 @@ def processor(torch, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "Event", lambda **_: None)
     monkeypatch.setattr(torch.Tensor, "cuda", lambda tensor: tensor)
-    monkeypatch.setattr(torch.nn.Module, "cuda", lambda module: module)
 
 
 def packed(folder, proto):

@@ -3,6 +3,7 @@
 It needs no package but PyTorch, which its callers import.
 """
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -162,8 +163,7 @@ def _local_response(torch: Any, a: Mapping[str, Any], x: Any) -> Any:
 
 
 def _flatten(torch: Any, a: Mapping[str, Any], x: Any) -> Any:
-    axis = a.get("axis", 1)
-    return x.reshape(1, -1) if axis == 0 else torch.flatten(x, axis).flatten(0, axis - 1)
+    return x.reshape(math.prod(x.shape[: a.get("axis", 1)]), -1)
 
 
 OPERATORS: Mapping[str, Callable[..., Any]] = {

@@ -15,7 +15,7 @@ from onnx import numpy_helper
 
 from ...errors import ModelError
 from .check.file import bound_steps
-from .check.inference import infer_node, shield
+from .check.inference import infer_node, infer_shapes
 from .evaluate.evaluator import run_node
 from .inline import all_graphs, inline_branch, rename_inputs, subgraphs
 from .read import SMALL_ELEMENTS, default_opset, elements, skeleton
@@ -199,9 +199,8 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
     for value in bare.graph.output:  # what is declared may be wrong: nobody checks it
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.Clear()
-    shield(bare, default_opset(model))
     try:
-        bare = onnx.shape_inference.infer_shapes(bare, data_prop=True)
+        bare = infer_shapes(bare, default_opset(model), data_prop=True)
     except Exception:  # an inference that fails knows nothing: TVM's frontend will say what is wrong
         return {}
     known: dict[str, onnx.TypeProto.Tensor] = {}

@@ -91,6 +91,14 @@ def test_a_window_of_double_precision_is_as_exact(kind, factors, periodic, run):
     np.testing.assert_allclose(run(mod, np.ones(9)), want, rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.parametrize("size", [10**12, 2**62])
+def test_a_window_that_nothing_can_address_is_refused(size):
+    nodes = [node("HannWindow", ["size"], ["w"]), node("Mul", ["x", "w"], ["y"])]
+    proto = model(nodes, [value("x", [1])], ["y"], [tensor("size", np.int64(size))])
+    with pytest.raises(ModelError, match="can be addressed; give smaller sizes"):
+        load_model(proto)
+
+
 def test_a_spectrum_whose_length_is_an_input_is_reported():
     proto = model([node("DFT", ["x", "n"], ["y"])], [value("x", [1, 8, 1]), value("n", [], TensorProto.INT64)], ["y"])
     with pytest.raises(UnsupportedOperatorError, match="DFT"):

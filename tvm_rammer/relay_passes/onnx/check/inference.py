@@ -20,25 +20,34 @@ from ..read import SMALL_ELEMENTS, elements
 _DOMAIN = "tvm_rammer"
 _FOLLOWED = frozenset(["Add", "Cast", "Concat", "Gather", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"])
 _BLIND = frozenset(["EyeLike", "RegexFullMatch"])
-_UNKNOWN = frozenset([("ai.onnx.ml", "DictVectorizer")])
-"""Looks at such a type, too, and makes nothing that is of use here: its results are not inferred."""
+"""Operators whose inference looks at the type of their input without asking whether it is known."""
+_NOT_INFERRED = frozenset([("ai.onnx.ml", "DictVectorizer")])
+"""Such operators, by domain and name, that are refused later in any case: nobody needs their types."""
 
 
-def shield(model: onnx.ModelProto, opset: int) -> None:
-    """Let onnx follow nothing but sizes, in place: it asks this package about the same operators of anything else.
+def infer_shapes(model: onnx.ModelProto, opset: int, *, data_prop: bool = False) -> onnx.ModelProto:
+    """Infer the types of a model.
 
     Parameters
     ----------
     model : onnx.ModelProto
-        To be inferred, and nothing else.
+        To be inferred, and nothing else: its nodes are renamed.
     opset : int
         Of ONNX's own operators.
+    data_prop : bool
+        Whether to follow the values of sizes.
     """
+    _shield(model, opset)
+    return onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
+
+
+def _shield(model: onnx.ModelProto, opset: int) -> None:
+    """Let onnx follow nothing but sizes, in place: it asks this package about the same operators of anything else."""
     found = False
     for graph in all_graphs(model.graph):
         sizes = {tensor.name for tensor in graph.initializer}
         for node in graph.node:
-            if (node.domain, node.op_type) in _UNKNOWN:
+            if (node.domain, node.op_type) in _NOT_INFERRED:
                 node.domain, node.op_type, found = _DOMAIN, _name(node.op_type), True
             if node.domain not in ("", "ai.onnx"):
                 continue

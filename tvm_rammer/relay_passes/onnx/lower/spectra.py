@@ -11,6 +11,9 @@ from onnx import TensorProto
 from ..emit import Emitter, NodeView
 from .elementwise import numpy_type
 
+_LONGEST = 1 << 20
+"""Elements of a window that is a constant; others are computed, where they can be addressed."""
+
 
 def _dft(node: NodeView, emit: Emitter) -> Emitter | None:
     """ONNX's DFT of one axis: a signal [..., n, ..., 1 or 2] becomes [..., m, ..., 2], or a spectrum a real one."""
@@ -98,7 +101,7 @@ def _window(*factors: float) -> Callable[[NodeView, Emitter], Emitter | None]:
         size = node.array(0)
         count = 0 if size is None else int(size.item())
         steps = count if node.attribute("periodic", 1) else count - 1
-        if steps <= 0:
+        if steps <= 0 or count > _LONGEST:
             return None
         turn = 2 * np.pi * np.arange(count) / steps
         window = sum((-1) ** n * factor * np.cos(n * turn) for n, factor in enumerate(factors))

@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from ....errors import LengthError
-from ..check.inference import shield
+from ..check.inference import infer_shapes
 from ..inline import copy_tensor, rename_inputs
 from ..read import default_opset, skeleton
 from ..scan import ROWS
@@ -59,8 +59,7 @@ class _Cut:
         self._others: dict[int, list[onnx.NodeProto]] = {}
         self._tensors: dict[str, onnx.TensorProto] = {}
         bare = skeleton(lowered.model, tables=False)
-        shield(bare, default_opset(bare))
-        kinds = onnx.shape_inference.infer_shapes(bare).graph
+        kinds = infer_shapes(bare, default_opset(bare)).graph
         self._types = {v.name: v.type.tensor_type.elem_type for v in (*kinds.value_info, *kinds.output, *kinds.input)}
 
     def model(self) -> onnx.ModelProto:

@@ -43,8 +43,8 @@ def _norm_of_each(node: NodeView, emit: Emitter, dims: list[int] | None) -> Emit
     if dims is None or len(dims) < 3 or node.dims(1) != dims[1:]:
         return None
     x, scale, bias, mean, variance = node.node.input
-    deviation = emit("Sqrt", emit("Add", variance, emit.number(node.attribute("epsilon", 1e-5))))
-    scaled = emit("Mul", emit("Div", emit("Sub", x, mean), deviation), scale)
+    normal = emit("Div", emit("Sub", x, mean), _deviation(node, emit, variance, element(node, 4)))
+    scaled = emit("Mul", normal, scale)
     emit.name(emit("Add", scaled, bias), node.output)
     return emit
 
