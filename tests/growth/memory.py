@@ -28,7 +28,7 @@ def after_growing(warm_up: int, calls: int) -> float:
 
 
 def left_to_the_collector() -> int:
-    """Bytes of arrays and files that things which refer to themselves hold after compilations, until Python collects."""
+    """Bytes of arrays and models that what refers to itself holds after compilations, until Python collects it."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_left_to_the_collector)
 

@@ -20,9 +20,8 @@ def test_compilations_leave_nothing():
 
 
 def test_a_compilation_leaves_no_weights_to_the_collector():
-    assert (
-        left_to_the_collector() < 10_000
-    )  # models of a single node, which onnx's evaluator folds; weights have megabytes
+    # Models of a single node, which onnx's evaluator folds, are left; weights and all, these models had 1.3 MB.
+    assert left_to_the_collector() < 100_000
 
 
 @pytest.mark.slow
