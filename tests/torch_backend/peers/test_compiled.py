@@ -3,8 +3,9 @@
 import numpy as np
 import onnxruntime
 import pytest
-import torch
 from onnx import TensorProto, helper
+
+torch = pytest.importorskip("torch", reason="PyTorch is an optional dependency")
 
 from tvm_rammer.benchmark.bench import bench
 from tvm_rammer.benchmark.torch_compiled import torch_module, torch_runner
