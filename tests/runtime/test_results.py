@@ -6,6 +6,7 @@ from tvm import relax
 
 import tvm_rammer
 from tests.functions import relax_module
+from tests.relay_passes.models import model, node, value
 
 SHAPE = (128, 128)
 X = np.random.default_rng(0).standard_normal(SHAPE).astype("float32")
@@ -60,3 +61,16 @@ def test_a_tensor_that_is_returned_twice_is_two_arrays():
     first, second = module_of(build)(X)
     first[:] = 7
     np.testing.assert_array_equal(second, np.maximum(X, 0))
+
+
+def test_beside_an_input_without_elements():
+    """Its extents are open for TVM."""
+    nodes = [node("Relu", ["x"], ["y"]), node("Neg", ["e"], ["z"])]
+    proto = model(nodes, [value("x", SHAPE), value("e", [2, "n"])], ["y", "z"])
+    module = tvm_rammer.compile(proto, shapes={"e": (2, 0)}, cache=False)
+    empty = np.zeros((2, 0), "float32")
+    large, none = module(X, empty)
+    np.testing.assert_array_equal(large, np.maximum(X, 0))
+    assert none.shape == (2, 0)
+    bound = module.bind({"x": X, "e": empty})()
+    np.testing.assert_array_equal(bound["y"], large)

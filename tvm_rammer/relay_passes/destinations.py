@@ -19,10 +19,11 @@ Values = Mapping[relax.Var, relax.Expr]
 
 
 def OfferDestinations() -> tvm.transform.Pass:
-    """Give a module the functions `ir.INTO` and `ir.DESTINATIONS` beside its "main", if that takes static shapes.
+    """Give a module the functions `ir.INTO` and `ir.DESTINATIONS` beside its "main".
 
     A result has a destination where it is a tensor of static shape that "main" itself allocates. It has none where it
-    is an input or a constant, what a branch returns, or a tensor that is returned twice, the second time.
+    is an input or a constant, what a branch returns, or a tensor that is returned twice, the second time; and where
+    some input has an open extent, as one without elements has. Where no result has one there is no `INTO`.
     """
     return _offer_destinations
 
@@ -32,16 +33,16 @@ def _offer_destinations(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> t
     main = next((var for var in mod.get_global_vars() if var.name_hint == "main"), None)
     if main is None or not isinstance(func := mod[main], relax.Function):
         return mod
-    if any(static_shape(param.ty) is None for param in func.params):
-        return mod
     values = {binding.var: binding.value for block in body_blocks(func) for binding in block.bindings}
     results = list(_leaves(result_of(func), values))
-    allocated = [var for var in dict.fromkeys(results) if _is_allocated(var, values)]
+    static = all(static_shape(param.ty) is not None for param in func.params)
+    allocated = [var for var in dict.fromkeys(results) if static and _is_allocated(var, values)]
     mod = mod.clone()
-    into = _into(func, allocated)
-    name = typed(GlobalVar(INTO), into.ty)
-    mod.update_func(name, into)
-    mod.update_func(main, _main(func, name, [values[var] for var in allocated]))
+    if allocated:
+        into = _into(func, allocated)
+        name = typed(GlobalVar(INTO), into.ty)
+        mod.update_func(name, into)
+        mod.update_func(main, _main(func, name, [values[var] for var in allocated]))
     found = [int(var in allocated and results.index(var) == n) for n, var in enumerate(results)]
     mod.update_func(GlobalVar(DESTINATIONS), _told(found))
     return mod

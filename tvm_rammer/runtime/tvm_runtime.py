@@ -84,8 +84,8 @@ class Machine:
 
     @cached_property
     def into(self) -> Any:
-        """The function `ir.INTO`."""
-        return self._machine[INTO]
+        """The function `ir.INTO`; `main` where no result has a destination."""
+        return self._machine[INTO] if any(self.destinations) else self.main
 
     @cached_property
     def destinations(self) -> tuple[bool, ...]:

@@ -6,12 +6,13 @@ import subprocess
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import tvm_rammer
 from tests.forking import python
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
+from tvm_rammer.relay_passes.onnx.fold import infer_types, static_dims
 
 from ...models import model, node, tensor, value
 
@@ -96,6 +97,17 @@ def test_types_that_nobody_knows():
     command = [python(), "-m", "tests.relay_passes.onnx.check.unknown_types"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "all"), done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("opset", [2, 4])
+def test_the_learned_operators_of_a_version_are_inferred_as_such(opset):
+    keys = {"keys_floats": [1.0, 2.0]} if opset == 2 else {"keys_tensor": tensor("k", np.array([1.0, 2.0], "float32"))}
+    values = {"values_int64s": [5, 7]} if opset == 2 else {"values_tensor": tensor("v", np.array([5, 7]))}
+    nodes = [node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", **keys, **values)]
+    proto = model(nodes, [value("x", [2, 3])], [helper.make_empty_tensor_value_info("y")])
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", opset))
+    kind = infer_types(proto)["y"]
+    assert (kind.elem_type, static_dims(kind)) == (TensorProto.INT64, [2, 3])
 
 
 @pytest.mark.parametrize("typed", [True, False])

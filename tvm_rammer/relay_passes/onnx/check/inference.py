@@ -3,7 +3,8 @@
 It follows the values of what may be sizes through some operators (`_FOLLOWED`), element by element: of a long vector
 that takes a kilobyte for each. And it ends the process in two cases. One is a Slice of an axis with less than no
 elements, which comes of a window that is larger than its image, of pads that take away more than there is, or of what a
-file says. The other are operators that look at the type of what they read where nobody knows it (`_BLIND`).
+file says. The other are operators that look at the type of what they read where nobody knows it (`_BLIND`). So onnx
+sees all of these under names of this package, whose inference asks first and calls onnx's then.
 """
 
 import atexit
@@ -17,12 +18,15 @@ from ....serial import serial
 from ..inline import all_graphs
 from ..read import SMALL_ELEMENTS, elements
 
-_DOMAIN = "tvm_rammer"
+_DOMAINS = {"": "tvm_rammer", "ai.onnx.ml": "tvm_rammer.ml"}
+"""Where operators of a domain are found under other names; of the same opset."""
 _FOLLOWED = frozenset(["Add", "Cast", "Concat", "Gather", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"])
-_BLIND = frozenset(["EyeLike", "RegexFullMatch"])
-"""Operators whose inference looks at the type of their input without asking whether it is known."""
-_NOT_INFERRED = frozenset([("ai.onnx.ml", "DictVectorizer")])
-"""Such operators, by domain and name, that are refused later in any case: nobody needs their types."""
+_BLIND = {
+    "": frozenset(["EyeLike", "RegexFullMatch"]),
+    "ai.onnx.ml": frozenset(["DictVectorizer", "LabelEncoder", "TreeEnsemble"]),
+}
+"""Operators, by domain, whose inference looks at the type of their first input without asking whether it is known."""
+_RENAMED = {"": _FOLLOWED | _BLIND[""], "ai.onnx.ml": _BLIND["ai.onnx.ml"]}
 
 
 def infer_shapes(model: onnx.ModelProto, opset: int, *, data_prop: bool = False) -> onnx.ModelProto:
@@ -43,21 +47,20 @@ def infer_shapes(model: onnx.ModelProto, opset: int, *, data_prop: bool = False)
 
 def _shield(model: onnx.ModelProto, opset: int) -> None:
     """Let onnx follow nothing but sizes, in place: it asks this package about the same operators of anything else."""
-    found = False
+    found = set()
     for graph in all_graphs(model.graph):
         sizes = {tensor.name for tensor in graph.initializer}
         for node in graph.node:
-            if (node.domain, node.op_type) in _NOT_INFERRED:
-                node.domain, node.op_type, found = _DOMAIN, _name(node.op_type), True
-            if node.domain not in ("", "ai.onnx"):
-                continue
-            if _makes_sizes(node, sizes):
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            if domain == "" and _makes_sizes(node, sizes):
                 sizes.update(node.output)
-            elif node.op_type in _FOLLOWED | _BLIND:
-                node.domain, node.op_type, found = _DOMAIN, _name(node.op_type), True
+            elif node.op_type in _RENAMED.get(domain, ()):
+                found.add(domain)
+                node.domain, node.op_type = _DOMAINS[domain], _name(node.op_type)
     if found:
         _register()
-        model.opset_import.append(helper.make_opsetid(_DOMAIN, max(1, opset)))
+        opsets = {known.domain: known.version for known in model.opset_import} | {"": opset}
+        model.opset_import.extend(helper.make_opsetid(_DOMAINS[d], max(1, opsets.get(d, 1))) for d in found)
 
 
 def _makes_sizes(node: onnx.NodeProto, sizes: Collection[str]) -> bool:
@@ -79,16 +82,16 @@ def _name(kind: str) -> str:
 def _register() -> None:
     """Tell onnx of the operators of this package; until Python ends, since it calls back."""
     for own in defs.get_all_schemas_with_history():
-        if own.domain == "" and own.name in _FOLLOWED | _BLIND:
+        if own.name in _RENAMED.get(own.domain, ()):
             constraints = [(c.type_param_str, c.allowed_type_strs, c.description) for c in own.type_constraints]
-            name, since = _name(own.name), own.since_version
+            name, since, domain = _name(own.name), own.since_version, _DOMAINS[own.domain]
             schema = defs.OpSchema(
-                name, _DOMAIN, since, inputs=own.inputs, outputs=own.outputs, type_constraints=constraints
+                name, domain, since, inputs=own.inputs, outputs=own.outputs, type_constraints=constraints
             )
             infer = own.get_type_and_shape_inference_function()
-            schema.set_type_and_shape_inference_function(_careful(infer, blind=own.name in _BLIND))
+            schema.set_type_and_shape_inference_function(_careful(infer, blind=own.name in _BLIND[own.domain]))
             defs.register_schema(schema)
-            atexit.register(defs.deregister_schema, name, since, _DOMAIN)
+            atexit.register(defs.deregister_schema, name, since, domain)
 
 
 def _careful(

@@ -90,6 +90,8 @@ def test_label_encoder_by_tensors(keys, values, run):
 def test_one_hot_encoder_of_numbers(run):
     same(run, "OneHotEncoder", np.array([[3], [7], [5]]), cats_int64s=[5, 3], zeros=1)
     same(run, "OneHotEncoder", np.array([3.0, 7.9, 5.5], "float32"), cats_int64s=[5, 3, 7])
+    extreme = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, 0.5, -0.5], "float32")
+    same(run, "OneHotEncoder", extreme, cats_int64s=[-1, 0, 2**63 - 1])
 
 
 # Linear models

@@ -140,8 +140,11 @@ def _one_hot_encoder(node: NodeView, emit: Emitter) -> Emitter | None:
         node.refuse("has strings as its categories", "encode outside of the model")
     if not node.attribute("zeros", 1):
         node.refuse("fails where a number is no category", "let it write zeros there (handle_unknown='ignore')")
-    number = emit.reshape(emit("Cast", node.input(0), to=TensorProto.INT64), [*dims, 1])
-    equal = emit("Equal", number, emit.constant(np.array(categories, np.int64)))
+    given = emit.reshape(node.input(0), [*dims, 1])
+    equal = emit("Equal", emit("Cast", given, to=TensorProto.INT64), emit.constant(np.array(categories, np.int64)))
+    if numpy_type(elem).kind == "f":  # what is no number, or none of an integer's, becomes just any integer
+        within = emit("Less", emit("Abs", given), emit.constant(np.array(2.0**63, numpy_type(elem))))
+        equal = emit("And", equal, within)
     emit.last("Cast", equal, outputs=node.node.output, to=TensorProto.FLOAT)
     return emit
 
