@@ -222,9 +222,8 @@ def compile_request(
         module = _compile(request, concurrency, loaded)
     else:
         module = with_loops(
-            lambda loops, most: _compile(replace(request, loops=loops, most_loops=most), concurrency, loaded),
-            request.device, request.keeps_loops,
-        )  # fmt: skip
+            lambda loops: _compile(replace(request, loops=loops), concurrency, loaded), request.keeps_loops
+        )
     entry = find_entry(request, cache)
     if entry is not None and (kept := entry.store(module, concurrency)):
         return kept

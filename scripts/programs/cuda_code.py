@@ -32,10 +32,7 @@ def main() -> None:
 
 
 def _row(model: str, request: Request) -> str:
-    return with_loops(
-        lambda loops, most: _cells(model, replace(request, loops=loops, most_loops=most)),
-        request.device, request.keeps_loops,
-    )  # fmt: skip
+    return with_loops(lambda loops: _cells(model, replace(request, loops=loops)), request.keeps_loops)
 
 
 def _cells(model: str, request: Request) -> str:

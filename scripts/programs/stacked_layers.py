@@ -3,6 +3,8 @@
 import argparse
 import time
 
+import onnx
+
 from tvm_rammer.compilation.guard import guarded
 from tvm_rammer.compilation.record import Compilation
 from tvm_rammer.compilation.regions import plan_regions
@@ -19,23 +21,24 @@ HEAD = f"""| layers x steps x units | {" | ".join(f"{way}, us (planned in s)" fo
 |---|{"---|" * len(WAYS)}---|"""
 
 
-def planned(sizes: tuple[int, int, int], kind: str, device: DeviceSpec, way: str) -> tuple[Compilation, float]:
+def planned(model: onnx.ModelProto, device: DeviceSpec, way: str) -> tuple[Compilation, float]:
     """The plans of a model, and the processor seconds that they took; no code is generated."""
     loops, join = WAYS[way]
     begun = time.process_time()
     record = Compilation(device)
-    mod = load_model(onnx_lstm(*sizes, kind=kind), loops=loops, join=join)
+    mod = load_model(model, loops=loops, join=join)
     with guarded(mod):
         plan_regions(find_kernels(mod, record), record)
     return record, time.process_time() - begun
 
 
-def line(sizes: tuple[int, int, int], kind: str, device: DeviceSpec) -> str:
+def line(sizes: tuple[int, int, int], kind: str, bidirectional: bool, device: DeviceSpec) -> str:
     """A row of the table."""
+    model = onnx_lstm(*sizes, kind=kind, bidirectional=bidirectional)
     columns = [" x ".join(map(str, sizes))]
     kept = 0
     for way in WAYS:
-        record, seconds = planned(sizes, kind, device, way)
+        record, seconds = planned(model, device, way)
         columns.append(f"{sum(program.makespan_us for program in record.programs):.0f} ({seconds:.1f})")
         kept = kept or sum(_bytes_kept(record))
     return f"| {' | '.join(columns)} | {kept / 1024:.0f} |"
@@ -56,12 +59,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="+", type=_sizes, metavar="LAYERSxSTEPSxUNITS")
     parser.add_argument("--kind", choices=tuple(GATES), default="LSTM")
+    parser.add_argument("--bidirectional", action="store_true", help="each layer goes both ways")
     parser.add_argument("--target", default="cuda:h200", help="a GPU by name (cuda:h200), or cpu")
     options = parser.parse_args()
     device = host_cpu() if options.target == "cpu" else preset(options.target)
     print(HEAD)
     for sizes in options.models:
-        print(line(sizes, options.kind, device), flush=True)
+        print(line(sizes, options.kind, options.bidirectional, device), flush=True)
 
 
 def _sizes(text: str) -> tuple[int, int, int]:

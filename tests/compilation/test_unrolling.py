@@ -1,46 +1,63 @@
-"""Whether loops stay loops: on a CPU where they can; on a GPU one that is alone, and those too long to be unrolled."""
+"""Whether loops stay loops: wherever they can, but not several short ones on a GPU."""
 
 import pytest
 
-from tvm_rammer.compilation.unrolling import with_loops
+from tvm_rammer.compilation.compiler import load_request
+from tvm_rammer.compilation.request import Request
+from tvm_rammer.compilation.unrolling import FEW_STEPS, with_loops
 from tvm_rammer.device import PRESETS, host_cpu
 from tvm_rammer.errors import LongLoopError, LoopError
+from tvm_rammer.relay_passes.loop_body import steps_of_loops
+from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 
 GPU, CPU = PRESETS["cuda:h200"], host_cpu()
 
 
-def model(loops, *, too_long=False, refused=False):
-    """What compiles a model of so many loops; it returns which of them stayed."""
+def model(*, too_long=False, refused=False):
+    """What compiles a model; it returns whether its loops stayed."""
 
-    def compile_model(stay, most):
-        if stay and (refused or (most is not None and loops > most)):
-            raise LoopError("no")
-        if not stay and too_long:
+    def compile_model(loops):
+        if loops and refused:
+            raise LoopError("no loop")
+        if not loops and too_long:
             raise LongLoopError("too long")
-        return "loops" if stay else "unrolled"
+        return "loops" if loops else "unrolled"
 
     return compile_model
 
 
 @pytest.mark.parametrize(
-    ("device", "loops", "too_long", "refused", "becomes"),
+    ("too_long", "refused", "possible", "becomes"),
     [
-        (CPU, 1, False, False, "loops"),
-        (CPU, 2, False, False, "loops"),
-        (CPU, 2, False, True, "unrolled"),
-        (GPU, 0, False, False, "loops"),
-        (GPU, 1, False, False, "loops"),
-        (GPU, 1, False, True, "unrolled"),
-        (GPU, 2, False, False, "unrolled"),
-        (GPU, 2, True, False, "loops"),
+        (False, False, True, "loops"),
+        (True, False, True, "loops"),
+        (False, True, True, "unrolled"),
+        (False, False, False, "unrolled"),
     ],
 )
-def test_loops_stay_where_that_is_better(device, loops, too_long, refused, becomes):
-    assert with_loops(model(loops, too_long=too_long, refused=refused), device) == becomes
+def test_loops_stay_where_they_can(too_long, refused, possible, becomes):
+    assert with_loops(model(too_long=too_long, refused=refused), possible) == becomes
 
 
-@pytest.mark.parametrize("device", [CPU, GPU])
-def test_what_can_be_neither_is_an_error(device):
-    with pytest.raises(LongLoopError, match="too long"):
-        with_loops(model(1, too_long=True, refused=True), device)
-    assert with_loops(model(1), device, possible=False) == "unrolled"
+def test_what_can_be_neither_is_an_error():
+    with pytest.raises(LongLoopError, match="too long; and it cannot stay a loop: no loop"):
+        with_loops(model(too_long=True, refused=True))
+
+
+@pytest.mark.parametrize(
+    ("device", "layers", "steps", "both_ways", "loops"),
+    [
+        (CPU, 2, 9, True, [9, 9]),
+        (GPU, 1, 9, True, [9]),
+        (GPU, 3, 9, False, [9]),
+        (GPU, 2, FEW_STEPS // 2, True, [FEW_STEPS // 2] * 2),
+        (GPU, 2, FEW_STEPS // 2 - 1, True, []),
+    ],
+)
+def test_several_short_ones_are_unrolled_on_a_gpu(device, layers, steps, both_ways, loops):
+    made = onnx_lstm(layers, steps, 8, bidirectional=both_ways)
+
+    def found(keep):
+        return steps_of_loops(load_request(Request((made,), (None,), device, loops=keep)).mod)
+
+    assert with_loops(found) == loops

@@ -7,10 +7,9 @@ from functools import partial
 import tvm
 
 from .. import relay_passes
-from ..errors import LoopError
 from ..ir import LENGTH, Length
 from ..relay_passes.bindings import body_blocks
-from ..relay_passes.loop_body import count_loops, is_rolled_up
+from ..relay_passes.loop_body import is_rolled_up, steps_of_loops
 from ..runtime.alternatives import plan_alternatives
 from ..runtime.explore import Alternative, Exploration
 from ..runtime.explore_log import model_key, recall, remember
@@ -22,6 +21,7 @@ from .record import Compilation
 from .regions import plan_regions
 from .request import Request
 from .stages import build, find_kernels, lower
+from .unrolling import check_loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def load_request(request: Request) -> Loaded:
     ModelError
         One of them cannot be read or imported.
     LoopError
-        It has a loop that cannot stay one, or more loops than there may be.
+        It has a loop that cannot stay one, or loops that are faster unrolled.
     """
     mods = [
         relay_passes.load_model(
@@ -71,9 +71,7 @@ def load_request(request: Request) -> Loaded:
         )
         for model, shapes in zip(request.models, request.shapes, strict=True)
     ]
-    loops = sum(map(count_loops, mods))
-    if request.most_loops is not None and loops > request.most_loops:
-        raise LoopError(f"there are {loops} loops, which would run one after another")
+    check_loops([steps for mod in mods for steps in steps_of_loops(mod)], request.device)
     if request.length is not None:
         return _of_any_length(mods[0])
     if not request.joined:

@@ -38,8 +38,6 @@ class Request:
     explore : int
     loops : bool
         Whether recurrent layers and loops stay loops where they can; otherwise all are unrolled.
-    most_loops : int or None
-        How many loops there may be; None for any number.
     roll : bool
         Whether what a model has step by step may become loops.
     data_loops : bool
@@ -68,7 +66,6 @@ class Request:
     tuning_logs: str | os.PathLike[str] | None = None
     explore: int = 0
     loops: bool = True
-    most_loops: int | None = None
     roll: bool = True
     data_loops: bool = True
     symbolic: bool = False

@@ -80,10 +80,7 @@ def export_project(
     target = pathlib.Path(folder)
     _check(request.device, target, name)
     made: Project
-    made, arrays = with_loops(
-        lambda loops, most: _make(replace(request, loops=loops, most_loops=most), name),
-        request.device, request.keeps_loops,
-    )  # fmt: skip
+    made, arrays = with_loops(lambda loops: _make(replace(request, loops=loops), name), request.keeps_loops)
     given = list(input_values(made.inputs, inputs or {}).values())
     expected = _on_this_cpu(request, given)
     weights = _weights(made.plan, made.storage, arrays)

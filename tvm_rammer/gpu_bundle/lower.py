@@ -46,13 +46,13 @@ def lower_rammer(
         Seconds after which a wait ends the kernel.
     """
 
-    def lower_with(loops: bool, most: int | None) -> tvm.IRModule:
-        loaded = load_request(Request([model], [None], device, sync=sync, loops=loops, most_loops=most))
+    def lower_with(loops: bool) -> tvm.IRModule:
+        loaded = load_request(Request([model], [None], device, sync=sync, loops=loops))
         record = Compilation(device, sync=sync, views=not single_calls)
         module = plan_regions(find_kernels(loaded.mod, record), record)
         return lower(module, record, single_calls=single_calls, watchdog_s=watchdog_s)
 
-    return with_loops(lower_with, device, possible=sync == "auto" and not single_calls)
+    return with_loops(lower_with, possible=sync == "auto" and not single_calls)
 
 
 VARIANTS: Mapping[str, Callable[[Any, DeviceSpec], tvm.IRModule]] = MappingProxyType(

@@ -236,10 +236,10 @@ def loop_bodies(mod: tvm.IRModule) -> dict[str, relax.Function]:
     }
 
 
-def count_loops(mod: tvm.IRModule) -> int:
-    """How many loops of a module could be unrolled: all but those that data end."""
+def steps_of_loops(mod: tvm.IRModule) -> list[int]:
+    """How many steps each loop of a module has that could be unrolled: all but those that data end."""
     bodies = map(LoopBody.of, loop_bodies(mod).values())
-    return sum(body is not None and not body.conditional for body in bodies)
+    return [body.steps for body in bodies if body is not None and not body.conditional]
 
 
 def with_copies(

@@ -148,9 +148,7 @@ def profile(
     device = with_threads(resolve_device(target), threads)
     _check_device(device)
 
-    def compiled(
-        loops: bool, most: int | None, roll: bool = True
-    ) -> tuple[Compilation, tuple[TensorSpec, ...], relax.VMExecutable]:
+    def compiled(loops: bool, roll: bool = True) -> tuple[Compilation, tuple[TensorSpec, ...], relax.VMExecutable]:
         record = Compilation(device, policy, sync, options)
         loaded = relay_passes.load_model(model, shapes, loops=loops, roll=loops and roll)
         try:
@@ -158,10 +156,10 @@ def profile(
         except LoopError:
             if not is_rolled_up(loaded):
                 raise
-            return compiled(loops, most, roll=False)
+            return compiled(loops, roll=False)
         return record, tensor_specs(loaded), build(module, record, stamped=True)
 
-    record, specs, executable = with_loops(compiled, device, sync == "auto")
+    record, specs, executable = with_loops(compiled, sync == "auto")
     return profile_runs(executable, record, specs, random_inputs(specs, 0) if inputs is None else inputs, runs)
 
 

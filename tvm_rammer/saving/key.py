@@ -105,7 +105,7 @@ def _source() -> str:
 def _how(request: Request) -> Iterator[object]:
     yield request.device, sorted(cpu_flags()), debug.winograd()
     yield request.joined, request.shares, request.policy, request.sync, request.options, request.loops, request.roll
-    yield request.data_loops, request.most_loops, request.symbolic
+    yield request.data_loops, request.symbolic
     yield request.length
 
 

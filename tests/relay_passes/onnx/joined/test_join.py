@@ -154,11 +154,43 @@ def test_what_waits_for_the_end_of_another_stays_apart(why):
         scan("d", ["a0"], states=["a_last"]),
         scan("d", ["a0"], extra=["a_last"]),
         scan("d", ["a0"], scan_input_directions=[1]),
-        scan("d", ["a0"], scan_output_directions=[1]),
-        scan("d", ["x"]),
+        scan("d", ["x", "a0"], scan_input_directions=[1, 1]),
     ],
-    ids=["state", "invariant", "reads_backward", "writes_backward", "independent"],
+    ids=["state", "invariant", "backward", "beside_another_backward"],
 )
 def test_loops_that_cannot_follow_step_by_step_stay_apart(second):
     steps, _ = joined(proto([scan("a", ["x"]), second], ["d0", "a0"]))
     assert steps == [T, T]
+
+
+BACKWARD = {"scan_input_directions": [1], "scan_output_directions": [1]}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [scan("c", ["x"])],
+        [scan("c", ["x"], **BACKWARD)],
+        [scan("c", ["a0"], scan_output_directions=[1])],
+        [scan("b", ["x"], **BACKWARD), scan("c", ["a0", "x"], scan_input_directions=[0, 1])],
+        [node("Exp", ["x"], ["e"]), scan("b", ["e"]), scan("c", ["b0", "a0"])],
+    ],
+    ids=["forward", "backward", "writes_backward", "reads_both_ways", "then_one_that_reads_both"],
+)
+def test_loops_that_read_nothing_of_each_other_run_side_by_side(others):
+    steps, _ = joined(proto([scan("a", ["x"]), *others], ["c0", "c_last", "a0", "a_last"]))
+    assert steps == [T]
+
+
+def test_what_reads_a_loop_that_goes_backward_stays_apart():
+    nodes = [scan("a", ["x"]), scan("b", ["x"], **BACKWARD), scan("c", ["a0", "b0"])]
+    steps, _ = joined(proto(nodes, ["c0", "c_last"]))
+    assert steps == [T, T]
+
+
+def test_loops_of_other_lengths_stay_apart():
+    one_less = node("Slice", ["x", "one", "end", "none"], ["s"])
+    made = proto([scan("a", ["x"]), one_less, scan("b", ["s"])], ["a0", "b0"])
+    made.graph.initializer.extend([tensor("end", np.array([T])), tensor("none", np.array([0]))])
+    steps, _ = joined(made)
+    assert sorted(steps) == [T - 1, T]

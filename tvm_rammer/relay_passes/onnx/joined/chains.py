@@ -1,4 +1,4 @@
-"""Which Scans can be one: what a step of one reads of another is what that wrote in the same step."""
+"""Which Scans can be one: a step of one reads of another what that wrote in the same step, or nothing."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,6 @@ import onnx
 from onnx import numpy_helper
 
 from ....errors import LengthError
-from ..emit import attribute
 from ..fold import infer_types, static_dims
 from ..open_length.axes import Scan, read_within
 from ..open_length.rows import Node, rows_axis
@@ -19,6 +18,8 @@ from ..read import SMALL_ELEMENTS, default_opset, elements
 class Chain:
     """Scans that can be one, and what computes, row by row, what one of them reads of another.
 
+    Some may read nothing of the others, as the two directions of a layer do.
+
     Parameters
     ----------
     steps : int
@@ -27,7 +28,7 @@ class Chain:
     between : list of onnx.NodeProto
         In their order, too.
     axes : dict of str to int
-        Of each value that is made of a row for each step the axis of the rows.
+        Of each value that is made of a row for each step, the first one in the first step, the axis of the rows.
     """
 
     steps: int
@@ -67,11 +68,10 @@ class Chains:
         return None
 
     def _steps(self, node: onnx.NodeProto) -> int:
-        """The steps of a Scan that goes forward, all of whose values have static shapes; 0 for any other node."""
+        """The steps of a Scan, all of whose values have static shapes; 0 for any other node."""
         if node.op_type != "Scan" or node.domain not in ("", "ai.onnx") or "" in node.output:
             return 0
-        directions = (*attribute(node, "scan_input_directions", ()), *attribute(node, "scan_output_directions", ()))
-        if any(directions) or any(name not in self.shapes for name in (*node.input, *node.output)):
+        if any(name not in self.shapes for name in (*node.input, *node.output)):
             return 0
         scan = Scan.of(node, self.shapes)
         return self.shapes[scan.reads[0]][scan.read_axes[0]]
@@ -83,8 +83,10 @@ class Chains:
             if not chain.scans or self._joins(node, chain, others):
                 chain.scans.append(node)
                 scan = Scan.of(node, self.shapes)
-                chain.axes |= dict(zip(scan.writes, scan.write_axes, strict=True))
-                others |= set(scan.lasts)
+                made = zip(scan.writes, scan.write_axes, scan.writes_backward, strict=True)
+                forward = {name: axis for name, axis, backward in made if not backward}
+                chain.axes |= forward
+                others |= set(node.output) - forward.keys()
                 continue
             read = set(_read(node))
             if read.isdisjoint(chain.axes) and read.isdisjoint(others):
@@ -103,18 +105,17 @@ class Chains:
         return chain
 
     def _joins(self, node: onnx.NodeProto, chain: Chain, others: set[str]) -> bool:
-        """Whether a node is a Scan of as many steps that reads rows of a chain, and nothing else that depends on it."""
+        """Whether a node is a Scan of as many steps that reads of a chain nothing but rows of its step."""
         if self._steps(node) != chain.steps:
             return False
         scan = Scan.of(node, self.shapes)
         elsewhere = {*scan.states, *read_within(node)}
         if not elsewhere.isdisjoint(others) or not elsewhere.isdisjoint(chain.axes):
             return False
-        rows = [chain.axes.get(name) for name in scan.reads]
+        read = zip(scan.reads, scan.read_axes, scan.reads_backward, strict=True)
         return (
-            any(axis is not None for axis in rows)
-            and others.isdisjoint(scan.reads)
-            and all(axis in (None, own) for axis, own in zip(rows, scan.read_axes, strict=True))
+            others.isdisjoint(scan.reads)
+            and all(not backward and chain.axes[n] == a for n, a, backward in read if n in chain.axes)
             and all(self.shapes[n][a] == chain.steps for n, a in zip(scan.reads, scan.read_axes, strict=True))
         )
 

@@ -1,6 +1,6 @@
 """One Scan in the place of several."""
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -16,7 +16,7 @@ from .chains import Chain, Chains
 
 
 def join_loops(model: onnx.ModelProto) -> None:
-    """Replace Scans by one wherever what they read of each other they read step by step, in place.
+    """Replace Scans of as many steps by one wherever what they read of each other they read step by step, in place.
 
     Parameters
     ----------
@@ -28,6 +28,16 @@ def join_loops(model: onnx.ModelProto) -> None:
         drop_unused(model.graph)
 
 
+@dataclass(frozen=True, slots=True)
+class _Slices:
+    """An array of which each step reads, or writes, a slice: the axis and the direction, and the slice in the body."""
+
+    array: str
+    axis: int
+    backward: bool
+    value: onnx.ValueInfoProto
+
+
 class _Joined:
     """The Scan that is all of a chain, in the making."""
 
@@ -37,8 +47,8 @@ class _Joined:
         self._body = self._emit.inner()
         self._rows: dict[str, str] = {}
         self._states: list[tuple[str, onnx.ValueInfoProto, onnx.ValueInfoProto, str]] = []
-        self._reads: list[tuple[str, int, onnx.ValueInfoProto]] = []
-        self._writes: list[tuple[str, int, onnx.ValueInfoProto]] = []
+        self._reads: list[_Slices] = []
+        self._writes: list[_Slices] = []
 
     def replace(self) -> None:
         """Put it into the graph: behind all that does not depend on it, and before what does."""
@@ -68,20 +78,24 @@ class _Joined:
         names = {old.name: new.name for old, new in zip(graph.initializer, tensors, strict=True)}
         given = dict(zip((value.name for value in graph.input), graph.input, strict=True))
         renamed = {name: f"{prefix}{name}" for name in given}
-        for value, array, axis in zip(list(given)[len(scan.states) :], scan.reads, scan.read_axes, strict=True):
+        read = zip(list(given)[len(scan.states) :], scan.reads, scan.read_axes, scan.reads_backward, strict=True)
+        for value, array, axis, backward in read:
             if array in self._rows:
                 renamed[value] = self._body.axes("Squeeze", self._rows[array], axis)
             else:
-                self._reads.append((array, axis, _renamed(given[value], renamed[value])))
+                self._reads.append(_Slices(array, axis, backward, _renamed(given[value], renamed[value])))
         nodes, results = copy_nodes(graph, prefix, names | renamed)
         self._body.nodes += nodes
         outputs = [_renamed(value, self._name(name)) for value, name in zip(graph.output, results, strict=True)]
         for state, value, result, last in zip(scan.states, list(given), outputs, scan.lasts, strict=False):
             self._states.append((state, _renamed(given[value], renamed[value]), result, last))
         written = results[len(scan.states) :], outputs[len(scan.states) :]
-        for name, axis, made, result in zip(scan.writes, scan.write_axes, *written, strict=True):
-            self._writes.append((name, axis, result))
-            self._rows[name] = self._body.axes("Unsqueeze", made, axis)
+        for name, axis, backward, made, result in zip(
+            scan.writes, scan.write_axes, scan.writes_backward, *written, strict=True
+        ):
+            self._writes.append(_Slices(name, axis, backward, result))
+            if not backward:
+                self._rows[name] = self._body.axes("Unsqueeze", made, axis)
 
     def _name(self, value: str) -> str:
         """A name of its own for a result of the step."""
@@ -103,25 +117,23 @@ class _Joined:
         self._rows |= {name: own.output[at] for at, name in enumerate(node.output) if name}
 
     def _add_node(self) -> None:
-        inputs = [*(value for _, value, _, _ in self._states), *(value for _, _, value in self._reads)]
-        outputs = [*(result for _, _, result, _ in self._states), *(result for _, _, result in self._writes)]
+        inputs = [*(value for _, value, _, _ in self._states), *(read.value for read in self._reads)]
+        outputs = [*(result for _, _, result, _ in self._states), *(write.value for write in self._writes)]
         body = helper.make_graph(self._body.nodes, "step", inputs, outputs, self._body.tensors)
         drop_unused(body)
         self._emit.last(
             "Scan",
             *(state for state, *_ in self._states),
-            *(array for array, *_ in self._reads),
-            outputs=[*(last for *_, last in self._states), *(name for name, *_ in self._writes)],
+            *(read.array for read in self._reads),
+            outputs=[*(last for *_, last in self._states), *(write.array for write in self._writes)],
             body=body,
             num_scan_inputs=len(self._reads),
-            scan_input_axes=_axes(self._reads),
-            scan_output_axes=_axes(self._writes),
+            scan_input_axes=[read.axis for read in self._reads],
+            scan_input_directions=[int(read.backward) for read in self._reads],
+            scan_output_axes=[write.axis for write in self._writes],
+            scan_output_directions=[int(write.backward) for write in self._writes],
             **{JOINED: 1},
         )
-
-
-def _axes(slices: Iterable[tuple[str, int, onnx.ValueInfoProto]]) -> list[int]:
-    return [axis for _, axis, _ in slices]
 
 
 def _renamed(value: onnx.ValueInfoProto, name: str) -> onnx.ValueInfoProto:

@@ -83,6 +83,8 @@ class Scan:
     states, reads, lasts, writes : tuple of str
         Initial states, arrays, last states, results of all steps.
     read_axes, write_axes : tuple of int
+    reads_backward, writes_backward : tuple of bool
+        Whether the first step has the last row.
     """
 
     states: tuple[str, ...]
@@ -91,6 +93,8 @@ class Scan:
     writes: tuple[str, ...]
     read_axes: tuple[int, ...]
     write_axes: tuple[int, ...]
+    reads_backward: tuple[bool, ...]
+    writes_backward: tuple[bool, ...]
 
     @classmethod
     def of(cls, node: onnx.NodeProto, shapes: Mapping[str, tuple[int, ...]]) -> "Scan":
@@ -104,9 +108,12 @@ class Scan:
             given = attributes.get(f"scan_{side}_axes") or [0] * len(names)
             return tuple(a % len(shapes[name]) for a, name in zip(given, names, strict=True))
 
+        def backward(side: str, names: Sequence[str]) -> tuple[bool, ...]:
+            return tuple(map(bool, attributes.get(f"scan_{side}_directions") or [0] * len(names)))
+
         return cls(
             tuple(node.input[:states]), reads, tuple(node.output[:states]), writes,
-            axes("input", reads), axes("output", writes),
+            axes("input", reads), axes("output", writes), backward("input", reads), backward("output", writes),
         )  # fmt: skip
 
 
