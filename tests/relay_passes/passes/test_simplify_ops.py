@@ -33,6 +33,19 @@ def test_broadcasts_remain_where_shapes_differ(run):
     np.testing.assert_allclose(run(mod, x, y), x + y)
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_a_number_without_itself_is_nothing(run, kind):
+    nodes = [node("Div", ["x", "n"], ["q"]), node("Sub", ["q", "q"], ["d"]), node("Div", ["q", "d"], ["y"])]
+    elem = TensorProto.FLOAT if kind == "float32" else TensorProto.DOUBLE
+    proto = model(nodes, [value("x", [2, 3], elem), value("n", [2, 1], elem)], ["d", "y"])
+    x = np.array([[-2.2, 2.1, 1], [np.inf, np.nan, 0]], kind)
+    quotients = x / np.array([[4.3], [3.3]], kind)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        wanted = quotients - quotients, quotients / (quotients - quotients)
+    for got, want in zip(run(load_model(proto), x, np.array([[4.3], [3.3]], kind)), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_reshapes_and_casts_to_the_same_vanish():
     def body(b, x):
         return b.emit(relax.op.exp(b.emit(relax.op.astype(b.emit(relax.op.reshape(x, (2, 3))), "float32"))))

@@ -26,9 +26,9 @@ def SimplifyOps() -> tvm.transform.Pass:
     A sum, mean, minimum or maximum over a stack of tensors, which is how the frontend writes ONNX's Sum of a residual
     block, becomes elementwise operators, which fuse into the convolution before. A reshape or broadcast to the
     shape that a tensor has already becomes another name of it, and so do reshapes there and back, and a cast to its own
-    type. Comparisons of truth
-    values, which TVM cannot compile for a CPU, become exclusive ors. A concatenation of many pieces becomes several, of
-    `MOST_PIECES` at most.
+    type. Comparisons of truth values, which TVM cannot compile for a CPU, become exclusive ors. A concatenation of many
+    pieces becomes several, of `MOST_PIECES` at most. A number without itself becomes 0, or NaN: fused into what makes
+    the number, a product that is rounded once there and not at all here would leave its rounding.
 
     Returns
     -------
@@ -79,6 +79,8 @@ def _simplify_binding(
         return _exclusive_or(binding, dataflow)
     if name == "relax.concat":
         return _concatenate_some(binding, values, dataflow)
+    if name == "relax.subtract" and value.args[0].same_as(value.args[1]):
+        return _nothing(binding, dataflow)
     if name in _PAIRWISE:
         return _pairwise(binding, values, uses, dataflow)
     return None
@@ -105,6 +107,23 @@ def _exclusive_or(binding: relax.VarBinding, dataflow: bool) -> list[relax.Bindi
     var = make(f"{binding.var.name}_differ", call.ty)
     same = Call(Op.get("relax.logical_not"), [var], ret_ty=call.ty)
     return [relax.VarBinding(var, differ), relax.VarBinding(binding.var, same)]
+
+
+def _nothing(binding: relax.VarBinding, dataflow: bool) -> list[relax.Binding] | None:
+    """0 for each number, and NaN for what is none."""
+    number, dtype = binding.value.args[0], dtype_of(binding.var.ty)
+    if dtype not in ("float32", "float64"):
+        return None
+    shape, make = static_shape(binding.var.ty), relax.DataflowVar if dataflow else relax.Var
+    size = relax.op.abs(number)
+    var = make(f"{binding.var.name}_size", binding.var.ty)
+    finite = make(f"{binding.var.name}_finite", relax.TensorType(shape, "bool"))
+    chosen = relax.op.where(finite, relax.const(0, dtype), relax.const(float("nan"), dtype))
+    return [
+        relax.VarBinding(var, typed(size, var.ty)),
+        relax.VarBinding(finite, typed(relax.op.less(var, relax.const(float("inf"), dtype)), finite.ty)),
+        relax.VarBinding(binding.var, typed(chosen, binding.var.ty)),
+    ]
 
 
 def _pairwise(

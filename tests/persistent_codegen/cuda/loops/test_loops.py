@@ -10,11 +10,11 @@ from tests.emulation.programs import plan
 from tests.marks import one_in
 from tests.persistent_codegen.regions import planned_loop
 from tests.relay_passes.models import random
+from tvm_rammer.compilation.unrolling import FEW_STEPS
 from tvm_rammer.ir import Run, Wait
 from tvm_rammer.persistent_codegen.reference import interpret
 from tvm_rammer.persistent_codegen.reference_rtasks import compile_rtasks
 from tvm_rammer.relay_passes import load_model
-from tvm_rammer.relay_passes.onnx.lower.recurrence import recurrent
 from tvm_rammer.wavefront.pipeline import pipeline_stages
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 
@@ -79,12 +79,8 @@ def test_stacked_layers_are_one_loop():
 
 
 @pytest.mark.slow
-def test_layers_are_loops_where_they_are_too_long_to_be_unrolled(monkeypatch):
-    both_ways = onnx_lstm(2, 10, 32, bidirectional=True)
-    module = tvm_rammer.compile(both_ways, target="cuda:h200", cache=False)
+def test_layers_that_go_both_ways_are_a_loop_each_and_unrolled_where_they_are_short():
+    module = tvm_rammer.compile(onnx_lstm(2, FEW_STEPS // 2, 16, bidirectional=True), target="cuda:h200", cache=False)
+    assert [p.steps for p in module.compilation.programs if p.steps > 1] == [FEW_STEPS // 2] * 2
+    module = tvm_rammer.compile(onnx_lstm(2, 4, 16, bidirectional=True), target="cuda:h200", cache=False)
     assert not [p for p in module.compilation.programs if p.steps > 1]
-    monkeypatch.setattr(recurrent, "MOST_STEPS", 9)
-    module = tvm_rammer.compile(both_ways, target="cuda:h200", cache=False)
-    assert [p.steps for p in module.compilation.programs if p.steps > 1] == [10, 10]
-    with pytest.raises(tvm_rammer.ModelError, match="more than 9, which is the most that is unrolled"):
-        tvm_rammer.compile(both_ways, target="cuda:h200", loops=False, cache=False)
