@@ -29,12 +29,12 @@ def by_reference(proto, inputs, **loaded):
 
 
 @pytest.mark.parametrize("kind", one_in(2, ["LSTM", "GRU", "RNN"]))
-@pytest.mark.parametrize("veus", one_in(2, [3, 1, 8]))
-def test_loops_compute_what_the_reference_does(kind, veus, monkeypatch):
+@pytest.mark.parametrize(("veus", "both_ways"), one_in(2, [(3, False), (3, True), (1, False), (8, False)]))
+def test_loops_compute_what_the_reference_does(kind, veus, both_ways, monkeypatch):
     # A step this short is worth a single vEU, and a single rTask.
     scheduling = importlib.import_module("tvm_rammer.wavefront.schedule_loop")
     monkeypatch.setattr(scheduling, "choose_veus", lambda plan, most, cost, *_: plan(most))
-    proto = onnx_lstm(1, STEPS, HIDDEN, kind=kind)
+    proto = onnx_lstm(1, STEPS, HIDDEN, kind=kind, bidirectional=both_ways)
     programs = plan(
         load_model(proto, loops=True), veus, choose=lambda made: [max(made, key=lambda k: k.spec.num_rtasks)]
     )
