@@ -10,6 +10,9 @@ from tvm import relax, tirx
 from tvm.ir import Call, Constant, GenericConst, GlobalVar, Op, Tuple, TupleGetItem
 from tvm.relax.expr import _update_type
 
+WRITES = ("relax.call_tir_inplace", "relax.call_inplace_packed")
+"""Operators that write what they are given, though TVM takes them for pure."""
+
 
 def is_const(expr: relax.Expr) -> bool:
     """Whether `expr` is a tensor constant."""
@@ -86,6 +89,25 @@ def leaves(expr: relax.Expr) -> Iterator[relax.Expr]:
         yield expr
     elif isinstance(expr, relax.If | relax.SeqExpr | relax.Function):
         yield from relax.analysis.free_vars(expr)
+
+
+def writes_a_tensor(value: relax.Expr) -> bool:
+    """Whether a call writes a tensor that it is given, so that what was read of it before cannot be read again."""
+    return is_call(value, WRITES) and any(not isinstance(ty, relax.ObjectType) for ty in _written(value))
+
+
+def writes_tensors(func: relax.Function) -> bool:
+    """Whether a function holds such a call, within its branches, too."""
+    found: list[bool] = []
+    relax.analysis.post_order_visit(func, lambda expr: found.append(True) if writes_a_tensor(expr) else None)
+    return bool(found)
+
+
+def _written(call: Call) -> list[object]:
+    """The types of what a call writes, as far as its result has a place for it: an index of -1 is a new one."""
+    fields = call.ty.fields if isinstance(call.ty, relax.TupleType) else [call.ty]
+    indices = call.attrs.inplace_indices
+    return [ty for ty, index in zip(fields, indices, strict=False) if int(index) >= 0]
 
 
 def named_sizes(binding: relax.Binding) -> set[relax.Var]:

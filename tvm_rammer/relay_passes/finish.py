@@ -11,7 +11,7 @@ from ..errors import UnsupportedOperatorError
 from .destinations import OfferDestinations
 from .empty_constants import AllocateEmptyConstants
 from .empty_reductions import StartEmptyReductions
-from .module_pass import module_pass
+from .module_pass import module_pass, sparing
 from .passes.vectorise_sums import VectoriseSums
 from .regions.eligible import LEAVE
 
@@ -55,7 +55,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             *(p for p in stock.dataflow_lower_passes(target) if p.info.name != "RewriteDataflowReshape"),
             # The counters of a program on a GPU allow one run at a time, through "main".
             *([OfferDestinations()] if target.kind.name == "llvm" else []),
-            *stock.finalize_passes(target),
+            *(_plan_apart(p) if p.info.name == "StaticPlanBlockMemory" else p for p in stock.finalize_passes(target)),
             # On a GPU it has to wait until reductions over threads are lowered (`rammer_cuda`).
             *([DefineArithmetic("llvm")] if target.kind.name == "llvm" else []),
             KeepRTasksPrivate(),
@@ -64,6 +64,17 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             return tvm.transform.Sequential(stages)(mod)
 
     return run
+
+
+def _plan_apart(plan: tvm.transform.Pass) -> tvm.transform.Pass:
+    """TVM's plan of memory, not of functions with branches: there one may use what only the other one allocates."""
+    return sparing(_has_branches, plan)
+
+
+def _has_branches(func: relax.Function) -> bool:
+    found: list[bool] = []
+    relax.analysis.post_order_visit(func, lambda expr: found.append(True) if isinstance(expr, relax.If) else None)
+    return bool(found)
 
 
 @module_pass("RefuseHostCode")

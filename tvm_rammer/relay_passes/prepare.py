@@ -10,10 +10,10 @@ from tvm.tirx.buffer import BufferType
 
 from ..device.presets import vector_bytes
 from ..ir import ITEM_BYTES
-from .bindings import body_blocks, is_call
+from .bindings import body_blocks, is_call, writes_tensors
 from .empty_reductions import StartEmptyReductions
 from .finish import pipeline_of
-from .module_pass import module_pass
+from .module_pass import module_pass, sparing
 from .passes.bound_chains import BoundChains
 from .passes.claim_reads import ClaimReads
 from .passes.drop_dead_blocks import DropDeadBlocks
@@ -64,19 +64,19 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
         stages = [
             CheckSizes(),
             FoldConstants(),
-            SimplifyOps(),
+            _unless_written(SimplifyOps()),
             *([SplitPools()] if cpu else ()),
-            FoldBatchNorm(),
+            _unless_written(FoldBatchNorm()),
             _decompose(),
             relax.transform.CanonicalizeBindings(),
             *([WidenHalves()] if cpu else [FloatBytes(), NarrowHalves()]),
             # Before LegalizeOps: a bias that is still reshaped at run time would not fuse into its convolution.
             FoldConstants(),
-            CropConvolutions(),
+            _unless_written(CropConvolutions()),
             *([PadColumns(_simd(target))] if cpu else ()),
-            relax.transform.EliminateCommonSubexpr(),
-            relax.transform.DeadCodeElimination(),
-            MergeConvolutions(),
+            _unless_written(relax.transform.EliminateCommonSubexpr()),
+            _unless_written(relax.transform.DeadCodeElimination()),
+            _unless_written(MergeConvolutions()),
             CheckIndices(),
             RefuseCalls(),
             relax.transform.LegalizeOps(exact_legalization(target)),
@@ -91,13 +91,18 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             # Windows may have no sample at all: how many a box has, its corners say.
             *([StartEmptyReductions()] if cpu else ()),
             ExactSimplification(),
-            relax.transform.DeadCodeElimination(),
+            _unless_written(relax.transform.DeadCodeElimination()),
             DropDeadBlocks(),
         ]
         with target:
             return tvm.transform.Sequential(stages)(mod)
 
     return run
+
+
+def _unless_written(inner: tvm.transform.Pass) -> tvm.transform.Pass:
+    """A pass that takes what a Var holds for the same wherever it is read: not in functions that write tensors."""
+    return sparing(writes_tensors, inner)
 
 
 def _simd(target: tvm.target.Target) -> int:

@@ -8,7 +8,8 @@ such a result is an output of its dataflow block while FuseOps runs: then it doe
 So is a result that many operators take parts of, such as an image whose windows are put side by side: within one
 function each of them would compute it anew. And so is what is read after a size got its name by a MatchCast, if it was
 computed before it: FuseOps does not see that a function needs a size, and would call it before there is one. And so is
-what a function takes in any size, though its size is known by now: FuseTIR would take them for different tensors.
+what is read after a call that writes a tensor, if it was computed before: fused, it would read what is written. And so
+is what a function takes in any size, though its size is known by now: FuseTIR would take them for different tensors.
 """
 
 import math
@@ -20,7 +21,17 @@ from tvm import relax, tirx
 from tvm.ir import Call
 from tvm.tirx.buffer import BufferType
 
-from ..bindings import body_blocks, is_call, leaves, named_sizes, rename, result_of, rewrite_functions, static_shape
+from ..bindings import (
+    body_blocks,
+    is_call,
+    leaves,
+    named_sizes,
+    rename,
+    result_of,
+    rewrite_functions,
+    static_shape,
+    writes_a_tensor,
+)
 from ..module_pass import module_pass
 from .bound_chains import INJECTIVE, INTO_RESULT, OPAQUE
 
@@ -61,7 +72,7 @@ def _with_outputs(mod: tvm.IRModule, func: relax.Function) -> relax.Function | N
         if pattern is not None and pattern <= INJECTIVE:
             parts.update(var for var in read if _elements(binding.var) < _elements(var))
     unfused.update(var for var, count in parts.items() if count > MOST_PARTS)
-    unfused.update(_read_with_new_sizes(func))
+    unfused.update(_read_across(func))
     return _renamed(func, {var: relax.Var(var.name, var.ty) for var in unfused})
 
 
@@ -84,13 +95,14 @@ def _reads(func: relax.Function) -> Iterator[tuple[relax.Binding, set[relax.Data
             yield binding, {leaf for leaf in leaves(binding.value) if isinstance(leaf, relax.DataflowVar)}
 
 
-def _read_with_new_sizes(func: relax.Function) -> Iterator[relax.DataflowVar]:
-    """What is computed before a size gets its name, and read behind it."""
-    sizes, made = set[relax.Var](), dict[relax.Expr, int]()
+def _read_across(func: relax.Function) -> Iterator[relax.DataflowVar]:
+    """What is computed before a size gets its name, or before a tensor is written, and read behind it."""
+    sizes, made, writes = set[relax.Var](), dict[relax.Expr, int](), 0
     for binding, read in _reads(func):
-        yield from (var for var in read if made[var] < len(sizes))
+        yield from (var for var in read if made[var] < len(sizes) + writes)
         sizes |= named_sizes(binding)
-        made[binding.var] = len(sizes)
+        writes += writes_a_tensor(binding.value)
+        made[binding.var] = len(sizes) + writes
 
 
 def _elements(var: relax.Var) -> int:

@@ -7,7 +7,7 @@ from tvm.ir import Call, GlobalVar, Op, Tuple
 from tvm.tirx.buffer import BufferType
 
 from ...ir import ITEM_BYTES
-from ..bindings import dtype_of, static_shape, tensor_fields
+from ..bindings import dtype_of, static_shape, tensor_fields, writes_a_tensor
 
 _CALLS_HOST = ("tirx.tvm_call_packed", "tirx.tvm_call_cpacked", "tirx.call_extern", "tirx.call_pure_extern",
                "tirx.call_llvm_intrin", "tirx.tvm_call_packed_lowered")  # fmt: skip
@@ -52,7 +52,7 @@ def reason_to_leave(mod: tvm.IRModule, binding: relax.Binding, functions: dict[G
 def is_barrier(mod: tvm.IRModule, value: relax.Expr, in_dataflow: bool) -> bool:
     """Whether nothing may move across a computation: it has side effects, or writes one of its arguments."""
     if isinstance(value, Call) and isinstance(value.op, Op):
-        if value.op.name == "relax.call_tir_inplace":
+        if writes_a_tensor(value):
             return True
         return not in_dataflow and not value.op.get_attr("FPurity")
     if isinstance(value, Call) and isinstance(value.op, GlobalVar):
