@@ -8,6 +8,8 @@ import tvm
 from tvm import relax
 from tvm.script import tirx as T
 
+import tvm_rammer
+from tests.functions import relax_module
 from tests.hostile import model, results
 from tvm_rammer.define_arithmetic import define_arithmetic
 from tvm_rammer.device import host_cpu
@@ -41,6 +43,19 @@ def test_a_pool_keeps_a_nan_wherever_it_is(stride):
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
     taps = [padded[:, :, row : row + 12, column : column + 20] for row in range(3) for column in range(3)]
     np.testing.assert_array_equal(pooled, np.maximum.reduce(taps)[:, :, ::stride, ::stride])
+
+
+def test_extremes_of_what_is_computed_in_bfloat16():
+    """TVM computes it in float32, whose bits are others."""
+    op = relax.op
+
+    def largest(x):
+        x = op.astype(x, "bfloat16")
+        return op.astype(op.maximum(op.add(x, x), op.multiply(x, x)), "float32")
+
+    x = np.array([1, NAN, -2, 3], "float32")
+    got = tvm_rammer.compile(relax_module([(4,)], largest))(x)
+    np.testing.assert_array_equal(np.asarray(got), [2, NAN, 4, 9])
 
 
 def test_nan_is_the_extreme_element():

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import tvm_ffi
 from tvm import tirx
-from tvm.ir import Expr
+from tvm.ir import Expr, PrimType
 
 
 def repeated(use: Callable[..., Expr], *operands: Expr) -> Expr:
@@ -35,23 +35,31 @@ def equals_itself(value: Expr) -> Expr:
     value : Expr
         Of floating point, and computed twice.
     """
+    value = _of_known_bits(value)
     bits = tirx.reinterpret(unsigned(value), value)
     return tirx.EQ(tirx.reinterpret(str(value.ty.dtype), bits), value)
 
 
 def has_bits_of_number(value: Expr) -> Expr:
     """Whether no bit is set below an exponent of ones: the same as `equals_itself`, in integers."""
+    value = _of_known_bits(value)
     all_but_sign, infinity = (1 << (bit_width(value) - 1)) - 1, _BITS_OF_INFINITY[scalar(value)]
     bits = tirx.reinterpret(unsigned(value), value)
     return (bits & same(bits, all_but_sign)) <= same(bits, infinity)
 
 
-_BITS_OF_INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
+def _of_known_bits(value: Expr) -> Expr:
+    """A number in a type that has its own bits where it is computed: TVM computes bfloat16 in float32."""
+    wide = str(value.ty.dtype).replace("bfloat16", "float32")
+    return tirx.Cast(PrimType(wide), value) if wide != str(value.ty.dtype) else value
+
+
+_BITS_OF_INFINITY = {"float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
 
 
 def unsigned(value: Expr) -> str:
     """The type of integers that are as wide."""
-    return str(value.ty.dtype).replace("bfloat", "uint").replace("float", "uint")
+    return str(value.ty.dtype).replace("float", "uint")
 
 
 def same(like: Expr, number: float) -> Expr:

@@ -46,6 +46,27 @@ def chain(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
             y[v] = total[v]
 
 
+@T.prim_func(s_tir=True, private=True)
+def renamed(x: T.Buffer((4, 2), "float32"), y: T.Buffer((4,), "float32")):
+    doubled = T.sblock_alloc_buffer((4, 2))
+    dead = T.sblock_alloc_buffer((4,))
+    for i, j in T.grid(4, 2):
+        with T.sblock("doubled"):
+            v, w = T.axis.remap("SS", [i, j])
+            doubled[v, w] = x[v, w] * T.float32(2)
+    for i in range(4):
+        with T.sblock("dead"):
+            v = T.axis.spatial(4, i)
+            dead[v] = x[v, 0]
+    for i in range(4):
+        with T.sblock("result"):
+            v = T.axis.spatial(4, i)
+            T.reads(doubled[v, 0:2])
+            T.writes(y[v])
+            row = T.match_buffer(doubled[v, 0:2], (2,), offset_factor=1)
+            y[v] = row[0] + row[1]
+
+
 def blocks(mod):
     (func,) = [f for f in mod.functions.values() if isinstance(f, tirx.PrimFunc)]
     sch = s_tir.Schedule(func)
@@ -62,6 +83,11 @@ def test_a_chain_of_dead_blocks_goes_whole_and_sums_stay():
     mod = DropDeadBlocks()(tvm.IRModule({"main": chain}))
     assert blocks(mod) == ["total", "result"]
     assert blocks(DropDeadBlocks()(mod)) == ["total", "result"]
+
+
+def test_what_is_read_under_another_name_stays():
+    mod = DropDeadBlocks()(tvm.IRModule({"main": renamed}))
+    assert blocks(mod) == ["doubled", "result"]
 
 
 def test_where_all_is_used_nothing_changes():

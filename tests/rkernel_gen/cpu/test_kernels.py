@@ -196,3 +196,21 @@ def test_a_function_with_two_outputs_becomes_one_operator():
         np.testing.assert_array_equal(np.concatenate([t.numpy() for t in tensors[1:]], axis=1), value)
         counts.add(kernel.spec.num_rtasks)
     assert len(counts) >= 2
+
+
+def test_a_block_without_axes():
+    """A select of parts of what other blocks made: no loop can be split, and none is."""
+
+    @T.prim_func(s_tir=True)
+    def func(x: T.Buffer((), "float32"), y: T.Buffer((), "float32")):
+        a = T.sblock_alloc_buffer((2, 4))
+        for i, j in T.grid(2, 4):
+            with T.sblock("a"):
+                v, w = T.axis.remap("SS", [i, j])
+                a[v, w] = x[()] * T.Cast("float32", v + w)
+        with T.sblock("y"):
+            y[()] = a[1, 2] + x[()]
+
+    (kernel, *_) = chosen("f", func, host_cpu())
+    x = np.array(2, "float32")
+    np.testing.assert_allclose(run(kernel.func, [x, np.zeros((), "float32")]), 8)

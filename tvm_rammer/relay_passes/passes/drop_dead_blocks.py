@@ -8,7 +8,7 @@ from collections import Counter
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import TensorLoad
+from tvm.ir import Call, TensorLoad
 
 from ..bindings import rewrite_prim_funcs
 from ..module_pass import module_pass
@@ -49,7 +49,21 @@ def _loaded(stmt: tirx.Stmt) -> set[tirx.Var]:
     """What a statement loads, save what it only adds to: a sum reads its own result."""
     found: set[tirx.Var] = set()
     tvm_ffi.structural_walk(stmt, [(TensorLoad, lambda load: found.add(load.source))], order="pre")
-    return found - _stored(stmt)
+    return (found - _stored(stmt)) | _by_other_names(stmt)
+
+
+def _by_other_names(stmt: tirx.Stmt) -> set[tirx.Var]:
+    """What a statement has another name of, or an address: nobody sees there what it loads and stores."""
+    found: set[tirx.Var] = set()
+
+    def visit(node: s_tir.SBlock | Call) -> None:
+        if isinstance(node, s_tir.SBlock):
+            found.update(match.source.source for match in node.match_buffers)
+        else:
+            found.update(arg for arg in node.args if isinstance(arg, tirx.Var))
+
+    tvm_ffi.structural_walk(stmt, [(s_tir.SBlock, visit), (Call, visit)], order="pre")
+    return found
 
 
 def _stored(stmt: tirx.Stmt) -> set[tirx.Var]:

@@ -249,6 +249,8 @@ def _unroll_copies(sch: s_tir.Schedule, block: SBlockRV, loops: Sequence[LoopRV]
 
 def _copies(block: s_tir.SBlock) -> int:
     """The divisor of the last axis in an index; 1 where there is none."""
+    if not block.iter_vars:
+        return 1
     axis, found = block.iter_vars[-1].var, [1]
 
     def divide(node: tirx.Div | tirx.FloorDiv) -> None:
