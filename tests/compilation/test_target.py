@@ -7,8 +7,10 @@ import subprocess
 import numpy as np
 import pytest
 import tvm
+from tvm import relax
 
 import tvm_rammer
+from tests.functions import relax_module
 from tvm_rammer.compilation.target import resolve_device
 from tvm_rammer.device import host_cpu, why_not_here
 from tvm_rammer.errors import TargetError, ToolError
@@ -42,6 +44,18 @@ def test_vectors_are_those_that_llvm_has_for_the_target(config, vector_bytes):
     assert device.vector_bytes == vector_bytes
     again = tvm.target.Target(device.target_config()).export()
     assert all(list(again[k]) == v if isinstance(v, list) else again[k] == v for k, v in config.items())
+
+
+@pytest.mark.parametrize("triple", ["wasm32-unknown-unknown-wasm", "armv7-linux-gnueabihf", "arm64-apple-darwin"])
+def test_a_processor_or_system_without_workers_is_refused(triple):
+    with pytest.raises(TargetError, match=f"no workers for the mtriple {triple!r}, only for Linux on x86_64, "):
+        resolve_device(tvm.target.Target({"kind": "llvm", "mtriple": triple}))
+
+
+def test_a_program_for_a_processor_whose_pause_is_not_known():
+    target = tvm.target.Target({"kind": "llvm", "mtriple": "riscv64-linux-gnu", "num-cores": 2})
+    module = tvm_rammer.compile(relax_module([(4, 8)], relax.op.exp), target=target)
+    assert all('"riscv64-' in part.inspect_source("ll") for part in llvm_of(module))
 
 
 def test_a_device_of_a_target_is_a_target_again():

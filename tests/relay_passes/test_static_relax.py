@@ -58,6 +58,29 @@ def test_a_module_without_main_is_refused():
         load_model(tvm.IRModule({}))
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (relax.TupleType([relax.TensorType((2,), "float32")]), "parameter 'y' is no tensor but "),
+        (relax.ObjectType(), "parameter 'y' is no tensor but "),
+        (relax.ShapeType([2]), "parameter 'y' is a shape"),
+    ],
+)
+def test_only_tensors_are_taken(given, message):
+    x, y = relax.Var("x", relax.TensorType((2,), "float32")), relax.Var("y", given)
+    main = relax.Function([x, y], relax.SeqExpr([], x), ret_ty=x.ty)
+    with pytest.raises((ModelError, ShapeError), match=message):
+        load_model(tvm.IRModule({"main": main}))
+
+
+def test_only_tensors_are_returned():
+    x = relax.Var("x", relax.TensorType((2,), "float32"))
+    both = relax.Tuple([x, relax.ShapeExpr([2])])
+    main = relax.Function([x], relax.SeqExpr([], both), ret_ty=relax.TupleType([x.ty, relax.ShapeType([2])]))
+    with pytest.raises(ModelError, match=r"main returns R.Shape\(\[2\]\), which is no tensor; compile it by"):
+        load_model(tvm.IRModule({"main": main}))
+
+
 def test_torch_programs_are_recognised_without_torch():
     program = type("ExportedProgram", (), {"__module__": "torch.export.exported_program"})()
     with pytest.raises(ModelError, match="torch frontend cannot import"):

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..errors import TargetError
 from .host import measured_cpu
-from .spec import DeviceSpec
+from .processors import MACHINES
+from .spec import MACHINE_NAMES, DeviceSpec
 
 _MEASURED, _OF_OTHERS = (3.4, 0.53, 0.58, 0.86), (2.1, 1.3, 0.6, 1.1)
 """Microseconds of a launch, an edge of a CUDA graph, a signal and a barrier."""
@@ -119,10 +120,11 @@ def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
     Raises
     ------
     TargetError
-        Neither a CPU of LLVM nor a GPU of CUDA, or an `arch` without a preset.
+        Neither a CPU of LLVM nor a GPU of CUDA, an `arch` without a preset, or a CPU for which there are no workers.
     """
     kind = config.get("kind")
     if kind == "llvm":
+        _check_triple(str(config.get("mtriple") or ""))
         host, plain = measured_cpu(), _plain(config)
         cores, vector = int(plain.get("num-cores") or host.units), vector_bytes(config)
         return replace(
@@ -141,6 +143,16 @@ def from_target_config(config: Mapping[str, Any]) -> DeviceSpec:
                 return replace(spec, arch=str(config["arch"]))
         raise TargetError(f"no preset has the CUDA architecture {config.get('arch')!r}; pass a DeviceSpec instead")
     raise TargetError(f"target kind {kind!r} has no vDevice; use llvm or cuda")
+
+
+def _check_triple(triple: str) -> None:
+    """Workers sleep and wake by system calls of Linux, whose numbers are known for some processors."""
+    machine, *others = triple.split("-")
+    if triple and (MACHINE_NAMES.get(machine, machine) not in MACHINES or not any("linux" in o for o in others)):
+        raise TargetError(
+            f"there are no workers for the mtriple {triple!r}, only for Linux on {', '.join(MACHINES)}; "
+            "compile for one of these, or by TVM's own pipeline"
+        )
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,10 +9,11 @@ define linkonce_odr hidden void @rammer_pause() alwaysinline {{
 """
 _YIELD = """
 define linkonce_odr hidden void @rammer_pause() {
-  %ignored = call i32 @sched_yield()
+  %ignored = call i64 (i64, ...) @syscall(i64 124)
   ret void
 }
 """
+"""For processors whose instruction for it is not known here: the system call `sched_yield`."""
 _FUTEX = """
 declare i64 @syscall(i64, ...)
 define linkonce_odr hidden i64 @rammer_futex(ptr %word, i32 %operation, i32 %value) {{
@@ -22,6 +23,9 @@ define linkonce_odr hidden i64 @rammer_futex(ptr %word, i32 %operation, i32 %val
 """
 _FUTEX_NUMBER = {"x86_64": 202}
 """Of the system call on Linux; 98 on every 64-bit processor that Linux came to later."""
+
+MACHINES = ("x86_64", "aarch64", "riscv64", "loongarch64")
+"""Processors whose system calls have these numbers."""
 
 
 def processor_text(machine: str) -> str:

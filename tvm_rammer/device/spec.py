@@ -117,7 +117,7 @@ class DeviceSpec:
     def machine(self) -> str:
         """Whose instructions a CPU of this kind runs, as `platform.machine` says it; empty for this machine's."""
         triple = str(self.target_config().get("mtriple", "")) if self.kind == "cpu" else ""
-        return _MACHINES.get(triple.partition("-")[0], triple.partition("-")[0])
+        return MACHINE_NAMES.get(triple.partition("-")[0], triple.partition("-")[0])
 
     @property
     def compute_capability(self) -> int:
@@ -134,4 +134,5 @@ class DeviceSpec:
         return shared_bytes_of(self, blocks)
 
 
-_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+MACHINE_NAMES = {"amd64": "x86_64", "arm64": "aarch64"}
+"""Other names of processors, and those by which `platform.machine` calls them."""

@@ -8,6 +8,8 @@ from tvm import relax, tirx
 from ..errors import ModelError, ShapeError, first_line
 from .onnx.shapes import Shapes, check_given, remedy
 
+_PIPELINE = "compile it by tvm.compile(mod, target, relax_pipeline='rammer'), and call it in TVM's virtual machine"
+
 
 def static_relax(mod: tvm.IRModule, shapes: Shapes | None = None) -> tvm.IRModule:
     """Copy a module and bind the symbolic dimensions of its function "main".
@@ -22,7 +24,7 @@ def static_relax(mod: tvm.IRModule, shapes: Shapes | None = None) -> tvm.IRModul
     Raises
     ------
     ModelError
-        There is no Relax function "main".
+        There is no Relax function "main", or something that it takes or returns is no tensor.
     ShapeError
         A parameter's shape remains open, or a given shape does not fit.
     """
@@ -38,6 +40,7 @@ def static_relax(mod: tvm.IRModule, shapes: Shapes | None = None) -> tvm.IRModul
         _match(name, params[name].ty, shape, bound)
     if bound:
         mod = relax.transform.BindSymbolicVars(bound, "main")(mod)
+    _check_result(mod["main"].ret_ty)
     for param in mod["main"].params:
         _check_static(param.name, param.ty)
         if param.name in given and _sizes(param.ty) != list(given[param.name]):
@@ -84,15 +87,21 @@ def _match(name: str, ty: tvm.ir.Type, sizes: tuple[int, ...], bound: dict[tirx.
 
 
 def _check_static(name: str, ty: tvm.ir.Type) -> None:
+    if isinstance(ty, relax.ShapeType):
+        raise ShapeError(f"parameter {name!r} is a shape, {ty}; only tensors of static shapes can be inputs")
+    if not isinstance(ty, relax.TensorType):
+        raise ModelError(f"parameter {name!r} is no tensor but {ty}; {_PIPELINE}")
+    if _sizes(ty) is None:
+        known = [int(d) if isinstance(d, tirx.IntImm) else 1 for d in ty.shape] if _has_shape(ty) else [1] * 4
+        raise ShapeError(f"parameter {name!r} has no static shape but {_show(ty)}; {remedy(name, known)}")
+
+
+def _check_result(ty: tvm.ir.Type) -> None:
     if isinstance(ty, relax.TupleType):
         for field in ty.fields:
-            _check_static(name, field)
-    elif isinstance(ty, relax.TensorType):
-        if _sizes(ty) is None:
-            known = [int(d) if isinstance(d, tirx.IntImm) else 1 for d in ty.shape] if _has_shape(ty) else [1] * 4
-            raise ShapeError(f"parameter {name!r} has no static shape but {_show(ty)}; {remedy(name, known)}")
-    elif isinstance(ty, relax.ShapeType):
-        raise ShapeError(f"parameter {name!r} is a shape, {ty}; only tensors of static shapes can be inputs")
+            _check_result(field)
+    elif not isinstance(ty, relax.TensorType):
+        raise ModelError(f"main returns {ty}, which is no tensor; {_PIPELINE}")
 
 
 def _open_dims(ty: tvm.ir.Type) -> list[tirx.Var]:
