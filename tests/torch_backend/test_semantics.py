@@ -63,6 +63,12 @@ CASES = {
         torch.randn(2, 3, 4),
     ),
     "numbers of 32 bits that are added up": (lambda x: torch.cumsum((x > 0).int(), 1) * 3, torch.randn(2, 5)),
+    "a norm that trains": (
+        lambda x, mean, var: functional.batch_norm(x, mean, var, training=True, momentum=0.3),
+        torch.randn(2, 3, 4, 4),
+        torch.randn(3),
+        torch.rand(3),
+    ),
     "mutated inputs": (_mutates, torch.randn(4, 6)),
     "views of inputs and results": (_views, torch.randn(4, 6)),
     "results that are equal": (_equal_results, torch.randn(3)),
@@ -111,6 +117,20 @@ OPERATORS = {
         lambda x, i: (x[:, -1], x[i], x[:, i], x[i, i], torch.index_put(x, (i, i), x[0, :2]), x[-3:, 1:-1]),
         torch.randn(4, 6),
         torch.tensor([-1, 2]),
+    ),
+    "elements that are put where some axes have an index": (
+        lambda x, i: [
+            torch.ops.aten.index_put(x, given, x.flatten()[:n].reshape(shape), accumulate)
+            for given, n, shape in (
+                ((i,), 4, (4,)),
+                ((None, i), 3, (3, 1, 1)),
+                ((i[:, None], None, i % 2), 2, (2,)),
+                ((i[0],), 4, (4,)),
+            )
+            for accumulate in (False, True)
+        ],
+        torch.randn(3, 2, 4),
+        torch.tensor([-1, 0]),
     ),
     "truth values that are added and multiplied": (lambda b: (b * b[:, :1], b + b[:1]), torch.randn(3, 4) > 0),
     "numbers in a row": (

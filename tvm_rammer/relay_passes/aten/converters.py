@@ -47,7 +47,7 @@ def own_converters(importer: Any, known: Mapping[str, Convert]) -> dict[str, Con
     found["cat.default"] = emit.cat
     found["cumsum.default"] = emit.cumsum
     found["index.Tensor"] = places.index(known["index.Tensor"])
-    found["index_put.default"] = places.indexed(known["index_put.default"])
+    found["index_put.default"] = places.index_put(known["index_put.default"])
     for name, op in _REDUCTIONS.items():
         found[name] = emit.reduction(op)
     for name in ("arange.default", "arange.start", "arange.start_step"):

@@ -8,9 +8,9 @@ from .attention import native_multi_head_attention, transformer_encoder_layer
 from .recurrent import whole_layers
 
 _SIMPLER = (
-    "addmv.default", "clamp.Tensor", "copysign.Tensor", "diagonal_scatter.default",
-    "dist.default", "elu.default", "fmax.default", "fmin.default", "ldexp.Tensor", "narrow_copy.default",
-    "permute_copy.default", "view_copy.default",
+    "_native_batch_norm_legit_functional.default", "addmv.default", "clamp.Tensor", "copysign.Tensor",
+    "diagonal_scatter.default", "dist.default", "elu.default", "fmax.default", "fmin.default", "ldexp.Tensor",
+    "narrow_copy.default", "permute_copy.default", "view_copy.default",
 )  # fmt: skip
 """Operators of Core ATen, and others, that TVM's frontend lacks or whose arguments it passes over."""
 

@@ -46,11 +46,32 @@ class Places(Emitter):
 
         return converted
 
+    def index_put(self, convert: Convert) -> Convert:
+        """Elements that are put where indices of some axes say; TVM takes indices of all axes only."""
+
+        def converted(node: Any) -> relax.Expr:
+            data, given = self.value(node.args[0]), self._indices(node)
+            if len(given) == data.ty.ndim or any(str(index.ty.dtype) == "bool" for index in given.values()):
+                return convert(node)
+            common, places = self._places(given)
+            axes, order = self._order(data, given, common)
+            shape = [*common, *(int(data.ty.shape[axis]) for axis in axes[len(given) :])]
+            values = relax.op.broadcast_to(self.value(node.args[2]), [shape[axis] for axis in order])
+            updates = relax.op.permute_dims(self.emit(values), np.argsort(order).tolist())
+            accumulates = len(node.args) > 3 and node.args[3]
+            put = relax.op.scatter_nd(
+                self.emit(relax.op.permute_dims(data, axes)), places, self.emit(updates),
+                "add" if accumulates else "update",
+            )  # fmt: skip
+            return self.emit(relax.op.permute_dims(self.emit(put), np.argsort(axes).tolist()))
+
+        return self.indexed(converted)
+
     def index(self, convert: Convert) -> Convert:
         """Elements by several indices, axes between which are whole; TVM takes each index by itself there."""
 
         def converted(node: Any) -> relax.Expr:
-            given = {axis: self.value(index) for axis, index in enumerate(node.args[1]) if index is not None}
+            given = self._indices(node)
             whole = len(given) == len(node.args[1])
             if len(given) < 2 or whole or any(str(index.ty.dtype) == "bool" for index in given.values()):
                 return convert(node)
@@ -60,16 +81,31 @@ class Places(Emitter):
 
     def _chosen(self, data: relax.Expr, given: Mapping[int, relax.Expr]) -> relax.Expr:
         """Elements of an array by indices of some of its axes, which broadcast."""
+        common, places = self._places(given)
+        axes, order = self._order(data, given, common)
+        chosen = self.emit(relax.op.gather_nd(self.emit(relax.op.permute_dims(data, axes)), places))
+        return self.emit(relax.op.permute_dims(chosen, order))
+
+    def _indices(self, node: Any) -> dict[int, relax.Expr]:
+        """The indices of a node, by their axes."""
+        return {axis: self.value(index) for axis, index in enumerate(node.args[1]) if index is not None}
+
+    def _places(self, given: Mapping[int, relax.Expr]) -> tuple[tuple[int, ...], relax.Expr]:
+        """The shape that indices broadcast to, and all of them side by side along a further axis."""
         common = np.broadcast_shapes(*(tuple(int(n) for n in index.ty.shape) for index in given.values()))
         columns = [relax.op.broadcast_to(relax.op.astype(index, "int64"), common) for index in given.values()]
-        places = self.emit(relax.op.concat([relax.op.expand_dims(c, [len(common)]) for c in columns], len(common)))
-        rest = [axis for axis in range(data.ty.ndim) if axis not in given]
-        chosen = self.emit(relax.op.gather_nd(self.emit(relax.op.permute_dims(data, [*given, *rest])), places))
+        places = relax.op.concat([relax.op.expand_dims(c, [len(common)]) for c in columns], len(common))
+        return common, self.emit(places)
+
+    def _order(
+        self, data: relax.Expr, given: Mapping[int, relax.Expr], common: tuple[int, ...]
+    ) -> tuple[list[int], list[int]]:
+        """The axes of an array, those with an index first; and how PyTorch orders those of what is chosen so."""
         axes = list(given)
+        rest = [axis for axis in range(data.ty.ndim) if axis not in given]
         before = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
         first, count = len(common), len(common) + len(rest)
-        order = [*range(first, first + before), *range(first), *range(first + before, count)]
-        return self.emit(relax.op.permute_dims(chosen, order))
+        return [*axes, *rest], [*range(first, first + before), *range(first), *range(first + before, count)]
 
     def unfold(self, node: Any) -> relax.Expr:
         """All windows of an axis, in its place, and the elements of a window as the last axis."""
