@@ -6,6 +6,7 @@
     barriers  none that TVM adds beside those of code that has all it needs
     batches   the loads of several iterations of a loop come before their stores
     choices   no load is behind a branch
+    vectors   vectors of conditions, of which TVM would print another type
     bodies    what a plain loop stores
     passes    all of them as a TVM pass, after all that simplify: TVM would undo them
 

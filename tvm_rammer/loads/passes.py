@@ -11,6 +11,7 @@ from .choices import overlap_loads
 from .jam import jam_loops
 from .stages import with_barriers_between_stages
 from .sums import keep_sums
+from .vectors import with_compared_conditions
 
 
 @tvm.transform.module_pass(opt_level=0, name="OverlapLoads")  # type: ignore[untyped-decorator]  # TVM's are
@@ -20,7 +21,8 @@ def OverlapLoads(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
     for var, func in mod.functions.items():
         if isinstance(func, tirx.PrimFunc):
             func = func.with_body(without_added_barriers(with_barriers_between_stages(func.body)))
-            mod.update_func(var, overlap_loads(batch_loads(jam_loops(keep_sums(func)))))
+            func = overlap_loads(batch_loads(jam_loops(keep_sums(func))))
+            mod.update_func(var, with_compared_conditions(func))
     return mod
 
 

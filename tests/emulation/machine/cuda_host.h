@@ -125,31 +125,25 @@ template <class T> struct alignas(sizeof(T) < 8 ? 4 * sizeof(T) : 16) Vec4 { T x
 #define blockIdx (emu::now->block->index)
 #define blockDim (emu::block_size)
 #define gridDim (emu::grid_size)
+#define EMU_VECTORS(name, type)                                                     \
+  using name##2 = emu::Vec2<type>;                                                  \
+  using name##4 = emu::Vec4<type>;                                                  \
+  inline name##2 make_##name##2(type x, type y) { return {x, y}; }                  \
+  inline name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
+EMU_VECTORS(float, float)
+EMU_VECTORS(double, double)
+EMU_VECTORS(char, signed char)
+EMU_VECTORS(short, short)
+EMU_VECTORS(int, int)
+EMU_VECTORS(longlong, long long)
+EMU_VECTORS(uchar, unsigned char)
+EMU_VECTORS(ushort, unsigned short)
+EMU_VECTORS(uint, unsigned int)
+EMU_VECTORS(ulonglong, unsigned long long)
+#undef EMU_VECTORS
 #define uint unsigned int
 #define uchar unsigned char
 #define ushort unsigned short
-using float2 = emu::Vec2<float>;
-using double2 = emu::Vec2<double>;
-using double4 = emu::Vec4<double>;
-using float4 = emu::Vec4<float>;
-using int2 = emu::Vec2<int>;
-using int4 = emu::Vec4<int>;
-using uint2 = emu::Vec2<unsigned>;
-using uint4 = emu::Vec4<unsigned>;
-using ushort2 = emu::Vec2<unsigned short>;
-using ushort4 = emu::Vec4<unsigned short>;
-using uchar2 = emu::Vec2<unsigned char>;
-using uchar4 = emu::Vec4<unsigned char>;
-inline float2 make_float2(float x, float y) { return {x, y}; }
-inline double2 make_double2(double x, double y) { return {x, y}; }
-inline double4 make_double4(double x, double y, double z, double w) { return {x, y, z, w}; }
-inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-inline int2 make_int2(int x, int y) { return {x, y}; }
-inline ushort2 make_ushort2(unsigned short x, unsigned short y) { return {x, y}; }
-inline ushort4 make_ushort4(unsigned short x, unsigned short y, unsigned short z, unsigned short w) { return {x, y, z, w}; }
-inline uchar2 make_uchar2(unsigned char x, unsigned char y) { return {x, y}; }
-inline uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) { return {x, y, z, w}; }
-inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 
 inline int __syncthreads_or(int value) { return emu::block_or(value != 0); }
 inline long long clock64() { return emu::timed = true, emu::clock; }
@@ -236,5 +230,7 @@ inline float __fdividef(float x, float y) { return x / y; }
 template <class T> T __ldg(const T* p) { return *emu::now->block->view.non_coherent(p); }
 #define CUDART_INF_F INFINITY
 #define CUDART_NAN_F NAN
+#define CUDART_INF double(INFINITY)
+#define CUDART_NAN double(NAN)
 #include "cuda_half.h"
 #include "matrices.h"

@@ -117,7 +117,7 @@ def needs(spilt):
 
 
 @pytest.mark.parametrize(
-    ("spilt", "kept"), [([0, 8, 0], [0, 2]), ([8, 4, 8], [1]), ([None, None, None], [0, 1, 2]), ([0, None, 4], [0, 1])]
+    ("spilt", "kept"), [([0, 8, 0], [0, 2]), ([8, 4, 8], [1]), ([None, None, None], [0, 1, 2]), ([0, None, 4], [0])]
 )
 def test_kernels_that_spill_are_dropped_and_counted(kernels, monkeypatch, spilt, kept):
     monkeypatch.setattr(ptxas, "resources", lambda *_: [None if n is None else needs(n) for n in spilt])
@@ -125,7 +125,8 @@ def test_kernels_that_spill_are_dropped_and_counted(kernels, monkeypatch, spilt,
     found = without_spills({"f": kernels}, H200, dropped)
     assert [k.spec.name for k in found["f"]] == [kernels[i].spec.name for i in kept]
     assert [k.spec.registers for k in found["f"]] == [None if spilt[i] is None else 40 + spilt[i] for i in kept]
-    assert dropped == Counter({"spills registers": 3 - len(kept)})
+    assert dropped["nvcc does not compile it"] == (spilt.count(None) if any(n is not None for n in spilt) else 0)
+    assert dropped.total() == 3 - len(kept)
 
 
 @pytest.mark.parametrize(("registers", "kept"), [([200, 201, 32], [0, 2]), ([255, 240, 255], [1])])

@@ -76,7 +76,7 @@ class Elementwise:
         Elements of one input that an element is computed from, at most, reductions apart.
     vectorizable : bool
         All outputs are single precision, their rows are multiples of `VECTOR_WIDTH`, and a row's inputs are
-        contiguous or constant along it.
+        contiguous or constant along it. None is a condition: TVM reads a vector of these as if each had two bytes.
     work : Work
         Work of the whole function.
     """
@@ -195,6 +195,8 @@ def _is_vectorizable(sch: s_tir.Schedule, output: SBlockRV) -> bool:
         shifted = isinstance(last, tirx.Add | tirx.Sub) and isinstance(last.b, tirx.IntImm)
         return bool(column.same_as(last.a if shifted else last))
 
+    if any(str(load.source.dtype) == "bool" for load in loads):
+        return False
     indices = [list(load.indices) for load in loads if len(load.indices)]
     return all(
         not any(depends(i) for i in outer) and (not depends(last) or contiguous(last)) for *outer, last in indices

@@ -78,7 +78,8 @@ def without_spills(
 ) -> dict[str, tuple[ScheduledKernel, ...]]:
     """Record each kernel's registers, and drop those that spill or would in a persistent kernel.
 
-    Where all kernels of a function do, those stay that spill least.
+    Where all kernels of a function do, those stay that spill least. Those that nvcc does not compile, or not in time,
+    are dropped where it compiles another one.
 
     Parameters
     ----------
@@ -91,7 +92,9 @@ def without_spills(
     measured = iter(resources([k for made in kernels.values() for k in made], device))
     kept: dict[str, tuple[ScheduledKernel, ...]] = {}
     for name, made in kernels.items():
-        known = [(kernel, next(measured)) for kernel in made]
+        asked = [(kernel, next(measured)) for kernel in made]
+        known = [(kernel, need) for kernel, need in asked if need is not None] or asked
+        dropped["nvcc does not compile it"] += len(asked) - len(known)
         least = min((_too_much(need) for _, need in known if need), default=(0, 0))
         fit = [(kernel, need) for kernel, need in known if need is None or _too_much(need) <= least]
         dropped["spills registers"] += len(known) - len(fit)
