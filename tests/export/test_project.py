@@ -208,6 +208,30 @@ def test_the_c_interface_refuses_what_is_no_run_and_instances_do_not_share_count
     assert done.returncode == 0, done.stderr
 
 
+FAILED_RUN = """
+int main(int, char** arguments) {
+  std::string weights = std::string(arguments[1]) + "/lstm.weights";
+  lstm_instance* one = nullptr;
+  if (lstm_create(weights.c_str(), &one)) return 10;
+  void *x[2], *y;
+  for (void** p : {&x[0], &x[1], &y}) cudaMalloc(p, 256), cudaMemset(*p, 0, 256);
+  cudaStream_t streams[2];
+  for (cudaStream_t& stream : streams) cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (lstm_run(one, x, &y, streams[0]) != LSTM_CUDA_ERROR) return 11;
+  return lstm_run(one, x, &y, streams[1]);
+}
+"""
+
+
+def test_a_run_waits_for_one_that_failed_on_another_stream(lstm, tmp_path):
+    copy = shutil.copytree(lstm[0], tmp_path / "lstm")
+    log = tmp_path / "log"
+    done = run_project(build_project(copy, FAILED_RUN), env={"EMU_LOG": str(log), "EMU_FAILS": "1"})
+    assert done.returncode == 0, done.stderr
+    waits = [line for line in log.read_text().splitlines() if "waits" in line]
+    assert waits == ["stream 1 waits for stream 0", "stream 2 waits for stream 1"]
+
+
 AS_ON_THE_PAGE = """
 #include <unistd.h>
 int main(int, char** arguments) {
@@ -286,6 +310,9 @@ def test_what_needs_tvm_is_refused(tmp_path):
     with pytest.raises(CodegenError, match=r"needs TVM to run: kernel topk_kernel .*Left to stock TVM: "):
         export_project(request(sorting), tmp_path / "sorting", "sorting")
     assert not (tmp_path / "sorting").exists()
+    places = model([node("NonZero", ["x"], ["at"]), node("Shape", ["at"], ["y"])], [value("x", [4, 16])], ["y"])
+    with pytest.raises(CodegenError, match=r"takes \w+ beside tensors, as the data say; only TVM can run it"):
+        export_project(request(places), tmp_path / "places", "places")
 
 
 def test_bad_arguments_are_found_before_anything_is_compiled(tmp_path, compilations):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import tvm
 import tvm_ffi
 from tvm import tirx
+from tvm.tirx.buffer import BufferType
 
 from ..errors import CodegenError
 from ..ir import ITEM_BYTES
@@ -133,6 +134,9 @@ def _host_function(
     repeated = [(kind, loop) for kind in (tirx.For, tirx.While, tirx.IfThenElse)]
     tvm_ffi.structural_walk(host.body, [*repeated, (tirx.AllocBuffer, allocation), (tvm.ir.Call, call)], order="pre")
     own = tuple(p.name for p in func.params)
+    numbers = [p.name for p in func.params if not isinstance(p.ty, BufferType)]
+    if numbers:
+        raise CodegenError(f"{name} takes {', '.join(numbers)} beside tensors, as the data say; only TVM can run it")
     sizes = tuple(nbytes_of(p.shape, str(p.dtype)) for p in func.params)
     known = {*own, *memory}
     for made in calls:

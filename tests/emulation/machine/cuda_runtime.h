@@ -2,8 +2,8 @@
 //
 // Memory is one arena with guards between arrays; a launch runs at once, whatever its stream. Who launches must have
 // registered the kernel (emu::Registered), which stands for its image. The environment variable EMU_SEED chooses the
-// interleavings, EMU_UNITS says how many multiprocessors there are, EMU_LOG names a file that gets a line for each call
-// that says what a program does with its streams and launches.
+// interleavings, EMU_UNITS says how many multiprocessors there are, EMU_FAILS the launch, from 1, that fails, EMU_LOG names
+// a file that gets a line for each call that says what a program does with its streams and launches.
 #pragma once
 #include <sys/mman.h>
 
@@ -50,6 +50,7 @@ struct Registered {
 constexpr size_t kArena = size_t(1) << 30, kGap = size_t(1) << 16;
 inline char* arena = nullptr;
 inline size_t used = 0, runs = 0;
+inline long asked = 0;  // launches
 inline int streams = 0;
 inline bool hangs = false;  // a launch has not ended, and never will: its memory is as it left it
 struct Array { char* at; size_t bytes; };
@@ -84,6 +85,7 @@ inline cudaError_t launch(const void* kernel, RuntimeDim3 grid, RuntimeDim3 bloc
                           cudaStream_t stream, bool cooperative) {
   auto found = Registered::kernels.find(kernel);
   if (found == Registered::kernels.end()) return cudaErrorNoKernelImageForDevice;
+  if (++asked == setting("EMU_FAILS", 0)) return cudaErrorLaunchFailure;
   if (shared > 48 * 1024 && allowed_shared[kernel] < shared) return cudaErrorInvalidValue;
   if (cooperative && long(grid.x) > setting("EMU_UNITS", 4)) return cudaErrorCooperativeLaunchTooLarge;
   log("launch %u,%u,%u %u,%u,%u %zu %d stream %d\n", grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,

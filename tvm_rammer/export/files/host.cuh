@@ -182,8 +182,9 @@ struct model_instance {
     if (!captured) TRY(cudaStreamWaitEvent(stream, done, 0));
     model_status status = launch_all(inputs, outputs, stream);
     started += !captured;
-    if (!captured && status == MODEL_OK) TRY(cudaEventRecord(done, stream));
-    return status;
+    if (captured) return status;
+    cudaError_t recorded = cudaEventRecord(done, stream);  // of a run that failed, too: a part of it may be under way
+    return status ? status : of_cuda(recorded, "cudaEventRecord(done, stream)");
   }
 };
 
