@@ -5,7 +5,7 @@ from collections.abc import Callable
 from . import injected
 from .case import Case
 from .generate.files import damaged_case
-from .generate.graphs import graph_case, ways_case
+from .generate.graphs import gpu_case, graph_case, ways_case
 from .generate.kernels import kernel_case
 from .generate.scripts import script_case
 from .generate.sequences import sequence_case
@@ -18,6 +18,7 @@ KINDS: dict[str, Callable[[int], Case]] = {
     "kernels": kernel_case,
     "values": hostile_case,
     "ways": ways_case,
+    "gpus": gpu_case,
     "sequences": sequence_case,
 }
 ALL = KINDS | {"injected": injected.injected_case}

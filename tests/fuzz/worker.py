@@ -1,6 +1,7 @@
 """Runs cases in a child process: a request a line on standard input, answers as JSON lines on standard output."""
 
 import ctypes
+import importlib
 import json
 import os
 import pathlib
@@ -115,9 +116,9 @@ class Worker:
 
     def ways(self, case: ModelCase, verdict: Any) -> Report:
         """Compile and run in several ways."""
-        from .judge.ways import judge_lengths, judge_way
-
-        fault = (judge_way if case.kind == "ways" else judge_lengths)(case.seed, case.data, case.feeds, verdict)
+        module, function = WAYS[case.kind]
+        judge = getattr(importlib.import_module(f"tests.fuzz.judge.{module}"), function)
+        fault = judge(case.seed, case.data, case.feeds, verdict)
         if fault == "unstable":
             return Report("skipped", "unstable: roundings explain the difference")
         return Report("wrong", fault) if fault else Report("right")

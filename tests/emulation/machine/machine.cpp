@@ -155,13 +155,11 @@ struct Watch {
 struct Users { const Block* one; bool several, narrow; };
 std::map<const void*, Users> users;
 
-void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory, size_t bytes, std::function<void()> f) {
-  grid_size = grid, block_size = block, body = std::move(f), failure.clear(), active.clear(), asleep.clear(), wakings = 0;
-  clock = 0, timed = false;
-  random_state = seed * 2654435761u + 12345;
-  device.start(memory, bytes, Weakness(seed % 3));
-  users.clear();
-  int threads = threads_per_block(), count = grid.x * grid.y * grid.z;
+// Blocks from `first` on, all at once.
+void run_blocks(int first, int count, size_t shared_bytes, uint64_t seed) {
+  active.clear(), asleep.clear(), wakings = 0, clock = 0, timed = false;
+  const Dim3 grid = grid_size, block = block_size;
+  int threads = threads_per_block();
   std::vector<Block> blocks(count);
   std::vector<Fiber> fibers(size_t(count) * threads);
   size_t stacks_bytes = fibers.size() * kStack;
@@ -169,7 +167,8 @@ void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory
   if (stacks == MAP_FAILED) throw std::runtime_error("no memory for the stacks of the fibers");
   for (int b = 0; b < count; b++) {
     Block& k = blocks[b];
-    k.index = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
+    int number = first + b;
+    k.index = {number % grid.x, number / grid.x % grid.y, number / grid.x / grid.y};
     k.view.start();
     k.shared.assign(shared_bytes + 2 * kGuard + 128, char(kPoison));
     k.warps.resize((threads + 31) / 32);
@@ -213,8 +212,8 @@ void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory
     failure = "deadlock: " + std::to_string(unfinished) + " threads wait, " + std::to_string(asleep.size()) + " of them for a counter";
   for (Block& k : blocks) {
     now = &fibers[(&k - blocks.data()) * size_t(threads)];
-    char *first = shared_arena(), *end = k.shared.data() + k.shared.size();
-    bool inside = untouched(k.shared.data(), first) && untouched(first + shared_bytes, end);
+    char *begin = shared_arena(), *end = k.shared.data() + k.shared.size();
+    bool inside = untouched(k.shared.data(), begin) && untouched(begin + shared_bytes, end);
     for (auto& [line, array] : k.statics) {
       auto& [room, size] = array;
       inside = inside && untouched(room.data(), begin_of(room)) && untouched(begin_of(room) + size, room.data() + room.size());
@@ -222,6 +221,19 @@ void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory
     if (failure.empty() && !inside) failure = "write outside of shared memory, block " + std::to_string(k.index.x);
   }
   munmap(stacks, stacks_bytes);
+}
+
+// A grid of more threads is run part by part, as on a GPU that does not hold all of it: what waits for a later part hangs.
+constexpr int kMostThreads = 1 << 17;
+
+void run(Dim3 grid, Dim3 block, size_t shared_bytes, uint64_t seed, char* memory, size_t bytes, std::function<void()> f) {
+  grid_size = grid, block_size = block, body = std::move(f), failure.clear();
+  random_state = seed * 2654435761u + 12345;
+  device.start(memory, bytes, Weakness(seed % 3));
+  users.clear();
+  int count = grid.x * grid.y * grid.z, most = std::max(1, kMostThreads / threads_per_block());
+  for (int first = 0; first < count && failure.empty(); first += most)
+    run_blocks(first, std::min(most, count - first), shared_bytes, seed);
 }
 void check_scope(const void* word, int scope) {
   Users& found = users.try_emplace(word, Users{now->block, false, false}).first->second;

@@ -39,8 +39,8 @@ if __name__ == "__main__":
     check()
 '''
 
-WAYS = {"ways": "judge_way", "sequences": "judge_lengths"}
-"""What judges the kinds of models that are run in several ways."""
+WAYS = {"ways": ("ways", "judge_way"), "sequences": ("ways", "judge_lengths"), "gpus": ("gpus", "judge_gpu")}
+"""What judges the kinds of models that are run in other ways: a module and its function."""
 
 _COMPARE = """got = list(got) if isinstance(got, tuple) else [got]
 assert len(got) == len(WANT)
@@ -143,9 +143,10 @@ def _ways(case: ModelCase, report: Report, want: list[np.ndarray] | None) -> tup
     imports = "import pathlib\nimport subprocess\nimport sys\n\nimport numpy as np\nimport onnx\n"
     imports += "from onnx import helper, numpy_helper\n\n"
     imports += "sys.path.insert(0, str(pathlib.Path.cwd()))  # the root of the repository\n\n"
-    imports += f"from tests.fuzz.judge.onnx_judges import judge\nfrom tests.fuzz.judge.ways import {WAYS[case.kind]}"
+    module, function = WAYS[case.kind]
+    imports += f"from tests.fuzz.judge.onnx_judges import judge\nfrom tests.fuzz.judge.{module} import {function}"
     check = f"""verdict = judge(onnx.load_from_string(MODEL), FEEDS)
-fault = {WAYS[case.kind]}({case.seed}, MODEL, FEEDS, None if isinstance(verdict, str) else verdict)
+fault = {function}({case.seed}, MODEL, FEEDS, None if isinstance(verdict, str) else verdict)
 assert not fault, fault
 """
     return imports, body, check

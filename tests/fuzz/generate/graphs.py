@@ -45,6 +45,12 @@ def ways_case(seed: int) -> ModelCase:
     return ModelCase("ways", seed, case.data, case.feeds)
 
 
+def gpu_case(seed: int) -> ModelCase:
+    """Make a random graph that is to run on an emulated GPU (`judge.gpus`)."""
+    case = graph_case(seed ^ 0x6B5, most=8)
+    return ModelCase("gpus", seed, case.data, case.feeds)
+
+
 def grow(rng: random.Random, opset: int, size: int, operators: Sequence[str]) -> Builder:
     """Append nodes until there are `size`, or it seems impossible."""
     builder = Builder(rng, opset)
