@@ -51,6 +51,21 @@ def test_determinants(shape):
     check(chosen([node("Det", ["r"], ["y"])], shape, 0), shape)
 
 
+@pytest.mark.parametrize("target", [(1, 3, 2), (2, 1, 1, 2), (2,)])
+def test_a_known_shape_of_rows_that_stay(target):
+    check(chosen([node("Expand", ["r", "to"], ["y"])], (4, 1, 2), 0, constants=[("to", target)]), (4, 1, 2))
+
+
+def test_a_known_shape_of_rows_that_may_be_one():
+    proto = chosen([node("Expand", ["r", "to"], ["y"])], (4, 1), 0, constants=[("to", (3, 2))])
+    module, x = tvm_rammer.compile(proto, cache=False), random(4, 1)
+    for choice in CHOICES[:2]:
+        arrays = {"x": x, "chosen": np.array(choice, bool)}
+        np.testing.assert_array_equal(module.run(None, arrays)[0], by_onnxruntime(proto, **arrays)[0])
+    with pytest.raises(ModelError, match="sizes"):
+        module.run(None, {"x": x, "chosen": np.array(CHOICES[2], bool)})
+
+
 @pytest.mark.parametrize("how", [{}, {"keepdims": 0}])
 def test_parts_of_an_axis_that_is_known(how):
     """The sequence is resolved: its length and each of its elements are known."""

@@ -11,6 +11,7 @@ from tvm import relax, tirx
 from tvm.ir import Constant
 from tvm.relax.frontend.onnx.onnx_frontend import Expand, Reshape, Squeeze, Tile, onnx_input
 
+from ...bindings import static_shape
 from .guards import resized
 from .names import computed, shape_with_names
 
@@ -18,11 +19,27 @@ from .names import computed, shape_with_names
 def expand(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
     """To a shape that only the data say, which TVM's converter takes by an impure call, and not of fewer axes."""
     data, shape = inputs
+    if isinstance(shape, Constant) and isinstance(data.ty.shape, relax.ShapeExpr) and static_shape(data.ty) is None:
+        return _known_extents(data, shape.value.numpy().tolist())
     (named,) = shape_with_names(bb, [shape])
     if named is shape or not isinstance(data.ty.shape, relax.ShapeExpr):
         return Expand._impl_v13(bb, onnx_input(list(inputs)), attributes, [{}, {}])
     before = list(data.ty.shape)[: max(0, data.ty.ndim - len(named))]
     return relax.op.broadcast_to(data, relax.ShapeExpr([*before, *named]))
+
+
+def _known_extents(data: relax.Expr, target: list[int]) -> relax.Expr:
+    """Expand to extents that are known what has some that only the data say: those may turn out to be 1."""
+    sizes = list(data.ty.shape)
+    count = max(len(sizes), len(target))
+    before, target = [1] * (count - len(sizes)) + sizes, [1] * (count - len(target)) + target
+    if any(
+        not isinstance(size, int | tirx.IntImm) and wanted != 1 for size, wanted in zip(before, target, strict=True)
+    ):
+        everywhere = relax.op.full(target, relax.const(True, "bool"), "bool")
+        return relax.op.where(everywhere, data, data)
+    made = [size if wanted == 1 else wanted for size, wanted in zip(before, target, strict=True)]
+    return relax.op.broadcast_to(data, relax.ShapeExpr(made))
 
 
 def reshape(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
