@@ -1,11 +1,13 @@
 """Branches and bodies that read, or return, what is as large as the data say, against ONNX Runtime."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
 import tvm_rammer
 from tvm_rammer.errors import ModelError, UnsupportedOperatorError
+from tvm_rammer.relay_passes.onnx.inline import all_nodes
 
 from ...models import by_onnxruntime, model, node, random, tensor, value
 
@@ -82,6 +84,17 @@ def check(proto, counts=(2,)):
                 for got, want in zip(module.run(None, arrays), by_onnxruntime(proto, **arrays), strict=True):
                     assert (got.shape, got.dtype) == (want.shape, want.dtype)
                     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["/m/g", "a+b", "12"])
+def test_names_that_look_like_arithmetic(name):
+    """TVM's frontend reads expressions and numbers in the names of sizes, which are made of the names of values."""
+    proto = onnx.ModelProto()
+    proto.CopyFrom(IFS["open results"])
+    for each in all_nodes(proto.graph):
+        for names in (each.input, each.output):
+            names[:] = [name if old == "g" else old for old in names]
+    check(proto)
 
 
 @pytest.mark.parametrize("name", IFS)

@@ -1,5 +1,6 @@
 """An If or a Loop in the making of a call: what it reads from outside, and its graphs as models of their own."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -164,6 +165,9 @@ class Part:
         return full
 
 
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_.]")
+"""What TVM's frontend may take for arithmetic in the name of a size; a name that begins with a digit for a number."""
+
 NO_AXES = np.array([], np.int64)
 """The shape of a single number."""
 
@@ -193,7 +197,8 @@ def sizes_of(kind: Kind) -> tuple[int | None, ...]:
 
 def named_sizes(kind: Kind, sizes: Sequence[int | None], called: str) -> Kind:
     """A type of these sizes, with a name for each that is not known."""
-    named = [f"{called}_{axis}" if size is None else size for axis, size in enumerate(sizes)]
+    plain = _NOT_PLAIN.sub(lambda found: f"%{ord(found[0]):x}%", called)
+    named = [f"of_{plain}_{axis}" if size is None else size for axis, size in enumerate(sizes)]
     return helper.make_tensor_type_proto(kind.elem_type, named).tensor_type
 
 
