@@ -7,9 +7,11 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import helper
+from tvm import relax
 
 import tvm_rammer
 import tvm_rammer.onnxruntime
+from tests.functions import relax_module
 from tests.two_inputs import two_inputs
 from tvm_rammer.errors import ModelError, ShapeError
 from tvm_rammer.onnxruntime import InferenceSession, ModelMetadata
@@ -133,8 +135,8 @@ def test_the_name_is_there_at_top_level():
     assert tvm_rammer.PolicyOptions(seed=1).seed == 1
 
 
-def with_metadata():
-    model = two_inputs()
+def with_metadata(batch=2):
+    model = two_inputs(batch)
     model.producer_name, model.domain, model.doc_string, model.model_version = "us", "here", "of a test", 7
     model.graph.name, model.graph.doc_string = "sums", "a graph"
     helper.set_model_props(model, {"character": "a\nb", "k": "v"})
@@ -151,9 +153,17 @@ def test_what_the_file_says_of_itself(tmp_path):
             assert getattr(found, name) == getattr(told, name), name
 
 
-def test_a_saved_model_has_no_metadata(session, tmp_path):
-    path = session.modules[0].save(tmp_path / "model.rammer")
-    with pytest.raises(ModelError, match=r"model\.rammer' has no metadata"):
+@pytest.mark.parametrize("batch", [2, "n"])
+def test_a_saved_model_keeps_what_the_file_says_of_itself(batch, tmp_path):
+    compiled = InferenceSession(with_metadata(batch))
+    compiled.run(None, feed())
+    saved = InferenceSession(compiled.modules[0].save(tmp_path / "model.rammer"))
+    assert saved.get_modelmeta() == compiled.get_modelmeta()
+
+
+def test_a_saved_model_that_was_no_onnx_file_has_no_metadata(tmp_path):
+    path = tvm_rammer.compile(relax_module([(3,)], lambda x: relax.op.nn.relu(x))).save(tmp_path / "model.rammer")
+    with pytest.raises(ModelError, match=r"model\.rammer' has no metadata: it was not compiled from one ONNX model"):
         InferenceSession(path).get_modelmeta()
 
 

@@ -1,13 +1,15 @@
 """The compiler: a request becomes plans that can run, stage after stage."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import tvm
 
 from .. import relay_passes
 from ..ir import LENGTH, Length
+from ..onnx_metadata import take_metadata
 from ..relay_passes.bindings import body_blocks
 from ..relay_passes.loop_body import is_rolled_up, steps_of_loops
 from ..runtime.alternatives import plan_alternatives
@@ -38,6 +40,8 @@ class Loaded:
         What the module learns from each call; `inputs` and `outputs` have -1 there.
     rolled : bool
         Whether it has loops of what the model has step by step.
+    metadata : mapping or None
+        What the ONNX file of a single model says of itself (`onnx_metadata`).
     """
 
     mod: tvm.IRModule
@@ -46,6 +50,7 @@ class Loaded:
     num_params: tuple[int, ...] = ()
     length: Length | None = None
     rolled: bool = False
+    metadata: Mapping[str, Any] | None = None
 
 
 def load_request(request: Request) -> Loaded:
@@ -58,7 +63,7 @@ def load_request(request: Request) -> Loaded:
     LoopError
         It has a loop that cannot stay one, or loops that are faster unrolled.
     """
-    mods = [
+    loaded = [
         relay_passes.load_model(
             model,
             shapes,
@@ -71,12 +76,13 @@ def load_request(request: Request) -> Loaded:
         )
         for model, shapes in zip(request.models, request.shapes, strict=True)
     ]
+    mods, metadata = zip(*map(take_metadata, loaded), strict=True)
     check_loops([steps for mod in mods for steps in steps_of_loops(mod)], request.device)
     if request.length is not None:
-        return _of_any_length(mods[0])
+        return _of_any_length(mods[0], metadata[0])
     if not request.joined:
         specs = tensor_specs(mods[0]) if request.symbolic else _static(tensor_specs(mods[0]))
-        return Loaded(mods[0], specs, output_specs(mods[0]), rolled=is_rolled_up(mods[0]))
+        return Loaded(mods[0], specs, output_specs(mods[0]), rolled=is_rolled_up(mods[0]), metadata=metadata[0])
     inputs = [_static(tensor_specs(mod, f"model{number}_")) for number, mod in enumerate(mods)]
     outputs = [output_specs(mod, f"model{number}_") for number, mod in enumerate(mods)]
     num_params = tuple(len(specs) for specs in inputs)
@@ -88,11 +94,11 @@ def _static(specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
     return tuple(replace(spec, shape=tuple(max(0, extent) for extent in spec.shape)) for spec in specs)
 
 
-def _of_any_length(mod: tvm.IRModule) -> Loaded:
+def _of_any_length(mod: tvm.IRModule, metadata: Mapping[str, Any] | None) -> Loaded:
     length = Length.of(str(mod["main"].attrs[LENGTH]))
     inputs = map(user_shape, tensor_specs(mod)[:-1], length.inputs)
     outputs = map(user_shape, output_specs(mod), length.outputs)
-    return Loaded(mod, tuple(inputs), tuple(outputs), length=length)
+    return Loaded(mod, tuple(inputs), tuple(outputs), length=length, metadata=metadata)
 
 
 @serial
@@ -107,7 +113,7 @@ def compile_loaded(request: Request, loaded: Loaded) -> Exploration:
         It has a loop that cannot stay one.
     """
     record = Compilation(request.device, request.policy, request.sync, request.options)
-    record.num_params, record.shares = loaded.num_params, request.shares
+    record.num_params, record.shares, record.metadata = loaded.num_params, request.shares, loaded.metadata
     with guarded(loaded.mod):
         return _stages(loaded.mod, record, request)
 

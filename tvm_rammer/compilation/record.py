@@ -46,6 +46,8 @@ class Compilation:
     resources : dict of str to dict
         On a GPU, for each rProgram: threads, registers, shared memory, spills and resident blocks, or the
         reason why they are unknown.
+    metadata : mapping or None
+        What the ONNX file of a single model says of itself, as `onnxruntime.ModelMetadata` names it.
     """
 
     device: DeviceSpec
@@ -65,6 +67,7 @@ class Compilation:
     stock_calls: list[tuple[str, str]] = field(default_factory=list)
     grows: bool = False
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
+    metadata: Mapping[str, Any] | None = None
 
     @property
     def veus(self) -> int:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ModelError
+from ..onnx_metadata import onnx_metadata
+from ..runtime.module import RammerModule
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ def read_metadata(model: Any) -> ModelMetadata:
     Raises
     ------
     ModelError
-        It is none of these, as a saved model, or the file is no longer there.
+        It is none of these, or the file is no longer there.
     """
     import onnx
 
@@ -48,16 +50,31 @@ def read_metadata(model: Any) -> ModelMetadata:
         try:
             model = onnx.load(model, load_external_data=False)
         except Exception as error:  # all that readers of files raise
-            raise ModelError(
-                f"{_told(model)} has no metadata: it is no ONNX model, or no longer there; give the session the ONNX "
-                "file, or read them from it before"
-            ) from error
-    graph = model.graph
-    return ModelMetadata(
-        model.producer_name, graph.name, model.domain, model.doc_string, graph.doc_string, model.model_version,
-        {prop.key: prop.value for prop in model.metadata_props},
-    )  # fmt: skip
+            raise no_metadata(model, "it is no ONNX file, or no longer there") from error
+    return ModelMetadata(**onnx_metadata(model))
 
 
-def _told(model: Any) -> str:
-    return repr(os.fspath(model)) if isinstance(model, str | os.PathLike) else f"a {type(model).__name__}"
+def saved_metadata(module: RammerModule, path: Any) -> ModelMetadata:
+    """The metadata of the ONNX file that a saved model was compiled from.
+
+    Parameters
+    ----------
+    module : RammerModule
+        Of the saved model.
+    path : path
+        Where it was saved, for the message.
+
+    Raises
+    ------
+    ModelError
+        It was compiled from something else than one ONNX model.
+    """
+    if module.compilation.metadata is None:
+        raise no_metadata(path, "it was not compiled from one ONNX model")
+    return ModelMetadata(**module.compilation.metadata)
+
+
+def no_metadata(model: Any, reason: str) -> ModelError:
+    """The error of a model that says nothing of itself."""
+    told = repr(os.fspath(model)) if isinstance(model, str | os.PathLike) else f"a {type(model).__name__}"
+    return ModelError(f"{told} has no metadata: {reason}; give the session the ONNX file, or read them from it before")

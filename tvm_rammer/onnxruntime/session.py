@@ -5,8 +5,9 @@ from tvm_rammer import InferenceSession  # instead of: from onnxruntime import I
 
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..runtime.module import RammerModule
 from ..runtime.tensors import TensorSpec, as_array
 from ..saving.load import load
 from .io_binding import IOBinding
-from .metadata import ModelMetadata, read_metadata
+from .metadata import ModelMetadata, read_metadata, saved_metadata
 from .options import SessionOptions
 from .values import OrtValue, array_of, type_name
 
@@ -101,16 +102,17 @@ class InferenceSession:
         sizes = getattr(sess_options, "free_dimensions", None)
         shapes = {**sizes, **(shapes or {})} if sizes else shapes
         model = _model(path_or_bytes)
-        # A path is read when somebody asks: most do not, and a file may be large.
-        self._metadata: Any = model if isinstance(model, str | os.PathLike) else None
+        self._metadata: Callable[[], ModelMetadata]
         if isinstance(model, str | os.PathLike) and is_saved_model(model):
             if shapes is not None or options.keys() - {"concurrency"}:
                 raise ModelError(f"{model!r} is compiled already; leave out shapes, threads and other options")
             self._module = load(model, **options)
+            self._metadata = partial(saved_metadata, self._module, model)
         else:
             self._module = compile(model, shapes=shapes, **options)
-            if self._metadata is None and type(model).__name__ == "ModelProto":
-                self._metadata = read_metadata(model)
+            # A path is read when somebody asks: most do not, and a file may be large.
+            found = read_metadata(model) if type(model).__name__ == "ModelProto" else None
+            self._metadata = cache(partial(read_metadata, model)) if found is None else lambda: found
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None
@@ -194,11 +196,9 @@ class InferenceSession:
         Raises
         ------
         ModelError
-            The model is no ONNX file, or that is no longer there.
+            The model is no ONNX file, or that is no longer there; or it was saved, and was none.
         """
-        if not isinstance(self._metadata, ModelMetadata):
-            self._metadata = read_metadata(self._metadata)
-        return self._metadata
+        return self._metadata()
 
     def get_session_options(self) -> Any:
         """The options that the session was given, or those by default."""

@@ -8,6 +8,7 @@ import tvm
 
 from ..errors import LengthError, ModelError, RammerError, UnsupportedOperatorError, first_line
 from ..ir import Length
+from ..onnx_metadata import attach_metadata, onnx_metadata
 from ..serial import serial
 from .aten.read import is_program_file, read_program
 from .onnx.shapes import Shapes
@@ -134,13 +135,14 @@ def _load_onnx(
     from .onnx.shapes import fix_input_shapes, name_input_shapes
 
     proto = read_onnx(model)
+    metadata = onnx_metadata(proto)
     check_learned(proto)
     if length is None:
         (name_input_shapes if symbolic else fix_input_shapes)(proto, shapes)
     try:
         if length is not None:
-            return import_any_length(proto, shapes, length)
-        return lower_and_import(convert_opset(proto), **ways)
+            return attach_metadata(import_any_length(proto, shapes, length), metadata)
+        return attach_metadata(lower_and_import(convert_opset(proto), **ways), metadata)
     except RammerError:
         raise
     except Exception as error:  # a model that says what onnx's checker should not have let pass

@@ -29,7 +29,7 @@ from .link import link_library
 if TYPE_CHECKING:
     from ..runtime.explore import Plan
 
-FORMAT = 6
+FORMAT = 7
 FACTS, RECORD, SOURCE = "facts.json", "compilation.pickle", "kernels.cu"
 """In the archive: what running needs, what reports need, and the text of CUDA kernels."""
 
