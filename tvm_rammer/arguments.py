@@ -4,6 +4,7 @@ import operator
 import os
 import pathlib
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 from .errors import ModelError, RammerError
@@ -25,6 +26,19 @@ def whole(name: str, value: Any, least: int, most: int | None = None, error: typ
         limits = f"at least {least}" if most is None else f"from {least} to {most}"
         raise error(f"{name} is {value!r}; give an integer, {limits}")
     return number
+
+
+def magnitude(name: str, value: Any) -> float:
+    """A real number that is not negative; infinity is one, NaN is not.
+
+    Raises
+    ------
+    ModelError
+        It is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) >= 0:
+        raise ModelError(f"{name} is {value!r}; give a number from 0 on")
+    return float(value)
 
 
 def names_of(name: str, value: Any) -> list[Any]:

@@ -173,6 +173,8 @@ def test_a_contender_that_is_not_installed_is_named(name, model, monkeypatch, ca
         (["export", "{model}", *SHAPES, "-o", "nowhere/out"], "export writes CUDA, and "),
         (["bench", "{model}", *SHAPES, "--against", "magic"], "unknown contenders magic"),
         (["bench", "{model}", *SHAPES, "--repeat", "0"], "repeat is 0"),
+        (["bench", "{model}", *SHAPES, "--tolerance", "nan"], "tolerance is nan; give a number from 0 on"),
+        (["bench", "{model}", *SHAPES, "--tolerance", "-1"], "tolerance is -1.0; give a number from 0 on"),
         (["run", "{model}", *SHAPES, "--input", "x=nowhere.npy"], "nowhere.npy"),
     ],
 )

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import tvm_rammer
 from tests.end_to_end.models import image
@@ -111,6 +112,18 @@ def test_the_command(tmp_path, capsys):
     assert main(command) == 0
     assert "us each" in capsys.readouterr().out
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "reason"),
+    [("Identity", "its results are inputs or constants"), ("NonZero", "all is left to stock TVM")],
+)
+def test_a_model_without_rprograms_says_so(operator, reason):
+    """An operator whose result has a size that only the data say is stock TVM's."""
+    kind, shape = (TensorProto.FLOAT, [3]) if operator == "Identity" else (TensorProto.INT64, [1, "n"])
+    x, y = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3]), helper.make_tensor_value_info("y", kind, shape)
+    graph = helper.make_graph([helper.make_node(operator, ["x"], ["y"])], "g", [x], [y])
+    assert tvm_rammer.profile(helper.make_model(graph), runs=1).text().endswith(f"no rProgram to profile: {reason}.")
 
 
 def test_what_cannot_be_profiled_is_said(monkeypatch):

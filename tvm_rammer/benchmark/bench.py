@@ -10,6 +10,7 @@ import onnx
 import tvm
 
 from .. import driver, relay_passes
+from ..arguments import magnitude, whole
 from ..compilation.record import Compilation
 from ..compilation.regions import plan_regions
 from ..compilation.stages import build, find_kernels
@@ -78,14 +79,14 @@ def bench(
     Raises
     ------
     ModelError
-        An unknown contender, a dimension without a size, or results that differ by more than `tolerance` from those
-        of all contenders.
+        An unknown contender, `repeat` or `tolerance` outside of its range, a dimension without a size, or results that
+        differ by more than `tolerance` from those of all contenders.
     """
     unknown = [name for name in against if name not in CONTENDERS]
     if unknown:
         raise ModelError(f"unknown contenders {', '.join(unknown)}; choose from {', '.join(CONTENDERS)}")
-    if repeat < 1:
-        raise ModelError(f"repeat is {repeat}; give 1 or more")
+    whole("repeat", repeat, 1)
+    magnitude("tolerance", tolerance)
     progress("compiling with Rammer")
     compiled = driver.compile(
         model,

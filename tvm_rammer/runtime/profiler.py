@@ -79,6 +79,9 @@ class Profile:
 
     def text(self) -> str:
         """A table of the kernels, those first that take most time, with predicted times beside the measured ones."""
+        if not self.timelines and not self.not_run:
+            why = "all is left to stock TVM" if self.compilation.stock_calls else "its results are inputs or constants"
+            return f"The model has no rProgram to profile: {why}."
         cost, lines = CostModel.of(self.compilation.device), []
         for program, timeline in zip(self.compilation.programs, self.timelines, strict=True):
             simulated = simulate(program, cost)
@@ -145,6 +148,7 @@ def profile(
     ToolError
         There are fewer cores than vEUs.
     """
+    whole("runs", runs, 1)
     device = with_threads(resolve_device(target), threads)
     _check_device(device)
 
@@ -160,7 +164,7 @@ def profile(
         return record, tensor_specs(loaded), build(module, record, stamped=True)
 
     record, specs, executable = with_loops(compiled, sync == "auto")
-    return profile_runs(executable, record, specs, random_inputs(specs, 0) if inputs is None else inputs, runs)
+    return _run(executable, record, specs, random_inputs(specs, 0) if inputs is None else inputs, runs)
 
 
 def _check_device(device: DeviceSpec) -> None:
@@ -173,7 +177,7 @@ def _check_device(device: DeviceSpec) -> None:
         )
 
 
-def profile_runs(
+def _run(
     executable: relax.VMExecutable,
     record: Compilation,
     specs: Sequence[TensorSpec],
@@ -181,7 +185,6 @@ def profile_runs(
     runs: int,
 ) -> Profile:
     """Run a model whose rPrograms were generated with `stamped=True`."""
-    whole("runs", runs, 1)
     if len(inputs) != len(specs):
         raise ModelError(f"{len(inputs)} inputs given, but the model has {len(specs)}")
     use_workers()

@@ -256,8 +256,11 @@ def test_a_truncated_file(tmp_path):
 def test_missing_files_and_other_objects(tmp_path):
     with pytest.raises(ModelError, match="no model file"):
         load_model(tmp_path / "none.onnx")
-    with pytest.raises(ModelError, match="no model file"):
+    with pytest.raises(ModelError, match="is a folder"):
         load_model(tmp_path)
+    (tmp_path / "empty.onnx").touch()
+    with pytest.raises(ModelError, match=r"empty\.onnx' is empty"):
+        load_model(tmp_path / "empty.onnx")
     with pytest.raises(ModelError, match=r"builtins\.int"):
         load_model(3)
 

@@ -159,7 +159,10 @@ def _read_by(node: onnx.NodeProto) -> Iterator[str]:
 
 def _load(path: str) -> onnx.ModelProto:
     if not os.path.isfile(path):
-        raise ModelError(f"no model file {path!r}; give the path of an .onnx file")
+        found = f"{path!r} is a folder" if os.path.isdir(path) else f"there is no model file {path!r}"
+        raise ModelError(f"{found}; give the path of an .onnx file")
+    if not os.path.getsize(path):
+        raise ModelError(f"the model file {path!r} is empty; export the model again")
     try:
         return onnx.load(path, format="protobuf")
     except DecodeError as error:
