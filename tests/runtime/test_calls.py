@@ -68,7 +68,7 @@ def test_arrays_that_are_not_contiguous(module, arrays, want):
     ("call", "message"),
     [
         (lambda m, x, b: m(x), "no value for the inputs b"),
-        (lambda m, x, b: m(x, b, b), "3 inputs given, but the model has 2: x, b"),
+        (lambda m, x, b: m(x, b, b), "3 inputs given, but the model has 2; give x, b"),
         (lambda m, x, b: m(x, b, x=x), "'x' was given twice"),
         (lambda m, x, b: m(x, c=b), "no input 'c'; its inputs are x, b"),
         (lambda m, x, b: m(x[:1], b), r"'x' is float32\[1, 16\], but the model takes float32\[2, 16\]"),

@@ -110,7 +110,7 @@ def test_unknown_choices_are_refused_by_name() -> None:
 
 def test_bad_input_is_refused() -> None:
     graph, kernels = make_graph({"a": ""}), make_kernels(a=(1, 1.0))
-    with pytest.raises(ScheduleError, match="veus=0"):
+    with pytest.raises(ScheduleError, match="veus is 0"):
         schedule(graph, kernels, DEVICE, veus=0)
     with pytest.raises(ScheduleError, match="'f_a' has no rKernel"):
         schedule(graph, {"f_a": []}, DEVICE, veus=1)

@@ -99,7 +99,7 @@ def test_every_veu_is_given_out_once(veus: int, shares: list[float]) -> None:
     ("how", "message"),
     [
         ({"veus": 1, "shares": [1, 1]}, "1 vEUs cannot be divided among 2"),
-        ({"veus": 4, "shares": [1, 0]}, "each must be positive"),
+        ({"veus": 4, "shares": [1, 0]}, "give a positive number for each"),
         ({"veus": 4, "shares": [1]}, "1 shares for 2 graphs"),
     ],
 )

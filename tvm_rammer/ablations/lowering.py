@@ -72,7 +72,7 @@ class Lowering:
             self._kernels |= {name: tuple(k.spec for k in kernels) for name, kernels in made.kernels.items()}
         kernels = {name: self._kernels[name] for name in names.values()}
         if without := [name for name, found in kernels.items() if not found]:
-            raise ModelError(f"no rKernel of {', '.join(without)} on {self.device.name}")
+            raise ModelError(f"no rKernel of {', '.join(without)} on {self.device.name}; give another model")
         return Lowered(graph, kernels)
 
     def _name(self, func: tirx.PrimFunc, constants: frozenset[int]) -> str:

@@ -230,5 +230,6 @@ def _check(engines: Mapping[str, Engine], tolerance: float = TOLERANCE) -> None:
         for got, want in zip(results[first], results[other], strict=True):
             if not (error := relative_error(got, want)) <= tolerance:
                 raise ModelError(
-                    f"{first} and {other} differ by {error:.1e} of the largest magnitude: nothing was timed"
+                    f"{first} and {other} differ by {error:.1e} of the largest magnitude: nothing was timed; "
+                    "report the model"
                 )

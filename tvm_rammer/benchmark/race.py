@@ -111,7 +111,10 @@ def _check(
         samples[name].max_rel_err = difference(result, reference)
         if not samples[name].max_rel_err <= tolerance:
             far = f"{samples[name].max_rel_err:.1e} of the largest magnitude, more than {tolerance:g}"
-            raise ModelError(f"{name} and {list(results)[-1]} differ by {far}: nothing was timed")
+            raise ModelError(
+                f"{name} and {list(results)[-1]} differ by {far}: nothing was timed; "
+                "give a larger tolerance if rounding explains it, otherwise report the model"
+            )
 
 
 def arrays_of(results: Sequence[Any]) -> list[np.ndarray]:

@@ -130,4 +130,4 @@ def _results(folder: pathlib.Path) -> list[np.ndarray]:
 def _check(way: Way, results: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> None:
     error = max(relative_error(got, want) for got, want in zip(results, reference, strict=True))
     if not error <= TOLERANCE:
-        raise ModelError(f"the results of {way.label} differ by {error:.1e} of the largest magnitude")
+        raise ModelError(f"the results of {way.label} differ by {error:.1e} of the largest magnitude; report the model")

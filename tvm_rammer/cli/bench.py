@@ -13,7 +13,10 @@ def add_parser(commands: Any) -> None:
     """Add the command to the subparsers of the command line."""
     parser = commands.add_parser("bench", parents=[model_options()], help="time a model against others")
     parser.add_argument(
-        "--against", default="stock", metavar="A,B", help="stock, stock-same-kernels, onnxruntime, openvino and torch"
+        "--against",
+        default="stock",
+        metavar="A,B",
+        help="some of stock, stock-same-kernels, onnxruntime, openvino, torch (default: %(default)s)",
     )
     add_comparison(parser)
     parser.add_argument("--json", metavar="FILE", help="where to write all figures")
@@ -22,13 +25,15 @@ def add_parser(commands: Any) -> None:
 
 def add_comparison(parser: argparse.ArgumentParser) -> None:
     """Add what `compared` wants to know beside the model and the contenders."""
-    parser.add_argument("--repeat", type=int, default=50, metavar="N", help="runs of each contender")
+    parser.add_argument(
+        "--repeat", type=int, default=50, metavar="N", help="runs of each contender (default: %(default)s)"
+    )
     parser.add_argument(
         "--tolerance",
         type=float,
         default=1e-3,
         metavar="X",
-        help="how far results may differ, of the largest magnitude",
+        help="how far results may differ, relative to the largest magnitude (default: %(default)s)",
     )
 
 

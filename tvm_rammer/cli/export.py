@@ -21,7 +21,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder of the project")
     parser.add_argument("--name", metavar="NAME", help="what its files and identifiers begin with (the model's name)")
     parser.add_argument(
-        "--input", action="append", default=[], metavar="NAME=FILE.npy", help="for its main; default: random, seeded"
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE.npy",
+        help="an input of its main; default: random, seeded",
     )
     parser.set_defaults(run=run, writes=())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import RammerError
 from ..files import not_written, replacing
-from .options import MODEL_HELP, model_of
+from .options import MODEL_HELP, model_of, read_array
 
 
 def add_parser(commands: Any) -> None:
@@ -20,7 +20,6 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the command."""
-    import numpy as np
     import onnx
 
     from ..relay_passes.onnx.fix_inputs import fix_inputs
@@ -31,8 +30,8 @@ def run(arguments: argparse.Namespace) -> None:
         try:
             if not name:
                 raise ValueError("no input is named")
-            values[name] = np.load(value, allow_pickle=False) if value.endswith(".npy") else json.loads(value)
-        except (OSError, ValueError) as error:
+            values[name] = _value(value)
+        except ValueError as error:
             raise RammerError(f"{text!r}: {error}; give NAME=NUMBER or NAME=FILE.npy") from error
     proto = fix_inputs(model_of(arguments.model), values)
     try:
@@ -41,3 +40,12 @@ def run(arguments: argparse.Namespace) -> None:
     except ValueError as error:  # larger than a file of protocol buffers may be
         raise not_written(arguments.output, error) from error
     print(f"wrote {arguments.output}; its inputs are {', '.join(value.name for value in proto.graph.input) or 'none'}")
+
+
+def _value(text: str) -> Any:
+    if text.endswith(".npy"):
+        return read_array(text)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{text!r} is no number") from error

@@ -40,11 +40,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 1 where the command failed, and 130 where it was interrupted: what was wrong is on standard error.
+        0; 1 where the command failed, and 130 where it was interrupted: what was wrong is on standard error. Wrong
+        usage ends the process with 2.
     """
-    parser = argparse.ArgumentParser(prog="tvm-rammer", description="Compile models to persistent rPrograms (Rammer).")
+    parser = argparse.ArgumentParser(
+        prog="tvm-rammer",
+        description="Compile models to persistent rPrograms (Rammer).",
+        epilog="Exit status: 0; 1 where a command failed, with one line on standard error that says why; 2 for wrong "
+        "usage; 130 after Ctrl-C.",
+    )
     parser.add_argument("--version", action="version", version=f"tvm-rammer {VERSION}")
-    commands = parser.add_subparsers(title="commands", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_parser(commands)
     arguments = parser.parse_args(argv)

@@ -15,6 +15,13 @@ MODEL_HELP = (
     "or light:NAME for one of the onnx package"
 )
 
+TARGET_HELP = (
+    "cpu (default), cuda:h200, cuda:h100, cuda:a100 or cuda:v100, with +tf32 behind it for products in TF32, or a "
+    ".json file with the figures of a device"
+)
+
+THREADS_HELP = "how many threads of a CPU work on one run (default: one for each core that the process may use)"
+
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C in a command that has something to say of it."""
@@ -31,22 +38,20 @@ def model_options() -> argparse.ArgumentParser:
     """The options of all commands that compile a model."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("model", metavar="MODEL", help=MODEL_HELP)
-    parser.add_argument(
-        "--target", default="cpu", metavar="T", help="cpu, cuda:h200, cuda:h100, cuda:a100, cuda:v100, DEVICE.json"
-    )
+    parser.add_argument("--target", default="cpu", metavar="T", help=TARGET_HELP)
     parser.add_argument(
         "--shape",
         action="append",
         default=[],
         metavar="NAME=1,3,224,224",
-        help="an input's shape, or SYMBOL=1: a size",
+        help="an input's shape, or the size of a symbolic dimension, as batch=1; may be given several times",
     )
     parser.add_argument(
         "--policy", default="auto", help="auto (default), wavefront, sequential, global, ios, list or search"
     )
-    parser.add_argument("--sync", default="auto", help="auto, or global: a barrier between waves")
+    parser.add_argument("--sync", default="auto", help="auto (default), or global: a barrier between waves")
     parser.add_argument("--logs", metavar="DIR", help="tuning logs, as `tune` writes them")
-    parser.add_argument("--threads", type=int, metavar="N", help="how many threads of a CPU work on one run")
+    parser.add_argument("--threads", type=int, metavar="N", help=THREADS_HELP)
     return parser
 
 
@@ -114,7 +119,7 @@ def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
         except ValueError:
             name = ""
         if not name:
-            raise ShapeError(f"--shape {text!r} is not of the form NAME=1,3,224,224")
+            raise ShapeError(f"--shape {text!r} is not of the form NAME=1,3,224,224 or SYMBOL=1; give it so")
         if name in shapes:
             raise ShapeError(f"--shape names {name!r} twice, {shapes[name]} and {shape}; give it once")
         shapes[name] = shape
@@ -129,8 +134,6 @@ def arrays_of(texts: Sequence[str]) -> dict[str, Any]:
     RammerError
         One cannot be read, or there are two of a name.
     """
-    import numpy as np
-
     arrays = {}
     for text in texts:
         name, _, file = text.rpartition("=")
@@ -139,12 +142,31 @@ def arrays_of(texts: Sequence[str]) -> dict[str, Any]:
         if name in arrays:
             raise RammerError(f"--input names {name!r} twice; give it once")
         try:
-            arrays[name] = np.load(file, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+            arrays[name] = read_array(file)
+        except ValueError as error:
             raise RammerError(f"--input {text!r}: {error}; give NAME=FILE.npy") from error
-        if not isinstance(arrays[name], np.ndarray):
-            raise RammerError(f"--input {text!r} holds several arrays; give a .npy file")
     return arrays
+
+
+def read_array(file: str) -> Any:
+    """The array of a .npy file.
+
+    Raises
+    ------
+    ValueError
+        It cannot be read, holds something else, or several arrays.
+    """
+    import numpy as np
+
+    try:
+        found = np.load(file, allow_pickle=False)
+    except OSError as error:
+        raise ValueError(f"{file!r} cannot be read: {error.strerror or error}") from error
+    except (ValueError, EOFError) as error:  # what is no array of numbers is pickled, NumPy says
+        raise ValueError(f"{file!r} is no array of NumPy's") from error
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{file!r} holds several arrays")
+    return found
 
 
 def compile_arguments(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -14,7 +14,7 @@ def add_parser(commands: Any) -> None:
         parents=[model_options(), drawing_options()],
         help="run a model, and tell what each kernel took in its rPrograms",
     )
-    parser.add_argument("--runs", type=int, default=30, metavar="N", help="how often to run it")
+    parser.add_argument("--runs", type=int, default=30, metavar="N", help="how often to run it (default: %(default)s)")
     parser.set_defaults(run=run, writes=("svg", "trace"))
 
 

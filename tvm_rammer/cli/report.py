@@ -20,7 +20,11 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("-o", "--output", required=True, metavar="OUT.html", help="the page; it needs no other file")
     parser.add_argument(
-        "--runs", type=int, default=30, metavar="N", help="how often to run it on this CPU; 0: only the plan"
+        "--runs",
+        type=int,
+        default=30,
+        metavar="N",
+        help="how often to run it on this CPU (default: %(default)s); 0: only the plan",
     )
     parser.add_argument(
         "--against",
@@ -36,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Run the command."""
     note = _why_not_measured(arguments)
     if note and arguments.against:
-        raise TargetError(f"nothing to compare --against {arguments.against}: {note}")
+        raise TargetError(f"nothing to compare, leave out --against {arguments.against}: {note}")
     from ..report_page import report_html
 
     comparison = compared(arguments) if arguments.against else None

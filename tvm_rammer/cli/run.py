@@ -21,7 +21,13 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "run", parents=[model_options(), cache_options()], help="run a model, and tell how long it takes"
     )
-    parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="default: random, seeded")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE.npy",
+        help="an input's array; default: random, seeded",
+    )
     parser.add_argument("--output", metavar="FILE.npz", help="where to write the results, each under its name")
     parser.set_defaults(run=run, writes=("output",))
 

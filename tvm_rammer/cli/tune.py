@@ -5,9 +5,10 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
+from ..arguments import whole
 from ..device import DeviceSpec
 from ..errors import RammerError
-from .options import MODEL_HELP, Interrupted, model_of, shapes_of
+from .options import MODEL_HELP, TARGET_HELP, THREADS_HELP, Interrupted, model_of, shapes_of
 
 
 def add_parser(commands: Any) -> None:
@@ -16,15 +17,19 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "models", nargs="*", metavar="MODEL", help=f"{MODEL_HELP}; what several have in common is tuned once"
     )
-    parser.add_argument("--target", default="cpu", metavar="T", help="cpu, cuda:h200, cuda:h100, cuda:a100")
+    parser.add_argument("--target", default="cpu", metavar="T", help=TARGET_HELP)
     parser.add_argument(
-        "--trials", type=int, default=1000, metavar="N", help="over all functions, with those of the log"
+        "--trials",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="over all functions, with those of the log (default: %(default)s)",
     )
     parser.add_argument("--logs", default="tuning_logs", metavar="DIR", help="the log (default: %(default)s)")
     parser.add_argument("--functions", type=int, metavar="K", help="only the K functions that take most of the time")
-    parser.add_argument("--seed", type=int, default=0, metavar="S")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the search (default: %(default)s)")
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,224,224", help="a static shape")
-    parser.add_argument("--threads", type=int, metavar="N", help="how many threads of a CPU will work on one run")
+    parser.add_argument("--threads", type=int, metavar="N", help=THREADS_HELP)
     parser.add_argument("--rpc", metavar="HOST:PORT", help="a TVM tracker whose servers run the kernels")
     parser.add_argument("--key", metavar="K", help="the key of those servers")
     parser.add_argument("--export", metavar="BUNDLE", help="write a folder that measures on a machine with a GPU")
@@ -46,12 +51,21 @@ def run(arguments: argparse.Namespace) -> None:
     _check(arguments)
     device = with_threads(resolve_device(arguments.target), arguments.threads)
     if device.kind == "cpu" and (arguments.export or arguments.times):
-        raise RammerError("--export and --import are for GPUs: kernels of a CPU are measured here, or with --rpc")
+        raise RammerError(
+            "--export and --import are for GPUs; leave them out, or give a GPU as --target: "
+            "kernels of a CPU are measured here, or with --rpc"
+        )
     if device.kind != "cpu" and not (arguments.export or arguments.times):
-        raise RammerError(f"kernels of {device.name} are measured elsewhere: use --export, there run it, then --import")
+        raise RammerError(
+            f"kernels of {device.name} are measured elsewhere; give --export, "
+            "run the folder on that machine, then give --import"
+        )
     tasks = tasks_of([model_of(m) for m in arguments.models], device, shapes_of(arguments.shape))[: arguments.functions]
     if not tasks:
-        raise RammerError(f"no operator of {', '.join(arguments.models)} has tilings on {device.name}: nothing to tune")
+        raise RammerError(
+            f"no operator of {', '.join(arguments.models)} has tilings on {device.name}: nothing to tune; "
+            "give another model or target"
+        )
     step = _export if arguments.export else _import if arguments.times else _tune
     print(step(arguments, device, tasks))
 
@@ -96,15 +110,14 @@ def _import(arguments: argparse.Namespace, device: DeviceSpec, tasks: Sequence[A
 
 def _check(arguments: argparse.Namespace) -> None:
     if not arguments.models:
-        raise RammerError("name at least one MODEL")
-    if arguments.trials < 1 or (arguments.functions is not None and arguments.functions < 1):
-        raise RammerError("--trials and --functions take numbers from 1 on")
-    if arguments.seed < 0:
-        raise RammerError(f"--seed is {arguments.seed}; give a number from 0 on")
+        raise RammerError("no MODEL is given; name at least one")
+    whole("--trials", arguments.trials, 1)
+    whole("--functions", 1 if arguments.functions is None else arguments.functions, 1)
+    whole("--seed", arguments.seed, 0)
     if arguments.export and arguments.times:
         raise RammerError("--export is done before, and --import after the folder has measured; give one of them")
     if bool(arguments.rpc) != bool(arguments.key):
-        raise RammerError("--rpc HOST:PORT and --key K belong together")
+        raise RammerError("--rpc HOST:PORT and --key K belong together; give both or none")
     missing = [m for m in arguments.models if isinstance(model_of(m), str) and not pathlib.Path(m).is_file()]
     if missing:
-        raise RammerError(f"no such file: {', '.join(missing)}; MODEL is an ONNX file")
+        raise RammerError(f"no such file: {', '.join(missing)}; MODEL is {MODEL_HELP}")

@@ -59,5 +59,5 @@ def ScheduleRegions(policy: str = "auto", sync: str = "auto") -> tvm.transform.P
 def _current_target(who: str) -> tvm.target.Target:
     target = tvm.target.Target.current()
     if target is None:
-        raise TargetError(f"{who} needs a target: `with target: mod = ...(mod)`")
+        raise TargetError(f"{who} runs without a target; give it one, as in `with target: mod = ...(mod)`")
     return target

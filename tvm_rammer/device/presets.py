@@ -81,7 +81,9 @@ def _read(path: str) -> DeviceSpec:
     try:
         given = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise TargetError(f"the device in {path!r} cannot be read: {error}") from error
+        raise TargetError(
+            f"the device in {path!r} cannot be read: {error}; give a .json file of its figures"
+        ) from error
     kinds = {field.name: field.type for field in fields(DeviceSpec)}
     wrong = [k for k, v in given.items() if k not in kinds or not _fits(v, kinds[k])] if isinstance(given, dict) else []
     try:

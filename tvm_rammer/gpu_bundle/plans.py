@@ -69,7 +69,7 @@ def plan_of(
     results = result if isinstance(result, tuple) else (result,)
     outputs = tuple(view for view in results if isinstance(view, View))
     if len(outputs) != len(results):
-        raise CodegenError(f"{name}: the model's result is no tensor and no flat tuple of tensors")
+        raise CodegenError(f"{name}: the model's result is no tensor and no flat tuple of tensors; return one")
     return Plan(name, tuple(reader.buffers), tuple(reader.launches), outputs, {})
 
 

@@ -98,7 +98,7 @@ class Prepared(BackendRep):
         names = [value.name for value in self._inputs]
         values = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
         if len(values) > len(names):
-            raise ModelError(f"{len(values)} inputs given, but the model has {len(names)}: {', '.join(names)}")
+            raise ModelError(f"{len(values)} inputs given, but the model has {len(names)}; give {', '.join(names)}")
         return dict(zip(names, values, strict=False))
 
     def _arrays(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -90,7 +90,10 @@ class SessionOptions:
 
     def register_custom_ops_library(self, path: str) -> NoReturn:
         """Raise a ModelError: there are no custom operators here."""
-        raise ModelError(f"the library {path!r} has operators of ONNX Runtime's own kind, which cannot be called here")
+        raise ModelError(
+            f"the library {path!r} has operators of ONNX Runtime's own kind, which cannot be called here; "
+            "leave them out of the model"
+        )
 
 
 @dataclass(slots=True)

@@ -138,9 +138,9 @@ def register_rkernel(name: str, pattern: Pattern, make: Make, *, kind: Kind) -> 
         parameters, grid or threads do not fit raises a CodegenError then.
     """
     if not name.isidentifier():
-        raise CodegenError(f"rKernels cannot be registered as {name!r}: give an identifier")
+        raise CodegenError(f"rKernels cannot be registered as {name!r}; give an identifier")
     if kind not in ("cpu", "cuda"):
-        raise CodegenError(f"rKernels cannot be registered for {kind!r}: give 'cpu' or 'cuda'")
+        raise CodegenError(f"rKernels cannot be registered for {kind!r}; give 'cpu' or 'cuda'")
     _registered[kind, name] = RegisteredRule(f"registered_{name}", pattern, make)
 
 
@@ -212,14 +212,17 @@ def _launch(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tuple[int, in
     if device.kind == "cpu":
         extent = parallel_extent(func)
         if extent is None:
-            raise CodegenError(f"{name} is not one outermost parallel loop, whose iterations would be the rTasks")
+            raise CodegenError(
+                f"{name} is not one outermost parallel loop, whose iterations would be the rTasks; schedule it as one"
+            )
         return extent, 1, 0
     from .cuda.lowered import launch_of
 
     launch = launch_of(func, device)
     if launch is None:
         raise CodegenError(
-            f"{name} is not one kernel of at most {MAX_THREADS} threads a block that leaves nothing outside of it"
+            f"{name} is not one kernel of at most {MAX_THREADS} threads a block that leaves nothing outside of it; "
+            "schedule it as one"
         )
     return launch.blocks, launch.threads, launch.shared_bytes
 

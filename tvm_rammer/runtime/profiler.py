@@ -169,7 +169,9 @@ def profile(
 
 def _check_device(device: DeviceSpec) -> None:
     if device.kind != "cpu":
-        raise TargetError(f"{device.name} cannot be profiled: only rPrograms for a CPU note the time")
+        raise TargetError(
+            f"{device.name} cannot be profiled: only rPrograms for a CPU note the time; give target='cpu'"
+        )
     if codegen.num_workers() < device.units:
         raise ToolError(
             f"{codegen.num_workers()} workers for {device.units} vEUs would take turns, and the times of rTasks "
@@ -186,7 +188,7 @@ def _run(
 ) -> Profile:
     """Run a model whose rPrograms were generated with `stamped=True`."""
     if len(inputs) != len(specs):
-        raise ModelError(f"{len(inputs)} inputs given, but the model has {len(specs)}")
+        raise ModelError(f"{len(inputs)} inputs given, but the model has {len(specs)}; give one array for each")
     use_workers()
     main = relax.VirtualMachine(executable, tvm.cpu())["main"]
     tensors = [to_tensor(value, spec, tvm.cpu()) for value, spec in zip(inputs, specs, strict=True)]

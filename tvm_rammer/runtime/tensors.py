@@ -109,7 +109,7 @@ def as_array(value: Any, spec: TensorSpec) -> np.ndarray[Any, Any]:
         if _has_no_type(value) and hasattr(np, spec.dtype) and np.can_cast(array.dtype, spec.dtype, "same_kind"):
             array = np.asarray(value, spec.dtype)
     except Exception as error:  # whatever the value's own methods raise
-        raise ModelError(f"input {spec.name!r} cannot be read as an array: {first_line(error)}") from error
+        raise ModelError(f"input {spec.name!r} cannot be read as an array: {first_line(error)}; give one") from error
     if array.dtype.hasobject:
         raise ModelError(
             f"input {spec.name!r} is a {type(value).__name__} that holds other things than numbers; "
@@ -232,13 +232,13 @@ def bind(inputs: Sequence[TensorSpec], args: Sequence[Any], kwargs: Mapping[str,
     if not args and len(kwargs) == len(names) and all(map(kwargs.__contains__, names)):
         return [kwargs[name] for name in names]
     if len(args) > len(names):
-        raise ModelError(f"{len(args)} inputs given, but the model has {len(names)}: {', '.join(names)}")
+        raise ModelError(f"{len(args)} inputs given, but the model has {len(names)}; give {', '.join(names)}")
     given = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
         if name not in names:
             raise ModelError(f"the model has no input {name!r}; its inputs are {', '.join(names)}")
         if name in given:
-            raise ModelError(f"input {name!r} was given twice: by position and by name")
+            raise ModelError(f"input {name!r} was given twice, by position and by name; give it once")
         given[name] = value
     missing = [name for name in names if name not in given]
     if missing:

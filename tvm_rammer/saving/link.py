@@ -48,7 +48,10 @@ def link_library(executable: "relax.VMExecutable", target: pathlib.Path) -> None
             executable.export_library(os.fspath(new))
     except (RuntimeError, ValueError) as error:
         reason = next((line for line in str(error).splitlines() if "ld: " in line), last_line(error))
-        raise ToolError(f"cannot link the library {str(target)!r}: {reason.strip()}") from error
+        raise ToolError(
+            f"cannot link the library {str(target)!r}: {reason.strip()}; "
+            "mend the compiler, or name another in the variable CXX"
+        ) from error
     except RammerError as error:
         raise ToolError(str(error)) from error
 

@@ -39,11 +39,11 @@ class PolicyOptions:
 
     def __post_init__(self) -> None:
         if any(limit is not None and limit < 1 for limit in (self.r, self.s)):
-            raise ScheduleError(f"r={self.r}, s={self.s}: a stage needs room for at least one group of one operator")
+            raise ScheduleError(f"r is {self.r}, and s {self.s}; give at least 1: a stage has a group of one operator")
         if self.budget < 0:
-            raise ScheduleError(f"budget={self.budget}: give the number of plans that may be tried, 0 for none")
+            raise ScheduleError(f"budget is {self.budget}; give the number of plans that may be tried, 0 for none")
         if self.seconds is not None and self.clock is None:
-            raise ScheduleError(f"seconds={self.seconds} without a clock; give clock=time.monotonic as well")
+            raise ScheduleError(f"seconds is {self.seconds}, without a clock; give clock=time.monotonic as well")
 
 
 DEFAULTS = PolicyOptions()

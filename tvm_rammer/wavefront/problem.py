@@ -65,7 +65,7 @@ def make_problem(
         are not in topological order.
     """
     if veus < 1:
-        raise ScheduleError(f"veus={veus}: a plan needs at least one vEU")
+        raise ScheduleError(f"veus is {veus}; a plan needs at least one vEU")
     if sync not in SYNCS:
         raise ScheduleError(f"unknown sync {sync!r}; choose one of {', '.join(SYNCS)}")
     for function in dict.fromkeys(op.function for op in graph.operators):
@@ -86,7 +86,9 @@ def make_problem(
 
 def _check_kernel(function: str, kernel: RKernel) -> None:
     if kernel.function != function:
-        raise ScheduleError(f"kernel {kernel.name!r} implements {kernel.function!r} but is listed for {function!r}")
+        raise ScheduleError(
+            f"kernel {kernel.name!r} implements {kernel.function!r} but is listed for {function!r}; list it by its own"
+        )
     if kernel.num_rtasks < 1:
         raise ScheduleError(f"kernel {kernel.name!r} has {kernel.num_rtasks} rTasks; it needs at least one")
     if not (math.isfinite(kernel.rtask_us) and kernel.rtask_us >= 0):

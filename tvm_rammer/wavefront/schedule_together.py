@@ -87,7 +87,7 @@ def divide_veus(veus: int, shares: Sequence[float]) -> tuple[int, ...]:
         Fewer vEUs than shares, or a share that is not positive.
     """
     if any(not (math.isfinite(share) and share > 0) for share in shares):
-        raise ScheduleError(f"shares {tuple(shares)}: each must be positive")
+        raise ScheduleError(f"shares are {tuple(shares)}; give a positive number for each model")
     if veus < len(shares):
         raise ScheduleError(f"{veus} vEUs cannot be divided among {len(shares)} graphs; leave the shares out")
     # One for each beforehand, so that the smallest share gets one, too.

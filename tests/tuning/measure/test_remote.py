@@ -96,5 +96,5 @@ def test_something_else_there(answer, monkeypatch):
 
 @pytest.mark.parametrize("tracker", ["nowhere", ":9190", "host:port"])
 def test_an_address_is_a_host_and_a_port(tracker):
-    with pytest.raises(RammerError, match="is no HOST:PORT"):
+    with pytest.raises(RammerError, match="give HOST:PORT"):
         RemoteRunners(tracker, "cpu")

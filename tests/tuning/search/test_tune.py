@@ -101,9 +101,9 @@ def test_two_tuners_share_the_work(model, tmp_path):
     ("arguments", "message"),
     [
         (["nowhere.onnx"], "no such file: nowhere.onnx"),
-        ([], "name at least one MODEL"),
-        (["MODEL", "--trials", "0"], "numbers from 1 on"),
-        (["MODEL", "--target", "cuda:h200"], "use --export"),
+        ([], "name at least one"),
+        (["MODEL", "--trials", "0"], "--trials is 0; give an integer, at least 1"),
+        (["MODEL", "--target", "cuda:h200"], "give --export"),
         (["MODEL", "--logs", "MODEL"], "cannot write a tuning log"),
     ],
 )

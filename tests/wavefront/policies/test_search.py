@@ -104,9 +104,9 @@ def test_the_search_stops_when_its_time_is_up() -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(ScheduleError, match="seconds=1 without a clock"):
+    with pytest.raises(ScheduleError, match="seconds is 1, without a clock"):
         PolicyOptions(seconds=1)
-    with pytest.raises(ScheduleError, match="r=0"):
+    with pytest.raises(ScheduleError, match="r is 0"):
         PolicyOptions(r=0)
     with pytest.raises(ScheduleError, match="budget=-1"):
         PolicyOptions(budget=-1)

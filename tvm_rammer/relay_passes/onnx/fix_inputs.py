@@ -56,7 +56,9 @@ def _array(declared: onnx.ValueInfoProto, value: Any) -> np.ndarray[Any, Any]:
     """The value as an array of the input's type and shape."""
     kind = declared.type.tensor_type
     if not declared.type.HasField("tensor_type") or kind.elem_type == onnx.TensorProto.STRING:
-        raise ModelError(f"input {declared.name!r} is no tensor of numbers: no value can be given for it")
+        raise ModelError(
+            f"input {declared.name!r} is no tensor of numbers, so no value can be given for it; leave it out"
+        )
     dims = [d.dim_value if d.dim_value > 0 else None for d in kind.shape.dim]
     dtype = helper.tensor_dtype_to_np_dtype(kind.elem_type)
     try:

@@ -35,7 +35,7 @@ class RemoteRunners:
     def __init__(self, tracker: str, key: str) -> None:
         host, _, port = tracker.rpartition(":")
         if not host or not port.isdecimal():
-            raise RammerError(f"{tracker!r} is no HOST:PORT of a tracker")
+            raise RammerError(f"{tracker!r} is no address of a tracker; give HOST:PORT, as in localhost:9190")
         self._host, self._port, self._key = host, int(port), key
         keys = server_keys(self._host, self._port)
         self.servers = keys.count(key)

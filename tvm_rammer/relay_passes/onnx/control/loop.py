@@ -196,7 +196,10 @@ def _collected(part: Part, module: tvm.IRModule, limit: str) -> _Collected:
     for name, row in zip(part.node.output[num_states:], results_of(module)[2 + num_states :], strict=True):
         shape = row.shape
         if shape is None:
-            raise UnsupportedOperatorError(f"{part.text} collects {name!r}, whose shape is not known before it runs")
+            raise UnsupportedOperatorError(
+                f"{part.text} collects {name!r}, whose shape is not known before it runs; give the model's inputs "
+                "static shapes, or make its number of rounds a constant (tvm_rammer.fix_inputs)"
+            )
         if most is not None and elements((most, *shape)) > _MOST_HELD:
             most = None
         found.append(tensor_type(helper.np_dtype_to_tensor_dtype(np.dtype(row.dtype)), shape))
