@@ -108,7 +108,7 @@ def test_options_are_checked() -> None:
         PolicyOptions(seconds=1)
     with pytest.raises(ScheduleError, match="r is 0"):
         PolicyOptions(r=0)
-    with pytest.raises(ScheduleError, match="budget=-1"):
+    with pytest.raises(ScheduleError, match="budget is -1"):
         PolicyOptions(budget=-1)
 
 
