@@ -12,7 +12,7 @@ from .compilation.request import Request
 from .compilation.target import resolve_device, with_threads
 from .compilation.unrolling import with_loops
 from .errors import DataLoopError, LoopError, ModelError
-from .open_shapes.dimensions import has_symbols
+from .open_shapes.given import has_symbols
 from .open_shapes.module import MOST_SHAPES, OnNewShape, SymbolicModule, check_options
 from .open_shapes.specialise import RequestMaker, open_request
 from .runtime.length import LengthModule

@@ -11,7 +11,7 @@ import tvm_rammer
 from tests.relay_passes.models import by_onnxruntime, model, node, random, tensor, value
 from tvm_rammer.errors import ShapeError
 from tvm_rammer.open_shapes.any_length import AnyLengths
-from tvm_rammer.open_shapes.dimensions import open_shapes
+from tvm_rammer.open_shapes.combine import open_shapes
 from tvm_rammer.open_shapes.signature import Declared
 from tvm_rammer.runtime.length import LengthModule
 

@@ -3,7 +3,8 @@
 import pytest
 
 from tvm_rammer.errors import ModelError, ShapeError
-from tvm_rammer.open_shapes.dimensions import has_symbols, open_shapes
+from tvm_rammer.open_shapes.combine import open_shapes
+from tvm_rammer.open_shapes.given import has_symbols
 from tvm_rammer.open_shapes.signature import Declared
 
 IMAGE = Declared("x", "float32", (None, 3, 48, "width"))

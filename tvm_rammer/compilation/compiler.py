@@ -11,7 +11,7 @@ from .. import relay_passes
 from ..ir import LENGTH, Length
 from ..onnx_metadata import take_metadata
 from ..relay_passes.bindings import body_blocks
-from ..relay_passes.loop_body import is_rolled_up, steps_of_loops
+from ..relay_passes.loops.body import is_rolled_up, steps_of_loops
 from ..runtime.alternatives import plan_alternatives
 from ..runtime.explore import Alternative, Exploration
 from ..runtime.explore_log import model_key, recall, remember

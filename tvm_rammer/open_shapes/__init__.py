@@ -3,6 +3,7 @@
     signature        what a model says of its inputs and outputs, without compiling it
     given            what users give for shapes
     dimensions       symbolic dimensions: their names, ranges, and whether the shapes of a call fit
+    combine          what a model declares and what users give, put together
     any_length       open dimensions, where one module may serve all sizes of one of them
     specialisations  the modules of the shapes that came last, and those in the making
     module           what `compile` returns for such a model

@@ -1,6 +1,6 @@
 """What users give for shapes: sizes, names and bounds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
 
 from ..errors import ShapeError
@@ -51,3 +51,10 @@ def is_pair(bounds: Any) -> bool:
 def is_bounded(shape: Any) -> bool:
     """Whether a shape has an entry with bounds."""
     return isinstance(shape, Sequence) and any(isinstance(e, Sequence) for e in shape)
+
+
+def has_symbols(shapes: Mapping[str, Any] | None) -> bool:
+    """Whether `shapes` names or bounds a dimension, so that what is compiled must take several sizes."""
+    if not isinstance(shapes, Mapping):
+        return False
+    return any(is_bounded(shape) or any(not is_size(e) for e in items(shape)) for shape in shapes.values())

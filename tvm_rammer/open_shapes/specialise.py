@@ -10,7 +10,8 @@ from ..errors import ModelError
 from ..ir import Length
 from ..runtime.module import RammerModule
 from ..saving.key import digests_of
-from .dimensions import OpenShapes, Shapes, open_shapes
+from .combine import open_shapes
+from .dimensions import OpenShapes, Shapes
 from .signature import Signature, read_signature
 
 

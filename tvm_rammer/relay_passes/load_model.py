@@ -114,9 +114,9 @@ def as_relax(model: Any) -> tvm.IRModule | None:
 
 
 def _load_relax(mod: tvm.IRModule, shapes: Any, symbolic: bool, loops: bool, join: bool) -> tvm.IRModule:
-    from .recurrent_layer import expand_layers, has_layers
+    from .loops.recurrent_layer import expand_layers, has_layers
+    from .loops.torch_scan import expand_scans, has_scans
     from .static_relax import static_relax
-    from .torch_scan import expand_scans, has_scans
 
     if not symbolic:
         return expand_layers(expand_scans(static_relax(mod, shapes), loops=loops), loops=loops, join=join)

@@ -22,7 +22,7 @@ from ..compilation.unrolling import with_loops
 from ..device import DeviceSpec
 from ..errors import LoopError, ModelError, TargetError, ToolError
 from ..ir import RProgram, Run, unroll
-from ..relay_passes.loop_body import is_rolled_up
+from ..relay_passes.loops.body import is_rolled_up
 from ..wavefront import (
     CostModel,
     PolicyOptions,

@@ -14,8 +14,8 @@ from tvm.relax.frontend.torch.exported_program_translator import ExportedProgram
 
 from ...errors import ModelError, RammerError, UnsupportedOperatorError, first_line, last_line
 from ..bindings import body_blocks, dtype_of, static_shape
-from ..recurrent_layer import called_layer
-from ..torch_scan import SCAN, call_scan
+from ..loops.recurrent_layer import called_layer
+from ..loops.torch_scan import SCAN, call_scan
 from .converters import own_converters
 from .decompose import decompositions, simple_tracing
 from .recurrent import NAMESPACE, convert_recurrent

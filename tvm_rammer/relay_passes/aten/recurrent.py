@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm import relax
 
-from ..recurrent_layer import RecurrentLayer, call_recurrent
+from ..loops.recurrent_layer import RecurrentLayer, call_recurrent
 
 KINDS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 NAMESPACE = "tvm_rammer"
@@ -96,7 +96,7 @@ def _kept(kind: str, general: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def convert_recurrent(importer: Any, node: Any) -> relax.Expr:
-    """The call of a layer in Relax (`recurrent_layer`), for TVM's frontend."""
+    """The call of a layer in Relax (`loops.recurrent_layer`), for TVM's frontend."""
     kind, x, states, weights, biases, layers, both, first = node.args
     layer = RecurrentLayer(kind, layers, biases, both, first)
     x, *others = (importer._retrieve_args(arg) for arg in (x, *states, *weights))

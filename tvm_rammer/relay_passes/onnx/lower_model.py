@@ -8,7 +8,7 @@ import tvm
 
 from ... import debug
 from ...errors import RammerError
-from ..loop_body import ROLLED_UP
+from ..loops.body import ROLLED_UP
 from .check.nodes import check_nodes
 from .check.operators import check_supported
 from .compile_time import constants_of
@@ -20,6 +20,7 @@ from .inline import all_nodes
 from .joined.join import join_loops
 from .lower.classical import CLASSICAL, ML
 from .lower.functions import expand_functions
+from .lower.indexing.slices import assign_by_choice
 from .lower.join_chosen import join_chosen
 from .lower.operators import MAY_WAIT, is_lowered, lower_missing
 from .lower.quantised.pairs import join_quantised
@@ -27,7 +28,6 @@ from .lower.recurrence.cells import CELLS
 from .lower.recurrence.loops import unroll_loops
 from .lower.recurrence.open_steps import loop_open_steps
 from .lower.recurrence.recurrent import expand_recurrent
-from .lower.slices import assign_by_choice
 from .roll_up.ahead import move_ahead
 from .roll_up.gates import put_gates_in_blocks
 from .roll_up.gemms import take_gemms_apart

@@ -1,4 +1,4 @@
-"""An ONNX Scan becomes a loop of the Relax module: its body a function, the node a call (`loop_body`)."""
+"""An ONNX Scan becomes a loop of the Relax module: its body a function, the node a call (`loops.body`)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from tvm import relax
 from tvm.ir import Constant
 
 from ..bindings import body_blocks, dtype_of, is_call, leaves, rebuild
-from ..loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within, with_copies
+from ..loops.body import LOOP, LoopBody, StepResults
+from ..loops.emit import emit_loop, shape_within, with_copies
 from .inline import copy_tensor, identities, subgraphs
 
 ROWS = "rows"

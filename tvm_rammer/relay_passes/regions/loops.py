@@ -10,7 +10,7 @@ from tvm.ir import Constant, GlobalVar
 from ...errors import LoopError
 from ...ir import ITEM_BYTES, Buffer, BufferKind, Place, RGraph, ROperator, TripCount
 from ..bindings import body_blocks, dtype_of, is_alias, leaves, result_of, static_shape, tensor_fields
-from ..loop_body import LoopBody
+from ..loops.body import LoopBody
 from .eligible import reason_to_leave
 from .values import BufferExpr, Key, Values, single, unique
 

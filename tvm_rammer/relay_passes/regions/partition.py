@@ -15,7 +15,7 @@ from tvm.ir import Call, Constant, GlobalVar
 from ...errors import LoopError, ModelError
 from ...ir import Buffer, BufferKind, RGraph, ROperator
 from ..bindings import body_blocks, dtype_of, is_alias, is_call, named_sizes, static_shape, tensor_fields, variables
-from ..loop_body import called_loop, loop_bodies, loop_error
+from ..loops.body import called_loop, loop_bodies, loop_error
 from .eligible import is_barrier, reason_to_leave
 from .loops import Loop, loop_graph
 from .values import BufferExpr, Key, Values, single, unique

@@ -13,7 +13,7 @@ from tvm_rammer.compilation.compiler import compile_loaded, load_request
 from tvm_rammer.compilation.request import Request
 from tvm_rammer.device import host_cpu
 from tvm_rammer.relay_passes import load_model
-from tvm_rammer.relay_passes.loop_body import LoopBody, loop_bodies
+from tvm_rammer.relay_passes.loops.body import LoopBody, loop_bodies
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 
 T, B, H = 9, 2, 8

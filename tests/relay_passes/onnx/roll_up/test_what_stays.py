@@ -8,7 +8,7 @@ import tvm_rammer
 from tvm_rammer.benchmark.race import relative_error
 from tvm_rammer.errors import LoopError, UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
-from tvm_rammer.relay_passes.loop_body import loop_bodies
+from tvm_rammer.relay_passes.loops.body import loop_bodies
 from tvm_rammer.zoo.nasnet import nasnet
 
 from ...models import by_onnxruntime, model, node, random, tensor, value

@@ -5,7 +5,7 @@ from tvm import relax, te, tirx
 from tvm.ir import Call
 
 from ...bindings import dtype_of, static_shape, tensor_fields
-from ...loop_body import shape_within
+from ...loops.emit import shape_within
 from .functions import add_module, first_rows, fresh
 
 

@@ -10,7 +10,7 @@ from tvm import relax, te, tirx
 from tvm.ir import Call, GlobalVar
 
 from ...bindings import sizes_of, static_shape, tensor_fields
-from ...loop_body import loop_bodies, rename_loops
+from ...loops.body import loop_bodies, rename_loops
 from ...passes.bound_chains import OPAQUE
 from ...passes.refuse_calls import REFUSES
 

@@ -11,7 +11,8 @@ from tvm.ir import Constant
 from .... import debug
 from ....errors import LoopError
 from ...bindings import add_function, body_blocks, is_call, result_of, static_shape, typed
-from ...loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within, with_copies
+from ...loops.body import LOOP, LoopBody, StepResults
+from ...loops.emit import emit_loop, shape_within, with_copies
 from .collect import append, held_rows, put
 
 ROUNDS = 64

@@ -3,14 +3,13 @@
     operators         single operators: a table says which function lowers which
     elementwise       element by element: powers, remainders, signs
     reductions        of truth values, of infinities, along no axis
-    indexing          by constant indices and masks: OneHot, Tile, Compress
+    indexing/         elements chosen, by constant indices and masks, and put into places; slices that are assigned to
     boxes             of detectors, and grids of images
     layers            forms of layers: of training, with further results
     axes/             Einsum, Slice and running sums, by how they go along an axis
     norms/            of layers, groups and images, by sums and products
     deformed          deformable convolutions, by samples of the image
     join_chosen       equal choices by masks are made once
-    slices            assignments to slices that are computed, by a choice
     resize            Resize and Upsample, by constant matrices
     functions         what ONNX itself defines by others
     quantised         integer products and quantised operators

@@ -12,7 +12,7 @@ from onnx import helper
 from ..emit import Emitter, NodeView
 from .deformed import deform_conv
 from .elementwise import element, numpy_type
-from .indexing import windows
+from .indexing.choose import windows
 from .transposed import conv_transpose
 
 _MASK_SAYS_KEPT = 12

@@ -18,7 +18,8 @@ from .fused.early import EARLY
 from .fused.norms import NORMS
 from .fused.operators import FUSED
 from .fused.withdrawn import WITHDRAWN
-from .indexing import INDEXING, windows
+from .indexing.choose import INDEXING, windows
+from .indexing.scatter import SCATTER
 from .layers import LAYERS
 from .norms.plain import PLAIN_NORMS
 from .quantised.linear import LINEAR
@@ -243,6 +244,7 @@ _LOWERED = {
     **PLAIN_NORMS,
     **REDUCTIONS,
     **RESIZES,
+    **SCATTER,
     **SPECTRA,
     **QUANTISED,
     **WITHDRAWN,

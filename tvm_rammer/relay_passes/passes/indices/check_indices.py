@@ -20,7 +20,7 @@ from tvm.ir import Call, GlobalVar
 
 from ....errors import DATA_MARK, ModelError
 from ...bindings import add_function, body_blocks, dtype_of, is_const, static_shape, typed
-from ...loop_body import LoopBody, called_loop
+from ...loops.body import LoopBody, called_loop
 from ...module_pass import module_pass
 from ..impure_calls import with_impure
 from .among import Among

@@ -13,7 +13,8 @@ from tvm import relax, te
 from tvm.ir import GlobalVar
 
 from ...bindings import add_function, body_blocks, dtype_of, static_shape, tensor_fields, typed
-from ...loop_body import LOOP, LoopBody, call_loop, called_loop, last_slot, steps_done
+from ...loops.body import LOOP, LoopBody, call_loop, called_loop
+from ...loops.emit import last_slot, steps_done
 
 NUMBER = relax.TensorType((), "int32")
 """The type of what a step hands on for each place."""

@@ -7,7 +7,7 @@ import tvm_rammer
 from tests.functions import UNOPTIMISED
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
-from tvm_rammer.relay_passes.loop_body import loop_bodies
+from tvm_rammer.relay_passes.loops.body import loop_bodies
 
 from ....models import by_onnxruntime, model, node, random, tensor, value, with_contrib
 from .byte_values import weights_of

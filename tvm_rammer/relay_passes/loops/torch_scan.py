@@ -11,12 +11,13 @@ import tvm
 from tvm import relax
 from tvm.ir import Call, GlobalVar, Tuple
 
-from ..errors import LongLoopError
-from .bindings import body_blocks, name_of_packed, result_of, tensor_fields, typed
-from .inline_calls import Replacement, inline_calls
-from .loop_body import LOOP, LoopBody, StepResults, emit_loop, shape_within
-from .onnx.lower.recurrence.loops import FEWEST_ITERATIONS
-from .onnx.lower.recurrence.recurrent import MOST_STEPS
+from ...errors import LongLoopError
+from ..bindings import body_blocks, name_of_packed, result_of, tensor_fields, typed
+from ..inline_calls import Replacement, inline_calls
+from ..onnx.lower.recurrence.loops import FEWEST_ITERATIONS
+from ..onnx.lower.recurrence.recurrent import MOST_STEPS
+from .body import LOOP, LoopBody, StepResults
+from .emit import emit_loop, shape_within
 
 SCAN = "rammer.scan"
 _CALL = "rammer.scan."

@@ -12,9 +12,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from ..emit import Constants, Emitter, NodeView, Types, replace_nodes
-from ..inline import all_graphs
-from ..read import default_opset
+from ...emit import Constants, Emitter, NodeView, Types, replace_nodes
+from ...inline import all_graphs
+from ...read import default_opset
 
 _SAME_NUMBER = frozenset(["Identity", "Reshape", "Squeeze", "Unsqueeze"])
 """Of one element these make the same one."""

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 import tvm_rammer
 from tvm_rammer.errors import ModelError
 
-from ...models import by_onnxruntime, model, node, random, tensor, value
+from ....models import by_onnxruntime, model, node, random, tensor, value
 
 X, ROW = random(2, 7, 3), random(2, 1, 3, seed=1)
 INT64, BOOL = TensorProto.INT64, TensorProto.BOOL

@@ -16,13 +16,13 @@ from onnx import helper, numpy_helper
 from tvm import relax
 from tvm.ir import Call
 
-from ..errors import UnsupportedOperatorError
-from .bindings import body_blocks, dtype_of, is_const, name_of_packed, static_shape
-from .inline_calls import Replacement, inline_calls
-from .loop_body import loop_bodies, rename_loops
-from .onnx.emit import Emitter
-from .onnx.lower_model import lower_and_import
-from .passes.fold_constants import FoldConstants
+from ...errors import UnsupportedOperatorError
+from ..bindings import body_blocks, dtype_of, is_const, name_of_packed, static_shape
+from ..inline_calls import Replacement, inline_calls
+from ..onnx.emit import Emitter
+from ..onnx.lower_model import lower_and_import
+from ..passes.fold_constants import FoldConstants
+from .body import loop_bodies, rename_loops
 
 _CALL = "rammer.recurrent."
 _OPSET = 18
