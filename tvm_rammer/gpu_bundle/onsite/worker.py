@@ -105,6 +105,7 @@ def work_on(
     emit({"event": "device", **cuda.describe()})
     references = [_doubles(folder / file) for file in model["references"]]
     runners: dict[str, _Runner | TorchRunner] = {}
+    runner: _Runner | None
     for variant in model["variants"]:
         names = (variant, *(f"{variant}{way}" for way in GRAPHS))
         if set(names) <= set(skip):
@@ -119,16 +120,12 @@ def work_on(
                 if contender in skip:
                     continue
                 emit({"event": "begin", "contender": contender})
-                if contender == variant:
-                    runner = _Runner(session, session.work, cuda, launcher)
-                elif contender == f"{variant}{GRAPH}":
-                    runner = _Runner(session, session.graph(), cuda, launcher)
-                elif (apart := _plan_of(folder, name, variant, EDGES_FOLDER)) is not None:
-                    with_edges = Session(folder, apart, cuda, launcher)
-                    runner = _Runner(with_edges, with_edges.graph_with_edges(), cuda, launcher)
+                way = contender.removeprefix(variant)
+                if way == EDGES:
+                    runner = _with_edges(folder, name, variant, cuda, launcher)
                 else:
-                    continue
-                if _check(contender, runner, references, model["tolerance"], emit):
+                    runner = _Runner(session, session.graph() if way == GRAPH else session.work, cuda, launcher)
+                if runner is not None and _check(contender, runner, references, model["tolerance"], emit):
                     runners[contender] = runner
         except RammerError as error:
             emit({"event": "failed", "contender": contender, "error": str(error)})
@@ -168,6 +165,15 @@ def _plan_of(folder: Path, name: str, variant: str, kind: str = "") -> Plan | No
     """The plan of a variant, or that of a folder beside it; None where there is none."""
     path = folder / "models" / name / variant / kind / "plan.json"
     return plan_from_json(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+
+def _with_edges(folder: Path, name: str, variant: str, cuda: Cuda, launcher: Launcher) -> _Runner | None:
+    """A variant as a graph that has an edge only where there is a dependence; None where it has no such plan."""
+    plan = _plan_of(folder, name, variant, EDGES_FOLDER)
+    if plan is None:
+        return None
+    session = Session(folder, plan, cuda, launcher)
+    return _Runner(session, session.graph_with_edges(), cuda, launcher)
 
 
 def _watch(folder: Path, name: str, variant: str, cuda: Cuda, launcher: Launcher, emit: Emit) -> None:

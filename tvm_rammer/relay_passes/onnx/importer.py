@@ -174,11 +174,16 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
             )
             raise _RefusedNode(UnsupportedOperatorError(message)) from error
         result = self._all_with_sizes(result, list(map(self._types.get, node.output)))
+        self._check_results(node, described, result)
+        return result
+
+    def _check_results(self, node: onnx.NodeProto, described: str, result: Any) -> None:
+        """Compare the results of an operator with what onnx's shape inference says of them."""
         whole = getattr(result, "ty", None)
         fields = list(whole.fields) if isinstance(whole, relax.TupleType) else [whole]
         for name, ty in zip(node.output, fields, strict=False):
             shape = static_shape(ty) or ()
-            if any(size < 0 or (size == 0 and op_name == "Conv") for size in shape):
+            if any(size < 0 or (size == 0 and node.op_type == "Conv") for size in shape):
                 message = (
                     f"{described} makes {name!r} of the shape {list(shape)}: its window or its pads are too large for "
                     f"what it reads; give larger inputs"
@@ -191,7 +196,6 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
                     f"export the model without it, or in a simpler form"
                 )
                 raise _RefusedNode(UnsupportedOperatorError(message))
-        return result
 
     def _all_with_sizes(self, result: Any, expected: Sequence[onnx.TypeProto.Tensor | None]) -> Any:
         """What an operator makes, with names for extents that nobody knows, of each tensor of several, too."""
