@@ -6,8 +6,6 @@ import onnx
 from ..onnx_tools.graph import OnnxGraph
 
 CHANNELS = 3
-SHRINK = 4
-"""Columns of the image for each step of the LSTM."""
 
 
 def line_reader(
