@@ -58,7 +58,7 @@ def test_busy_processes_end_with_the_one_that_has_them():
     assert done.returncode == -9
 
 
-def test_figures():
+def test_percentiles_are_interpolated():
     assert Latency.of([1.0, 2.0, 9.0]) == Latency(2.0, 4.0, pytest.approx(8.86))
 
 

@@ -34,7 +34,7 @@ def test_all_cases_of_the_package_are_there():
 
 @newest_onnx
 @pytest.mark.parametrize("name", SAMPLE)
-def test_right(name):
+def test_cases_that_are_right(name):
     name = f"node/test_{name}"
     verdict = judge(name, load_cases()[name])
     assert (verdict.outcome, verdict.message) == (RIGHT, "")

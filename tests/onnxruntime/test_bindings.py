@@ -84,7 +84,7 @@ def test_what_is_no_binding_is_refused(session):
 
 
 @pytest.mark.parametrize("theirs", [onnxruntime, tvm_rammer.onnxruntime])
-def test_values(theirs, session):
+def test_values_of_either_package_are_taken(theirs, session):
     values = {name: theirs.OrtValue.ortvalue_from_numpy(array) for name, array in feed().items()}
     z = theirs.OrtValue.ortvalue_from_shape_and_type([2, 32], np.float32, "cpu", 0)
     assert (z.shape(), z.data_type(), z.device_name(), z.has_value()) == ([2, 32], "tensor(float)", "cpu", True)

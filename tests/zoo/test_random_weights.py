@@ -40,7 +40,7 @@ def weights_of(model):
     return {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
 
 
-def test_seeds():
+def test_weights_follow_from_the_seed():
     first, again, other = (weights_of(random_weights(light("squeezenet"), seed)) for seed in (1, 1, 2))
     assert all(np.array_equal(first[n], again[n]) for n in first)
     assert not np.array_equal(first["conv10_w_0"], other["conv10_w_0"])

@@ -49,7 +49,7 @@ def fused_by_tvm(mod):
 
 
 @pytest.mark.parametrize("body", [skip, softmax, branches, pieces])
-def test_graphs(body):
+def test_functions_are_fused_as_tvm_does(body):
     mod = annotated(relax_module([(8, 8), (8, 8)], body))
     assert tvm_ffi.structural_equal(fuse.Fuse()(mod), fused_by_tvm(mod))
 

@@ -21,7 +21,7 @@ def agrees(kind, indices, updates, **given):
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_elements(axis, reduction):
+def test_scattered_elements(axis, reduction):
     size = DATA.shape[axis]
     places = [RNG.permutation(size)[: size - 2] - size // 2 for _ in range(DATA.size // size)]  # each of them once
     shape = np.moveaxis(DATA, axis, -1).shape[:-1]

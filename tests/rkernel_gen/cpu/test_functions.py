@@ -62,7 +62,7 @@ def test_relative_error(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_edges(name):
+def test_functions_are_right_at_the_edges(name):
     values = np.tile(EDGES, 4)
     with np.errstate(all="ignore"):
         want = FUNCTIONS[name][1](values.astype("float64")).astype("float32")

@@ -19,5 +19,5 @@ def test_branches() -> None:
     assert waves(make_graph(BRANCHES).predecessors()) == ((0,), (1, 2, 3), (4, 5), (6,), (7,))
 
 
-def test_nothing() -> None:
+def test_no_operators_have_no_waves() -> None:
     assert waves([]) == ()

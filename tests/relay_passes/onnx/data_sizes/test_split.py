@@ -24,7 +24,7 @@ def compiled(proto):
 
 
 @pytest.mark.parametrize("sizes", [(1, 2, 3), (0, 6, 0), (6, 0, 0), (2, 2, 2)])
-def test_parts(sizes, proto, compiled):
+def test_parts_are_those_of_onnx_runtime(sizes, proto, compiled):
     arrays = {"x": random(2, 6), "sizes": np.array(sizes)}
     for got, want in zip(compiled.run(None, arrays), by_onnxruntime(proto, **arrays), strict=True):
         np.testing.assert_array_equal(got, want)

@@ -68,7 +68,7 @@ STEPS = {
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("step", STEPS)
-def test_steps(step, packed, run):
+def test_steps_with_a_past_and_without(step, packed, run):
     new, past, ends, batch = STEPS[step]
     agree(run, *grouped(new, past, ends, batch=batch, packed=packed))
 
