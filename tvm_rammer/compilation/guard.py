@@ -14,7 +14,13 @@ MAX_NAMED = 5
 
 @contextlib.contextmanager
 def guarded(mod: tvm.IRModule) -> Iterator[None]:
-    """Let no exception of TVM's out: it becomes ours, with its cause, and the operator where that can be known."""
+    """Let no exception of TVM's out: it becomes ours, with its cause, and the operator where that can be known.
+
+    Raises
+    ------
+    CodegenError
+        The body has raised what is no `RammerError`.
+    """
     try:
         yield
     except RammerError:

@@ -154,7 +154,13 @@ def _first_names(every: Iterable[Sequence[str]]) -> dict[str, str]:
 
 
 def known_names(shapes: OpenShapes, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is given, if all of its names are known; a name that is both is the input's."""
+    """What is given, if all of its names are known; a name that is both is the input's.
+
+    Raises
+    ------
+    ModelError, ShapeError
+        It is no mapping; or one of its names is no input and no dimension.
+    """
     if not isinstance(given, Mapping):
         raise ModelError(
             f"shapes is {given!r}; give a mapping of names to sizes, as in {{'x': (1, 3, 224, 224)}} or {{'batch': 1}}"

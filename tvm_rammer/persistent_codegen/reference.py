@@ -158,7 +158,13 @@ class _Walk:
         heapify(self._runnable)
 
     def steps(self) -> Iterator[tuple[int, int]]:
-        """Yield (operator, rTask) twice for each rTask: where it begins and where it ends."""
+        """Yield (operator, rTask) twice for each rTask: where it begins and where it ends.
+
+        Raises
+        ------
+        VerificationError
+            Lanes wait for what never comes.
+        """
         unfinished = len(self._lanes)
         while self._runnable:
             priority, v = heappop(self._runnable)

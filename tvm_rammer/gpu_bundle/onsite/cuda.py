@@ -57,7 +57,13 @@ class Cuda:
             self.fail(name, status)
 
     def function(self, name: str) -> Any:
-        """Look a function of the driver up."""
+        """Look a function of the driver up.
+
+        Raises
+        ------
+        ToolError
+            The driver has none of this name.
+        """
         try:
             return getattr(self.library, name)
         except AttributeError as error:

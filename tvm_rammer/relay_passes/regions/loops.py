@@ -97,7 +97,13 @@ class _Builder:
         self._condition: int | None = None
 
     def add_call(self) -> None:
-        """The arguments and results of the call, and the slots of a step in them."""
+        """The arguments and results of the call, and the slots of a step in them.
+
+        Raises
+        ------
+        LoopError
+            The step hands on a value that it does not compute, or writes one twice.
+        """
         call, body, params = self._loop.binding.value, self._body, self._step.params
         given = [self._argument(arg) for arg in call.args[1].fields]
         if body.rows:
@@ -128,7 +134,13 @@ class _Builder:
             self._condition = self._inner_at[made[-1]]
 
     def add_step(self, mod: tvm.IRModule, reasons: dict[GlobalVar, str | None]) -> None:
-        """The operators of a step."""
+        """The operators of a step.
+
+        Raises
+        ------
+        LoopError
+            A binding of the step is no rOperator.
+        """
         blocks = body_blocks(self._step)
         names: dict[str, int] = {}
         for binding in (binding for block in blocks for binding in block.bindings):

@@ -42,7 +42,13 @@ def keep_order(items: list[Item]) -> None:
 
 
 def topological_order(items: list[Item]) -> list[relax.Binding]:
-    """Order items so that each stands behind what it reads: launches as early as possible, the rest as it was."""
+    """Order items so that each stands behind what it reads: launches as early as possible, the rest as it was.
+
+    Raises
+    ------
+    CodegenError
+        Launches wait for each other.
+    """
     maker = {binding.var: i for i, item in enumerate(items) for binding in item.bindings}
     maker |= {size: i for i, item in enumerate(items) for size in item.sizes}
     waits = [{maker[var] for var in item.reads if var in maker} - {i} for i, item in enumerate(items)]

@@ -19,7 +19,13 @@ _EQUATION = re.compile(rf"{_TERM}(,{_TERM})*(->{_TERM})?")
 
 
 def check_inputs(model: onnx.ModelProto) -> None:
-    """Refuse nodes that leave out an input which they need: onnx's checker lets them pass, TVM's frontend crashes."""
+    """Refuse nodes that leave out an input which they need: onnx's checker lets them pass, TVM's frontend crashes.
+
+    Raises
+    ------
+    ValueError
+        Names the node and the input; `read_onnx` makes a ModelError of it.
+    """
     versions = {o.domain.removeprefix("ai.onnx"): o.version for o in model.opset_import if o.domain in ("", "ai.onnx")}
     for node in all_nodes(model.graph):
         index = left_out(node, versions.get("", 1))
@@ -58,7 +64,13 @@ def _needed(kind: str, opset: int) -> tuple[Sequence[bool], int]:
 
 
 def check_axes(graph: onnx.GraphProto) -> None:
-    """Refuse axes that no tensor has, and outputs that are not there: onnx's shape inference trusts them."""
+    """Refuse axes that no tensor has, and outputs that are not there: onnx's shape inference trusts them.
+
+    Raises
+    ------
+    ValueError
+        Names the node and the attribute.
+    """
     axes = -MOST_AXES, MOST_AXES
     for node in all_nodes(graph):
         outputs = len(node.output), len(node.output)
@@ -74,7 +86,13 @@ def check_axes(graph: onnx.GraphProto) -> None:
 
 
 def check_equations(graph: onnx.GraphProto) -> None:
-    """Refuse equations of Einsum that are none: onnx's shape inference may read them for ever."""
+    """Refuse equations of Einsum that are none: onnx's shape inference may read them for ever.
+
+    Raises
+    ------
+    ValueError
+        Names the node and the equation.
+    """
     for node in all_nodes(graph):
         for attribute in node.attribute if node.op_type == "Einsum" and node.domain in ("", "ai.onnx") else ():
             equation = attribute.s.decode(errors="replace")
@@ -83,7 +101,13 @@ def check_equations(graph: onnx.GraphProto) -> None:
 
 
 def check_scans(graph: onnx.GraphProto) -> None:
-    """Refuse axes and directions of a Scan that are as many as nothing in it, or that are none."""
+    """Refuse axes and directions of a Scan that are as many as nothing in it, or that are none.
+
+    Raises
+    ------
+    ValueError
+        Names the node and what it gives.
+    """
     for node in all_nodes(graph):
         if node.op_type != "Scan" or node.domain not in ("", "ai.onnx"):
             continue
@@ -113,7 +137,13 @@ def _rank(value: onnx.ValueInfoProto) -> int | None:
 
 
 def check_ranges(model: onnx.ModelProto) -> None:
-    """Refuse ranges, and tensors of one value, that nobody can hold: onnx's shape inference would write all of it."""
+    """Refuse ranges, and tensors of one value, that nobody can hold: onnx's shape inference would write all of it.
+
+    Raises
+    ------
+    ValueError
+        Names the node and the number of elements.
+    """
     for graph, known in _with_constants(model.graph, {}):
         for node in graph.node:
             if node.op_type not in ("ConstantOfShape", "Range") or any(name not in known for name in node.input):
