@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import tvm_ffi
 
 from ..device import DeviceSpec, why_not_here
-from ..errors import SavedModelError, ToolError
+from ..errors import RammerError, SavedModelError, ToolError
 from ..files import check_writable, replacing
 from ..ir import Length
 from ..runtime.tensors import TensorSpec
@@ -129,7 +129,7 @@ def copy_library(source: pathlib.Path, target: pathlib.Path) -> None:
         with replacing(target) as new, source.open("rb") as begin, new.open("wb") as file:
             while size:
                 size -= file.write(begin.read(min(size, _CHUNK)))
-    except Exception as error:
+    except (OSError, RammerError) as error:
         raise ToolError(str(error)) from error
 
 
