@@ -7,7 +7,7 @@ from tvm_rammer.compilation.request import Request
 from tvm_rammer.compilation.unrolling import FEW_STEPS, with_loops
 from tvm_rammer.device import PRESETS, host_cpu
 from tvm_rammer.errors import LongLoopError, LoopError
-from tvm_rammer.relay_passes.loop_body import steps_of_loops
+from tvm_rammer.relay_passes.loops.body import steps_of_loops
 from tvm_rammer.zoo.onnx_lstm import onnx_lstm
 
 GPU, CPU = PRESETS["cuda:h200"], host_cpu()
