@@ -19,14 +19,14 @@ import onnx
 
 from tests.emulation.emulate import kernel_parameters, run_emulated
 from tvm_rammer import rkernel_gen, wavefront
-from tvm_rammer.compilation import launch, regions
+from tvm_rammer.compilation import launch, regions, unrolling
 from tvm_rammer.compilation.compiler import load_request, lower_loaded
 from tvm_rammer.compilation.record import Compilation
 from tvm_rammer.compilation.request import Request
 from tvm_rammer.compilation.target import tvm_target
 from tvm_rammer.compilation.unrolling import with_loops
 from tvm_rammer.device import preset
-from tvm_rammer.errors import LoopError, ScheduleError, VerificationError
+from tvm_rammer.errors import ScheduleError, VerificationError
 from tvm_rammer.gpu_bundle.kernels import lower_kernels
 from tvm_rammer.gpu_bundle.onsite.plan import Plan
 from tvm_rammer.gpu_bundle.plans import plan_of
@@ -53,7 +53,7 @@ class Way:
     split : bool
         Whether all sums are split that can be.
     several_loops : bool
-        Whether loops stay loops, however many there are.
+        Whether several loops stay loops, however short they are.
     pick : int or None
         A seed by which each function gets one of its kernels.
     many : bool
@@ -129,8 +129,8 @@ def emulated_model(model: onnx.ModelProto, way: Way, shapes: Mapping[str, Any] |
     device = replace(preset(way.gpu), name="small", units=way.units)
     request = Request((model,), (shapes,), device, policy=way.policy, sync=way.sync)
 
-    def made(loops: bool, most: int | None) -> EmulatedModel:
-        asked = replace(request, loops=loops, most_loops=most)
+    def made(loops: bool) -> EmulatedModel:
+        asked = replace(request, loops=loops)
         loaded = load_request(asked)
         mod, record = lower_loaded(asked, loaded)
         text, functions = lower_kernels(mod, tvm_target(device))
@@ -139,10 +139,7 @@ def emulated_model(model: onnx.ModelProto, way: Way, shapes: Mapping[str, Any] |
         return EmulatedModel(text, plan, record, loaded.inputs, loaded.outputs, arrays.values)
 
     with _overruled(way):
-        if way.several_loops:
-            with contextlib.suppress(LoopError):
-                return made(True, None)
-        return with_loops(made, device, request.keeps_loops)
+        return with_loops(made, request.keeps_loops)
 
 
 @dataclass
@@ -177,6 +174,7 @@ def _overruled(way: Way) -> Iterator[None]:
     with (
         mock.patch.object(rkernel_gen, "make_kernels", some_kernels),
         mock.patch.object(regions, "_share_units", share_units),
+        mock.patch.object(unrolling, "FEW_STEPS", 0 if way.several_loops else unrolling.FEW_STEPS),
         mock.patch.object(choose, "WORTH", float("inf") if way.split else choose.WORTH),
         mock.patch.object(_BUILD, "MANY_FUNCTIONS", 0 if way.many else _BUILD.MANY_FUNCTIONS),
         mock.patch.object(resources, "resources", lambda kernels, *_: [None] * len(kernels)),  # nvcc takes seconds
