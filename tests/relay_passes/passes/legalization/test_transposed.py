@@ -29,6 +29,29 @@ def test_weights_meet_pixels_alone(kernel, given, constant):
     np.testing.assert_allclose(results(proto, arrays)[0], want, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "given"),
+    [
+        ([4, 4, 4], {"strides": [2, 2, 2], "pads": [1, 1, 1, 1, 1, 1]}),
+        ([3, 2, 5], {"strides": [2, 1, 3], "pads": [1, 0, 2, 0, 1, 1], "output_padding": [1, 0, 2], "group": 2}),
+        ([3, 3, 3], {}),
+        ([2, 2, 2], {"strides": [2, 2, 2], "group": 4}),
+        ([3, 1, 1], {"strides": [1, 2, 1]}),
+        ([2, 2, 3], {"strides": [1, 1, 2], "pads": [1, 3, 2, 1, 2, 2]}),
+    ],
+    ids=["one_convolution", "many", "stride_1", "one_tap", "fewer_taps_than_strides", "more_cut_than_taps"],
+)
+def test_volumes(kernel, given):
+    """By phases, but for the last two."""
+    rng = np.random.default_rng(0)
+    x = {"x": rng.standard_normal((2, 4, 3, 5, 4)).astype("float32")}
+    weights = {"w": rng.standard_normal((4, 3, *kernel)).astype("float32")}
+    weights["b"] = np.arange(3 * given.get("group", 1), dtype="float32")
+    proto = model([("ConvTranspose", ["x", "w", "b"], given)], x, weights)
+    (want,) = by_onnxruntime(proto, x)
+    np.testing.assert_allclose(results(proto, x)[0], want, rtol=1e-4, atol=1e-5)
+
+
 def test_half_precision_is_added_up_in_float32():
     rng = np.random.default_rng(0)
     x, weights = (rng.standard_normal(shape).astype("float16") for shape in [(1, 300, 4), (300, 2, 3)])

@@ -44,7 +44,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     """
     exact: dict[str, Legalization] = {
         **extremes(),
-        **transposed_convolutions(),
+        **transposed_convolutions(target.kind.name == "llvm"),
         **samples(),
         **pads(),
         **slices(),

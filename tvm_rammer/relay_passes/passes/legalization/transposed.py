@@ -1,31 +1,43 @@
-"""Transposed convolutions whose weights may be infinite or NaN: no weight meets a zero that is no pixel."""
+"""Transposed convolutions: of weights that may be infinite or NaN, of which none meets a zero that is no pixel, and of
+volumes.
+"""
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from tvm import relax, te, tirx
 from tvm.ir import Call, Constant
 
 from ...bindings import static_shape
+from .phases import by_phases
 from .stock import Legalization, stock
 
 _LAYOUTS = {"NCW": "IOW", "NCHW": "IOHW", "NCDHW": "IODHW"}
 
 
-def transposed_convolutions() -> dict[str, Legalization]:
+def transposed_convolutions(cpu: bool) -> dict[str, Legalization]:
     """Legalizations of transposed convolutions by the operator's name.
 
     TVM puts zeros between and around the pixels. That is as quick as a convolution, and exact while weights are finite.
     Where nobody knows that they are, each pixel is multiplied with each tap, and what falls on one place is added up.
+
+    Parameters
+    ----------
+    cpu : bool
+        Whether kernels are those of a CPU: these find the phases of images by themselves, not those of volumes.
     """
-    return {f"relax.nn.conv{n}d_transpose": _legalize for n in (1, 2, 3)}
+    return {f"relax.nn.conv{n}d_transpose": partial(_legalize, cpu) for n in (1, 2, 3)}
 
 
-def _legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+def _legalize(cpu: bool, bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     data, weight = (static_shape(arg.ty) for arg in call.args)
     plain = _LAYOUTS.get(call.attrs.data_layout) == call.attrs.kernel_layout
-    if data is None or weight is None or not plain or _finite(call.args[1]):
+    finite = _finite(call.args[1])
+    if cpu and plain and finite and (made := by_phases(bb, call)) is not None:
+        return made
+    if data is None or weight is None or not plain or finite:
         return stock(bb, call)
     (images, channels, *sizes), (_, filters, *taps) = data, weight
     groups, dtype = int(call.attrs.groups), str(call.ty.dtype)
