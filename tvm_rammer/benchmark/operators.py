@@ -186,6 +186,9 @@ OPERATORS = {
     "1x1 groups 8, 3x3 pixels": _conv(256, 3, 256, 1, groups=8),
     "conv 3x3 51 channels": _conv(51, 28, 51, 3),
     "conv 3d 3x3x3": Operator("Conv", ((1, 16, 8, 28, 28),), ((32, 16, 3, 3, 3), (32,)), {"pads": [1] * 6}),
+    "transposed conv 3d 4x4x4/2": Operator(
+        "ConvTranspose", ((1, 16, 8, 14, 14),), ((16, 8, 4, 4, 4), (8,)), {"pads": [1] * 6, "strides": [2, 2, 2]}
+    ),
     "max pool 3d": Operator(
         "MaxPool", ((1, 32, 8, 28, 28),), (), {"kernel_shape": [2, 2, 2], "strides": [2, 2, 2]}
     ),

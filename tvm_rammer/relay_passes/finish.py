@@ -7,12 +7,14 @@ import tvm
 from tvm import relax, tirx
 
 from ..define_arithmetic import DefineArithmetic
+from ..device.presets import vector_bytes
 from ..errors import UnsupportedOperatorError
 from .destinations import OfferDestinations
 from .empty_constants import AllocateEmptyConstants
 from .empty_reductions import StartEmptyReductions
 from .module_pass import module_pass, sparing
-from .passes.vectorise_sums import VectoriseSums
+from .passes.sums.tile import TileSums
+from .passes.sums.vectorise import VectoriseSums
 from .regions.eligible import LEAVE
 
 _BACKENDS = {"llvm": "cpu_generic", "cuda": "cuda"}
@@ -48,7 +50,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             *stock.library_dispatch_passes(target),
             relax.transform.LegalizeOps(),
             # On a GPU stock TVM's own schedules write what a reduction starts from.
-            *([VectoriseSums(), StartEmptyReductions()] if target.kind.name == "llvm" else []),
+            *(_sums(target) if target.kind.name == "llvm" else []),
             AllocateEmptyConstants(),
             # It looks for reshapes among the PrimFuncs and fails on one that is not written in blocks. Ours need
             # not be, and a reshape is an rOperator like any other.
@@ -64,6 +66,11 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             return tvm.transform.Sequential(stages)(mod)
 
     return run
+
+
+def _sums(target: tvm.target.Target) -> list[tvm.transform.Pass]:
+    """What stock TVM sums up on a CPU."""
+    return [TileSums(vector_bytes(target.export())), VectoriseSums(), StartEmptyReductions()]
 
 
 def _plan_apart(plan: tvm.transform.Pass) -> tvm.transform.Pass:

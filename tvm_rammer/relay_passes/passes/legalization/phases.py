@@ -95,9 +95,8 @@ def by_phases(bb: relax.BlockBuilder, call: Call) -> relax.Expr | None:
     apart = step(relax.op.reshape(together, [*made[:2], *strides, *extents]))
     between = step(relax.op.permute_dims(apart, [0, 1, 5, 2, 6, 3, 7, 4]))
     whole = step(relax.op.reshape(between, [*made[:2], *map(math.prod, zip(extents, strides, strict=True))]))
-    begins = [a.cut for a in axes]
-    ends = [a.cut + a.made for a in axes]
-    return stock(bb, bb.normalize(relax.op.strided_slice(whole, [2, 3, 4], begins, ends)))
+    cut = [a.cut for a in axes], [a.cut + a.made for a in axes]
+    return stock(bb, bb.normalize(relax.op.strided_slice(whole, [2, 3, 4], *cut)))
 
 
 def _kernel(weight: np.ndarray, groups: int, taps: list[range]) -> np.ndarray:

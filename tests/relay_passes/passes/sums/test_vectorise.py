@@ -12,7 +12,7 @@ from tvm.script import tirx as T
 import tvm_rammer
 from tests.functions import TARGET
 from tests.relay_passes.models import by_onnxruntime, model, node, random, tensor, value
-from tvm_rammer.relay_passes.passes.vectorise_sums import VectoriseSums
+from tvm_rammer.relay_passes.passes.sums.vectorise import VectoriseSums
 
 
 def product(x, w):

@@ -1,8 +1,4 @@
-"""Sums of what stays stock TVM's on a CPU, in vectors: of as many rows as the data say, for example.
-
-TVM leaves such loops as they were written: an element at a time, with the sum innermost, which LLVM must not reorder.
-Here elements that follow one another in the result are a vector, and the sum goes around it.
-"""
+"""Sums in vectors: elements that follow one another in the result are one, and the sum goes around it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,8 +9,8 @@ from tvm.error import InternalError
 from tvm.ir import Call, Expr, TensorLoad
 from tvm.s_tir.schedule import ScheduleError
 
-from ..bindings import rewrite_prim_funcs
-from ..module_pass import module_pass
+from ...bindings import rewrite_prim_funcs
+from ...module_pass import module_pass
 
 MOST_BYTES = 256
 """Of a vector, at most: four registers of 64 bytes, or eight of 32."""
@@ -34,7 +30,7 @@ def VectoriseSums() -> tvm.transform.Pass:
 
 def _vectorised(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
     """A function whose sums are in vectors, where they can be; None where none can."""
-    reductions = [] if "tirx.is_scheduled" in (func.attrs or {}) else list(_sums(func))
+    reductions = [] if "tirx.is_scheduled" in (func.attrs or {}) else list(sums_of(func))
     if not reductions:
         return None
     schedule = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
@@ -56,14 +52,14 @@ def _vectorise(schedule: s_tir.Schedule, realize: s_tir.SBlockRealize) -> None:
     across: list[s_tir.schedule.LoopRV] = []
     for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
         (across if axis.iter_type == tirx.IterVar.CommReduce else along).append(loops[value])
-    size = _vector(realize.block, len(along) - 1)
+    size = vector_of(realize.block, len(along) - 1)
     outer, inner = schedule.split(along[-1], [None, size])
     schedule.reorder(*along[:-1], outer, *across, inner)
     schedule.vectorize(inner)
     schedule.decompose_reduction(block, across[0])
 
 
-def _sums(func: tirx.PrimFunc) -> Iterator[s_tir.SBlockRealize]:
+def sums_of(func: tirx.PrimFunc) -> Iterator[s_tir.SBlockRealize]:
     """The blocks of a function whose sums can be in vectors."""
     if not isinstance(func.body, s_tir.SBlockRealize):
         return
@@ -89,15 +85,15 @@ def _has_vectors(realize: s_tir.SBlockRealize) -> bool:
     sums = extents[last + 1 :]
     if not all(isinstance(extent, tirx.IntImm) and int(extent) > 0 for extent in (extents[last], *sums)):
         return False
-    if _vector(block, last) < LEAST_ELEMENTS:
+    if vector_of(block, last) < LEAST_ELEMENTS:
         return False
     store, var = block.body, block.iter_vars[last].var
-    found = [_follows(store.indices, var, must=True), _is_at(block.init, store)]
+    found = [_follows(store.indices, var, must=True), is_at(block.init, store)]
 
     def load(node: TensorLoad) -> None:
         # What reads results of its neighbours needs them in order.
         found.append(_follows(node.indices, var, must=False))
-        found.append(not node.source.same_as(store.buffer) or _is_at(node, store))
+        found.append(not node.source.same_as(store.buffer) or is_at(node, store))
 
     def call(node: Call) -> None:
         found.append(False)  # TVM makes vectors of few of them: it would do all of it an element at a time again
@@ -106,13 +102,13 @@ def _has_vectors(realize: s_tir.SBlockRealize) -> bool:
     return all(found)
 
 
-def _vector(block: s_tir.SBlock, last: int) -> int:
+def vector_of(block: s_tir.SBlock, last: int, most_bytes: int = MOST_BYTES) -> int:
     """The largest divisor of an axis's extent that a vector may have as its length."""
-    most, extent = MOST_BYTES * 8 // block.body.value.ty.dtype.bits, int(block.iter_vars[last].dom.extent)
+    most, extent = most_bytes * 8 // block.body.value.ty.dtype.bits, int(block.iter_vars[last].dom.extent)
     return max(n for n in range(1, most + 1) if extent % n == 0)
 
 
-def _is_at(access: TensorLoad | tirx.Stmt, store: tirx.BufferStore) -> bool:
+def is_at(access: TensorLoad | tirx.Stmt, store: tirx.BufferStore) -> bool:
     """Whether a load or a statement accesses the very element that another one stores."""
     place = access.source if isinstance(access, TensorLoad) else getattr(access, "buffer", None)
     same = place is not None and place.same_as(store.buffer)

@@ -1,0 +1,216 @@
+"""Register tiles: where several rows of sums read the same vectors, these are read once for all of them.
+
+A product of 150 rows by a matrix that no cache holds took as long as to read the matrix 150 times.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import Expr, TensorLoad
+
+from ...bindings import rewrite_prim_funcs
+from ...module_pass import module_pass
+from .vectorise import is_at, sums_of, vector_of
+
+Places = dict[tirx.Var, Expr]
+"""Where the axes of a block are."""
+
+LEAST_ROWS = 3
+"""Of a tile."""
+MOST_STEPS = 1024
+"""Of a sum that are done for all rows, before more of it: what they read fits into a cache of one core."""
+
+
+def TileSums(register_bytes: int) -> tvm.transform.Pass:
+    """Make the pass that tiles the sums of functions in blocks that nobody scheduled.
+
+    Each element is summed up in the order that it had.
+
+    Parameters
+    ----------
+    register_bytes : int
+        Of a vector register.
+    """
+    rewrite = partial(_with_tiles, register_bytes)
+
+    @module_pass("TileSums")
+    def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+        return rewrite_prim_funcs(mod, rewrite)
+
+    return run
+
+
+def _with_tiles(register_bytes: int, func: tirx.PrimFunc) -> tirx.PrimFunc | None:
+    if "tirx.is_scheduled" in (func.attrs or {}):
+        return None
+    tiles = {realize: tile for realize in sums_of(func) if (tile := _tile(realize, register_bytes)) is not None}
+    if not tiles:
+        return None
+    root = func.body.block
+    statements = list(root.body.seq) if isinstance(root.body, tirx.SeqStmt) else [root.body]
+    made = [tile.code() if (tile := _of_nest(nest, tiles)) is not None else nest for nest in statements]
+    block = s_tir.SBlock(
+        root.iter_vars, root.reads, root.writes, root.name_hint, made[0] if len(made) == 1 else tirx.SeqStmt(made),
+        root.init, root.alloc_buffers, root.match_buffers, root.annotations,
+    )  # fmt: skip
+    return func.with_body(s_tir.SBlockRealize(func.body.iter_values, func.body.predicate, block))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """A block whose results are computed some rows by a vector at a time.
+
+    Parameters
+    ----------
+    block : s_tir.SBlock
+    row : int
+        The axis of the rows; that of the vectors is the last one that is not summed.
+    rows, elements : int
+        Extents of a tile.
+    """
+
+    block: s_tir.SBlock
+    row: int
+    rows: int
+    elements: int
+
+    def code(self) -> tirx.Stmt:
+        """Loops over all tiles; rows that fill none are done one by one."""
+        axes = self.block.iter_vars
+        along = [axis for axis in axes if axis.iter_type != tirx.IterVar.CommReduce]
+        before, row, after, last = along[: self.row], along[self.row], along[self.row + 1 : -1], along[-1]
+        across = axes[len(along) :]
+        if isinstance(row.dom.extent, tirx.IntImm):
+            # Rows of a known number, as filters: what they multiply with stays in the cache.
+            def of_rows(at: Places, rows: int) -> tirx.Stmt:
+                return self._nested(after, at, lambda at: self._each_vector(last, at, partial(self._sum, rows, across)))
+
+            return self._nested(before, {}, lambda at: self._each_rows(row, at, of_rows))
+
+        def of_part(at: Places, part: Expr | None) -> tirx.Stmt:
+            def of_vector(at: Places) -> tirx.Stmt:
+                return self._each_rows(row, at, lambda at, rows: self._sum(rows, across, at, part))
+
+            return self._each_vector(last, at, of_vector)
+
+        # Of any number, as those of a matrix: what all of them read of a part of the sum stays in the cache.
+        parts = -(-int(across[0].dom.extent) // MOST_STEPS) if len(across) == 1 else 1
+        return self._nested([*before, *after], {}, lambda at: _loop(
+            parts, lambda part: of_part(at, part if parts > 1 else None)
+        ))  # fmt: skip
+
+    def _nested(self, axes: Sequence[tirx.IterVar], at: Places, body: Callable[[Places], tirx.Stmt]) -> tirx.Stmt:
+        if not axes:
+            return body(at)
+        first, *others = axes
+        return _loop(first.dom.extent, lambda i: self._nested(others, at | {first.var: i}, body))
+
+    def _each_vector(self, axis: tirx.IterVar, at: Places, body: Callable[[Places], tirx.Stmt]) -> tirx.Stmt:
+        count = int(axis.dom.extent) // self.elements
+        return _loop(count, lambda i: body(at | {axis.var: i * self.elements}))
+
+    def _each_rows(self, axis: tirx.IterVar, at: Places, body: Callable[[Places, int], tirx.Stmt]) -> tirx.Stmt:
+        extent = axis.dom.extent
+        full = tirx.floordiv(extent, self.rows)
+        tiles = _loop(full, lambda i: body(at | {axis.var: i * self.rows}, self.rows))
+        if isinstance(extent, tirx.IntImm) and int(extent) % self.rows == 0:
+            return tiles
+        rest = _loop(extent - full * self.rows, lambda i: body(at | {axis.var: full * self.rows + i}, 1))
+        return tirx.SeqStmt([tiles, rest])
+
+    def _sum(self, rows: int, across: Sequence[tirx.IterVar], at: Places, part: Expr | None = None) -> tirx.Stmt:
+        """A tile of results: from what they begin with, or what was summed up of them before."""
+        block, store = self.block, self.block.body
+        # TVM takes arrays of more than 1 KB from the heap: there is one for each row.
+        kind = str(store.value.ty.dtype)
+        sums = [tirx.decl_buffer((self.elements,), kind, f"sums{n}", scope="local") for n in range(rows)]
+        axes = [axis for axis in block.iter_vars if axis.iter_type != tirx.IterVar.CommReduce]
+        row, vector = axes[self.row].var, axes[-1].var
+
+        def each(make: Callable[[int, Expr, Places], tirx.Stmt], at: Places = at) -> tirx.Stmt:
+            def of_row(n: int) -> tirx.Stmt:
+                return _loop(
+                    self.elements, lambda e: make(n, e, at | {row: at[row] + n, vector: at[vector] + e}), "VECTORIZED"
+                )
+
+            return tirx.SeqStmt([of_row(n) for n in range(rows)]) if rows > 1 else of_row(0)
+
+        def place(at: Places) -> list[Expr]:
+            return [_substituted(index, at) for index in store.indices]
+
+        def step(at: Places) -> tirx.Stmt:
+            def added(n: int, element: Expr, at: Places) -> tirx.Stmt:
+                value = tvm_ffi.structural_map(
+                    store.value, [(TensorLoad, lambda load: sums[n][element] if is_at(load, store) else load)],
+                    order="post",
+                )  # fmt: skip
+                return tirx.BufferStore(sums[n], _substituted(value, at), [element])
+
+            return each(added, at)
+
+        begin = each(lambda n, e, at: tirx.BufferStore(sums[n], _substituted(block.init.value, at), [e]))
+        if part is not None:
+            again = each(lambda n, e, at: tirx.BufferStore(sums[n], tirx.BufferLoad(store.buffer, place(at)), [e]))
+            begin = tirx.IfThenElse(part == 0, begin, again)
+            (summed,) = across
+            count = tirx.min(summed.dom.extent - part * MOST_STEPS, tirx.IntImm("int64", MOST_STEPS))
+            steps = _loop(count, lambda k: step(at | {summed.var: part * MOST_STEPS + k}))
+        else:
+            steps = self._nested(across, at, step)
+        end = each(lambda n, e, at: tirx.BufferStore(store.buffer, sums[n][e], place(at)))
+        return tirx.SeqStmt([*map(tirx.AllocBuffer, sums), begin, steps, end])
+
+
+def _tile(realize: s_tir.SBlockRealize, register_bytes: int) -> _Tile | None:
+    """A tile of the results of a block, if rows of them read the same vectors."""
+    block = realize.block
+    store, axes = block.body, [axis for axis in block.iter_vars if axis.iter_type != tirx.IterVar.CommReduce]
+    whole = isinstance(realize.predicate, tirx.IntImm) and int(realize.predicate) == 1
+    wide = all(str(axis.var.ty.dtype) == "int64" for axis in block.iter_vars)
+    if not (isinstance(block.init, tirx.BufferStore) and whole and wide):
+        return None
+    loads: list[TensorLoad] = []
+    tvm_ffi.structural_walk(store.value, (TensorLoad, loads.append), order="pre")
+    vectors = [load for load in loads if not is_at(load, store) and _reads(load, axes[-1].var)]
+    free = [n for n, axis in enumerate(axes[:-1]) if not any(_reads(load, axis.var) for load in vectors)]
+    if not vectors or not free:
+        return None
+    registers, item = (24, 4) if register_bytes == 64 else (12, 2), store.value.ty.dtype.bits // 8
+    elements = vector_of(block, len(axes) - 1, registers[1] * register_bytes)
+    rows = registers[0] // max(1, -(-elements * item // register_bytes))
+    extent = axes[free[-1]].dom.extent
+    rows = min(rows, int(extent)) if isinstance(extent, tirx.IntImm) else rows
+    return _Tile(block, free[-1], rows, elements) if rows >= LEAST_ROWS else None
+
+
+def _of_nest(nest: tirx.Stmt, tiles: dict[s_tir.SBlockRealize, _Tile]) -> _Tile | None:
+    """The tile of a nest of loops that has one block, and goes along each of its axes once."""
+    loops: list[tirx.For] = []
+    while isinstance(nest, tirx.For):
+        loops.append(nest)
+        nest = nest.body
+    found = next((tile for realize, tile in tiles.items() if realize.same_as(nest)), None)
+    if found is None or {loop.loop_var for loop in loops} != set(nest.iter_values):
+        return None
+    return found if all(loop.kind == tirx.ForKind.SERIAL for loop in loops) else None
+
+
+def _loop(extent: Expr | int, body: Callable[[Expr], tirx.Stmt], kind: str = "SERIAL") -> tirx.Stmt:
+    var = tirx.Var("i", "int64")
+    begin, count = tirx.IntImm("int64", 0), tirx.IntImm("int64", extent) if isinstance(extent, int) else extent
+    return tirx.For(var, begin, count, getattr(tirx.ForKind, kind), body(var))
+
+
+def _substituted(expr: Expr, at: Places) -> Expr:
+    return tvm_ffi.structural_map(expr, (tirx.Var, lambda var: at.get(var, var)), order="post")
+
+
+def _reads(load: TensorLoad, var: tirx.Var) -> bool:
+    found: list[bool] = []
+    for index in load.indices:
+        tvm_ffi.structural_walk(index, (tirx.Var, lambda v: found.append(v.same_as(var))), order="pre")
+    return any(found)
