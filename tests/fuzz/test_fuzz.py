@@ -33,7 +33,7 @@ from .generate.sequences import sequence_case
 from .injected import MISDEEDS
 from .judge import ways
 from .judge.compare import difference
-from .judge.onnx_judges import Judgement, judge
+from .judge.onnx_judges import Judgement, judge, undefined
 from .kinds import KINDS
 from .operators import TABLE
 
@@ -124,6 +124,14 @@ def test_onnx_runtime_judges_alone_what_the_other_lacks():
     verdict = judge(model, {"q": np.int8([2, -4])})
     assert verdict.fault([np.exp(np.float32([1, -2]))]) is None
     assert verdict.fault([np.exp(np.float32([1, -2.1]))]).startswith("value")
+
+
+def test_powers_of_integers_are_left_open():
+    """Beside an operator that the other judge lacks, ONNX Runtime would say alone what their sums are."""
+    node = helper.make_node("ReduceLogSumExp", ["x"], ["y"])
+    ends = [helper.make_tensor_value_info(name, TensorProto.INT32, None) for name in "xy"]
+    model = helper.make_model(helper.make_graph([node], "sums", ends[:1], ends[1:]))
+    assert undefined(model, {"x": np.int32([-1, -3]), "y": np.int32(-1)})
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])

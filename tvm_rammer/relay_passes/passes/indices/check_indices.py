@@ -19,7 +19,7 @@ from tvm import relax, te, tirx
 from tvm.ir import Call, GlobalVar
 
 from ....errors import DATA_MARK, ModelError
-from ...bindings import add_function, body_blocks, dtype_of, is_const, static_shape, typed
+from ...bindings import add_function, body_blocks, drop_unused, dtype_of, is_const, static_shape, typed
 from ...loops.body import LoopBody, called_loop
 from ...module_pass import module_pass
 from ..impure_calls import with_impure
@@ -27,6 +27,7 @@ from .among import Among
 from .index_guard import GuardKind, index_guard
 from .loop_steps import NUMBER, behind_loop, counts_rows, hands_on, loops_first
 from .messages import operator_of, origin
+from .ranges import Range, Ranges
 from .uses import Use, takes_indices, uses_of
 
 
@@ -77,9 +78,11 @@ class _Function:
         self._named: dict[relax.Var, relax.Var] = {}
         self._operands: dict[relax.Expr, relax.Expr] = {}
         self._functions: dict[object, GlobalVar] = {}
+        self._ranges = Ranges()
+        self._is_simpler = False
 
     def checked(self) -> relax.Function | None:
-        """The function with checks; None where it has no index that only run time knows."""
+        """The function with checks; None where it has no index that only run time knows, or simpler ones."""
         blocks = []
         for block in body_blocks(self._func):
             dataflow = isinstance(block, relax.DataflowBlock)
@@ -87,8 +90,9 @@ class _Function:
             self._clipped, self._named = {}, {}  # what a dataflow block computes, no other block knows
             for binding in block.bindings:
                 bindings += self._rewritten(binding, dataflow)
+                self._ranges.add(binding)
             blocks.append(relax.DataflowBlock(bindings) if dataflow else relax.BindingBlock(bindings))
-        if not self._functions and not self._flags:
+        if not self._functions and not self._flags and not self._is_simpler:
             return None
         raises = bool(self._flags) and not self._is_step
         if raises:
@@ -97,6 +101,8 @@ class _Function:
         body = typed(relax.SeqExpr(blocks, result), result.ty)
         pure = self._func.is_pure and not raises
         checked = relax.Function(self._func.params, body, self._func.ret_ty, pure, self._func.attrs)
+        if self._is_simpler:
+            checked = drop_unused(checked)
         return self._handing_on(checked) if self._flags and self._is_step else checked
 
     def _rewritten(self, binding: relax.Binding, dataflow: bool) -> list[relax.Binding]:
@@ -114,6 +120,11 @@ class _Function:
             self._operands[indices] = use.of(arguments)
             if is_const(indices) and use.is_static:
                 _check_constant(indices.value.numpy(), use, value, binding.var)
+                continue
+            if use.is_static and _holds(use, self._ranges.of(indices)):
+                simplest = self._ranges.simplest(indices)
+                self._is_simpler |= not simplest.same_as(indices)
+                use.put(arguments, among.put_back(simplest, new))
                 continue
             known = use.is_static and static_shape(indices.ty) is not None
             checked = (self._clip if known else self._guard)(indices, use, value, binding.var, dataflow, new)
@@ -237,6 +248,11 @@ def _told(call: Call, use: Use) -> str:
     known = all(isinstance(highest, int) for highest in use.highest)
     extents = f"the {' x '.join(str(highest + 1) for highest in use.highest)} that" if known else "what"
     return f"{operator_of(call)} got an index outside of {extents} it indexes"
+
+
+def _holds(use: Use, found: Range | None) -> bool:
+    """Whether all indices of a range are allowed, and fit."""
+    return found is not None and max(use.lowest) <= found[0] and found[1] <= min(use.highest) and not use.fits
 
 
 def surely_inside(call: Call) -> bool:
