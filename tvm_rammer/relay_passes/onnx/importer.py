@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -26,7 +26,7 @@ from .control.outline import is_made_here, module_of
 from .converters import CONVERTERS, PREPARED, has_own
 from .data_sizes.names import DESCRIBED
 from .fold import infer_types, static_dims
-from .inline import all_nodes
+from .inline import all_nodes, subgraphs
 from .read import default_opset
 from .scan import ScanConverter
 
@@ -68,9 +68,11 @@ def import_onnx(
     ModelError
         It fails.
     LoopError
-        A Scan cannot become a loop.
+        A Scan cannot become a loop: a branch in its steps has a recurrent layer, for example, which has a function of
+        its own where the loop is unrolled.
     """
-    check_supported(all_nodes(model.graph), constants_of(model), loops=loops)
+    check_supported(_outside_scans(model.graph), constants_of(model), loops=loops)
+    _check_steps(model)
     types = infer_types(model)
     check_types(model, types)
     nodes = {}
@@ -106,6 +108,26 @@ def import_onnx(
     for name, step in importer.scans.functions.items():
         mod[name] = step
     return mod
+
+
+def _outside_scans(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph and of all within it, but for the steps of Scans."""
+    for node in graph.node:
+        yield node
+        for inner in () if node.op_type == "Scan" else subgraphs(node):
+            yield from _outside_scans(inner)
+
+
+def _check_steps(model: onnx.ModelProto) -> None:
+    constants = constants_of(model)
+    for node in all_nodes(model.graph):
+        if node.op_type == "Scan":
+            try:
+                check_supported(
+                    (inner for graph in subgraphs(node) for inner in all_nodes(graph)), constants, loops=True
+                )
+            except UnsupportedOperatorError as error:
+                raise LoopError(f"a step of {describe(node)}: {error}") from error
 
 
 class _RefusedNode(BaseException):

@@ -218,6 +218,27 @@ def test_a_loop_after_a_branch_with_a_known_number_of_rounds():
     agree(proto, {"x": X}, {"x": -X})
 
 
+def test_a_recurrent_layer_in_a_branch_of_many_rounds():
+    """The rounds are unrolled then, for a branch has a function of its own only there."""
+    layer = [
+        node("Unsqueeze", ["s", "zero"], ["steps"]), node("RNN", ["steps", "w", "r"], ["", "h"], hidden_size=4),
+        node("Squeeze", ["h", "zero"], ["t"]),
+    ]  # fmt: skip
+    nodes = [
+        node("Gather", ["x", "i"], ["row"]), node("ReduceSum", ["row"], ["sum"], keepdims=0),
+        node("Greater", ["sum", "none"], ["c"]),
+        node("If", ["c"], ["m"], then_branch=branch(layer, "t"), else_branch=branch([node("Neg", ["s"], ["e"])], "e")),
+        node("Add", ["m", "row"], ["next"]), node("Identity", ["go"], ["going"]),
+    ]  # fmt: skip
+    inner = [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("s", [1, 4])]
+    rounds = helper.make_graph(nodes, "rounds", inner, [value("going", [], TensorProto.BOOL), value("next", [1, 4])])
+    tensors = [tensor("n", np.array(9)), tensor("yes", np.array(True)), tensor("none", np.float32(0))]
+    tensors += [tensor("zero", np.array([0])), tensor("w", random(1, 4, 4)), tensor("r", random(1, 4, 4, seed=1))]
+    inputs = [value("x", [9, 4]), value("s0", [1, 4])]
+    proto = model([node("Loop", ["n", "yes", "s0"], ["y"], body=rounds)], inputs, ["y"], tensors)
+    agree(proto, {"x": random(9, 4), "s0": random(1, 4)})
+
+
 def test_the_module_is_saved_and_loaded(tmp_path):
     proto = looped(body([*STEP, *UNTIL], [("s", "t")]))
     module = tvm_rammer.compile(proto, cache=False)
