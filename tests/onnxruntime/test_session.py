@@ -53,6 +53,14 @@ def test_open_shapes_are_compiled_when_they_are_run():
     assert len(ours.modules) <= MOST_SHAPES
 
 
+def test_a_size_without_a_name_has_none():
+    model = two_inputs("batch")
+    model.graph.input[0].type.tensor_type.shape.dim[0].ClearField("dim_param")
+    ours, theirs = InferenceSession(model), onnxruntime.InferenceSession(model.SerializeToString())
+    assert [a.shape for a in ours.get_inputs()] == [a.shape for a in theirs.get_inputs()]
+    assert ours.get_inputs()[0].shape[0] is None
+
+
 def test_given_shapes_are_compiled_at_once():
     model = two_inputs("batch")
     session = InferenceSession(model, shapes={"batch": 2})

@@ -176,8 +176,8 @@ class InferenceSession:
         module = self._module
         if not isinstance(module, SymbolicModule):
             return [_arg(spec) for spec in module.inputs]
-        named = module.shapes.extents()
-        return [_declared(d, named[d.name] if d.shape is not None else None) for d in module.signature.inputs]
+        extents = module.shapes.extents()
+        return [_declared(d, _named(d.shape, extents[d.name])) for d in module.signature.inputs]
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs, in the model's order."""
@@ -290,6 +290,16 @@ def _threads(options: Any) -> int | None:
 def _arg(spec: TensorSpec) -> NodeArg:
     shape: list[int | str | None] = [extent if extent >= 0 else None for extent in spec.shape]
     return NodeArg(spec.name, type_name(spec.dtype), shape)
+
+
+def _named(
+    declared: Sequence[int | str | None] | None, extents: Sequence[int | str]
+) -> list[int | str | None] | None:
+    """The extents of an input that has a shape; a size without a name has none here, either."""
+    if declared is None:
+        return None
+    pairs = zip(declared, extents, strict=True)
+    return [None if said is None and isinstance(extent, str) else extent for said, extent in pairs]
 
 
 def _declared(declared: Declared, shape: Sequence[int | str | None] | None) -> NodeArg:
