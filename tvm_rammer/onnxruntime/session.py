@@ -292,9 +292,7 @@ def _arg(spec: TensorSpec) -> NodeArg:
     return NodeArg(spec.name, type_name(spec.dtype), shape)
 
 
-def _named(
-    declared: Sequence[int | str | None] | None, extents: Sequence[int | str]
-) -> list[int | str | None] | None:
+def _named(declared: Sequence[int | str | None] | None, extents: Sequence[int | str]) -> list[int | str | None] | None:
     """The extents of an input that has a shape; a size without a name has none here, either."""
     if declared is None:
         return None
