@@ -52,6 +52,24 @@ def test_volumes(kernel, given):
     np.testing.assert_allclose(results(proto, x)[0], want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "given"),
+    [
+        ([2, 2], {"strides": [2, 2]}),
+        ([3, 4], {"strides": [2, 3], "pads": [1, 0, 0, 1], "output_padding": [0, 1], "group": 2}),
+        ([4], {"strides": [2], "pads": [1, 1]}),
+    ],
+)
+def test_as_many_images_as_only_the_data_say(kernel, given):
+    rng = np.random.default_rng(0)
+    x = {"x": rng.standard_normal((5, 4, *[4] * len(kernel))).astype("float32")}
+    x["c"] = np.array([True, False, True, True, False])
+    weights = {"w": rng.standard_normal((4, 6 // given.get("group", 1), *kernel)).astype("float32")}
+    proto = model([("Compress", ["x", "c"], {"axis": 0}), ("ConvTranspose", ["y0", "w"], given)], x, weights)
+    for got, want in zip(results(proto, x), by_onnxruntime(proto, x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 def test_half_precision_is_added_up_in_float32():
     rng = np.random.default_rng(0)
     x, weights = (rng.standard_normal(shape).astype("float16") for shape in [(1, 300, 4), (300, 2, 3)])

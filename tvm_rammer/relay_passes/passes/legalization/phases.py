@@ -1,4 +1,4 @@
-"""Transposed convolutions of volumes as plain ones: those of a stride s are s x s x s convolutions of the same volume.
+"""Transposed convolutions as plain ones: by a stride of s, those of a volume are s x s x s ones of the same volume.
 
 The element y of an axis is reached by the taps k that y + padding = s * pixel + k allows: by every s-th, from the phase
 (y + padding) mod s on. So each phase is a convolution of stride 1 by its taps, from the last to the first, and the
@@ -8,12 +8,12 @@ results of all phases lie between each other.
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from tvm import relax
+from tvm import relax, tirx
 from tvm.ir import Call
 
-from ...bindings import static_shape
 from .stock import stock
 
 
@@ -58,7 +58,9 @@ class _Axis:
 
 
 def by_phases(bb: relax.BlockBuilder, call: Call) -> relax.Expr | None:
-    """A transposed convolution as convolutions; None where it is none of volumes, by constants, without gaps.
+    """A transposed convolution as convolutions; None where taps have gaps, and where it is better off as it is.
+
+    In images and rows, if it is known how many there are, kernels find the phases by themselves.
 
     Parameters
     ----------
@@ -66,11 +68,13 @@ def by_phases(bb: relax.BlockBuilder, call: Call) -> relax.Expr | None:
     call : Call
         Of constant weights, all finite.
     """
-    data, made, weight = static_shape(call.args[0].ty), static_shape(call.ty), call.args[1].value.numpy()
-    if data is None or made is None or len(data) != 5 or str(call.ty.dtype) not in ("float32", "float64"):
+    data, made, weight = _sizes(call.args[0].ty), _sizes(call.ty), call.args[1].value.numpy()
+    if data is None or made is None or str(call.ty.dtype) not in ("float32", "float64"):
         return None
-    attrs = call.attrs
-    each = zip(data[2:], attrs.strides, weight.shape[2:], list(attrs.padding)[:3], made[2:], strict=True)
+    spatial, attrs = len(data) - 2, call.attrs
+    if spatial < 3 and isinstance(data[0], int):
+        return None
+    each = zip(data[2:], attrs.strides, weight.shape[2:], list(attrs.padding)[:spatial], made[2:], strict=True)
     axes = [_Axis(*map(int, numbers)) for numbers in each]
     if any(int(d) > 1 for d in attrs.dilation) or any(a.taps < a.stride for a in axes):
         return None
@@ -88,15 +92,27 @@ def by_phases(bb: relax.BlockBuilder, call: Call) -> relax.Expr | None:
     for kernel in kernels:
         ends = [axis.pads(taps) for axis, taps in zip(axes, kernel.shape[2:], strict=True)]
         padding = [begin for begin, _ in ends] + [end for _, end in ends]
-        result = relax.op.nn.conv3d(call.args[0], relax.const(kernel), padding=padding, groups=groups)
+        result = _CONVOLUTIONS[spatial](call.args[0], relax.const(kernel), padding=padding, groups=groups)
         results.append(step(result))
     together = results[0] if len(results) == 1 else step(relax.op.stack(results, 2))
     strides, extents = [a.stride for a in axes], [a.extent for a in axes]
     apart = step(relax.op.reshape(together, [*made[:2], *strides, *extents]))
-    between = step(relax.op.permute_dims(apart, [0, 1, 5, 2, 6, 3, 7, 4]))
+    order = [axis for a in range(2, 2 + spatial) for axis in (a + spatial, a)]
+    between = step(relax.op.permute_dims(apart, [0, 1, *order]))
     whole = step(relax.op.reshape(between, [*made[:2], *map(math.prod, zip(extents, strides, strict=True))]))
     cut = [a.cut for a in axes], [a.cut + a.made for a in axes]
-    return stock(bb, bb.normalize(relax.op.strided_slice(whole, [2, 3, 4], *cut)))
+    return stock(bb, bb.normalize(relax.op.strided_slice(whole, list(range(2, 2 + spatial)), *cut)))
+
+
+_CONVOLUTIONS = {1: relax.op.nn.conv1d, 2: relax.op.nn.conv2d, 3: relax.op.nn.conv3d}
+
+
+def _sizes(ty: relax.TensorType) -> list[Any] | None:
+    """The shape of a tensor, all of it but for the first extent known."""
+    if not isinstance(ty.shape, relax.ShapeExpr):
+        return None
+    sizes = [int(size) if isinstance(size, tirx.IntImm) else size for size in ty.shape]
+    return sizes if all(isinstance(size, int) for size in sizes[1:]) else None
 
 
 def _kernel(weight: np.ndarray, groups: int, taps: list[range]) -> np.ndarray:
