@@ -77,9 +77,9 @@ def load_request(request: Request) -> Loaded:
         for model, shapes in zip(request.models, request.shapes, strict=True)
     ]
     mods, metadata = zip(*map(take_metadata, loaded), strict=True)
-    check_loops([steps for mod in mods for steps in steps_of_loops(mod)], request.device)
     if request.length is not None:
         return _of_any_length(mods[0], metadata[0])
+    check_loops([steps for mod in mods for steps in steps_of_loops(mod)], request.device)
     if not request.joined:
         specs = tensor_specs(mods[0]) if request.symbolic else _static(tensor_specs(mods[0]))
         return Loaded(mods[0], specs, output_specs(mods[0]), rolled=is_rolled_up(mods[0]), metadata=metadata[0])
