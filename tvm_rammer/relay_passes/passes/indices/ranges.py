@@ -3,6 +3,7 @@
 So of trees of decisions, each of which says at which node to go on, only the first looks for what is outside.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -14,6 +15,10 @@ from ...bindings import dtype_of, is_call, static_shape
 
 Range: TypeAlias = tuple[int, int]
 """The smallest number that it may be, and the largest; of truth values, 0 and 1."""
+
+
+MOST_ELEMENTS = 1 << 22
+"""Of a constant that is looked at: larger ones are weights."""
 
 
 class Ranges:
@@ -44,8 +49,11 @@ class Ranges:
         if isinstance(expr, relax.Var):
             return self._found.get(expr)
         if isinstance(expr, Constant):
-            array = expr.value.numpy() if _is_whole(expr) else np.array([])
-            return (int(array.min()), int(array.max())) if array.size else None
+            size = math.prod(expr.value.shape)
+            if not _is_whole(expr) or not 0 < size <= MOST_ELEMENTS:
+                return None
+            array = expr.value.numpy()
+            return int(array.min()), int(array.max())
         if not isinstance(expr, Call) or not isinstance(expr.op, Op):
             return None
         name = expr.op.name.removeprefix("relax.")

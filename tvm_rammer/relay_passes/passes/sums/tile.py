@@ -14,7 +14,7 @@ from tvm.ir import Expr, TensorLoad
 
 from ...bindings import rewrite_prim_funcs
 from ...module_pass import module_pass
-from .vectorise import is_at, sums_of, vector_of
+from .vectorise import LEAST_ELEMENTS, is_at, sums_of, vector_of
 
 Places = dict[tirx.Var, Expr]
 """Where the axes of a block are."""
@@ -184,7 +184,7 @@ def _tile(realize: s_tir.SBlockRealize, register_bytes: int) -> _Tile | None:
     rows = registers[0] // max(1, -(-elements * item // register_bytes))
     extent = axes[free[-1]].dom.extent
     rows = min(rows, int(extent)) if isinstance(extent, tirx.IntImm) else rows
-    return _Tile(block, free[-1], rows, elements) if rows >= LEAST_ROWS else None
+    return _Tile(block, free[-1], rows, elements) if rows >= LEAST_ROWS and elements >= LEAST_ELEMENTS else None
 
 
 def _of_nest(nest: tirx.Stmt, tiles: dict[s_tir.SBlockRealize, _Tile]) -> _Tile | None:
