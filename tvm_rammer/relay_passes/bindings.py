@@ -6,7 +6,7 @@ from typing import Any
 
 import tvm
 import tvm_ffi
-from tvm import relax, tirx
+from tvm import relax, s_tir, tirx
 from tvm.ir import Call, Constant, GenericConst, GlobalVar, Op, Tuple, TupleGetItem
 from tvm.relax.expr import _update_type
 
@@ -233,6 +233,19 @@ def rewrite_functions(mod: tvm.IRModule, rewrite: Callable[[relax.Function], rel
 def rewrite_prim_funcs(mod: tvm.IRModule, rewrite: Callable[[tirx.PrimFunc], tirx.PrimFunc | None]) -> tvm.IRModule:
     """Replace the PrimFuncs of a module for which `rewrite` has another; the module itself where it has none."""
     return _rewrite(mod, tirx.PrimFunc, rewrite)
+
+
+def with_root_body(
+    func: tirx.PrimFunc, statements: Sequence[tirx.Stmt], allocated: Sequence[tirx.Var] | None = None
+) -> tirx.PrimFunc:
+    """A function in blocks whose root has other statements, and other buffers of its own if they are given."""
+    root = func.body.block
+    block = s_tir.SBlock(
+        root.iter_vars, root.reads, root.writes, root.name_hint,
+        statements[0] if len(statements) == 1 else tirx.SeqStmt(list(statements)), root.init,
+        root.alloc_buffers if allocated is None else list(allocated), root.match_buffers, root.annotations,
+    )  # fmt: skip
+    return func.with_body(s_tir.SBlockRealize(func.body.iter_values, func.body.predicate, block))
 
 
 def _rewrite(mod: tvm.IRModule, kind: type[Any], rewrite: Callable[[Any], Any]) -> tvm.IRModule:

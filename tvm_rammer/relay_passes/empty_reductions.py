@@ -10,6 +10,7 @@ import tvm_ffi
 from tvm import ir, s_tir, tirx
 
 from ..errors import DATA_MARK, ModelError
+from .bindings import with_root_body
 from .module_pass import module_pass
 
 
@@ -85,12 +86,7 @@ def _checked(func: tirx.PrimFunc, name: str, reductions: list[s_tir.SBlockRealiz
         return func
     fails = ir.StringImm("AssertionError"), [ir.StringImm(DATA_MARK + message)]
     checks = [tirx.AssertStmt(extent > 0, *fails) for extent in extents]
-    root = func.body.block
-    block = s_tir.SBlock(
-        root.iter_vars, root.reads, root.writes, root.name_hint, tirx.SeqStmt([*checks, root.body]), root.init,
-        root.alloc_buffers, root.match_buffers, root.annotations,
-    )  # fmt: skip
-    return func.with_body(s_tir.SBlockRealize(func.body.iter_values, func.body.predicate, block))
+    return with_root_body(func, [*checks, func.body.block.body])
 
 
 def _finds_a_place(block: s_tir.SBlock) -> bool:

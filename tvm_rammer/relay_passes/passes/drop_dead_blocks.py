@@ -10,7 +10,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Call, TensorLoad
 
-from ..bindings import rewrite_prim_funcs
+from ..bindings import rewrite_prim_funcs, with_root_body
 from ..module_pass import module_pass
 
 
@@ -37,12 +37,7 @@ def _without_dead_blocks(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
     if len(kept) == len(root.body.seq):
         return None
     used = {b for stmt in kept for b in _loaded(stmt) | _stored(stmt)}
-    block = s_tir.SBlock(
-        root.iter_vars, root.reads, root.writes, root.name_hint,
-        kept[0] if len(kept) == 1 else tirx.SeqStmt(kept), root.init,
-        [b for b in root.alloc_buffers if b in used], root.match_buffers, root.annotations,
-    )  # fmt: skip
-    return func.with_body(s_tir.SBlockRealize(func.body.iter_values, func.body.predicate, block))
+    return with_root_body(func, kept, [b for b in root.alloc_buffers if b in used])
 
 
 def _loaded(stmt: tirx.Stmt) -> set[tirx.Var]:

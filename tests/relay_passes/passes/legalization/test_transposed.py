@@ -38,11 +38,12 @@ def test_weights_meet_pixels_alone(kernel, given, constant):
         ([2, 2, 2], {"strides": [2, 2, 2], "group": 4}),
         ([3, 1, 1], {"strides": [1, 2, 1]}),
         ([2, 2, 3], {"strides": [1, 1, 2], "pads": [1, 3, 2, 1, 2, 2]}),
+        ([5, 5, 5], {"strides": [4, 4, 4]}),
     ],
-    ids=["one_convolution", "many", "stride_1", "one_tap", "fewer_taps_than_strides", "more_cut_than_taps"],
+    ids=["one_convolution", "many", "stride_1", "one_tap", "fewer_taps_than_strides", "more_cut_than_taps", "too_many"],
 )
 def test_volumes(kernel, given):
-    """By phases, but for the last two."""
+    """By phases, but for the last three."""
     rng = np.random.default_rng(0)
     x = {"x": rng.standard_normal((2, 4, 3, 5, 4)).astype("float32")}
     weights = {"w": rng.standard_normal((4, 3, *kernel)).astype("float32")}
@@ -50,6 +51,17 @@ def test_volumes(kernel, given):
     proto = model([("ConvTranspose", ["x", "w", "b"], given)], x, weights)
     (want,) = by_onnxruntime(proto, x)
     np.testing.assert_allclose(results(proto, x)[0], want, rtol=1e-4, atol=1e-5)
+
+
+def test_volumes_of_double_precision():
+    """ONNX Runtime has none: against the sum that ONNX says."""
+    rng = np.random.default_rng(0)
+    x, weights = rng.standard_normal((1, 3, 2, 3, 2)), rng.standard_normal((3, 2, 2, 2, 2))
+    proto = model([("ConvTranspose", ["x", "w"], {"strides": [2, 2, 2]})], {"x": x}, {"w": weights})
+    (got,) = results(proto, {"x": x})
+    want = np.einsum("ncdhw,cfijk->nfdihjwk", x, weights).reshape(1, 2, 4, 6, 4)
+    assert got.dtype == np.float64
+    np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ from tvm.ir import Call
 
 from .stock import stock
 
+MOST_CONVOLUTIONS = 27
+"""Of phases with unequal numbers of taps, each of which is one: those of a volume by strides of three."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
@@ -88,11 +91,15 @@ def by_phases(bb: relax.BlockBuilder, call: Call) -> relax.Expr | None:
     kernels = [_kernel(weight, groups, [a.taps_of(r) for a, r in zip(axes, phase, strict=True)]) for phase in phases]
     if len({kernel.shape for kernel in kernels}) == 1:  # one convolution, by the filters of all phases
         kernels = [np.stack(kernels, 1).reshape(-1, *kernels[0].shape[1:])]
+    if len(kernels) > MOST_CONVOLUTIONS:
+        return None
     results = []
     for kernel in kernels:
         ends = [axis.pads(taps) for axis, taps in zip(axes, kernel.shape[2:], strict=True)]
         padding = [begin for begin, _ in ends] + [end for _, end in ends]
-        result = _CONVOLUTIONS[spatial](call.args[0], relax.const(kernel), padding=padding, groups=groups)
+        result = _CONVOLUTIONS[spatial](
+            call.args[0], relax.const(kernel, str(kernel.dtype)), padding=padding, groups=groups
+        )
         results.append(step(result))
     together = results[0] if len(results) == 1 else step(relax.op.stack(results, 2))
     strides, extents = [a.stride for a in axes], [a.extent for a in axes]

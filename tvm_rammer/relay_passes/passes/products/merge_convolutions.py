@@ -187,9 +187,9 @@ def _merged(group: Sequence[_Branch], make: type[relax.Var]) -> Iterator[relax.V
     for n, step in enumerate(first.bindings):
         op, attrs = step.value.op, step.value.attrs
         if n == 0:
-            operands = [value, relax.const(np.concatenate([branch.weight for branch in group]))]
+            operands = [value, relax.const(np.concatenate([branch.weight for branch in group]), dtype)]
         elif op.name == "relax.add":
-            operands = [value, relax.const(np.concatenate([branch.bias for branch in group], axis=1))]
+            operands = [value, relax.const(np.concatenate([branch.bias for branch in group], axis=1), dtype)]
         else:
             operands = [value]
         var = make(f"{name}_merged{n}", whole)

@@ -12,7 +12,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Expr, TensorLoad
 
-from ...bindings import rewrite_prim_funcs
+from ...bindings import rewrite_prim_funcs, with_root_body
 from ...module_pass import module_pass
 from .vectorise import LEAST_ELEMENTS, is_at, sums_of, vector_of
 
@@ -21,6 +21,8 @@ Places = dict[tirx.Var, Expr]
 
 LEAST_ROWS = 3
 """Of a tile."""
+_REGISTERS, _FEWER = {64: (24, 4)}, (12, 2)
+"""Vector registers for the sums of a tile, and of one row: by their bytes; there are 32 in all, or 16 at least."""
 MOST_STEPS = 1024
 """Of a sum that are done for all rows, before more of it: what they read fits into a cache of one core."""
 
@@ -53,11 +55,7 @@ def _with_tiles(register_bytes: int, func: tirx.PrimFunc) -> tirx.PrimFunc | Non
     root = func.body.block
     statements = list(root.body.seq) if isinstance(root.body, tirx.SeqStmt) else [root.body]
     made = [tile.code() if (tile := _of_nest(nest, tiles)) is not None else nest for nest in statements]
-    block = s_tir.SBlock(
-        root.iter_vars, root.reads, root.writes, root.name_hint, made[0] if len(made) == 1 else tirx.SeqStmt(made),
-        root.init, root.alloc_buffers, root.match_buffers, root.annotations,
-    )  # fmt: skip
-    return func.with_body(s_tir.SBlockRealize(func.body.iter_values, func.body.predicate, block))
+    return with_root_body(func, made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +177,9 @@ def _tile(realize: s_tir.SBlockRealize, register_bytes: int) -> _Tile | None:
     free = [n for n, axis in enumerate(axes[:-1]) if not any(_reads(load, axis.var) for load in vectors)]
     if not vectors or not free:
         return None
-    registers, item = (24, 4) if register_bytes == 64 else (12, 2), store.value.ty.dtype.bits // 8
-    elements = vector_of(block, len(axes) - 1, registers[1] * register_bytes)
-    rows = registers[0] // max(1, -(-elements * item // register_bytes))
+    (most, vector), item = _REGISTERS.get(register_bytes, _FEWER), store.value.ty.dtype.bits // 8
+    elements = vector_of(block, len(axes) - 1, vector * register_bytes)
+    rows = most // max(1, -(-elements * item // register_bytes))
     extent = axes[free[-1]].dom.extent
     rows = min(rows, int(extent)) if isinstance(extent, tirx.IntImm) else rows
     return _Tile(block, free[-1], rows, elements) if rows >= LEAST_ROWS and elements >= LEAST_ELEMENTS else None
@@ -210,7 +208,4 @@ def _substituted(expr: Expr, at: Places) -> Expr:
 
 
 def _reads(load: TensorLoad, var: tirx.Var) -> bool:
-    found: list[bool] = []
-    for index in load.indices:
-        tvm_ffi.structural_walk(index, (tirx.Var, lambda v: found.append(v.same_as(var))), order="pre")
-    return any(found)
+    return any(var in tirx.analysis.undefined_vars(index) for index in load.indices)
