@@ -7,6 +7,7 @@ import tvm
 from tvm import relax, tirx
 
 from tvm_rammer.device import DeviceSpec, host_cpu
+from tvm_rammer.keep_indices import keep_indices
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.relay_passes.passes.legalization import exact_legalization
 from tvm_rammer.rkernel_gen.construct import choose
@@ -83,7 +84,7 @@ def run_each(
     for func, given in zip(functions, arrays, strict=True):
         wanted = [([int(s) for s in p.shape], str(p.dtype)) for p in func.params]
         assert [([*a.shape], str(a.dtype)) for a in given] == wanted
-    named = {f"main{i}": func.with_attr("global_symbol", f"main{i}") for i, func in enumerate(functions)}
+    named = {f"main{i}": keep_indices(func).with_attr("global_symbol", f"main{i}") for i, func in enumerate(functions)}
     with tvm.transform.PassContext(config={"tirx.disable_assert": True}):
         built = tvm.compile(tvm.IRModule(named), target=target)
     results = []

@@ -49,6 +49,11 @@ def test_shuffles_move_values_between_lanes():
     assert (run(body)["out"].reshape(2, 64) == expected).all()
 
 
+def test_extremes_of_two_types_are_of_the_wider_one():
+    body = "signed char a = -3; out_ptr[blockIdx.x * 64 + threadIdx.x] = max(a, 0) + min((long)threadIdx.x, 7);"
+    assert (run(body)["out"].reshape(2, 64) == np.minimum(np.arange(64), 7)).all()
+
+
 def test_a_counter_orders_blocks():
     body = """
   if (blockIdx.x == 0) { out_ptr[threadIdx.x] = 3; __syncthreads(); }

@@ -9,6 +9,8 @@ from tvm import relax, tirx
 from ..define_arithmetic import DefineArithmetic
 from ..device.presets import vector_bytes
 from ..errors import UnsupportedOperatorError
+from ..keep_indices import keep_indices
+from .bindings import rewrite_prim_funcs
 from .destinations import OfferDestinations
 from .empty_constants import AllocateEmptyConstants
 from .empty_reductions import StartEmptyReductions
@@ -60,6 +62,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             *(_plan_apart(p) if p.info.name == "StaticPlanBlockMemory" else p for p in stock.finalize_passes(target)),
             # On a GPU it has to wait until reductions over threads are lowered (`rammer_cuda`).
             *([DefineArithmetic("llvm")] if target.kind.name == "llvm" else []),
+            _keep_indices,
             KeepRTasksPrivate(),
         ]
         with target:
@@ -108,6 +111,11 @@ def _stock_schedules(target: tvm.target.Target) -> tvm.transform.Pass:
             return dlight.ApplyDefaultSchedule(*rules)(mod.clone())
 
     return run
+
+
+@module_pass("KeepIndices")
+def _keep_indices(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    return rewrite_prim_funcs(mod, keep_indices)
 
 
 @module_pass("KeepRTasksPrivate")

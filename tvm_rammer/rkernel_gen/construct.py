@@ -13,7 +13,6 @@ from ..device import DeviceSpec
 from ..errors import last_line
 from ..kernel import ScheduledKernel
 from .analysis.claims import false_claim
-from .analysis.lowering import changes_an_index
 from .measured import MeasuredTime, code_hash
 from .registered import registered_rules
 from .tiling import Function, Rule, Tiling
@@ -82,15 +81,10 @@ def build(function: Function, tiling: Tiling, dropped: Counter[str] | None = Non
     if rule is None:
         return None
     try:
-        kernel = rule.build(function, dict(tiling.choices))
+        return rule.build(function, dict(tiling.choices))
     except _REFUSALS as error:
         _count_refusal(rule, function, error, dropped)
         return None
-    if kernel is not None and changes_an_index(kernel.func):
-        if dropped is not None:
-            dropped["TVM would change an index of it"] += 1
-        return None
-    return kernel
 
 
 _REFUSALS = (InternalError, ScheduleError, ValueError)

@@ -217,6 +217,13 @@ template <class T> T atomicAdd(T* p, T v) { return __nv_atomic_fetch_add(p, v, _
 
 using std::max;
 using std::min;
+// Of two types, as CUDA's overloads take them: both are of the wider one first.
+template <class A, class B, class = std::enable_if_t<!std::is_same_v<A, B>>> std::common_type_t<A, B> max(A a, B b) {
+  return std::max<std::common_type_t<A, B>>(a, b);
+}
+template <class A, class B, class = std::enable_if_t<!std::is_same_v<A, B>>> std::common_type_t<A, B> min(A a, B b) {
+  return std::min<std::common_type_t<A, B>>(a, b);
+}
 inline float __expf(float x) { return expf(x); }
 inline float __logf(float x) { return logf(x); }
 inline float __tanhf(float x) { return tanhf(x); }

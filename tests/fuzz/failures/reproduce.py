@@ -166,8 +166,12 @@ def _kernels(case: Case, report: Report, want: list[np.ndarray] | None) -> tuple
 
 def _script(case: Case, report: Report, want: list[np.ndarray] | None) -> tuple[str, str, str]:
     assert not isinstance(case, ModelCase)
-    imports = "import subprocess\nimport sys\n\nimport numpy as np\nimport tvm\nfrom tvm import relax\n\n"
-    imports += "import tvm_rammer\nfrom tvm_rammer.device import host_cpu"
+    imports = (
+        "import pathlib\nimport subprocess\nimport sys\n\nimport numpy as np\nimport tvm\nfrom tvm import relax\n\n"
+    )
+    imports += "import tvm_rammer\nfrom tvm_rammer.device import host_cpu\n\n"
+    imports += "sys.path.insert(0, str(pathlib.Path.cwd()))  # the root of the repository\n\n"
+    imports += "from tests.fuzz.judge.tvm_judge import EXACT"
     body = f'SOURCE = """\n{script(case.recipe)}"""\n\n{_feeds(case.feeds)}'
     entry = (
         "got = tvm_rammer.compile(mod)(*FEEDS.values())\n"
@@ -188,7 +192,7 @@ def run(executable):
     return (result.numpy(),) if isinstance(result, tvm.runtime.Tensor) else tuple(r.numpy() for r in result)
 '''
     check = (
-        'want = run(tvm.compile(module(), tvm.target.Target("llvm")))\nmod = module()\ntry:\n'
+        'want = run(tvm.compile(module(), tvm.target.Target("llvm"), tir_pipeline=EXACT))\nmod = module()\ntry:\n'
         + textwrap.indent(entry, "    ")
         + 'except tvm_rammer.RammerError as error:\n    print("refused:", error)\n    return\n'
         + "got = got if isinstance(got, tuple) else (got,)\nfor a, b in zip(got, want, strict=True):\n"

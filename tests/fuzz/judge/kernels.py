@@ -10,6 +10,7 @@ from tvm import tirx
 
 from tests.functions import UNOPTIMISED, best_of_each_size
 from tvm_rammer.device import DeviceSpec, host_cpu
+from tvm_rammer.keep_indices import hide_quotients, keep_indices
 from tvm_rammer.kernel import ScheduledKernel
 from tvm_rammer.rkernel_gen.construct import build, rules, tilings_of
 from tvm_rammer.rkernel_gen.tiling import Function
@@ -100,7 +101,9 @@ class _Plain:
     def __init__(self, func: tirx.PrimFunc, kernels: Mapping[str, ScheduledKernel]) -> None:
         self.outputs = func.params
         try:
-            self.library = _compiled({PLAIN: func} | {name: k.func for name, k in kernels.items()})
+            self.library = _compiled(
+                {PLAIN: hide_quotients(func)} | {name: keep_indices(k.func) for name, k in kernels.items()}
+            )
         except Exception as error:
             _compiled_alone(func, error)
             raise
@@ -137,7 +140,7 @@ def _compiled(functions: Mapping[str, tirx.PrimFunc]) -> tvm.runtime.Module:
 
 def _compiled_alone(func: tirx.PrimFunc, error: Exception) -> None:
     try:
-        _compiled({PLAIN: func})
+        _compiled({PLAIN: hide_quotients(func)})
     except Exception:
         raise UnjudgedError(str(error)) from error
 

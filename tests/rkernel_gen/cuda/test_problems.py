@@ -4,10 +4,12 @@ import random
 from dataclasses import replace
 
 import pytest
+from tvm.script import tirx as T
 
 from tests.emulation.programs import H200
-from tests.rkernel_gen.cuda.operators import function_of
+from tests.rkernel_gen.cuda.operators import check, function_of
 from tvm_rammer.device import preset
+from tvm_rammer.rkernel_gen.construct import choose
 from tvm_rammer.rkernel_gen.cuda.cost import Cost, rtask_us
 from tvm_rammer.rkernel_gen.cuda.elementwise import ELEMENTWISE_RULE, find_elementwise
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE, GemmTile
@@ -50,6 +52,36 @@ def test_products_are_found_in_convolutions(name, extents, grouped):
 @pytest.mark.parametrize("name", ["matmul_row", "conv_depthwise", "max_pool", "softmax", "split", "max_of_columns"])
 def test_other_functions_are_no_products(name):
     assert describe(find_gemm, name) is None
+
+
+@T.prim_func(private=True, s_tir=True)
+def sums_of_blocks(x: T.Buffer((70, 5), "float32"), w: T.Buffer((70, 5), "float32"), y: T.Buffer((70, 5), "float32")):
+    for i0, j0, r0 in T.grid(70, 5, 32):
+        with T.sblock("y"):
+            i, j, r = T.axis.remap("SSR", [i0, j0, r0])
+            with T.init():
+                y[i, j] = T.float32(0)
+            y[i, j] += T.if_then_else(i // 32 * 32 + r <= i, x[i // 32 * 32 + r, j], T.float32(0))
+
+
+@T.prim_func(private=True, s_tir=True)
+def products_of_blocks(
+    x: T.Buffer((96, 5), "float32"), w: T.Buffer((70, 32), "float32"), y: T.Buffer((70, 5), "float32")
+):
+    for i0, j0, r0 in T.grid(70, 5, 32):
+        with T.sblock("y"):
+            i, j, r = T.axis.remap("SSR", [i0, j0, r0])
+            with T.init():
+                y[i, j] = T.float32(0)
+            y[i, j] += x[i // 32 * 32 + r, j] * w[i, r]
+
+
+@pytest.mark.parametrize("func", [sums_of_blocks, products_of_blocks], ids=["sums", "products"])
+def test_what_is_divided_need_not_be_groups(func):
+    """The last block is not whole, so no axis of blocks can be split off."""
+    kernels = choose(Function("blocks", func, H200))
+    assert kernels
+    check(func, kernels)
 
 
 def test_tensor_cores_need_half_precision_and_a_device_that_has_them():

@@ -1,8 +1,7 @@
 """The CPU backend: each vEU is a lane that some worker walks.
 
 rtask        a scheduled kernel -> the function of one rTask
-             keep_indices and keep_remainders hide from TVM and LLVM what they would get wrong, keep_values
-             what would take for ever
+             keep_remainders hides from LLVM what it would get wrong, keep_values from TVM what would take for ever
 pipeline     TVM's lowering, without what rTask functions can be spared of it
 interpreter  the function that walks a lane of the tables as far as its waits allow; atomics in sync.ll
 calls        how the interpreter calls rTasks: LLVM is not to inline them

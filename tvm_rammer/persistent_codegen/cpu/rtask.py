@@ -11,9 +11,9 @@ from tvm.ir import Expr, TensorLoad
 
 from ...errors import CodegenError, last_line
 from ...ir import RKernel
+from ...keep_indices import keep_indices
 from ...kernel import RTaskFunction, ScheduledKernel
 from ..arrays import array_bytes, pointer_variable
-from .keep_indices import keep_indices
 from .keep_remainders import keep_remainders
 from .keep_values import keep_values
 from .pipeline import RTASK
@@ -34,7 +34,7 @@ def lower(func: tirx.PrimFunc) -> tirx.PrimFunc:
         tirx.transform.FlattenBuffer(),
         tirx.transform.NarrowDataType(32),
     ]
-    module = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+    module = tvm.IRModule({"main": keep_indices(func).with_attr("global_symbol", "main")})
     return tvm.transform.Sequential(passes)(module)["main"]
 
 

@@ -15,6 +15,7 @@ from tvm.tirx import Var
 
 from ...device import DeviceSpec
 from ...errors import CodegenError
+from ...keep_indices import keep_indices
 from ...kernel import RTaskFunction, ScheduledKernel
 from ...loads import with_barriers_between_stages, without_added_barriers
 from ..arrays import array_bytes, pointer_variable
@@ -88,7 +89,7 @@ def lower_kernel(name: str, func: tirx.PrimFunc, device: DeviceSpec) -> tirx.Pri
         It has no device function, or several.
     """
     target = tvm.target.Target(device.target_config())
-    mod = tvm.IRModule({name: func.with_attr("global_symbol", name)})
+    mod = tvm.IRModule({name: keep_indices(func).with_attr("global_symbol", name)})
     pipeline, _, _ = tirx.get_tir_pipeline("s_tir")
     lowering = importlib.import_module("tvm.tirx.build")  # `tvm.tirx.build` itself is the function
     _, devices = lowering.split_host_device_mods(pipeline(tirx.transform.BindTarget(target)(mod)))

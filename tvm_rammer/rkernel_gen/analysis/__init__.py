@@ -8,7 +8,6 @@ reducers      maxima from minus infinity on, which TVM's schedules do not know b
 blocks        the blocks of a function: reductions, outputs, producers
 anchor        the multiply-add of a convolution or matrix product
 copies        functions that only copy, and which bytes to where
-lowering      kernels with indices that TVM would change when it lowers them
 work          sizes of buffers, operations and bytes of a function
 structure     a hash of a function's structure
 parallel      the parallel loop of a function that is scheduled for a CPU

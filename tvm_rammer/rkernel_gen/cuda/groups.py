@@ -10,22 +10,33 @@ from tvm import s_tir, tirx
 from tvm.ir import Expr
 from tvm.s_tir.schedule import SBlockRV
 
+from ..analysis.anchor import factors_of
 from ..analysis.blocks import REDUCTION, SPATIAL
+from ..analysis.work import shape_of
 
 
 def separate_groups(sch: s_tir.Schedule, block: SBlockRV) -> bool:
-    """Split a block's axis of output channels into groups and filters; return whether the block had groups."""
+    """Split a block's axis of output channels into groups and filters; return whether the block had groups.
+
+    Only a block that adds up products can have them, and only whole ones: other functions divide indices, too.
+    """
     stmt = sch.get(block)
+    if factors_of(stmt) is None:
+        return False
     for index, read in enumerate(stmt.reads):
         for dimension, part in enumerate(read.region):
             found = _quotient(part.min)
             position = [i for i, axis in enumerate(stmt.iter_vars) if found and axis.var.same_as(found[0])]
-            if position and found and stmt.iter_vars[position[0]].iter_type == SPATIAL:
-                _split_axis(sch, block, position[0], found[1])
-                # With the new layout TVM simplifies the operand's indices. The copy is inlined later.
-                copy = sch.cache_read(block, index, "global")
-                _split_dimension(sch, copy, dimension, _channels(stmt, part.min))
-                return True
+            if not (position and found) or stmt.iter_vars[position[0]].iter_type != SPATIAL:
+                continue
+            channels = _channels(stmt, part.min)
+            if int(stmt.iter_vars[position[0]].dom.extent) % found[1] or shape_of(read.source)[dimension] % channels:
+                continue
+            _split_axis(sch, block, position[0], found[1])
+            # With the new layout TVM simplifies the operand's indices. The copy is inlined later.
+            copy = sch.cache_read(block, index, "global")
+            _split_dimension(sch, copy, dimension, channels)
+            return True
     return False
 
 

@@ -12,6 +12,7 @@ import tvm
 
 from ...compilation.target import tvm_target
 from ...device import DeviceSpec, host_cpu
+from ...keep_indices import keep_indices
 from ...rkernel_gen.tiling import Function
 from ..tasks import Task
 from ..trial import Outcome, Trial
@@ -115,14 +116,16 @@ def unscheduled_outputs(task: Task) -> list[np.ndarray]:
     count = task.num_inputs
     arrays = tuning_inputs(shapes[:count], dtypes) + poisoned_outputs(shapes[count:], dtypes[count:])
     host = tvm.target.Target({"kind": "llvm"})
-    built = tvm.compile(tvm.IRModule({"main": task.function.func.with_attr("global_symbol", "main")}), host)
+    built = tvm.compile(
+        tvm.IRModule({"main": keep_indices(task.function.func).with_attr("global_symbol", "main")}), host
+    )
     tensors = [tvm.runtime.tensor(a) for a in arrays]
     built["main"](*tensors)
     return [t.numpy() for t in tensors[count:]]
 
 
 def _module(trial: Trial) -> tvm.IRModule:
-    return tvm.IRModule({"main": trial.kernel.func.with_attr("global_symbol", "main")})
+    return tvm.IRModule({"main": keep_indices(trial.kernel.func).with_attr("global_symbol", "main")})
 
 
 def _build(mod: tvm.IRModule, target: tvm.target.Target, _params: Any) -> Any:

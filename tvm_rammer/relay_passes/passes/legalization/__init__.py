@@ -1,5 +1,6 @@
 """Operators as functions, where TVM's own are less exact than the model asks for, slower, or warn in vain.
 
+block_scans  running sums and products, on a GPU
 exact        all of them by name; what is not of the others
 extremes     largest and smallest numbers, of which one may be NaN
 phases       transposed convolutions of volumes, on a CPU

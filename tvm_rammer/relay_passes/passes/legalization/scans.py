@@ -25,15 +25,20 @@ def scans() -> dict[str, Legalization]:
 def _legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     if not isinstance(call.args[0].ty.shape, relax.ShapeExpr):
         return call  # TVM's form of it, which comes after
-    shape, axis = call.args[0].ty.shape.values, call.attrs.axis
-    at, sizes = (0, (_product(shape),)) if axis is None else (int(axis) % len(shape), shape)
-    view = (_product(sizes[:at]), sizes[at], _product(sizes[at + 1 :]))
+    view = view_of(call)
     product = call.op.name == "relax.cumprod"
     function = _running(view, dtype_of(call.args[0].ty), dtype_of(call.ty), product, bool(call.attrs.exclusive))
     name = bb.add_func(function, call.op.name.removeprefix("relax."))
     flat = bb.emit(relax.op.reshape(call.args[0], view))
     made = bb.emit(relax.call_tir(name, [flat], out_ty=relax.TensorType(view, dtype_of(call.ty))))
     return relax.op.reshape(made, call.ty.shape)
+
+
+def view_of(call: Call) -> tuple[Expr, Expr, Expr]:
+    """What a running sum or product reads as [before, extent, after], of which it goes along the second axis."""
+    shape, axis = call.args[0].ty.shape.values, call.attrs.axis
+    at, sizes = (0, (_product(shape),)) if axis is None else (int(axis) % len(shape), shape)
+    return _product(sizes[:at]), sizes[at], _product(sizes[at + 1 :])
 
 
 def _product(sizes: Sequence[Expr]) -> Expr:
