@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tvm
+import tvm_ffi
 from tvm import relax, tirx
 from tvm.script import tirx as T
 
@@ -183,3 +184,17 @@ def test_constants_and_what_is_left_to_stock_tvm() -> None:
     main = relax.VirtualMachine(executable, tvm.cpu())["main"]
     want = np.repeat(values, 32, 0)[::-1]
     np.testing.assert_array_equal(main(tvm.runtime.tensor(values + 1)).numpy(), 2 * want + 1)
+
+
+@T.prim_func(private=True, s_tir=True)
+def under_conditions(x: T.Buffer((4, 64), "float32"), y: T.Buffer((4, 64), "float32")) -> None:
+    for t in range(256):
+        if t // 64 < 1:
+            y[t // 64, t % 64] = x[t // 64 + 1 - 1, (t + 64) % 64]
+        else:
+            y[t // 64, t % 64] = T.if_then_else(t < 128, x[t // 64 + 1 - 1, t % 64], T.float32(0))
+
+
+def test_what_conditions_leave_of_an_index_may_be_simplified() -> None:
+    assert keep_indices(under_conditions).same_as(under_conditions)
+    assert not tvm_ffi.structural_equal(hide_quotients(under_conditions), under_conditions)

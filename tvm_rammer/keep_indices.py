@@ -6,8 +6,10 @@ taken away again. A reversed repetition, a slice of one, and a shifted window (S
 flattened here first, and where an index then has other values, TVM does not see what is divided.
 """
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ import tvm_ffi
 from numpy.typing import NDArray
 from tvm import s_tir, tirx
 from tvm.error import InternalError
-from tvm.ir import Expr, Range, TensorLoad
+from tvm.ir import Call, Expr, Range, TensorLoad
 
 MAX_POINTS = 1 << 16
 """Iterations for which an index is compared with what TVM makes of it: all, or so many of them at random."""
@@ -30,7 +32,12 @@ float64 holds those below 2^53. TVM fails on numbers below 0 as uint64.
 _OPERATIONS: Mapping[type, Any] = {
     tirx.Add: np.add, tirx.Sub: np.subtract, tirx.Mul: np.multiply, tirx.Min: np.minimum, tirx.Max: np.maximum,
     tirx.FloorDiv: np.floor_divide, tirx.FloorMod: np.mod,
+    tirx.LT: np.less, tirx.LE: np.less_equal, tirx.GT: np.greater, tirx.GE: np.greater_equal, tirx.EQ: np.equal,
+    tirx.NE: np.not_equal, tirx.And: np.logical_and, tirx.Or: np.logical_or,
 }  # fmt: skip
+
+_FIELDS = ("seq", "condition", "indices", "args", "vectors", "base", "a", "b", "value", "body")
+"""Of statements and expressions, those that hold others."""
 
 
 def keep_indices(func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -102,46 +109,92 @@ def _flattened(func: tirx.PrimFunc) -> tuple[tirx.Stmt, tirx.Stmt]:
     return before["main"].body, tirx.transform.FlattenBuffer()(before)["main"].body
 
 
+@dataclass(frozen=True)
+class _Access:
+    """Where an element is in a flat array, and what is known there: ranges of variables, and conditions."""
+
+    index: Expr
+    ranges: Mapping[tirx.Var, Range]
+    conditions: tuple[Expr, ...]
+
+    def becomes(self, index: Expr) -> bool:
+        """Whether another index is the same one."""
+        if tvm_ffi.structural_equal(self.index, index):
+            return True
+        analyzer = tvm.sym.Analyzer()
+        for var, values in self.ranges.items():
+            analyzer.bind(var, values)
+        with contextlib.ExitStack() as known:
+            for condition in self.conditions:
+                known.enter_context(analyzer.constraint_scope(condition))
+            return bool(analyzer.can_prove_equal(self.index, index)) or self._is_at_all_points(index)
+
+    def _is_at_all_points(self, index: Expr) -> bool:
+        exprs = (self.index, index, *self.conditions)
+        used = {var for expr in exprs for var in tirx.analysis.undefined_vars(expr)}
+        points = _points({var: values for var, values in self.ranges.items() if var in used})
+        before, after = _evaluated(self.index, points), _evaluated(index, points)
+        if before is None or after is None:
+            return False
+        holds = [found for c in self.conditions if (found := _evaluated(c, points)) is not None]
+        here = np.logical_and.reduce(np.broadcast_arrays(True, before == before, *holds))
+        return bool(np.any(here) and np.all((before == after)[here]))
+
+
 def _same_indices(before: tirx.Stmt, after: tirx.Stmt) -> bool:
     """Whether all accesses are those of another form of the code, in the same order."""
-    analyzer, loops = tvm.sym.Analyzer(), {}
-
-    def bind(loop: tirx.For) -> None:
-        loops[loop.loop_var] = Range(loop.min, loop.min + loop.extent)
-        analyzer.bind(loop.loop_var, loops[loop.loop_var])
-
-    tvm_ffi.structural_walk(before, [(tirx.For, bind)], order="pre")
-    old, new = _indices(before), _indices(after)
-    return len(old) == len(new) and all(
-        tvm_ffi.structural_equal(a, b) or analyzer.can_prove_equal(a, b) or _equal_at_points(a, b, loops)
-        for a, b in zip(old, new, strict=True)
-    )
+    old, new = list(_accesses(before, {}, ())), list(_accesses(after, {}, ()))
+    return len(old) == len(new) and all(a.becomes(b.index) for a, b in zip(old, new, strict=True))
 
 
-def _indices(body: tirx.Stmt) -> list[Expr]:
-    """Where the elements are that a statement accesses, in flat arrays."""
-    found: list[Expr] = []
+def _accesses(code: Any, ranges: Mapping[tirx.Var, Range], known: tuple[Expr, ...]) -> Iterator[_Access]:
+    """All accesses within code."""
+    parts: Sequence[tuple[Any, Mapping[tirx.Var, Range], tuple[Expr, ...]]] = ()
+    match code:
+        case tirx.For():
+            inside = {**ranges, code.loop_var: Range(code.min, code.min + code.extent)}
+            parts = [(code.min, ranges, known), (code.extent, ranges, known), (code.body, inside, known)]
+        case tirx.AttrStmt() if isinstance(code.node, tirx.IterVar):  # the number of a block or thread
+            inside = {**ranges, code.node.var: Range(tirx.const(0, str(code.value.ty.dtype)), code.value)}
+            parts = [(code.body, inside, known)]
+        case tirx.IfThenElse():
+            parts = _branches(code.condition, code.then_case, code.else_case, ranges, known)
+        case tirx.Select():
+            parts = _branches(code.condition, code.true_value, code.false_value, ranges, known)
+        case Call() if str(getattr(code.op, "name", "")).endswith(".if_then_else"):
+            condition, yes, no = code.args
+            parts = _branches(condition, yes, no, ranges, known)
+        case _:
+            if isinstance(code, TensorLoad | tirx.BufferStore):
+                buffer = code.source if isinstance(code, TensorLoad) else code.buffer
+                yield _Access(_flat(code.indices, buffer.shape), ranges, known)
+            parts = [(part, ranges, known) for part in _parts(code)]
+    for part in parts:
+        yield from _accesses(*part)
 
-    def access(buffer: tirx.Buffer, indices: Sequence[Expr]) -> None:
-        flat: Expr = tirx.IntImm("int64", 0)
-        for index, extent in zip(indices, buffer.shape, strict=True):
-            flat = flat * extent + index
-        found.append(flat)
 
-    visits = [
-        (TensorLoad, lambda load: access(load.source, load.indices)),
-        (tirx.BufferStore, lambda store: access(store.buffer, store.indices)),
-    ]
-    tvm_ffi.structural_walk(body, visits, order="pre")
-    return found
+def _branches(
+    condition: Expr, yes: Any, no: Any, ranges: Mapping[tirx.Var, Range], known: tuple[Expr, ...]
+) -> list[tuple[Any, Mapping[tirx.Var, Range], tuple[Expr, ...]]]:
+    parts = [(condition, ranges, known), (yes, ranges, (*known, condition))]
+    return parts if no is None else [*parts, (no, ranges, (*known, tirx.Not(condition)))]
 
 
-def _equal_at_points(a: Expr, b: Expr, loops: Mapping[tirx.Var, Range]) -> bool:
-    """Whether two indices are equal in iterations of all loops; not if their extents are no constants."""
-    used = set(tirx.analysis.undefined_vars(a)) | set(tirx.analysis.undefined_vars(b))
-    points = _points({var: loop for var, loop in loops.items() if var in used})
-    first, second = _evaluated(a, points), _evaluated(b, points)
-    return first is not None and second is not None and bool(np.all(first == second))
+def _parts(code: Any) -> Iterator[Any]:
+    """What code consists of that may hold accesses."""
+    for name in _FIELDS:
+        part = getattr(code, name, None)
+        if isinstance(part, Expr | tirx.Stmt):
+            yield part
+        elif isinstance(part, Sequence) and not isinstance(part, str):
+            yield from part
+
+
+def _flat(indices: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
+    flat: Expr = tirx.IntImm("int64", 0)
+    for index, extent in zip(indices, shape, strict=True):
+        flat = flat * extent + index
+    return flat
 
 
 def _points(loops: Mapping[tirx.Var, Range]) -> dict[tirx.Var, NDArray[Any]]:
@@ -164,6 +217,9 @@ def _evaluated(index: Expr, points: Mapping[tirx.Var, NDArray[Any]]) -> NDArray[
         return points.get(index)
     if isinstance(index, tirx.IntImm):
         return np.asarray(int(index))
+    if isinstance(index, tirx.Not):
+        found = _evaluated(index.a, points)
+        return None if found is None else np.logical_not(found)
     operation = _OPERATIONS.get(type(index))
     if operation is None:
         return _evaluated(index.value, points) if isinstance(index, tirx.Cast) else None

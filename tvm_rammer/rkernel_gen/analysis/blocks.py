@@ -6,7 +6,7 @@ from functools import lru_cache
 import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
-from tvm.ir import Call, Expr, TensorLoad
+from tvm.ir import Call, Expr, Range, TensorLoad
 from tvm.s_tir.schedule import LoopRV, SBlockRV, ScheduleError, _ffi_api
 
 from .claims import REDUCTION, SPATIAL, false_claim
@@ -73,17 +73,18 @@ def loops_by_axis(sch: s_tir.Schedule, block: SBlockRV) -> list[LoopRV]:
     ScheduleError
         An axis is no loop.
     """
-    values: list[Expr] = []
-
-    def realize(node: s_tir.SBlockRealize) -> None:
-        if node.block.same_as(sch.get(block)):
-            values.extend(node.iter_values)
-
-    tvm_ffi.structural_walk(sch.mod["main"].body, [(s_tir.SBlockRealize, realize)], order="pre")
+    values = _realize(sch, block).iter_values
     loops = {sch.get(loop).loop_var: loop for loop in sch.get_loops(block)}
     if not all(value in loops for value in values):
         raise ScheduleError("an axis of a block is no loop")
     return [loops[value] for value in values]
+
+
+def _realize(sch: s_tir.Schedule, block: SBlockRV) -> s_tir.SBlockRealize:
+    """A block with its place among the loops."""
+    found: list[s_tir.SBlockRealize] = []
+    tvm_ffi.structural_walk(sch.mod["main"].body, [(s_tir.SBlockRealize, found.append)], order="pre")
+    return next(realize for realize in found if realize.block.same_as(sch.get(block)))
 
 
 def outputs_of(sch: s_tir.Schedule) -> list[SBlockRV]:
@@ -140,6 +141,21 @@ def _reads_backwards(block: s_tir.SBlock, params: Collection[tirx.Var]) -> bool:
         for index in load.indices if load.source not in params else ():
             tvm_ffi.structural_walk(index, [(tirx.Mul, product), (tirx.Sub, difference)], order="pre")
     return bool(falling)
+
+
+def compute_where_made(sch: s_tir.Schedule, block: SBlockRV, loop: LoopRV, *, keep_unit_loops: bool = False) -> None:
+    """Move a block that reads results under the loop that makes them.
+
+    Raises
+    ------
+    ScheduleError
+        It reads results there which other rounds of the loop make: TVM moves all of `y[i] = sum[i % 3]` into each.
+    """
+    sch.reverse_compute_at(block, loop, preserve_unit_loops=keep_unit_loops)
+    stmt = _realize(sch, block)
+    loops = {f.loop_var: Range(f.min, f.min + f.extent) for f in map(sch.get, sch.get_loops(block))}
+    if not tvm.sym.detect_iter_map(list(stmt.iter_values), loops, stmt.predicate, "bijective").indices:
+        raise ScheduleError(f"{stmt.block.name_hint} reads results that its rTask may not have computed")
 
 
 def calls(sch: s_tir.Schedule, block: SBlockRV) -> list[str]:

@@ -13,7 +13,15 @@ from tvm import s_tir, tirx
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 
 from ...device import DeviceSpec
-from ..analysis.blocks import REDUCTION, blocks_of, is_reduction, loops_by_axis, new_schedule, one_result
+from ..analysis.blocks import (
+    REDUCTION,
+    blocks_of,
+    compute_where_made,
+    is_reduction,
+    loops_by_axis,
+    new_schedule,
+    one_result,
+)
 from ..analysis.work import Work, shape_of
 from ..tiling import Function
 from .cost import Cost
@@ -165,7 +173,7 @@ def _combine_by_shuffles(sch: s_tir.Schedule, block: SBlockRV, outer: LoopRV, re
     sch.bind(partial, "threadIdx.x")
     consumers = sch.get_consumers(block)
     for consumer in consumers:
-        sch.reverse_compute_at(consumer, result, preserve_unit_loops=True)
+        compute_where_made(sch, consumer, result, keep_unit_loops=True)
     if consumers:
         sch.set_scope(block, 0, "local")
 
@@ -181,10 +189,10 @@ def _combine_in_shared_memory(sch: s_tir.Schedule, block: SBlockRV, tile: Reduct
     sch.bind(outer, "blockIdx.x")
     thread = sch.fuse(partial, result)
     sch.bind(thread, "threadIdx.x")
-    sch.reverse_compute_at(store, thread)
+    compute_where_made(sch, store, thread)
     final = (block, *sch.get_consumers(block))
     for consumer in final:
-        sch.reverse_compute_at(consumer, outer, preserve_unit_loops=True)
+        compute_where_made(sch, consumer, outer, keep_unit_loops=True)
     # Split only after all blocks are in place: TVM ignores the split's guard when it infers which region is written.
     for consumer in final:
         inner = zip(sch.get_loops(consumer)[1:], sch.get(consumer).iter_vars, strict=True)

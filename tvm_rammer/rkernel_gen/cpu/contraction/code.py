@@ -13,6 +13,7 @@ from ...analysis.anchor import Anchor, find_anchor
 from ...analysis.blocks import (
     SPATIAL,
     blocks_of,
+    compute_where_made,
     has_branch,
     is_reduction,
     new_schedule,
@@ -184,7 +185,7 @@ def contraction_schedule(
     rtask = sch.fuse(*batch, channel_part, *row_loops[:1])
     sch.parallel(rtask)
     register_tile = (*pixel_loops[:1], *row_loops[1:], channel)[0]
-    sch.reverse_compute_at(epilogue, register_tile)
+    compute_where_made(sch, epilogue, register_tile)
     if covered_channels is not None:
         _store_vectors(sch, epilogue, covered_channels, tile.simd)
     for pad in padding:

@@ -15,7 +15,7 @@ from tvm.s_tir.dlight.gpu.matmul import auto_inline_consumer_chain, auto_inline_
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 
 from ....device import DeviceSpec
-from ...analysis.blocks import REDUCTION, blocks_of, is_reduction, new_schedule, one_result
+from ...analysis.blocks import REDUCTION, blocks_of, compute_where_made, is_reduction, new_schedule, one_result
 from ...tiling import Function
 from ..cost import SECTOR_BYTES, WARP, Cost
 from ..edges import padded_by_edges
@@ -184,7 +184,7 @@ def schedule_window(func: tirx.PrimFunc, window: WindowReduction, tile: WindowRe
         auto_inline_producers(sch, copy)
         _, thread = sch.split(sch.fuse(*sch.get_loops(copy)[1:]), [None, threads])
         sch.bind(thread, "threadIdx.x")
-    sch.reverse_compute_at(result, busy, preserve_unit_loops=True)
+    compute_where_made(sch, result, busy, keep_unit_loops=True)
     # Split only after the copies are in place: TVM would size them for the idle threads of the last warp too.
     _, thread = sch.split(busy, [None, threads])
     sch.bind(thread, "threadIdx.x")
