@@ -7,6 +7,8 @@ flattened here first, and where an index then has other values, TVM does not see
 """
 
 import contextlib
+import functools
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from tvm import s_tir, tirx
 from tvm.error import InternalError
 from tvm.ir import Call, Expr, Range, TensorLoad
+from tvm.tirx.buffer import BufferType
 
 MAX_POINTS = 1 << 16
 """Iterations for which an index is compared with what TVM makes of it: all, or so many of them at random."""
@@ -119,7 +122,8 @@ class _Access:
 
     def becomes(self, index: Expr) -> bool:
         """Whether another index is the same one."""
-        if tvm_ffi.structural_equal(self.index, index):
+        own, index = _without_loads(self.index), _without_loads(index)
+        if tvm_ffi.structural_equal(own, index):
             return True
         analyzer = tvm.sym.Analyzer()
         for var, values in self.ranges.items():
@@ -127,13 +131,13 @@ class _Access:
         with contextlib.ExitStack() as known:
             for condition in self.conditions:
                 known.enter_context(analyzer.constraint_scope(condition))
-            return bool(analyzer.can_prove_equal(self.index, index)) or self._is_at_all_points(index)
+            return bool(analyzer.can_prove_equal(own, index)) or self._are_at_all_points(own, index)
 
-    def _is_at_all_points(self, index: Expr) -> bool:
-        exprs = (self.index, index, *self.conditions)
+    def _are_at_all_points(self, own: Expr, index: Expr) -> bool:
+        exprs = (own, index, *self.conditions)
         used = {var for expr in exprs for var in tirx.analysis.undefined_vars(expr)}
         points = _points({var: values for var, values in self.ranges.items() if var in used})
-        before, after = _evaluated(self.index, points), _evaluated(index, points)
+        before, after = _evaluated(own, points), _evaluated(index, points)
         if before is None or after is None:
             return False
         holds = [found for c in self.conditions if (found := _evaluated(c, points)) is not None]
@@ -167,7 +171,7 @@ def _accesses(code: Any, ranges: Mapping[tirx.Var, Range], known: tuple[Expr, ..
         case _:
             if isinstance(code, TensorLoad | tirx.BufferStore):
                 buffer = code.source if isinstance(code, TensorLoad) else code.buffer
-                yield _Access(_flat(code.indices, buffer.shape), ranges, known)
+                yield _Access(_flat(code.indices, buffer.ty), ranges, known)
             parts = [(part, ranges, known) for part in _parts(code)]
     for part in parts:
         yield from _accesses(*part)
@@ -190,11 +194,30 @@ def _parts(code: Any) -> Iterator[Any]:
             yield from part
 
 
-def _flat(indices: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
-    flat: Expr = tirx.IntImm("int64", 0)
-    for index, extent in zip(indices, shape, strict=True):
+@functools.cache
+def _data(n: int) -> tirx.Var:
+    return tirx.Var(f"data{n}", "int64")
+
+
+def _without_loads(index: Expr) -> Expr:
+    """An index with variables for what it takes from memory: those accesses are compared by themselves."""
+    count = itertools.count()
+
+    def of_data(load: TensorLoad) -> Expr:
+        return tirx.Cast(str(load.ty.dtype), _data(next(count)))
+
+    return tvm_ffi.structural_map(index, (TensorLoad, of_data), order="post")
+
+
+def _flat(indices: Sequence[Expr], buffer: BufferType) -> Expr:
+    zero = tirx.IntImm("int64", 0)
+    start = zero if buffer.elem_offset is None else buffer.elem_offset
+    if buffer.strides:
+        return sum((index * stride for index, stride in zip(indices, buffer.strides, strict=True)), start)
+    flat: Expr = zero
+    for index, extent in zip(indices, buffer.shape, strict=True):
         flat = flat * extent + index
-    return flat
+    return flat + start
 
 
 def _points(loops: Mapping[tirx.Var, Range]) -> dict[tirx.Var, NDArray[Any]]:

@@ -86,7 +86,9 @@ def lower_kernels(mod: tvm.IRModule, target: tvm.target.Target) -> tuple[str, di
     CodegenError
         A kernel takes something else than pointers, or its launch depends on data.
     """
-    functions = {gv: _with_unique_names(f) for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
+    functions = {
+        gv: _with_unique_names(_at_offset_0(f)) for gv, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)
+    }
     build = importlib.import_module("tvm.tirx.build")  # `tvm.tirx.build` itself is the function
     pipeline, _, finalize_device = tirx.get_tir_pipeline(PIPELINE)
     lowered = pipeline(tirx.transform.BindTarget(target)(tvm.IRModule(functions)))
@@ -100,6 +102,20 @@ def lower_kernels(mod: tvm.IRModule, target: tvm.target.Target) -> tuple[str, di
         if gv.name_hint in {v.name_hint for v in host.functions}
     }
     return str(text), found
+
+
+def _at_offset_0(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Let every tensor begin at its pointer: functions that TVM wrote by hand, as its ScatterND, take offsets, too."""
+    offset = {p: p.ty.elem_offset for p in func.params if isinstance(p.ty, BufferType)}
+    moved = {
+        p: tirx.decl_buffer(p.ty.shape, str(p.ty.dtype), p.name, layout=None)
+        for p, at in offset.items() if isinstance(at, tirx.Var)
+    }  # fmt: skip
+    if not moved:
+        return func
+    values = {**moved, **{offset[p]: tirx.const(0, str(offset[p].ty.dtype)) for p in moved}}
+    body = tvm_ffi.structural_map(func.body, (tirx.Var, lambda v: values.get(v, v)), order="post")
+    return tirx.PrimFunc([moved.get(p, p) for p in func.params], body, func.ret_type, func.attrs)
 
 
 def _with_unique_names(func: tirx.PrimFunc) -> tirx.PrimFunc:
