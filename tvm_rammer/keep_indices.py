@@ -23,8 +23,8 @@ from tvm.error import InternalError
 from tvm.ir import Call, Expr, Range, TensorLoad
 from tvm.tirx.buffer import BufferType
 
-MAX_POINTS = 1 << 16
-"""Iterations for which an index is compared with what TVM makes of it: all, or so many of them at random."""
+MAX_POINTS = 1 << 20
+"""Iterations in all of which an index is compared with what TVM makes of it, if TVM cannot prove it to be the same."""
 
 _OTHER = {"int32": "int64", "int64": "float64"}
 """A type that holds all of another one's indices: by way of it, a dividend is no part of a map of loops.
@@ -141,8 +141,8 @@ class _Access:
         if before is None or after is None:
             return False
         holds = [found for c in self.conditions if (found := _evaluated(c, points)) is not None]
-        here = np.logical_and.reduce(np.broadcast_arrays(True, before == before, *holds))
-        return bool(np.any(here) and np.all((before == after)[here]))
+        *holds, equal = np.broadcast_arrays(*holds, before == after)
+        return bool(np.all(equal | ~np.logical_and.reduce(holds)))
 
 
 def _same_indices(before: tirx.Stmt, after: tirx.Stmt) -> bool:
@@ -221,16 +221,13 @@ def _flat(indices: Sequence[Expr], buffer: BufferType) -> Expr:
 
 
 def _points(loops: Mapping[tirx.Var, Range]) -> dict[tirx.Var, NDArray[Any]]:
-    """Values of loops' variables in iterations of them; none where an extent is no constant."""
+    """Values of loops' variables in all iterations; none where an extent is no constant, or there are too many."""
     if not all(isinstance(n, tirx.IntImm) for loop in loops.values() for n in (loop.min, loop.extent)):
         return {}
     extents = [int(loop.extent) for loop in loops.values()]
-    if not extents:
+    if not extents or math.prod(extents) > MAX_POINTS:
         return {}
-    if math.prod(extents) <= MAX_POINTS:
-        grid = np.indices(extents).reshape(len(extents), -1)
-    else:
-        grid = np.array([np.random.default_rng(0).integers(0, n, MAX_POINTS) for n in extents])
+    grid = np.indices(extents).reshape(len(extents), -1)
     return {var: int(loop.min) + places for (var, loop), places in zip(loops.items(), grid, strict=True)}
 
 

@@ -97,11 +97,11 @@ def test_equal_numbers_have_no_variance(run):
 
 
 def test_numbers_that_are_no_index_are_out_of_range(run):
-    index = np.array([1, -np.inf, np.inf, -1, -9, 3], "float32")
+    index = np.array([1, -np.inf, np.inf, -1, -9, 3, 0.5, -0.5, 2.25, np.nan], "float32")
     proto = model(
         [node("OneHot", ["x", "depth", "values"], ["y"])], [value("x", index.shape)], ["y"],
         [tensor("depth", np.array(3)), tensor("values", np.array([0, 1], "float32"))],
     )  # fmt: skip
-    want = np.zeros((6, 3), "float32")
+    want = np.zeros((10, 3), "float32")
     want[0, 1] = want[3, 2] = 1
     np.testing.assert_array_equal(run(load_model(proto), index), want)

@@ -36,9 +36,10 @@ def _one_hot(node: NodeView, emit: Emitter) -> Emitter | None:
         count = emit.constant(np.array(int(depth.item()), np.int64))
         places = emit.constant(np.arange(int(depth.item()), dtype=np.int64))
     index, elem = node.input(0), element(node, 0)
-    if elem and numpy_type(elem).kind == "f":  # of what is not finite a cast would make an index
+    if elem and numpy_type(elem).kind == "f":  # of what is not finite, or between two places, a cast makes an index
         beyond = emit("Cast", emit("Add", count, emit.constant(np.array(1, np.int64))), to=elem)
-        index = emit("Where", emit("Less", emit("Abs", index), beyond), index, beyond)
+        whole = emit("And", emit("Less", emit("Abs", index), beyond), emit("Equal", emit("Floor", index), index))
+        index = emit("Where", whole, index, beyond)
     index = emit.axes("Unsqueeze", emit("Cast", index, to=TensorProto.INT64), axis)
     below = emit("Less", index, emit.constant(np.array(0, np.int64)))
     index = emit("Where", below, emit("Add", index, count), index)
