@@ -1,6 +1,7 @@
 """What TVM does after fusion and scheduling: the rest of its default pipeline, with what rPrograms need of it."""
 
 import importlib
+import math
 from types import ModuleType
 
 import tvm
@@ -10,7 +11,7 @@ from ..define_arithmetic import DefineArithmetic
 from ..device.presets import vector_bytes
 from ..errors import UnsupportedOperatorError
 from ..keep_indices import keep_indices
-from .bindings import rewrite_prim_funcs
+from .bindings import rewrite_prim_funcs, static_shape
 from .destinations import OfferDestinations
 from .empty_constants import AllocateEmptyConstants
 from .empty_reductions import StartEmptyReductions
@@ -18,6 +19,11 @@ from .module_pass import module_pass, sparing
 from .passes.sums.tile import TileSums
 from .passes.sums.vectorise import VectoriseSums
 from .regions.eligible import LEAVE
+
+MOST_PLANNED = 1 << 20
+"""Elements for which memory is planned, though fewer may be needed."""
+
+_UNBOUNDED = tvm.sym.ConstIntBound.POS_INF
 
 _BACKENDS = {"llvm": "cpu_generic", "cuda": "cuda"}
 
@@ -77,8 +83,27 @@ def _sums(target: tvm.target.Target) -> list[tvm.transform.Pass]:
 
 
 def _plan_apart(plan: tvm.transform.Pass) -> tvm.transform.Pass:
-    """TVM's plan of memory, not of functions with branches: there one may use what only the other one allocates."""
-    return sparing(_has_branches, plan)
+    """TVM's plan of memory, not of all functions.
+
+    Of two branches, one may use what only the other one allocates. And a tensor of `min(999999999, rows)` rows, as a
+    slice of as many as only the data say has them, would be planned for all of these.
+    """
+    return sparing(lambda func: _has_branches(func) or _may_plan_for_more(func), plan)
+
+
+def _may_plan_for_more(func: relax.Function) -> bool:
+    """Whether the most bytes of a tensor whose size only the data say are many."""
+    analyzer, found = tvm.sym.Analyzer(), False
+
+    def visit(expr: relax.Expr) -> None:
+        nonlocal found
+        shape = getattr(expr.ty, "shape", None) if isinstance(expr, relax.Call) else None
+        if isinstance(shape, relax.ShapeExpr) and static_shape(expr.ty) is None:
+            most = analyzer.const_int_bound(math.prod(shape.values, start=tirx.IntImm("int64", 1))).max_value
+            found = found or MOST_PLANNED < most < _UNBOUNDED
+
+    relax.analysis.post_order_visit(func, visit)
+    return found
 
 
 def _has_branches(func: relax.Function) -> bool:

@@ -55,6 +55,14 @@ def test_transposed_convolution_of_an_output_shape(auto_pad, shape, run):
     check(run, "ConvTranspose", [random(1, 2, 3, 3)], [weights], output_shape=shape, strides=[3, 2], **given)
 
 
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(("kernel", "more"), [(2, 2), (2, 1), (4, 2)])
+def test_transposed_convolutions_padded_to_the_same_size(kernel, more, auto_pad, run):
+    """The output's padding is a part of that size."""
+    given = {"strides": [3, 3], "auto_pad": auto_pad, "output_padding": [more, 0]}
+    check(run, "ConvTranspose", [random(1, 2, 3, 3)], [random(2, 3, kernel, 3)], **given)
+
+
 def test_zeros_at_either_end_of_a_transposed_convolution_are_refused():
     """ONNX has them at the begin, ONNX Runtime at the end."""
     nodes = [node("ConvTranspose", ["x", "w"], ["y"], auto_pad="SAME_UPPER", output_shape=[8], strides=[2])]

@@ -20,14 +20,18 @@ def conv_transpose(node: NodeView, emit: Emitter) -> Emitter | None:
     known = node.array(1)
     finite = known is not None and bool(np.isfinite(known).all())
     dilated = finite and any(d > 1 and k > 1 for d, k in zip(dilations, weights[2:], strict=True))
-    if not dilated and not wanted:
+    more, same = list(attributes.get("output_padding", [0] * spatial)), auto in (b"SAME_UPPER", b"SAME_LOWER")
+    # Of what ONNX says of the size of a padded output that is to be the same, its own shape inference has another one.
+    if not dilated and not wanted and not (same and any(more)):
         return None
-    more = list(attributes.get("output_padding", [0] * spatial))
     pads = list(attributes.get("pads", [0] * 2 * spatial)) if auto == b"NOTSET" else [0] * 2 * spatial
-    if not wanted and auto in (b"SAME_UPPER", b"SAME_LOWER"):
+    given = bool(wanted)
+    if not wanted and same:
         wanted = [size * stride for size, stride in zip(dims[2:], strides, strict=True)]
     for a, size in enumerate(list(wanted)[-spatial:] if wanted else ()):
         total = strides[a] * (dims[2 + a] - 1) + more[a] + (weights[2 + a] - 1) * dilations[a] + 1 - size
+        if not given:
+            total = max(total, 0)
         if total < 0 and auto == b"SAME_UPPER":  # zeros at the begin by ONNX, at the end by ONNX Runtime
             node.refuse(
                 "has an output_shape larger than all that it makes, and auto_pad SAME_UPPER",

@@ -1,0 +1,27 @@
+"""What is planned of memory: nothing for sizes that data are allowed, but do not have."""
+
+import numpy as np
+
+import tvm_rammer
+from tests.relay_passes.models import by_onnxruntime, model, node, tensor, value
+
+
+def test_a_slice_of_rows_that_the_data_say_takes_memory_for_those_there_are():
+    """TVM plans for `min(999999999, rows)` rows as if there were as many: 9.6 TB."""
+    nodes = [
+        node("Compress", ["x", "chosen"], ["some"], axis=0),
+        node("Slice", ["some", "last", "none", "axis", "back"], ["backwards"]),
+        node("Shape", ["backwards"], ["rows"], start=0, end=1),
+        node("Sub", ["rows", "one"], ["last_row"]),
+        node("Gather", ["backwards", "last_row"], ["y"]),
+    ]
+    ends = {"last": -1, "none": -(10**9), "axis": 0, "back": -1, "one": 1}
+    proto = model(
+        nodes, [value("x", [6, 20, 30, 4]), value("chosen", [6], 9)], ["y"],
+        [tensor(name, np.array([end])) for name, end in ends.items()],
+    )  # fmt: skip
+    x = np.arange(14400, dtype="float32").reshape(6, 20, 30, 4)
+    feeds = {"x": x, "chosen": np.array([1, 0, 1, 1, 0, 1], bool)}
+    np.testing.assert_allclose(
+        tvm_rammer.compile(proto, cache=False)(**feeds), *by_onnxruntime(proto, **feeds), rtol=1e-5
+    )
