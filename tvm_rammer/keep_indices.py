@@ -103,7 +103,9 @@ def _flattened(func: tirx.PrimFunc) -> tuple[tirx.Stmt, tirx.Stmt]:
     """
     passes = [
         s_tir.transform.LowerInitBlock(),
+        s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
         s_tir.transform.ConvertBlocksToOpaque(),
+        s_tir.transform.CompactBufferAllocation(),
         s_tir.transform.LowerMatchBuffer(),
         s_tir.transform.StmtSimplify(),
         s_tir.transform.LowerOpaqueBlock(),
