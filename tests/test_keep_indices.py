@@ -70,6 +70,22 @@ def test_a_reversed_repetition() -> None:
 
 
 @T.prim_func(private=True, s_tir=True)
+def on_condition(x: T.Buffer((64,), "float32"), y: T.Buffer((64,), "float32"), at: T.Buffer((8,), "int32")) -> None:
+    """Threads copy what is theirs: TVM knows by the conditions that i is 0, and that data are no positions."""
+    for _block in T.thread_binding(1, thread="blockIdx.x"):
+        for thread in T.thread_binding(64, thread="threadIdx.x"):
+            kept = T.alloc_local((2,))
+            for i in T.unroll(2):
+                if (i * 64 + thread) // 32 < 2:
+                    kept[i] = x[(at[thread // 8] + 3) % 8 * 8 + thread % 8]
+                y[(i * 64 + thread) % 64] = T.if_then_else((i * 64 + thread) // 32 < 2, kept[i], T.float32(0))
+
+
+def test_what_conditions_and_data_say_is_heeded() -> None:
+    assert keep_indices(on_condition).same_as(on_condition)
+
+
+@T.prim_func(private=True, s_tir=True)
 def cancelled(x: T.Buffer((6, 5), "float32"), y: T.Buffer((12, 6), "float32")) -> None:
     for i0, j0 in T.grid(12, 6):
         with T.sblock("y"):
@@ -84,6 +100,27 @@ def test_an_axis_that_is_taken_away_again() -> None:
     assert np.array_equal(run(keep_indices(cancelled), x), x[(i // 2 - 6) % 6, 4 - i // 3])
     assert chosen("cancelled", cancelled, host_cpu())
     assert chosen("cancelled", cancelled, preset("cuda:h200"))
+
+
+@T.prim_func(private=True, s_tir=True)
+def held(x: T.Buffer((8,), "float32"), y: T.Buffer((12,), "float32")) -> None:
+    kept = T.sblock_alloc_buffer((8,), "float32")
+    for i0 in range(8):
+        with T.sblock("kept"):
+            i = T.axis.spatial(8, i0)
+            kept[i] = x[i] + T.float32(1)
+    for o0, i0 in T.grid(3, 5):
+        with T.sblock("y"):
+            i = T.axis.spatial(12, o0 * 5 + i0)
+            T.where(o0 * 5 + i0 < 12)
+            y[i] = kept[T.max(T.min(((i + i * -1) % 10 // 5 + i * -1) // 4, 7), 0)] + kept[i % 8]
+
+
+def test_an_axis_that_is_taken_away_again_in_what_is_read_of_an_array() -> None:
+    """So does its analysis of which part of an array is in use."""
+    x = np.arange(8, dtype="float32")
+    want = x[0] + 1 + (x + 1)[np.arange(12) % 8]
+    assert np.array_equal(run(keep_indices(held), x), want)
 
 
 @T.prim_func(private=True, s_tir=True)
