@@ -156,11 +156,15 @@ def _kernels(case: Case, report: Report, want: list[np.ndarray] | None) -> tuple
     assert not isinstance(case, ModelCase)
     imports = "import pathlib\nimport subprocess\nimport sys\n\nimport numpy as np\n\n"
     imports += "sys.path.insert(0, str(pathlib.Path.cwd()))  # the root of the repository\n\n"
+    imports += "from tests.fuzz.generate.recipe import Buffer, Function, Stage\n"
+    imports += "from tests.fuzz.generate.scripts import Line, Module\n"
+    imports += "from tests.fuzz.judge.evaluated import Evaluated\n"
     imports += "from tests.fuzz.judge.kernels import judge_kernels\nfrom tests.fuzz.judge.tvm_judge import parse"
-    body = f'SOURCE = """\n{script(case.recipe)}"""\n\n{_feeds(case.feeds)}'
+    body = f'SOURCE = """\n{script(case.recipe)}"""\n\nRECIPE = {case.recipe!r}\n\n{_feeds(case.feeds)}'
     (function,), weights = case.recipe.functions, case.recipe.entry == WITH_WEIGHTS
-    check = f"func = parse(SOURCE)[{function.name!r}]\n"
-    check += f"fault = judge_kernels(func, list(FEEDS.values()), weights={weights}).fault\nassert not fault, fault\n"
+    check = f"func, feeds = parse(SOURCE)[{function.name!r}], list(FEEDS.values())\n"
+    check += f"fault = judge_kernels(func, feeds, weights={weights}, right=Evaluated(RECIPE, feeds)).fault\n"
+    check += "assert not fault, fault\n"
     return imports, body, check
 
 
@@ -171,8 +175,10 @@ def _script(case: Case, report: Report, want: list[np.ndarray] | None) -> tuple[
     )
     imports += "import tvm_rammer\nfrom tvm_rammer.device import host_cpu\n\n"
     imports += "sys.path.insert(0, str(pathlib.Path.cwd()))  # the root of the repository\n\n"
-    imports += "from tests.fuzz.judge.tvm_judge import EXACT"
-    body = f'SOURCE = """\n{script(case.recipe)}"""\n\n{_feeds(case.feeds)}'
+    imports += "from tests.fuzz.generate.recipe import Buffer, Function, Stage\n"
+    imports += "from tests.fuzz.generate.scripts import Line, Module\n"
+    imports += "from tests.fuzz.judge.evaluated import Evaluated"
+    body = f'SOURCE = """\n{script(case.recipe)}"""\n\nRECIPE = {case.recipe!r}\n\n{_feeds(case.feeds)}'
     entry = (
         "got = tvm_rammer.compile(mod)(*FEEDS.values())\n"
         if case.recipe.entry == "compile"
@@ -192,10 +198,10 @@ def run(executable):
     return (result.numpy(),) if isinstance(result, tvm.runtime.Tensor) else tuple(r.numpy() for r in result)
 '''
     check = (
-        'want = run(tvm.compile(module(), tvm.target.Target("llvm"), tir_pipeline=EXACT))\nmod = module()\ntry:\n'
+        "mod = module()\ntry:\n"
         + textwrap.indent(entry, "    ")
         + 'except tvm_rammer.RammerError as error:\n    print("refused:", error)\n    return\n'
-        + "got = got if isinstance(got, tuple) else (got,)\nfor a, b in zip(got, want, strict=True):\n"
-        "    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * max(1.0, np.abs(b).max(initial=0)))\n"
+        + "fault = Evaluated(RECIPE, list(FEEDS.values())).fault(got if isinstance(got, tuple) else (got,))\n"
+        "assert not fault, fault\n"
     )
     return imports, body, check

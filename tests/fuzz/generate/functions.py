@@ -3,9 +3,11 @@
 import math
 import random
 
-from .recipe import Buffer, Expr, Function, Stage, bounds
+from .recipe import Buffer, DataError, Expr, Function, Stage, bounds, plus, span, times
 
 _FLOAT_CALLS = ("exp", "tanh", "sqrt", "sigmoid", "abs", "floor", "erf", "log", "round", "sin")
+_LARGEST = 2_000
+"""Of the span of an index that is made larger still."""
 
 
 class Writer:
@@ -122,8 +124,8 @@ class Writer:
             rank = rng.choice([1, 1, 2, 2, 3, 4]) if self.extents else 1
             index = [self.index(False) for _ in range(rank)]
             # A window at a border begins before the buffer: shift it in.
-            index = [("add", i, ("num", -low)) if (low := bounds(i, self.extents)[0]) < 0 else i for i in index]
-            shape = tuple(bounds(i, self.extents)[1] + 1 + rng.choice([0, 0, 0, 1, 3]) for i in index)
+            index = [plus(i, -low) if (low := self.ends(i)[0]) < 0 else i for i in index]
+            shape = tuple(self.ends(i)[1] + 1 + rng.choice([0, 0, 0, 1, 3]) for i in index)
             if math.prod(shape) <= 20_000:
                 buffer = Buffer(f"{self.name}_x{len(self.inputs)}", dtype, shape)
                 self.inputs.append(buffer)
@@ -141,7 +143,7 @@ class Writer:
         index, guards = [], []
         for extent in buffer.shape:
             i = self.index(True)
-            low, high = bounds(i, self.extents)
+            low, high = self.ends(i)
             if low < 0 or high >= extent:
                 how = rng.choice(["mod", "clamp", "if"])
                 if how == "mod":
@@ -162,6 +164,13 @@ class Writer:
         return ("if", condition, load, ("lit", buffer.dtype, pad))
 
     # Indices
+
+    def ends(self, i: Expr) -> tuple[int, int]:
+        """The smallest and the largest value of an index; what it may have, where that depends on data."""
+        try:
+            return span(i, self.extents)
+        except DataError:
+            return bounds(i, self.extents)
 
     def index(self, shifts: bool) -> Expr:
         """An index: mostly affine in a few axes."""
@@ -185,6 +194,8 @@ class Writer:
             i = self.data_index()
         elif what < 0.64:
             i = ("num", rng.randint(0, 3))
+        elif what < 0.76:
+            i = composed(rng, i, self.extents)
         if rng.random() < (0.4 if shifts else 0.15):
             i = ("add", i, ("num", rng.choice([-2, -1, 1, 2])))
         return i
@@ -204,3 +215,48 @@ class Writer:
     def affine(self) -> Expr:
         i: Expr = ("var", self.rng.randrange(len(self.extents)))
         return ("mod", i, 2) if self.rng.random() < 0.2 else i
+
+
+def mirrored(i: Expr, before: int, extent: int) -> Expr:
+    """Where a position in an axis with mirrored edges is in the axis without."""
+    first: Expr = ("cmp", "<", i, ("num", before))
+    behind: Expr = ("cmp", ">=", i, ("num", extent + before))
+    back = plus(times(i, -1), 2 * (extent - 1) + before)
+    return ("choose", first, plus(times(i, -1), before), ("choose", behind, back, plus(i, -before)))
+
+
+def composed(rng: random.Random, i: Expr, extents: tuple[int, ...], most: int = 4) -> Expr:
+    """An index of which several things have been made, one after the other; it may be below 0."""
+    for _ in range(rng.randint(1, most)):
+        i = _made(rng, i, extents)
+    return i
+
+
+def _made(rng: random.Random, i: Expr, extents: tuple[int, ...]) -> Expr:
+    low, high = span(i, extents)
+    n, move = rng.choice([2, 3, 4, 5, 8]), rng.choice([-3, -2, -1, 1, 2, 3])
+    size = high - low + 1
+    if size > _LARGEST:
+        return (rng.choice(["div", "mod"]), i, rng.choice([7, 16, 32]))
+    other = rng.randrange(len(extents))
+    joined: Expr = ("add", times(i, extents[other]), ("var", other))
+    return rng.choice([
+        plus(times(i, -1), high),
+        plus(times(i, -1), high + move),
+        ("div", i, n),
+        ("div", plus(times(i, -1), high), n),
+        ("div", plus(i, move), n),
+        ("mod", i, rng.choice([n, max(1, size // 2), size])),
+        ("mod", plus(i, move), rng.choice([n, size])),
+        ("mod", plus(times(i, -1), high), n),
+        ("mod", plus(times(i, -1), move), rng.choice([n, size])),
+        ("div", ("mod", i, n * 2), n),
+        ("mod", ("div", i, n), n),
+        plus(times(i, n), rng.choice([0, move])),
+        ("max", ("min", plus(i, -3), max(0, high - 2)), 0),
+        ("add", i, ("var", other)),
+        ("add", i, times(("var", other), -1)),
+        joined,
+        (rng.choice(["div", "mod"]), joined, rng.choice([n, 2 * n, extents[other] + 1])),
+        mirrored(i, rng.randint(0, 2), max(3, size - 2)),
+    ])  # fmt: skip

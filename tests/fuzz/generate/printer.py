@@ -29,6 +29,8 @@ class Printer:
             return f"T.floormod({value}, {n(e[2])})"
         if kind == "mul":
             return f"({self.index(e[1])} * {n(e[2])})"
+        if kind == "choose":
+            return f"T.Select({self.condition(e[1])}, {self.index(e[2])}, {self.index(e[3])})"
         call = {"div": "T.floordiv", "mod": "T.floormod", "min": "T.min", "max": "T.max"}[kind]
         return f"{call}({self.index(e[1])}, {n(e[2])})"
 

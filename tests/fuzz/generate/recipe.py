@@ -9,16 +9,26 @@ Expressions are tuples:
 and indices, which are integers:
 
     ("var", number)  ("num", n)  ("add", a, b)  ("mul", a, n)  ("div", a, n)  ("mod", a, n)
-    ("min", a, n)  ("max", a, n)
+    ("min", a, n)  ("max", a, n)  ("choose", condition, a, b)
     ("data", buffer, n, index...): what an int32 buffer holds, modulo n
 
 A condition is ("cmp", op, a, b) of two indices, or ("and" | "or", condition, condition).
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 Expr = tuple[Any, ...]
+
+_STEPS: Mapping[str, Any] = {
+    "add": np.add, "mul": np.multiply, "div": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum,
+}  # fmt: skip
+_COMPARE: Mapping[str, Any] = {
+    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,9 @@ def bounds(index: Expr, extents: tuple[int, ...]) -> tuple[int, int]:
         return index[1], index[1]
     if kind == "data":
         return 0, index[2] - 1
+    if kind == "choose":
+        (a, b), (c, d) = bounds(index[2], extents), bounds(index[3], extents)
+        return min(a, c), max(b, d)
     low, high = bounds(index[1], extents)
     if kind == "add":
         other = bounds(index[2], extents)
@@ -108,3 +121,64 @@ def bounds(index: Expr, extents: tuple[int, ...]) -> tuple[int, int]:
     if kind == "mod":
         return (low, high) if low >= 0 and high < n else (0, n - 1)
     return (min(low, n), min(high, n)) if kind == "min" else (max(low, n), max(high, n))
+
+
+Axes = Mapping[int, Any]
+Data = Callable[[Expr], Any]
+
+
+class DataError(Exception):
+    """An index depends on data, which nobody knows yet."""
+
+
+def no_data(e: Expr) -> Any:
+    """What stands for data where an index must not depend on them."""
+    raise DataError(str(e))
+
+
+def index_values(e: Expr, axes: Axes, data: Data = no_data) -> Any:
+    """The values of an index, of those of the axes; `data` has those of ("data", ...)."""
+    kind = e[0]
+    if kind == "var":
+        return axes[e[1]]
+    if kind == "num":
+        return np.int64(e[1])
+    if kind == "data":
+        return data(e)
+    if kind == "choose":
+        return np.where(
+            condition_values(e[1], axes, data), index_values(e[2], axes, data), index_values(e[3], axes, data)
+        )
+    other = index_values(e[2], axes, data) if kind == "add" else e[2]
+    return _STEPS[kind](index_values(e[1], axes, data), other)
+
+
+def condition_values(e: Expr, axes: Axes, data: Data = no_data) -> Any:
+    """Where a condition holds."""
+    if e[0] == "cmp":
+        return _COMPARE[e[1]](index_values(e[2], axes, data), index_values(e[3], axes, data))
+    a, b = condition_values(e[1], axes, data), condition_values(e[2], axes, data)
+    return a & b if e[0] == "and" else a | b
+
+
+def span(e: Expr, extents: tuple[int, ...]) -> tuple[int, int]:
+    """The smallest and the largest value that an index of axes really has."""
+    used = sorted(_axes(e))
+    grid = np.indices([extents[a] for a in used]).reshape(len(used), -1) if used else ()
+    values = np.asarray(index_values(e, dict(zip(used, grid, strict=True))))
+    return int(values.min()), int(values.max())
+
+
+def _axes(e: Expr) -> set[int]:
+    here = {e[1]} if e[0] == "var" else set()
+    return here.union(*(_axes(part) for part in e if isinstance(part, tuple)))
+
+
+def plus(a: Expr, n: int) -> Expr:
+    """An index moved by a number."""
+    return ("add", a, ("num", n)) if n else a
+
+
+def times(a: Expr, n: int) -> Expr:
+    """A multiple of an index."""
+    return ("mul", a, n) if n != 1 else a

@@ -10,6 +10,7 @@ from ..case import ScriptCase
 from .functions import Writer
 from .printer import Printer
 from .recipe import Buffer, Function
+from .views import ViewWriter, split_again
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def script_case(seed: int) -> ScriptCase:
             continue
         function = rng.choice(functions) if functions and rng.random() < 0.25 else None
         if function is None:
-            function = Writer(rng, f"f{number}").function()
+            function = rng.choice([Writer, Writer, ViewWriter])(rng, f"f{number}").function()
             functions.append(function)
         lines.append(call_line(rng, number, function, values, params))
     entry = rng.choice(["pipeline", "compile"])
@@ -123,7 +124,7 @@ def call_line(rng: random.Random, number: int, function: Function, values: list[
 
 
 def relax_line(rng: random.Random, number: int, values: list[Buffer]) -> Line | None:
-    """An operator of Relax on a value, or None if none fits."""
+    """An operator of Relax on a value, or None if none fits: often one that moves elements."""
     floats = [v for v in values if v.dtype == "float32" and v.shape]
     if not floats:
         return None
@@ -147,8 +148,31 @@ def relax_line(rng: random.Random, number: int, values: list[Buffer]) -> Line | 
         (f"R.flip({n}, axis={axis})", shape), (f"R.cumsum({n}, axis={axis})", shape),
         (f"R.concat(({n}, {other.name}), axis={axis})", (*shape[:axis], 2 * shape[axis], *shape[axis + 1 :])),
     ]  # fmt: skip
+    if math.prod(shape) <= 2_000:
+        ways += _moves(rng, n, shape, axis)
     if rank == 2:
         ways.append((f"R.matmul({n}, R.permute_dims({other.name}))", (shape[0], shape[0])))
     text, result = rng.choice(ways)
     reads = (n, other.name) if other.name in text.replace(n, "", 1) else (n,)
     return Line((Buffer(f"y{number}_0", "float32", tuple(result)),), text, reads)
+
+
+def _moves(rng: random.Random, n: str, shape: tuple[int, ...], axis: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Views of a value: backwards, repeated, mirrored, re-split."""
+    extent, count = shape[axis], rng.choice([2, 3, 5])
+    head, tail = shape[:axis], shape[axis + 1 :]
+    repeated, first, step = (*head, extent * count, *tail), rng.randint(0, extent - 1), rng.choice([1, 1, 2])
+    apart, again = (*head, extent, count, *tail), split_again(rng, math.prod(shape))
+    reps = [count if a == axis else 1 for a in range(len(shape))]
+    pad = rng.randint(0, min(3, extent - 1))
+    width = [pad if a // 2 == axis else 0 for a in range(2 * len(shape))]
+    padded = (*head, extent + 2 * pad, *tail)
+    back = f"axes=[{axis}], begin=[{first}], end=[{-extent - 1}], strides=[{-step}]"
+    return [
+        (f"R.strided_slice({n}, {back})", (*head, first // step + 1, *tail)),
+        (f"R.repeat({n}, {count}, {axis})", repeated),
+        (f"R.tile({n}, {reps})", repeated),
+        (f"R.reshape(R.broadcast_to(R.expand_dims({n}, axis={axis + 1}), {apart}), {repeated})", repeated),
+        (f"R.reshape({n}, {again})", again),
+        (f'R.nn.pad({n}, {width}, "{rng.choice(["constant", "reflect"])}")', padded),
+    ]

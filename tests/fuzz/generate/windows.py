@@ -4,7 +4,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .recipe import Buffer, Expr, Function, Stage, bounds
+from .functions import composed
+from .recipe import Buffer, Expr, Function, Stage, bounds, plus, span, times
 
 LOWEST = -3.4028234663852886e38
 
@@ -15,16 +16,6 @@ def conjunction(conditions: list[Expr]) -> Expr:
     for c in conditions[1:]:
         whole = ("and", whole, c)
     return whole
-
-
-def plus(a: Expr, n: int) -> Expr:
-    """An index moved by a number."""
-    return ("add", a, ("num", n)) if n else a
-
-
-def times(a: Expr, n: int) -> Expr:
-    """A multiple of an index."""
-    return ("mul", a, n) if n != 1 else a
 
 
 class WindowWriter:
@@ -91,9 +82,10 @@ class WindowWriter:
                     times(position, self.stride[d]),
                     ("add", line, ("var", first_tap + rng.randrange(self.rank))),
                     ("add", line, ("var", 1)),
+                    composed(rng, line, extents, 2),
                 ]
                 line = rng.choice(kinds)
-            low = bounds(line, extents)[0]
+            low = span(line, extents)[0]
             found.append(plus(line, -low) if low < 0 else line)
         return found
 
@@ -121,7 +113,7 @@ class WindowWriter:
     def image(self, index: list[Expr], extents: tuple[int, ...]) -> Buffer:
         """The buffer that a window reads with these indices: an input, a padded one, or an upsampled one."""
         rng = self.rng
-        shape = tuple(bounds(i, extents)[1] + 1 + (rng.choice([1, 2]) if self.odd() else 0) for i in index)
+        shape = tuple(span(i, extents)[1] + 1 + (rng.choice([1, 2]) if self.odd() else 0) for i in index)
         how = rng.choice(["plain", "padded", "padded", "upsampled"])
         if how == "plain":
             return self.new_input(shape)

@@ -1,7 +1,7 @@
-"""The kernels of a function, of each rule that applies, against the function as TVM lowers it."""
+"""The kernels of a function, of each rule that applies, against what NumPy makes of it, or TVM's plain lowering."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from tvm_rammer.rkernel_gen.construct import build, rules, tilings_of
 from tvm_rammer.rkernel_gen.tiling import Function
 
 from .compare import UNITS, difference, largest_of, unit_of
+from .evaluated import Evaluated, away
 
 PLAIN = "plain"
 FILLS = (3, 5)
@@ -32,18 +33,26 @@ class Verdict:
         The first wrong kernel and its result; empty where all are right.
     rules : tuple of str
         The rules that made kernels, by name, once for each kernel.
+    plain : str
+        What TVM's plain lowering computes otherwise than NumPy, or why there is none; then NumPy is right.
     """
 
     fault: str
     rules: tuple[str, ...]
+    plain: str = ""
 
 
 class UnjudgedError(Exception):
-    """TVM does not lower the function itself, so that nobody knows what is right."""
+    """TVM lowers neither the function nor kernels of it, or nobody else knows what is right."""
 
 
 def judge_kernels(
-    func: tirx.PrimFunc, feeds: Sequence[np.ndarray], *, weights: bool, device: DeviceSpec | None = None
+    func: tirx.PrimFunc,
+    feeds: Sequence[np.ndarray],
+    *,
+    weights: bool,
+    device: DeviceSpec | None = None,
+    right: Evaluated | None = None,
 ) -> Verdict:
     """Build and run a function's kernels: on this CPU, or emulated where they are for a GPU.
 
@@ -56,6 +65,8 @@ def judge_kernels(
         Whether all inputs but the first are constants, so that they may be packed.
     device : DeviceSpec, optional
         This CPU if it is left out.
+    right : Evaluated, optional
+        What counts where TVM's plain lowering has no results, or others.
 
     Raises
     ------
@@ -65,21 +76,20 @@ def judge_kernels(
     function = Function("f", func, device or host_cpu(), constants)
     kernels = kernels_of(function)
     made = tuple(k.rule for k in kernels)
-    plain = _Plain(func, {k.spec.name: k for k in kernels if function.device.kind == "cpu"})
-    want, slack = _wanted(plain, feeds)
-    arrays = [*feeds, *want]
-    unit, largest = unit_of(arrays), largest_of(arrays)
-    if function.device.kind == "cpu":
+    on_cpu = function.device.kind == "cpu"
+    plain = _Plain(func, {k.spec.name: k for k in kernels if on_cpu}, right is not None)
+    fault_of, otherwise = _judge(plain, feeds, right)
+    if on_cpu:
         results = [plain.kernel(k, feeds) for k in kernels]
     else:
         from tests.rkernel_gen.cuda.operators import emulated
 
         results = emulated(func, kernels, feeds, constants) if kernels else []
     for kernel, got in zip(kernels, results, strict=True):
-        fault = difference(got, want, unit, largest, slack)
+        fault = fault_of(got)
         if fault:
-            return Verdict(f"{fault} ({kernel.spec.name.removeprefix('f_')})", made)
-    return Verdict("", made)
+            return Verdict(f"{fault} ({kernel.spec.name.removeprefix('f_')})", made, otherwise)
+    return Verdict("", made, otherwise)
 
 
 def kernels_of(function: Function, count: int = 3) -> list[ScheduledKernel]:
@@ -96,17 +106,24 @@ def kernels_of(function: Function, count: int = 3) -> list[ScheduledKernel]:
 
 
 class _Plain:
-    """A function as TVM lowers it for this CPU, compiled together with kernels of it."""
+    """A function as TVM lowers it for this CPU, compiled together with kernels of it; perhaps TVM does not lower it."""
 
-    def __init__(self, func: tirx.PrimFunc, kernels: Mapping[str, ScheduledKernel]) -> None:
+    def __init__(self, func: tirx.PrimFunc, kernels: Mapping[str, ScheduledKernel], optional: bool = False) -> None:
         self.outputs = func.params
+        self.refused = ""
+        kept = {name: keep_indices(k.func) for name, k in kernels.items()}
         try:
-            self.library = _compiled(
-                {PLAIN: hide_quotients(func)} | {name: keep_indices(k.func) for name, k in kernels.items()}
-            )
+            self.library = _compiled({PLAIN: hide_quotients(func)} | kept)
         except Exception as error:
-            _compiled_alone(func, error)
-            raise
+            self.refused = _refusal(func)
+            if not self.refused:
+                raise
+            if not optional:
+                raise UnjudgedError(self.refused) from error
+            try:
+                self.library = _compiled(kept) if kept else None
+            except Exception as again:
+                raise UnjudgedError(self.refused) from again
 
     def call(self, name: str, feeds: Sequence[np.ndarray], fill: int) -> list[np.ndarray]:
         """Results, in arrays that held a number before."""
@@ -121,14 +138,29 @@ class _Plain:
         return self.call(kernel.spec.name, packed, FILLS[0])
 
 
+def _judge(
+    plain: _Plain, feeds: Sequence[np.ndarray], right: Evaluated | None
+) -> tuple[Callable[[Sequence[np.ndarray]], str | None], str]:
+    """What says whether results are wrong, and what is wrong with TVM's own."""
+    if right is not None and plain.refused:
+        return right.fault, plain.refused
+    want, slack = _wanted(plain, feeds)
+    otherwise = right.fault(want, slack) if right is not None else None
+    if right is not None and otherwise:
+        return right.fault, otherwise
+    arrays = [*feeds, *want]
+    unit, largest = unit_of(arrays), largest_of(arrays)
+    return (lambda got: difference(got, want, unit, largest, slack)), ""
+
+
 def _wanted(plain: _Plain, feeds: Sequence[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """What is right, and by how much each element may be off: it may be undefined, or hang on inputs' last bits."""
+    """What TVM computes, and by how much each element may be off: it may be undefined, or hang on inputs' last bits."""
     want, other = (plain.call(PLAIN, feeds, fill) for fill in FILLS)
     shaken = plain.call(PLAIN, [_shaken(a) for a in feeds], FILLS[0])
     slack = []
     for a, b, c in zip(want, other, shaken, strict=True):
         undefined = (a != b) & ~(np.isnan(a) & np.isnan(b))
-        unstable = 8 * _away(c, a) if str(a.dtype) in UNITS else np.zeros(a.shape)
+        unstable = 8 * away(c, a) if str(a.dtype) in UNITS else np.zeros(a.shape)
         slack.append(np.where(undefined, np.inf, unstable))
     return want, slack
 
@@ -138,20 +170,15 @@ def _compiled(functions: Mapping[str, tirx.PrimFunc]) -> tvm.runtime.Module:
     return tvm.compile(tvm.IRModule(named), target=UNOPTIMISED)
 
 
-def _compiled_alone(func: tirx.PrimFunc, error: Exception) -> None:
+def _refusal(func: tirx.PrimFunc) -> str:
+    """Why TVM does not lower a function; empty where it does."""
     try:
         _compiled({PLAIN: hide_quotients(func)})
-    except Exception:
-        raise UnjudgedError(str(error)) from error
+    except Exception as error:
+        return str(error)
+    return ""
 
 
 def _shaken(array: np.ndarray) -> np.ndarray:
     eps = {"float16": 1e-3, "float32": 1e-6}.get(str(array.dtype), 0.0)
     return (array * (1 + eps)).astype(array.dtype)
-
-
-def _away(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """How far numbers are from others: infinitely where one of the two is no finite number."""
-    with np.errstate(invalid="ignore"):
-        away = np.abs(a.astype("float64") - b.astype("float64"))
-    return np.where(a == b, 0.0, np.where(np.isfinite(away), away, np.inf))
