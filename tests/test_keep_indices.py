@@ -13,6 +13,7 @@ from tests.hostile import by_onnxruntime, model, results
 from tests.marks import slow_but
 from tvm_rammer.device import host_cpu, preset
 from tvm_rammer.keep_indices import hide_quotients, keep_indices
+from tvm_rammer.rkernel_gen.cuda import lowered
 
 ROWS, WINDOW, RTASKS = 16, 4, 2
 
@@ -79,6 +80,14 @@ def on_condition(x: T.Buffer((64,), "float32"), y: T.Buffer((64,), "float32"), a
                 if (i * 64 + thread) // 32 < 2:
                     kept[i] = x[(at[thread // 8] + 3) % 8 * 8 + thread % 8]
                 y[(i * 64 + thread) % 64] = T.if_then_else((i * 64 + thread) // 32 < 2, kept[i], T.float32(0))
+
+
+def test_a_kernel_is_tried_as_it_will_be_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its quotients hidden, where they are to be: some schedules of products do not lower so."""
+    device, seen = preset("cuda:h200"), []
+    assert lowered.launch_of(on_condition, device) is not None
+    monkeypatch.setattr(lowered, "keep_indices", lambda func: seen.append(func) or backwards)
+    assert lowered.launch_of(on_condition, device) is None and seen == [on_condition]
 
 
 def test_what_conditions_and_data_say_is_heeded() -> None:

@@ -10,6 +10,7 @@ from tvm import s_tir, tirx
 
 from ...device import DeviceSpec
 from ...ir import ITEM_BYTES, align
+from ...keep_indices import keep_indices
 
 MAX_THREADS = 256
 """Threads of an rTask at most: the block of the persistent kernel is as large as that of its largest rTask."""
@@ -40,7 +41,7 @@ def launch_of(func: tirx.PrimFunc, device: DeviceSpec) -> Launch | None:
     if not isinstance(body, tirx.For) or not _has_constant_loops(body):
         return None
     try:
-        kernels = lowered_kernels(func, device)
+        kernels = lowered_kernels(keep_indices(func), device)
     except (RuntimeError, ValueError):  # a schedule that does not lower is no candidate
         return None
     if len(kernels) != 1:
