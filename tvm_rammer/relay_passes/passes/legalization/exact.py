@@ -9,13 +9,12 @@ from tvm import relax, te, tirx, topi
 from tvm.ir import Call, Constant
 
 from ....define_arithmetic import equals_itself
-from .block_scans import block_scans
 from .boxes import aligned_boxes
 from .extremes import extremes
 from .pads import pads
 from .pools import pools_along_an_axis
 from .samples import samples
-from .scans import scans
+from .scans import SCANS, by_blocks, one_by_one
 from .slices import slices
 from .softmax import softmaxes
 from .stock import Legalization, stock
@@ -40,8 +39,8 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     for. A `take` whose indices are surely inside (`check_indices`) is
     legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
     `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, boxes in `boxes`, mirrored edges in
-    `pads`, slices whose bounds only the data know in `slices`, for a CPU running sums in `scans` and rows that sum to 1
-    in `softmax`, for a GPU running sums in `block_scans` and pools along one axis in `pools`.
+    `pads`, slices whose bounds only the data know in `slices`, running sums in `scans`, for a CPU
+    rows that sum to 1 in `softmax`, for a GPU pools along one axis in `pools`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),
@@ -63,9 +62,9 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     if target.kind.name == "llvm":
         exact |= {"relax.matmul": _matmul, "relax.cosh": _cosh, "relax.sinh": _sinh}
         exact |= dict.fromkeys([*_SUMS, *_ARCS, "relax.power"], _in_float32)
-        exact |= scans() | softmaxes(_in_float32)
+        exact |= dict.fromkeys(SCANS, one_by_one) | softmaxes(_in_float32)
     else:
-        exact |= pools_along_an_axis() | block_scans()
+        exact |= dict.fromkeys(SCANS, by_blocks) | pools_along_an_axis()
         exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.mod", "relax.power", "relax.round"], _in_float32)
     exact["relax.mean"] = functools.partial(_mean, exact.get("relax.mean", stock))
     return exact

@@ -1,31 +1,32 @@
-"""Running sums and products: one function that goes along an axis once, all that lies after the axis side by side."""
+"""Running sums and products: along the axis once on a CPU, and as sums over blocks of it on a GPU."""
 
 import operator
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from tvm import relax, tirx
+from tvm import relax, te, tirx
 from tvm.ir import Call, Expr
 from tvm.script import tirx as T
 
-from ...bindings import dtype_of
-from .stock import Legalization
+from ...bindings import dtype_of, static_shape
+from ..products.widen_halves import HALVES
+
+SCANS = ("relax.cumsum", "relax.cumprod")
+
+BLOCK = 32
+"""Elements of a block. Each result is a reduction over as many, and each level has so many times fewer elements."""
 
 
-def scans() -> dict[str, Legalization]:
-    """Legalizations for a CPU by the operator's name.
+def one_by_one(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """A running sum or product on a CPU.
 
     TVM's own function is parallel in itself, so it is no rOperator, and it walks along the axis for each element
     before and after it: along another axis than the last one each step is in another cache line.
     """
-    return {"relax.cumsum": _legalize, "relax.cumprod": _legalize}
-
-
-def _legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     if not isinstance(call.args[0].ty.shape, relax.ShapeExpr):
         return call  # TVM's form of it, which comes after
-    view = view_of(call)
+    view = _view_of(call)
     product = call.op.name == "relax.cumprod"
     function = _running(view, dtype_of(call.args[0].ty), dtype_of(call.ty), product, bool(call.attrs.exclusive))
     name = bb.add_func(function, call.op.name.removeprefix("relax."))
@@ -34,7 +35,7 @@ def _legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     return relax.op.reshape(made, call.ty.shape)
 
 
-def view_of(call: Call) -> tuple[Expr, Expr, Expr]:
+def _view_of(call: Call) -> tuple[Expr, Expr, Expr]:
     """What a running sum or product reads as [before, extent, after], of which it goes along the second axis."""
     shape, axis = call.args[0].ty.shape.values, call.attrs.axis
     at, sizes = (0, (_product(shape),)) if axis is None else (int(axis) % len(shape), shape)
@@ -85,3 +86,75 @@ def _running(view: Sequence[Expr], dtype: str, of: str, product: bool, exclusive
                     y[i, j + 1, k] = joined(y[i, j, k], x[i, j + 1 - skipped, k])
 
     return running
+
+
+def by_blocks(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """A running sum or product on a GPU.
+
+    TVM's own function goes up and down a tree of the elements by itself, so no rTask can be cut from it, and TVM's
+    simplifier does not come to an end with some of them. Reductions are rOperators as all others are. An axis of n
+    elements takes two of them for each power of BLOCK in n, and some 2 BLOCK n additions, which wait for one another
+    BLOCK at a time.
+    """
+    if static_shape(call.args[0].ty) is None:
+        return call  # TVM's form of it, which comes after
+    dtype = dtype_of(call.ty)
+    wide = "float32" if dtype in HALVES else dtype
+    flat = bb.emit(relax.op.reshape(call.args[0], _view_of(call)))
+    found = _up_to_each(bb, flat, wide, call.op.name == "relax.cumprod", bool(call.attrs.exclusive))
+    return relax.op.reshape(found if wide == dtype else bb.emit(relax.op.astype(found, dtype)), call.ty.shape)
+
+
+def _up_to_each(bb: relax.BlockBuilder, x: relax.Var, dtype: str, product: bool, exclusive: bool) -> relax.Var:
+    """What the elements up to each one come to, along the middle one of three axes.
+
+    Parameters
+    ----------
+    x : relax.Var
+        Of shape [before, extent, after].
+    dtype : str
+        In which they are added or multiplied.
+    product, exclusive : bool
+        As for a CPU.
+    """
+    before, extent, after = static_shape(x.ty) or ()
+    blocks, name = -(-extent // BLOCK), "cumprod" if product else "cumsum"
+    start, operation = tirx.const(int(product), dtype), operator.mul if product else operator.add
+    reducer = te.comm_reducer(lambda a, b: operation(a, b), lambda _: start)
+
+    def of_block(x: te.Tensor, block: Expr, last: Expr, index: tuple[Expr, Expr]) -> Expr:
+        """What the elements of a block come to that are not behind the last one."""
+        r = te.reduce_axis((0, min(BLOCK, extent)), "r")
+        at = block * BLOCK + r
+        value = x(index[0], at, index[1]).astype(dtype)
+        return reducer(tirx.if_then_else(at <= last, value, start), axis=r)
+
+    def within(x: te.Tensor) -> te.Tensor:
+        return te.compute(
+            (before, extent, after),
+            lambda i, j, k: of_block(x, tirx.floordiv(j, BLOCK), j - int(exclusive), (i, k)),
+            name=name,
+        )
+
+    def totals(x: te.Tensor) -> te.Tensor:
+        return te.compute(
+            (before, blocks, after),
+            lambda i, j, k: of_block(x, j, tirx.const(extent - 1, "int64"), (i, k)),
+            name=f"{name}_of_blocks",
+        )
+
+    def joined(ahead: te.Tensor, own: te.Tensor) -> te.Tensor:
+        return te.compute(
+            (before, extent, after),
+            lambda i, j, k: operation(ahead(i, tirx.floordiv(j, BLOCK), k), own(i, j, k)),
+            name=f"{name}_joined",
+            tag="injective",
+        )
+
+    own = bb.emit(bb.call_te(within, x, primfunc_name_hint=name))
+    if blocks <= 1:
+        return own
+    ahead = _up_to_each(
+        bb, bb.emit(bb.call_te(totals, x, primfunc_name_hint=f"{name}_of_blocks")), dtype, product, True
+    )
+    return bb.emit(bb.call_te(joined, ahead, own, primfunc_name_hint=f"{name}_joined"))

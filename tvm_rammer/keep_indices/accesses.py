@@ -1,10 +1,4 @@
-"""Indices that stay what they are when TVM makes buffers flat.
-
-`FlattenBuffer` simplifies indices as maps of loops (`IterMapSimplify`), and TVM 0.27 gets some of them wrong: it takes
-`(159 - i) // 32` for `i // -32 + 4`, `(x % 6 + 4) // 3` for `(x + 4) % 6 // 3`, and breaks on an axis that is added and
-taken away again. A reversed repetition, a slice of one, and a shifted window (Swin) have such indices. Functions are
-flattened here first, and where an index then has other values, TVM does not see what is divided.
-"""
+"""Accesses of loops over arrays: indices into flat arrays, under conditions, and whether they have the same values."""
 
 import contextlib
 import functools
@@ -18,19 +12,12 @@ import numpy as np
 import tvm
 import tvm_ffi
 from numpy.typing import NDArray
-from tvm import s_tir, tirx
-from tvm.error import InternalError
+from tvm import tirx
 from tvm.ir import Call, Expr, Range, TensorLoad
 from tvm.tirx.buffer import BufferType
 
 MAX_POINTS = 1 << 20
 """Iterations in all of which an index is compared with what TVM makes of it, if TVM cannot prove it to be the same."""
-
-_OTHER = {"int32": "int64", "int64": "float64"}
-"""A type that holds all of another one's indices: by way of it, a dividend is no part of a map of loops.
-
-float64 holds those below 2^53. TVM fails on numbers below 0 as uint64.
-"""
 
 _OPERATIONS: Mapping[type, Any] = {
     tirx.Add: np.add, tirx.Sub: np.subtract, tirx.Mul: np.multiply, tirx.Min: np.minimum, tirx.Max: np.maximum,
@@ -43,75 +30,10 @@ _FIELDS = ("seq", "condition", "indices", "args", "vectors", "base", "a", "b", "
 """Of statements and expressions, those that hold others."""
 
 
-def keep_indices(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Hide the quotients of a function from TVM, if it would change an index.
-
-    Parameters
-    ----------
-    func : tirx.PrimFunc
-        Of blocks, scheduled or not, or of flat buffers.
-
-    Returns
-    -------
-    tirx.PrimFunc
-        The same function, unless an index cannot be proven to stay the same.
-    """
-    if not _may_change(func.body):
-        return func
-    try:
-        before, after = _flattened(func)
-    except InternalError:
-        return hide_quotients(func)
-    return func if _same_indices(before, after) else hide_quotients(func)
-
-
-def hide_quotients(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """Hide from TVM what a function divides: it goes to another type, and back."""
-
-    def hide(node: tirx.FloorDiv | tirx.FloorMod) -> Expr:
-        own = str(node.a.ty.dtype)
-        if own not in _OTHER:
-            return node
-        return type(node)(tirx.Cast(own, tirx.Cast(_OTHER[own], node.a)), node.b)
-
-    rules = [(tirx.FloorDiv, hide), (tirx.FloorMod, hide)]
-    return func.with_body(tvm_ffi.structural_map(func.body, rules, order="post"))
-
-
-def _may_change(body: tirx.Stmt) -> bool:
-    """Whether an index divides a sum, or has a number below 0 in what it divides, or divides by one."""
-    found: list[bool] = []
-
-    def is_odd(node: Expr) -> bool:
-        return isinstance(node, tirx.Add | tirx.Sub) or (isinstance(node, tirx.IntImm) and int(node) < 0)
-
-    def visit(quotient: tirx.FloorDiv | tirx.FloorMod) -> None:
-        if not any(found):
-            tvm_ffi.structural_walk(quotient, [(Expr, lambda node: found.append(is_odd(node)))], order="pre")
-
-    tvm_ffi.structural_walk(body, [(tirx.FloorDiv, visit), (tirx.FloorMod, visit)], order="pre")
-    return any(found)
-
-
-def _flattened(func: tirx.PrimFunc) -> tuple[tirx.Stmt, tirx.Stmt]:
-    """Loops over arrays, and the same over flat ones.
-
-    Raises
-    ------
-    InternalError
-        TVM's analysis divides by the factor of an axis that is added and taken away again, as in i - i.
-    """
-    passes = [
-        s_tir.transform.LowerInitBlock(),
-        s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
-        s_tir.transform.ConvertBlocksToOpaque(),
-        s_tir.transform.CompactBufferAllocation(),
-        s_tir.transform.LowerMatchBuffer(),
-        s_tir.transform.StmtSimplify(),
-        s_tir.transform.LowerOpaqueBlock(),
-    ]
-    before = tvm.transform.Sequential(passes)(tvm.IRModule({"main": func}))
-    return before["main"].body, tirx.transform.FlattenBuffer()(before)["main"].body
+def same_accesses(before: tirx.Stmt, after: tirx.Stmt) -> bool:
+    """Whether all accesses are those of another form of the code, in the same order."""
+    old, new = list(_accesses(before, {}, ())), list(_accesses(after, {}, ()))
+    return len(old) == len(new) and all(a.becomes(b.index) for a, b in zip(old, new, strict=True))
 
 
 @dataclass(frozen=True)
@@ -145,12 +67,6 @@ class _Access:
         holds = [found for c in self.conditions if (found := _evaluated(c, points)) is not None]
         *holds, equal = np.broadcast_arrays(*holds, before == after)
         return bool(np.all(equal | ~np.logical_and.reduce(holds)))
-
-
-def _same_indices(before: tirx.Stmt, after: tirx.Stmt) -> bool:
-    """Whether all accesses are those of another form of the code, in the same order."""
-    old, new = list(_accesses(before, {}, ())), list(_accesses(after, {}, ()))
-    return len(old) == len(new) and all(a.becomes(b.index) for a, b in zip(old, new, strict=True))
 
 
 def _accesses(code: Any, ranges: Mapping[tirx.Var, Range], known: tuple[Expr, ...]) -> Iterator[_Access]:
