@@ -258,3 +258,16 @@ def test_two_inputs_of_one_name_are_refused():
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x, x], [y])
     with pytest.raises(ModelError, match="'x' has been used as graph input names multiple times"):
         tvm_rammer.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9))
+
+
+def test_a_model_that_returns_a_sequence_returns_its_elements():
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 2])
+    nodes = [helper.make_node("Neg", ["x"], ["n"]), helper.make_node("SequenceConstruct", ["x", "n"], ["s"])]
+    returned = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)
+    opset = [helper.make_opsetid("", 18)]
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [returned]), opset_imports=opset, ir_version=8)
+    module = tvm_rammer.compile(model)
+    assert [spec.name for spec in module.outputs] == ["s[0]", "s[1]"]
+    feeds = np.ones((3, 2), "float32")
+    (second,) = module.run(["s[1]"], {"x": feeds})
+    np.testing.assert_array_equal(second, -feeds)

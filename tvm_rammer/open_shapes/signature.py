@@ -80,9 +80,12 @@ def _of_onnx(model: Any) -> Signature | None:
         # ONNX lets a model leave out the types of its outputs. Inference may end the process where nothing was checked.
         from ..relay_passes.onnx.check.inference import infer_shapes
         from ..relay_passes.onnx.read import default_opset, read_onnx
+        from ..relay_passes.onnx.sequences import resolve_sequences
 
         proto = read_onnx(model)
         proto = infer_shapes(proto, default_opset(proto))
+        if resolve_sequences(proto):  # a model that returns one returns its elements
+            proto = infer_shapes(proto, default_opset(proto))
     weights = {tensor.name for tensor in proto.graph.initializer}
     names = [value.name for value in proto.graph.input]
     if len(set(names)) < len(names):

@@ -59,7 +59,8 @@ def _return_elements(graph: onnx.GraphProto, known: "_Known") -> bool:
             continue
         names = [element_name(value.name, position) for position in range(len(elements))]
         graph.node.extend(onnx.helper.make_node("Identity", [e], [n]) for e, n in zip(elements, names, strict=True))
-        outputs += [onnx.helper.make_empty_tensor_value_info(name) for name in names]
+        element = value.type.sequence_type.elem_type.tensor_type.elem_type
+        outputs += [onnx.helper.make_tensor_value_info(name, element, None) for name in names]
     changed = outputs != list(graph.output)
     del graph.output[:]
     graph.output.extend(outputs)
