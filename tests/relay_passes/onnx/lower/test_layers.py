@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import tvm_ffi
 from onnx import TensorProto
+from tvm.ir import GenericConst
 
 from tvm_rammer.errors import UnsupportedOperatorError
 from tvm_rammer.relay_passes import load_model
@@ -124,3 +126,40 @@ def test_grids(size, corners, run):
     theta = random(2, len(size) - 2, len(size) - 1)
     theta[0, 0, 1] = np.nan
     check(run, "AffineGrid", [theta], [np.array(size)], align_corners=corners)
+
+
+def constants(mod):
+    """The shapes of all constants of a module."""
+    found = []
+    tvm_ffi.structural_walk(
+        mod["main"], [(GenericConst, lambda c: found.append(tuple(map(int, c.ty.shape))))], order="pre"
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("image", "kernel", "how", "left"),
+    [
+        ((1, 2, 4, 4), (3, 2, 3, 3), {"dilations": [6, 6], "pads": [6] * 4}, (1, 1)),
+        ((1, 2, 5, 4), (3, 2, 5, 3), {"dilations": [3, 1], "pads": [6, 1, 6, 1]}, (3, 3)),
+        (
+            (2, 4, 6, 6),
+            (4, 1, 3, 3),
+            {"dilations": [7, 2], "pads": [9, 4, 5, 0], "strides": [2, 2], "group": 4},
+            (2, 3),
+        ),
+        ((1, 2, 4), (3, 2, 3), {"dilations": [5], "pads": [2, 8], "strides": [8]}, (2,)),
+        ((1, 2, 3), (3, 2, 2), {"dilations": [9], "pads": [4, 4]}, (2,)),
+        ((1, 2, 3), (3, 2, 1), {"pads": [4, 4]}, (1,)),
+    ],
+)
+def test_taps_that_meet_no_pixel_are_left_out(image, kernel, how, left, run):
+    mod = check(run, "Conv", [random(*image)], [random(*kernel), random(kernel[0])], **how)
+    assert (*kernel[:2], *left) in constants(mod)
+
+
+def test_taps_of_infinity_stay():
+    weights = random(3, 2, 3)
+    weights[0, 0, 0] = np.inf
+    nodes = [node("Conv", ["x", "w"], ["y"], dilations=[6], pads=[6, 6])]
+    assert (3, 2, 3) in constants(load_model(model(nodes, [value("x", [1, 2, 4])], ["y"], [tensor("w", weights)])))

@@ -13,6 +13,7 @@ from ..emit import Emitter, NodeView
 from .deformed import deform_conv
 from .elementwise import element, numpy_type
 from .indexing.choose import windows
+from .lost_taps import conv
 from .transposed import conv_transpose
 
 _MASK_SAYS_KEPT = 12
@@ -195,6 +196,7 @@ def _expansion(
 
 LAYERS = {
     ("", "AveragePool"): _pool,
+    ("", "Conv"): conv,
     ("", "ConvTranspose"): conv_transpose,
     ("", "DeformConv"): deform_conv,
     ("", "Det"): _det,
