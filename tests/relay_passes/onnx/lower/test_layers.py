@@ -128,6 +128,14 @@ def test_grids(size, corners, run):
     check(run, "AffineGrid", [theta], [np.array(size)], align_corners=corners)
 
 
+def test_corners_of_a_single_row_are_refused():
+    """They are at -1 by ONNX's reference, at 1 by ONNX Runtime, and at 0 by PyTorch."""
+    nodes = [node("AffineGrid", ["theta", "size"], ["y"], align_corners=1)]
+    proto = model(nodes, [value("theta", [1, 2, 3])], ["y"], [tensor("size", np.array([1, 1, 1, 5]))], opset=20)
+    with pytest.raises(UnsupportedOperatorError, match="aligns the corners of a single row or column"):
+        load_model(proto)
+
+
 def constants(mod):
     """The shapes of all constants of a module."""
     found = []

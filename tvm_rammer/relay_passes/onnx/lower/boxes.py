@@ -28,9 +28,10 @@ def _affine_grid(node: NodeView, emit: Emitter) -> Emitter | None:
         return None
     image = size.tolist()[2:]
     node.require(len(image) in (2, 3) and min(image) > 0, f"the size {size.tolist()}")
-    steps = [
-        np.linspace(-1, 1, n) if node.attribute("align_corners", 0) else (np.arange(n) * 2 + 1) / n - 1 for n in image
-    ]
+    aligned = node.attribute("align_corners", 0)
+    if aligned and min(image) == 1:  # ONNX has it at -1, ONNX Runtime at 1, PyTorch at 0
+        node.refuse("aligns the corners of a single row or column, of which readers differ", "use align_corners=0")
+    steps = [np.linspace(-1, 1, n) if aligned else (np.arange(n) * 2 + 1) / n - 1 for n in image]
     places = np.meshgrid(*steps, indexing="ij")[::-1]
     grid = np.stack([*places, np.ones(image)]).reshape(len(image) + 1, -1).astype(emit.dtype)
     moved = emit("Transpose", emit("MatMul", node.input(0), emit.constant(grid)), perm=[0, 2, 1])
