@@ -27,6 +27,8 @@ _REMEDIES = {
 }
 """What to do about the operators of a domain; otherwise `_REMEDY`."""
 
+_OF_ONE_PROCESSOR = "com.microsoft.nchwc."
+
 _OF_MICROSOFT = frozenset(["MatMulInteger16"])
 
 
@@ -54,6 +56,8 @@ def check_supported(nodes: Iterable[onnx.NodeProto], constants: Collection[str],
             counts[kind] += 1
             computed.update(name for name in asked(node) if name not in constants)
             example.setdefault(kind, name_of(node))
+    # Nobody infers types behind the operators for one processor, so that others are not lowered.
+    counts = Counter({kind: n for kind, n in counts.items() if kind.startswith(_OF_ONE_PROCESSOR)}) or counts
     if counts:
         listed = ", ".join(f"{kind} ({n} x, e.g. {example[kind]!r})" for kind, n in sorted(counts.items()))
         found = {kind.rpartition(".")[0] for kind in counts} & _REMEDIES.keys()

@@ -155,6 +155,19 @@ def test_what_is_lacking_is_refused_with_a_remedy(kind, domain, remedy):
         load_model(proto)
 
 
+def test_operators_for_one_processor_are_named_alone():
+    """Behind them nobody knows a type, so that others are not lowered either."""
+    nodes = [
+        node("Conv", ["x"], ["h"], domain="com.microsoft.nchwc"),
+        node("QuickGelu", ["h"], ["y"], domain="com.microsoft"),
+    ]
+    proto = model(nodes, [value("x", [1, 4])], ["y"])
+    proto.opset_import.extend(helper.make_opsetid(n.domain, 1) for n in nodes)
+    with pytest.raises(UnsupportedOperatorError, match=r"nchwc\.Conv") as caught:
+        load_model(proto)
+    assert "QuickGelu" not in str(caught.value)
+
+
 TABLES = {
     "bytes of four": (TensorProto.UINT8, (4, 12), (4, 3), (4, 1), {"bits": 2}),
     "bytes of two": (TensorProto.UINT8, (4, 24), (4, 3), (4, 2), {"bits": 4}),
