@@ -16,6 +16,7 @@ from .destinations import OfferDestinations
 from .empty_constants import AllocateEmptyConstants
 from .empty_reductions import StartEmptyReductions
 from .module_pass import module_pass, sparing
+from .passes.legalization import exact_legalization
 from .passes.sums.tile import TileSums
 from .passes.sums.vectorise import VectoriseSums
 from .regions.eligible import LEAVE
@@ -56,7 +57,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
         stages = [
             *([_refuse_host_code, _stock_schedules(target)] if target.kind.name == "cuda" else []),
             *stock.library_dispatch_passes(target),
-            relax.transform.LegalizeOps(),
+            relax.transform.LegalizeOps(exact_legalization(target)),
             # On a GPU stock TVM's own schedules write what a reduction starts from.
             *(_sums(target) if target.kind.name == "llvm" else []),
             AllocateEmptyConstants(),
