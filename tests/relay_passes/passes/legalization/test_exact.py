@@ -59,3 +59,25 @@ def test_a_product_of_halves_is_as_large_as_the_last_number_makes_it():
     x = np.array([[1e-5, 1e-5, 1e4, 6e4], [6e4, 6e4, 1e-4, 1e-4]], "float16")
     module = tvm_rammer.compile(relax_module([x.shape], lambda x: relax.op.prod(x, 1), dtype="float16"), cache=False)
     np.testing.assert_allclose(module(x), x.astype("float32").prod(1), rtol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unit"), [("bfloat16", 2e-2), ("float16", 3e-3), ("float32", 1e-5), ("float64", 1e-12)]
+)
+def test_powers_by_constants_without_a_warning(dtype, unit, capfd):
+    """TVM warns of each from the third on."""
+    x = np.array([-np.inf, -3, -0.5, 0, 0.25, 2, np.inf, np.nan]).astype(
+        ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    )
+
+    def powers(x):
+        return [relax.op.power(x, relax.const(n, dtype)) for n in (2.0, 3.0, 4.0, 1.5, -1.0)]
+
+    mod = relax_module(
+        [x.shape], lambda x: relax.op.concat([relax.op.expand_dims(p, 0) for p in powers(x)]), dtype=dtype
+    )
+    got = np.asarray(tvm_rammer.compile(mod, cache=False)(x)).astype("float64")
+    with np.errstate(all="ignore"):
+        want = np.array([np.power(x.astype("float64"), n) for n in (2.0, 3.0, 4.0, 1.5, -1.0)])
+    np.testing.assert_allclose(got, want, rtol=unit)
+    assert capfd.readouterr().err == ""

@@ -25,6 +25,7 @@ _SUMS = ["relax.sum", "relax.prod", "relax.mean", "relax.nn.conv1d", "relax.nn.c
 _ARCS = [f"relax.a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")]
 _HYPERBOLIC = ["relax.cosh", "relax.sinh"]
 _HALVES = ("float16", "bfloat16")
+_FEW = (3, 4)
 _SINH = [1 / math.factorial(n) for n in range(17, 0, -2)]
 """Of the Taylor series about 0, the last one first: below 1 the next is beyond the last bit of float64."""
 
@@ -53,6 +54,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.logical_not": _logical_not,
         "relax.multiply": _with_zero,
         "relax.divide": _with_zero,
+        "relax.power": _power,
         "relax.nn.leakyrelu": _leaky_relu,
         "relax.nn.prelu": _prelu,
         "relax.nn.layer_norm": _layer_norm,
@@ -61,11 +63,11 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     }
     if target.kind.name == "llvm":
         exact |= {"relax.matmul": _matmul, "relax.cosh": _cosh, "relax.sinh": _sinh}
-        exact |= dict.fromkeys([*_SUMS, *_ARCS, "relax.power"], _in_float32)
+        exact |= dict.fromkeys([*_SUMS, *_ARCS], _in_float32)
         exact |= dict.fromkeys(SCANS, one_by_one) | softmaxes(_in_float32)
     else:
         exact |= dict.fromkeys(SCANS, by_blocks) | pools_along_an_axis()
-        exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.mod", "relax.power", "relax.round"], _in_float32)
+        exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.mod", "relax.round"], _in_float32)
     exact["relax.mean"] = functools.partial(_mean, exact.get("relax.mean", stock))
     return exact
 
@@ -103,6 +105,21 @@ def _in_float32(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     wide = [bb.emit(stock(bb, bb.normalize(relax.op.astype(arg, "float32")))) for arg in call.args]
     wide = bb.normalize(Call(call.op, wide, call.attrs))
     return stock(bb, bb.normalize(relax.op.astype(bb.emit(stock(bb, wide)), dtype)))
+
+
+def _power(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """By a constant: some as products, as LLVM has them, since TVM warns of each power from the third on."""
+    exponent, dtype = call.args[1], str(call.ty.dtype)
+    if not isinstance(exponent, Constant) or exponent.value.shape or not dtype.startswith(("float", "bfloat")):
+        return _in_float32(bb, call)
+    wide, number = "float32" if dtype in _HALVES else dtype, float(exponent.value.numpy())
+
+    def element(x: tirx.Expr) -> tirx.Expr:
+        if number in _FEW:
+            return (x * x) * (x if number == _FEW[0] else x * x)
+        return tirx.call_intrin(wide, "tirx.pow", x, tirx.const(number, wide))
+
+    return _elementwise(bb, call, element)
 
 
 def _layer_norm(bb: relax.BlockBuilder, call: Call) -> relax.Expr:

@@ -34,6 +34,7 @@ ERF_NUMERATOR = (
 ERF_DENOMINATOR = (9.596894960850477e-04, 1.4388002455234528e-02, 1.1517065763473511e-01, 5.108809471130371e-01, 1.0)
 ERF_LIMIT = 3.925
 """Beyond it, erf is 1 in float32."""
+LARGEST = 3.4028234663852886e38
 MAX_QUARTERS = 16
 """Powers whose exponent is at most so many quarters become products of square roots."""
 
@@ -84,9 +85,13 @@ def power(x: Expr, exponent: Expr) -> Expr | None:
     if quarters is None:
         return None
     integer, rest = divmod(quarters, 4)
-    root = tirx.Var("root", "float32")
-    factors = [x] * integer + [root] * (rest >= 2) + [tirx.sqrt(root)] * (rest % 2)
-    return tirx.Let(root, tirx.sqrt(x), math.prod(factors[1:], start=factors[0]))
+    if not rest:
+        return math.prod([x] * (integer - 1), start=x)
+    # Unlike other numbers below 0, -infinity has such a power: infinity.
+    base, root = tirx.Var("base", "float32"), tirx.Var("root", "float32")
+    factors = [base] * integer + [root] * (rest >= 2) + [tirx.sqrt(root)] * (rest % 2)
+    product = tirx.Let(root, tirx.sqrt(base), math.prod(factors[1:], start=factors[0]))
+    return tirx.Let(base, tirx.Select(x < number(-LARGEST), number(math.inf), x), product)
 
 
 def quarters_of(exponent: Expr) -> int | None:
