@@ -141,6 +141,16 @@ def test_a_softmax_has_numbers_below_the_least_one_with_all_digits():
     assert np.array_equal(got > 0, want.astype("float32") > 0)
 
 
+@pytest.mark.parametrize("divisor", [np.inf, -np.inf, np.nan, 3e38, 1e-44, 0.0])
+def test_quotients_by_extreme_constants(divisor):
+    """A product with a reciprocal of 0 would be 0, even of NaN and infinity."""
+    values = np.array([np.nan, np.inf, -np.inf, 0.0, 1.0, -3e38], "float32")
+    func = vector_math(fused([values.shape], lambda x: op.divide(x, tvm.relax.const(divisor, "float32"))))
+    with np.errstate(all="ignore"):
+        want = values / np.float32(divisor)
+    np.testing.assert_allclose(run(func, [values, np.zeros_like(values)]), want, rtol=1e-6)
+
+
 def test_other_powers_are_left_alone():
     func = fused([(16,)], lambda x: op.power(x, tvm.relax.const(0.7, "float32")))
     tvm.ir.assert_structural_equal(vector_math(func), func)

@@ -25,7 +25,9 @@ _SUMS = ["relax.sum", "relax.prod", "relax.mean", "relax.nn.conv1d", "relax.nn.c
 _ARCS = [f"relax.a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")]
 _HYPERBOLIC = ["relax.cosh", "relax.sinh"]
 _HALVES = ("float16", "bfloat16")
-_FEW = (3, 4)
+MOST_FACTORS = 16
+"""Of a power that is a product."""
+
 _SINH = [1 / math.factorial(n) for n in range(17, 0, -2)]
 """Of the Taylor series about 0, the last one first: below 1 the next is beyond the last bit of float64."""
 
@@ -115,9 +117,10 @@ def _power(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     wide, number = "float32" if dtype in _HALVES else dtype, float(exponent.value.numpy())
 
     def element(x: tirx.Expr) -> tirx.Expr:
-        if number in _FEW:
-            return (x * x) * (x if number == _FEW[0] else x * x)
-        return tirx.call_intrin(wide, "tirx.pow", x, tirx.const(number, wide))
+        if not (number.is_integer() and 2 < number <= MOST_FACTORS):
+            return tirx.call_intrin(wide, "tirx.pow", x, tirx.const(number, wide))
+        half = math.prod([x * x] * (int(number) // 2 - 1), start=x * x)
+        return half * x if number % 2 else half
 
     return _elementwise(bb, call, element)
 

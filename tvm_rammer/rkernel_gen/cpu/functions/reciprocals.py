@@ -7,6 +7,9 @@ from tvm.ir import Expr
 from ...analysis.variables import uses
 from .terms import calls, number
 
+LARGE = 2.0**126
+"""The reciprocal of a larger number has fewer digits; of infinity it is 0, with which TVM would make 0 of NaN, too."""
+
 TINY_SCALE = 2.0**64
 """Numbers below its reciprocal, those below 2^-126 too, times it have a reciprocal in float32."""
 
@@ -27,6 +30,8 @@ def reciprocals(func: tirx.PrimFunc) -> tirx.PrimFunc:
 
         def divide(node: tirx.Div) -> Expr:
             if str(node.a.ty.dtype) != "float32" or not uses(node.a, axes[-1]) or uses(node.b, axes[-1]):
+                return node
+            if isinstance(node.b, tirx.FloatImm) and not abs(node.b.value) < LARGE:
                 return node
             if of_powers or _is_zero_or_large(node.b):
                 return node.a * (number(1.0) / node.b)
