@@ -105,3 +105,10 @@ def test_numbers_that_are_no_index_are_out_of_range(run):
     want = np.zeros((10, 3), "float32")
     want[0, 1] = want[3, 2] = 1
     np.testing.assert_array_equal(run(load_model(proto), index), want)
+
+
+def test_an_infinite_factor_meets_what_it_is_for_alone(run):
+    x = np.array([-1, 0, 2, np.nan], "float32")
+    proto = model([node("Elu", ["x"], ["y"], alpha=np.inf)], [value("x", x.shape)], ["y"])
+    (want,) = by_onnxruntime(proto, x=x)
+    np.testing.assert_allclose(run(load_model(proto), x), want, rtol=1e-6)

@@ -1,5 +1,7 @@
 """Operators that work element by element, where TVM's frontend has them for some types or values only."""
 
+import math
+
 import numpy as np
 from onnx import TensorProto, helper
 
@@ -132,12 +134,12 @@ def _celu(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _elu(node: NodeView, emit: Emitter) -> Emitter | None:
-    """TVM's frontend has it, and Selu, of float32 alone."""
-    elem = element(node, 0)
-    if elem not in _FLOATS or elem == TensorProto.FLOAT:
-        return None
-    x, scaled = node.input(0), node.node.op_type == "Selu"
+    """TVM's frontend has it, and Selu, of float32 and finite factors alone: it adds what is not chosen times 0."""
+    elem, scaled = element(node, 0), node.node.op_type == "Selu"
     alpha = node.attribute("alpha", _SELU[0] if scaled else 1.0)
+    if elem not in _FLOATS or (elem == TensorProto.FLOAT and math.isfinite(alpha)):
+        return None
+    x = node.input(0)
     zero, one, alpha = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, 1, alpha))
     value = emit("Where", emit("Less", x, zero), emit("Mul", alpha, emit("Sub", emit("Exp", x), one)), x)
     if scaled:
