@@ -158,7 +158,9 @@ class Worker:
             main = relax.VirtualMachine(executable, tvm.cpu())["main"]
             arrays = arrays_of(main(*[tvm.runtime.tensor(a) for a in feeds]))
         self.stage("compare")
-        fault = plain.fault(feeds, want, arrays) if known else right.fault(arrays)
+        fault = right.fault(arrays)
+        if fault and known:  # TVM's roundings are nearer; but it fills in what nobody writes
+            fault = plain.fault(feeds, want, arrays)
         if fault == "unstable":
             return Report("skipped", "unstable: roundings explain the difference")
         return Report("wrong", fault) if fault else Report("right")
