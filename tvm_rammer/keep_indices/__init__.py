@@ -9,6 +9,6 @@ hide      what is hidden, and when
 accesses  where the elements are that code accesses, and whether two indices are the same there
 """
 
-from .hide import hide_quotients, keep_indices
+from .hide import hide_quotients, keep_indices, lower_blocks
 
-__all__ = ["hide_quotients", "keep_indices"]
+__all__ = ["hide_quotients", "keep_indices", "lower_blocks"]

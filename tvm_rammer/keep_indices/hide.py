@@ -50,6 +50,19 @@ def hide_quotients(func: tirx.PrimFunc) -> tirx.PrimFunc:
     return func.with_body(tvm_ffi.structural_map(func.body, rules, order="post"))
 
 
+def lower_blocks() -> list[tvm.transform.Pass]:
+    """The passes that make loops over arrays of blocks, as TVM's own pipeline has them before `FlattenBuffer`."""
+    return [
+        s_tir.transform.LowerInitBlock(),
+        s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
+        s_tir.transform.ConvertBlocksToOpaque(),
+        s_tir.transform.CompactBufferAllocation(),
+        s_tir.transform.LowerMatchBuffer(),
+        s_tir.transform.StmtSimplify(),
+        s_tir.transform.LowerOpaqueBlock(),
+    ]
+
+
 def _may_change(body: tirx.Stmt) -> bool:
     """Whether an index divides a sum, or has a number below 0 in what it divides, or divides by one."""
     found: list[bool] = []
@@ -73,14 +86,5 @@ def _flattened(func: tirx.PrimFunc) -> tuple[tirx.Stmt, tirx.Stmt]:
     InternalError
         TVM's analysis divides by the factor of an axis that is added and taken away again, as in i - i.
     """
-    passes = [
-        s_tir.transform.LowerInitBlock(),
-        s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
-        s_tir.transform.ConvertBlocksToOpaque(),
-        s_tir.transform.CompactBufferAllocation(),
-        s_tir.transform.LowerMatchBuffer(),
-        s_tir.transform.StmtSimplify(),
-        s_tir.transform.LowerOpaqueBlock(),
-    ]
-    before = tvm.transform.Sequential(passes)(tvm.IRModule({"main": func}))
+    before = tvm.transform.Sequential(lower_blocks())(tvm.IRModule({"main": func}))
     return before["main"].body, tirx.transform.FlattenBuffer()(before)["main"].body

@@ -93,7 +93,7 @@ def _plan_apart(plan: tvm.transform.Pass) -> tvm.transform.Pass:
 
 
 def _may_plan_for_more(func: relax.Function) -> bool:
-    """Whether the most bytes of a tensor whose size only the data say are many."""
+    """Whether a tensor whose size only the data say may have many elements."""
     analyzer, found = tvm.sym.Analyzer(), False
 
     def visit(expr: relax.Expr) -> None:

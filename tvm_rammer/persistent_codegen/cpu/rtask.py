@@ -11,7 +11,7 @@ from tvm.ir import Expr, TensorLoad
 
 from ...errors import CodegenError, last_line
 from ...ir import RKernel
-from ...keep_indices import keep_indices
+from ...keep_indices import keep_indices, lower_blocks
 from ...kernel import RTaskFunction, ScheduledKernel
 from ..arrays import array_bytes, pointer_variable
 from .keep_remainders import keep_remainders
@@ -24,13 +24,7 @@ def lower(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """Lower blocks and n-dimensional buffers to loops over flat arrays, as TVM's own pipeline does."""
     passes = [
         s_tir.transform.CanonicalizeLoop(),
-        s_tir.transform.LowerInitBlock(),
-        s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
-        s_tir.transform.ConvertBlocksToOpaque(),
-        s_tir.transform.CompactBufferAllocation(),
-        s_tir.transform.LowerMatchBuffer(),
-        s_tir.transform.StmtSimplify(),
-        s_tir.transform.LowerOpaqueBlock(),
+        *lower_blocks(),
         tirx.transform.FlattenBuffer(),
         tirx.transform.NarrowDataType(32),
     ]
