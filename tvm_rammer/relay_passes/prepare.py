@@ -11,6 +11,7 @@ from tvm.tirx.buffer import BufferType
 from ..device.presets import vector_bytes
 from ..ir import ITEM_BYTES
 from .bindings import body_blocks, is_call, writes_tensors
+from .check_results import check_results
 from .empty_reductions import StartEmptyReductions
 from .finish import pipeline_of
 from .module_pass import module_pass, sparing
@@ -95,7 +96,9 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             DropDeadBlocks(),
         ]
         with target:
-            return tvm.transform.Sequential(stages)(mod)
+            made = tvm.transform.Sequential(stages)(mod)
+        check_results(mod, made)
+        return made
 
     return run
 

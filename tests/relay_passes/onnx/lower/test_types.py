@@ -123,11 +123,12 @@ def test_windows_as_many_as_strides_say(kind, auto, kernel, stride, run):
     agree(run, proto, x=random(1, 2, 11, 5))
 
 
-def test_integers_are_not_interpolated():
+@pytest.mark.parametrize(("kind", "what"), [(TensorProto.UINT8, "integers"), (TensorProto.BOOL, "booleans")])
+def test_integers_and_booleans_are_not_interpolated(kind, what):
     nodes = [node("Resize", ["x", "", "scales"], ["y"], mode="linear")]
     scales = tensor("scales", np.array([1, 1, 2, 1.5], "float32"))
-    proto = model(nodes, [value("x", [1, 1, 4, 4], TensorProto.UINT8)], ["y"], [scales])
-    with pytest.raises(UnsupportedOperatorError, match=r"Resize 'y' interpolates integers.*cast them to float32"):
+    proto = model(nodes, [value("x", [1, 1, 4, 4], kind)], ["y"], [scales])
+    with pytest.raises(UnsupportedOperatorError, match=rf"Resize 'y' interpolates {what}.*cast them to float32"):
         load_model(proto)
 
 

@@ -10,7 +10,7 @@ from collections import ChainMap
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from ..data_sizes.coordinates import BEFORE_11, Axis, cubic, read_at, rounded
 from ..emit import Emitter, NodeView
@@ -62,8 +62,9 @@ def _mode(node: NodeView) -> str:
 def _resized(node: NodeView, emit: Emitter, axes: Sequence[Axis], dims: Sequence[int]) -> Emitter:
     mode, coordinates = _text(node, "mode", "nearest"), _text(node, "coordinate_transformation_mode", "half_pixel")
     node.require(mode in ("nearest", "linear", "cubic"), f"the mode {mode!r}")
-    if mode != "nearest" and element(node, 0) in INTEGERS:
-        node.refuse(f"interpolates integers, mode {mode}", "cast them to float32 before it, and what comes out back")
+    if mode != "nearest" and (kind := element(node, 0)) in {*INTEGERS, TensorProto.BOOL}:
+        what = "booleans" if kind == TensorProto.BOOL else "integers"
+        node.refuse(f"interpolates {what}, mode {mode}", "cast them to float32 before it, and what comes out back")
     value = node.input(0)
     outside: list[tuple[Axis, np.ndarray]] = []
     shrinking = [a for a in axes if a.out < a.size]
