@@ -1,5 +1,6 @@
 """Footprints of small functions: as expected, and no smaller than what their rTasks really touch."""
 
+import pytest
 from tvm import tirx
 from tvm.script import tirx as T
 
@@ -176,3 +177,14 @@ def test_one_variable_may_be_that_of_two_loops() -> None:
     loops = tirx.SeqStmt([tirx.For(i, 0, n, tirx.ForKind.SERIAL, read) for n in (2, 7)])
     body = tirx.For(r, 0, 4, tirx.ForKind.PARALLEL, loops)
     assert footprints_of(tirx.PrimFunc([x, y], body), 4)[0] == Footprint((4,), (0,), ((10,),), (7,))
+
+
+def test_sums_of_several_rtasks_are_found() -> None:
+    @T.prim_func(s_tir=True)
+    def func(x: T.Buffer((8,), "float32"), y: T.Buffer((4,), "float32")) -> None:
+        for r in T.parallel(2):
+            for i in range(4):
+                y[i] = y[i] + x[r * 4 + i]
+
+    with pytest.raises(AssertionError, match=r"rTask 0 reads y\(0,\), which others write"):
+        assert_covers(func, 2)

@@ -1,7 +1,9 @@
 """What each rTask of a scheduled function really touches: its loops, run one by one as Python."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import tvm_ffi
 from tvm import s_tir, tirx
@@ -10,24 +12,33 @@ from tvm.ir import Call, Expr, TensorLoad
 from tvm_rammer.ir import Footprint
 from tvm_rammer.rkernel_gen.footprint.footprint import footprints_of
 
-Touched = dict[str, set[tuple[int, ...]]]
-"""For each parameter the indices of its loads and stores, as they are written."""
+Elements = dict[str, set[tuple[int, ...]]]
+"""For each parameter the indices of its loads, or of its stores, as they are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What an rTask loads and stores."""
+
+    loads: Elements
+    stores: Elements
 
 
 def touched(func: tirx.PrimFunc, num_rtasks: int) -> list[Touched]:
     """Run all rTasks of a small kernel of static shapes; values do not matter, so only indices are computed."""
     code = _Code(func, num_rtasks)
-    found: list[Touched] = [{p.name: set() for p in func.params} for _ in range(num_rtasks)]
+    names = [p.name for p in func.params]
+    found = [Touched({n: set() for n in names}, {n: set() for n in names}) for _ in range(num_rtasks)]
     scope: dict[str, object] = {}
-    exec("\n".join(["def run(touch, rtask):", *code.statement(func.body, 1), "    return"]), scope)
+    exec("\n".join(["def run(load, store, rtask):", *code.statement(func.body, 1), "    return"]), scope)
     run = scope["run"]
     assert callable(run)
-    for rtask in range(num_rtasks):
-        run(_recorder(found[rtask]), rtask)
+    for rtask, its in enumerate(found):
+        run(_recorder(its.loads), _recorder(its.stores), rtask)
     return found
 
 
-def _recorder(found: Touched) -> Callable[..., int]:
+def _recorder(found: Elements) -> Callable[..., int]:
     def touch(name: str, *index: int) -> int:
         found[name].add(index)
         return 0
@@ -36,9 +47,10 @@ def _recorder(found: Touched) -> Callable[..., int]:
 
 
 def assert_covers(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Footprint | None, ...]:
-    """Each footprint covers all that each rTask touches."""
+    """Each footprint covers all that each rTask touches, and none reads what others write."""
     footprints = footprints_of(func, num_rtasks)
     really = touched(func, num_rtasks)
+    _assert_apart(really)
     for param, footprint in zip(func.params, footprints, strict=True):
         if footprint is None:
             continue
@@ -46,10 +58,23 @@ def assert_covers(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Footprint | Non
         assert math.prod(footprint.radices) == num_rtasks
         for rtask, found in enumerate(really):
             box = footprint.box(rtask)
-            for index in found[param.name]:
+            for index in (*found.loads[param.name], *found.stores[param.name]):
                 place = _split(_linear(index, shape), footprint.view or shape)
                 assert all(low <= i < high for i, (low, high) in zip(place, box, strict=True)), (param, rtask, index)
     return footprints
+
+
+def _assert_apart(really: list[Touched]) -> None:
+    """Two rTasks of an operator may run at the same time: what both write, as tiles do that overlap, neither reads.
+
+    So it has its value when it is stored, and is no sum that goes on.
+    """
+    for name in really[0].stores:
+        writers = Counter(index for its in really for index in its.stores[name])
+        for rtask, its in enumerate(really):
+            for index in its.loads[name]:
+                alone = writers[index] == (index in its.stores[name])
+                assert alone, f"rTask {rtask} reads {name}{index}, which others write"
 
 
 def _linear(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
@@ -111,7 +136,7 @@ class _Code:
                 otherwise = self.statement(stmt.else_case, depth + 1) if stmt.else_case is not None else []
                 return [*lines, *otherwise, f"{pad}    pass"]
             case tirx.BufferStore():
-                stored = [self.access(stmt.buffer, stmt.indices)] if stmt.buffer in self.params else []
+                stored = [self.access(stmt.buffer, stmt.indices, "store")] if stmt.buffer in self.params else []
                 return [f"{pad}{line}" for line in (*stored, self.value(stmt.value)) if line != "0"]
             case tirx.Bind():
                 return [f"{pad}{self.name(stmt.var)} = {self.value(stmt.value)}"]
@@ -142,12 +167,12 @@ class _Code:
             f"{pad}    pass",
         ]
 
-    def access(self, buffer: tirx.Var, indices: list[Expr]) -> str:
+    def access(self, buffer: tirx.Var, indices: list[Expr], how: str = "load") -> str:
         *outer, last = indices or [None]
         if not isinstance(last, tirx.Ramp):
-            return f"touch({', '.join([repr(buffer.name), *map(self.value, indices)])})"
+            return f"{how}({', '.join([repr(buffer.name), *map(self.value, indices)])})"
         base, stride, place = self.value(last.base), int(last.stride), [repr(buffer.name), *map(self.value, outer)]
-        lanes = [f"touch({', '.join([*place, f'{base} + {stride * lane}'])})" for lane in range(int(last.lanes))]
+        lanes = [f"{how}({', '.join([*place, f'{base} + {stride * lane}'])})" for lane in range(int(last.lanes))]
         return f"(0 * len(({', '.join(lanes)},)))"
 
     def value(self, expr: Expr) -> str:
