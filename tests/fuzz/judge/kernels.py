@@ -9,6 +9,7 @@ import tvm
 from tvm import tirx
 
 from tests.functions import UNOPTIMISED, best_of_each_size
+from tests.rkernel_gen.footprint.touched import shared, touched
 from tvm_rammer.device import DeviceSpec, host_cpu
 from tvm_rammer.keep_indices import hide_quotients, keep_indices
 from tvm_rammer.kernel import ScheduledKernel
@@ -79,6 +80,9 @@ def judge_kernels(
     on_cpu = function.device.kind == "cpu"
     plain = _Plain(func, {k.spec.name: k for k in kernels if on_cpu}, right is not None)
     fault_of, otherwise = _judge(plain, feeds, right)
+    for kernel in kernels:
+        if fault := shared(touched(kernel.func, kernel.spec.num_rtasks)):
+            return Verdict(f"{fault} ({kernel.spec.name.removeprefix('f_')})", made, otherwise)
     if on_cpu:
         results = [plain.kernel(k, feeds) for k in kernels]
     else:

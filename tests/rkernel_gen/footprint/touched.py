@@ -50,7 +50,7 @@ def assert_covers(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Footprint | Non
     """Each footprint covers all that each rTask touches, and none reads what others write."""
     footprints = footprints_of(func, num_rtasks)
     really = touched(func, num_rtasks)
-    _assert_apart(really)
+    assert not shared(really), shared(really)
     for param, footprint in zip(func.params, footprints, strict=True):
         if footprint is None:
             continue
@@ -64,17 +64,19 @@ def assert_covers(func: tirx.PrimFunc, num_rtasks: int) -> tuple[Footprint | Non
     return footprints
 
 
-def _assert_apart(really: list[Touched]) -> None:
-    """Two rTasks of an operator may run at the same time: what both write, as tiles do that overlap, neither reads.
+def shared(really: list[Touched]) -> str:
+    """What an rTask reads that another one writes; empty where there is nothing.
 
-    So it has its value when it is stored, and is no sum that goes on.
+    Two rTasks of an operator may run at the same time. What both write, as tiles do that overlap, neither reads: so it
+    has its value when it is stored, and is no sum that goes on.
     """
     for name in really[0].stores:
         writers = Counter(index for its in really for index in its.stores[name])
         for rtask, its in enumerate(really):
             for index in its.loads[name]:
-                alone = writers[index] == (index in its.stores[name])
-                assert alone, f"rTask {rtask} reads {name}{index}, which others write"
+                if writers[index] != (index in its.stores[name]):
+                    return f"rTask {rtask} reads {name}{index}, which others write"
+    return ""
 
 
 def _linear(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
@@ -193,10 +195,10 @@ class _Code:
                 return self.all_of(*expr.args)
             case tirx.Select():
                 return self.all_of(expr.condition, expr.true_value, expr.false_value)
-            case tirx.Cast():
+            case tirx.Cast() | tirx.Broadcast():
                 return self.value(expr.value)
             case tirx.Let():
-                return self.all_of(expr.value, expr.body)
+                return f"(lambda {self.name(expr.var)}: {self.value(expr.body)})({self.value(expr.value)})"
             case tirx.Shuffle():
                 return self.all_of(*expr.vectors)
             case tirx.Not():
