@@ -1,5 +1,6 @@
 """NaN, division by zero, shifts beyond the width: whatever the values are, the result is defined."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tvm
@@ -7,6 +8,7 @@ from tvm import relax
 from tvm.script import tirx as T
 
 import tvm_rammer
+from tests.emulation.models import Way, emulated_model
 from tests.emulation.programs import plan, run_all
 from tests.functions import relax_module
 from tests.hostile import by_onnxruntime, model, results
@@ -204,3 +206,19 @@ def test_the_text_for_a_gpu_lets_nan_through(dtype):
     want = np.maximum(x, 0) + np.minimum(np.maximum(x, y), 2)
     (sums,) = (array for name, array in got.items() if name not in ("x0", "x1"))
     np.testing.assert_allclose(sums, want)
+
+
+HALVES = np.array([np.inf, -np.inf, NAN, -1.5, 0, 0.5, 2.5, 1000])
+
+
+@pytest.mark.parametrize(("dtype", "op"), [("bfloat16", "IsInf"), ("float16", "IsInf"), ("float16", "QuantizeLinear")])
+def test_the_text_for_a_gpu_has_infinity_of_half_precision(dtype, op):
+    """TVM writes `inff` for infinity of bfloat16. Numbers are rounded by a function of halves."""
+    numbers = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    quantises = op == "QuantizeLinear"
+    x = (HALVES[3:-1] if quantises else HALVES).astype(numbers)
+    constants = {"scale": np.array(1, numbers)} if quantises else {}
+    proto = model([(op, ["x", *constants], {})], {"x": x}, constants)
+    want = np.maximum(np.rint(x), 0) if quantises else np.isinf(x)
+    (got,) = emulated_model(proto, Way(units=2)).run({"x": x}, 0)
+    np.testing.assert_array_equal(got, want)

@@ -1,5 +1,6 @@
 """The pass that defines the arithmetic of functions."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -7,6 +8,7 @@ import tvm
 import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, Expr
+from tvm.script import tirx as T
 
 from .extremes import extreme as extreme_on_cpu
 from .extremes import with_long_extremes
@@ -63,8 +65,15 @@ def define_arithmetic(func: tirx.PrimFunc, kind: str) -> tirx.PrimFunc:
     if kind == "llvm":
         rules.append((tirx.Cast, _cast))
     else:
-        rules.append((Call, power_on_gpu))
+        rules += [(Call, power_on_gpu), (tirx.FloatImm, _without_number)]
     return func.with_body(tvm_ffi.structural_map(func.body, rules, order="post"))
+
+
+def _without_number(node: tirx.FloatImm) -> Expr:
+    """Infinity and NaN of bfloat16 from float32: TVM writes `inff` for them, which CUDA does not know."""
+    if scalar(node) != "bfloat16" or math.isfinite(node.value):
+        return node
+    return T.call_pure_extern("bfloat16", "__float2bfloat16_rn", tirx.FloatImm("float32", node.value))
 
 
 def _cast(node: tirx.Cast) -> Expr:

@@ -65,4 +65,5 @@ EMU_OF_HALVES(herf, erff)
 EMU_OF_HALVES(hfloor, floorf)
 EMU_OF_HALVES(hceil, ceilf)
 EMU_OF_HALVES(htrunc, truncf)
+EMU_OF_HALVES(hrint, rintf)
 #undef EMU_OF_HALVES
