@@ -14,7 +14,7 @@ from .bindings import dtype_of, tensor_fields
 def check_results(before: tvm.IRModule, after: tvm.IRModule) -> None:
     """Check that functions return what they did before their operators were legalized.
 
-    One that has got more results meanwhile, as the steps of a loop have that check indices, is called within the module.
+    One that has got more results meanwhile, as the steps of a loop that check indices, is called within the module.
 
     Raises
     ------
