@@ -17,6 +17,7 @@ from .empty_constants import AllocateEmptyConstants
 from .empty_reductions import StartEmptyReductions
 from .module_pass import module_pass, sparing
 from .passes.legalization import exact_legalization
+from .passes.serial_loops import SerialLoops
 from .passes.sums.tile import TileSums
 from .passes.sums.vectorise import VectoriseSums
 from .regions.eligible import LEAVE
@@ -59,7 +60,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             *stock.library_dispatch_passes(target),
             relax.transform.LegalizeOps(exact_legalization(target)),
             # On a GPU stock TVM's own schedules write what a reduction starts from.
-            *(_sums(target) if target.kind.name == "llvm" else []),
+            *([SerialLoops(), *_sums(target)] if target.kind.name == "llvm" else []),
             AllocateEmptyConstants(),
             # It looks for reshapes among the PrimFuncs and fails on one that is not written in blocks. Ours need
             # not be, and a reshape is an rOperator like any other.
@@ -93,15 +94,17 @@ def _plan_apart(plan: tvm.transform.Pass) -> tvm.transform.Pass:
 
 
 def _may_plan_for_more(func: relax.Function) -> bool:
-    """Whether a tensor whose size only the data say may have many elements."""
+    """Whether a tensor whose size only the data say may have many elements, as far as its axes are bounded."""
     analyzer, found = tvm.sym.Analyzer(), False
 
     def visit(expr: relax.Expr) -> None:
         nonlocal found
         shape = getattr(expr.ty, "shape", None) if isinstance(expr, relax.Call) else None
         if isinstance(shape, relax.ShapeExpr) and static_shape(expr.ty) is None:
-            most = analyzer.const_int_bound(math.prod(shape.values, start=tirx.IntImm("int64", 1))).max_value
-            found = found or MOST_PLANNED < most < _UNBOUNDED
+            most = [analyzer.const_int_bound(size).max_value for size in shape.values]
+            bounded = any(n < _UNBOUNDED and not isinstance(s, tirx.IntImm) for n, s in zip(most, shape, strict=True))
+            # In Python: TVM's own product of them stops at the greatest number it has.
+            found = found or (bounded and math.prod(n for n in most if n < _UNBOUNDED) > MOST_PLANNED)
 
     relax.analysis.post_order_visit(func, visit)
     return found

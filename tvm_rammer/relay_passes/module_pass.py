@@ -25,23 +25,34 @@ def sparing(spared: Callable[[relax.Function], bool], inner: tvm.transform.Pass)
     Parameters
     ----------
     spared : callable
-        Whether a function stays as it is. What it calls stays in the module, too.
+        Whether a function stays as it is: `inner` does not see what is in it. What it calls stays in the module, too.
     inner : tvm.transform.Pass
     """
 
     @module_pass(f"Sparing{inner.info.name}")
     def run(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
         kept = {var: func for var, func in mod.functions_items() if isinstance(func, relax.Function) and spared(func)}
-        made = inner(mod)
         if not kept:
-            return made
-        made = made.clone()
+            return inner(mod)
+        hidden = mod.clone()
+        for var, func in kept.items():
+            hidden.update_func(var, _stand_in(func))
+        made = inner(hidden).clone()
         for var in _with_callees(mod, list(kept)):
             if var in kept or var not in made.functions:
                 made.update_func(var, mod[var])
         return made
 
     return run
+
+
+def _stand_in(func: relax.Function) -> relax.Function:
+    """A function of the same type that hides another one: some passes fail on what they need not change."""
+    result = relax.Var("result", func.ret_ty)
+    call = relax.Call(relax.ExternFunc("rammer.hidden"), list(func.params), ty_args=[func.ret_ty])
+    body = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(result, call)])], result)
+    made = relax.Function(func.params, body, func.ret_ty, func.is_pure, func.attrs)
+    return made.with_attr("relax.force_pure", True) if func.is_pure else made
 
 
 def _with_callees(mod: tvm.IRModule, functions: list[GlobalVar]) -> list[GlobalVar]:

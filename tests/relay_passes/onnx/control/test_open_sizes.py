@@ -26,6 +26,9 @@ TENSORS = [
     tensor("nothing", np.float32(0)),
     tensor("zero", np.array(0)),
     tensor("on", np.array(True)),
+    tensor("one", np.array([1])),
+    tensor("last", np.array([np.iinfo(np.int64).max])),
+    tensor("row", np.ones((1, 3), "float32")),
     tensor("first", np.zeros(3, "float32")),
     tensor("none", np.zeros((0, 3), "float32")),
     tensor("w", random(3, 4)),
@@ -72,6 +75,11 @@ IFS = {
         "positive", branch("inner", node("If", ["on_"], ["t"], then_branch=TWICE, else_branch=ALL)), SQUARED
     ),
 }
+LATER = [node("Concat", ["row", "g"], ["c"], axis=0), node("Slice", ["c", "one", "last"], ["e"])]
+IFS["all rows but the first one"] = of(
+    node("If", ["positive"], ["i"], then_branch=branch("later", *LATER), else_branch=branch("again", *LATER)),
+    node("CumSum", ["i", "zero"], ["y"]),
+)
 IFS["one within another"].graph.node.insert(5, node("Not", ["positive"], ["on_"]))
 
 
