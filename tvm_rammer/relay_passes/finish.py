@@ -17,6 +17,7 @@ from .empty_constants import AllocateEmptyConstants
 from .empty_reductions import StartEmptyReductions
 from .module_pass import module_pass, sparing
 from .passes.legalization import exact_legalization
+from .passes.plain_names import PlainNames
 from .passes.serial_loops import SerialLoops
 from .passes.sums.tile import TileSums
 from .passes.sums.vectorise import VectoriseSums
@@ -59,6 +60,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             *([_refuse_host_code, _stock_schedules(target)] if target.kind.name == "cuda" else []),
             *stock.library_dispatch_passes(target),
             relax.transform.LegalizeOps(exact_legalization(target)),
+            PlainNames(),
             # On a GPU stock TVM's own schedules write what a reduction starts from.
             *([SerialLoops(), *_sums(target)] if target.kind.name == "llvm" else []),
             AllocateEmptyConstants(),

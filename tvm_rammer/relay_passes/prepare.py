@@ -31,6 +31,7 @@ from .passes.products.narrow_halves import NarrowHalves
 from .passes.products.pad_columns import PadColumns
 from .passes.products.widen_halves import HALVES, WidenHalves
 from .passes.refuse_calls import RefuseCalls
+from .passes.plain_names import PlainNames
 from .passes.serial_loops import SerialLoops
 from .passes.simplify_ops import SimplifyOps
 from .passes.split_pools import SplitPools
@@ -83,6 +84,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             relax.transform.LegalizeOps(exact_legalization(target)),
             *pipeline_of(target).library_dispatch_passes(target),  # as stock: sorts, and scans that are left
             *([SerialLoops()] if cpu else ()),
+            PlainNames(),
             relax.transform.AnnotateTIROpPattern(),
             _mark_patterns(cpu),
             BoundChains(),

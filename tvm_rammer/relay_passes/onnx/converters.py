@@ -49,7 +49,10 @@ def _bit_cast(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[st
             return value
         return value.astype("bool") if dtype == "bool" else tirx.reinterpret(dtype, value)
 
-    return bb.emit_te(lambda x: te.compute(x.shape, lambda *i: element(x(*i)), name="bitcast"), inputs[0])
+    def bitcast(x: te.Tensor) -> te.Tensor:
+        return te.compute(x.shape, lambda *i: element(x(*i)), name="bitcast")
+
+    return bb.emit_te(bitcast, inputs[0])
 
 
 def _clip(bb: relax.BlockBuilder, inputs: Sequence[Any], _attributes: dict[str, Any]) -> relax.Expr:

@@ -1,0 +1,50 @@
+"""Names of functions that C and CUDA take: those of kernels are made of them.
+
+TVM names a function `<lambda>` that `emit_te` makes of one, and a caller may write any hint.
+"""
+
+import re
+
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from tvm.ir import GlobalVar
+
+from ..bindings import rewrite_functions, typed
+from ..module_pass import module_pass
+
+
+def PlainNames() -> tvm.transform.Pass:
+    """Make the pass: private PrimFuncs whose names are no identifiers of ASCII letters get others, each its own."""
+    return _plain_names
+
+
+@module_pass("RammerPlainNames")
+def _plain_names(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    taken = {var.name_hint for var in mod.get_global_vars()}
+    names: dict[GlobalVar, GlobalVar] = {}
+    for var, func in mod.functions_items():
+        private = isinstance(func, tirx.PrimFunc) and "global_symbol" not in (func.attrs or {})
+        if private and not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", var.name_hint):
+            names[var] = typed(GlobalVar(_free(var.name_hint, taken)), var.ty)
+    if not names:
+        return mod
+    made = mod.clone()
+    for old, new in names.items():
+        del made[old]
+        made.update_func(new, mod[old])
+    calls = [(GlobalVar, lambda var: names.get(var, var))]
+    return rewrite_functions(made, lambda func: _changed(func, tvm_ffi.structural_map(func, calls, order="post")))
+
+
+def _changed(func: relax.Function, made: relax.Function) -> relax.Function | None:
+    return None if made.same_as(func) else made
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name like this one that nothing has; it is taken now."""
+    plain = re.sub("[^A-Za-z0-9_]+", "_", name).strip("_")
+    plain = f"fn_{plain}" if not plain or plain[0].isdigit() else plain
+    made = next(each for n in range(len(taken) + 1) if (each := f"{plain}_{n}" if n else plain) not in taken)
+    taken.add(made)
+    return made
