@@ -1,4 +1,4 @@
-"""The Python of README and docs runs, page by page; the tutorial is followed, and links lead somewhere."""
+"""The Python of README and docs runs, page by page; the tutorial is followed; links and paths lead somewhere."""
 
 import os
 import pathlib
@@ -24,6 +24,9 @@ EXPORT = ROOT / "docs" / "guides" / "export.md"  # tests/export runs its C
 KINDS = {"python", "sh", "text"}
 """Kinds of blocks: Python, which is run; commands, of which `test_commands.py` knows ours; what a program prints."""
 MORE_KINDS = {TUTORIAL: {"console"}, EXPORT: {"c"}}
+TOPS = (".ci", "docs", "scripts", "tests", "tuning_logs", "tvm_rammer")
+GENERATED = {EXPORT: {"recorded/"}}
+"""Paths that a page names in a folder that some command writes."""
 PAGES = [path for path in TEXTS if path not in (TUTORIAL, TORCH) and "```python" in path.read_text(encoding="utf-8")]
 
 PREAMBLE = """
@@ -42,6 +45,27 @@ mod = from_onnx(onnx.load("static.onnx"), keep_params_in_input=False)
 
 def blocks(page: pathlib.Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def prose(page: pathlib.Path) -> str:
+    """The text of a page without its blocks."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def lost_paths(text: str) -> list[str]:
+    """What a text names as a file or folder of the repository, and is none: from its root on, or the end of a path."""
+    found = [path for path in ROOT.iterdir() if path.is_file() or path.name in TOPS]
+    found += [path for top in TOPS for path in (ROOT / top).rglob("*")]
+    paths = [path.relative_to(ROOT).parts for path in found if "__pycache__" not in path.parts]
+    ends = {"/".join(parts[n:]) for parts in paths for n in range(len(parts))}
+    folders = {part for parts in paths for part in parts[:-1]}
+    named = [name for name in re.findall(r"`(?:\./)?([\w./-]+)`", text) if "NAME" not in name]
+    like_paths = [
+        name
+        for name in named
+        if re.search(r"\w\.(py|c|ll|cuh|h|sh)$|/$", name) or ("/" in name and name.split("/")[0] in folders)
+    ]
+    return [name for name in like_paths if name.rstrip("/") not in ends]
 
 
 def pooled(batch, rate: bool) -> onnx.ModelProto:
@@ -120,6 +144,18 @@ def test_the_reference_of_the_interface_is_made_of_the_docstrings(tmp_path):
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
 def test_links_to_files_lead_somewhere(page):
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)) if "://" not in link]
     assert [link for link in links if link and not (page.parent / link).exists()] == []
+
+
+def test_paths_are_told_from_other_code():
+    text = "`ir/`, `runtime/module.py`, `onnx/check`, `./scripts/lint`, `any/node`, `rkernel_gen/cpu/NAME/`, `x.y`"
+    assert lost_paths(text) == []
+    assert lost_paths("`irr/`, `runtime/modul.py`, `onnx/chek`, `./scripts/lnt`") == [
+        "irr/", "runtime/modul.py", "onnx/chek", "scripts/lnt"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [page for page in TEXTS if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_paths_that_a_page_names_are_there(page):
+    assert set(lost_paths(prose(page))) <= GENERATED.get(page, set())
