@@ -1,14 +1,12 @@
 """The schedule of a convolution or matrix product: vectors of output channels, registers of pixels."""
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Expr
 from tvm.s_tir.schedule import SBlockRV, ScheduleError
 
-from ....kernel import Pack
 from ...analysis.anchor import Anchor, find_anchor
 from ...analysis.blocks import (
     SPATIAL,
@@ -23,82 +21,11 @@ from ...analysis.blocks import (
 from ...analysis.variables import uses
 from .cover import Cover, covered
 from .dot import data_type, dot_intrinsic
+from .pack import index_map_of
+from .tile import ContractionTile, covers_of, outer_axes, row_axis_of
 
 LAYOUT_REWRITE = "meta_schedule.layout_rewrite_preproc"
 """TVM's annotation of a block that packs a constant."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContractionTile:
-    """How channels and rows are split into rTasks, and the register tile of an rTask.
-
-    Parameters
-    ----------
-    simd : int
-        Elements of a vector.
-    vectors, pixels : int
-        Extents of the register tile.
-    channel_parts, row_parts : int
-        Numbers of rTasks that the channels and the rows are split into.
-    """
-
-    simd: int
-    vectors: int
-    pixels: int
-    channel_parts: int
-    row_parts: int
-
-    def covered(self, channels: int, pixels: int) -> tuple[int, int]:
-        """Channels and pixels of all register tiles that it takes for so many: as many, or more."""
-        step = self.simd * self.vectors
-        return -(-channels // step) * step, -(-pixels // self.pixels) * self.pixels
-
-
-def extent_of(block: s_tir.SBlock, axis: int) -> int:
-    """Extent of an axis of a block."""
-    return int(block.iter_vars[axis].dom.extent)
-
-
-def outer_axes(block: s_tir.SBlock, anchor: Anchor) -> list[int]:
-    """Spatial axes except the vector's and the innermost row's; the last of them is split into rTasks."""
-    spatial = [i for i, axis in enumerate(block.iter_vars) if axis.iter_type == SPATIAL]
-    return [i for i in spatial if i not in (anchor.vector, anchor.row)]
-
-
-def row_axis_of(block: s_tir.SBlock, anchor: Anchor) -> int:
-    """The axis that is split into `row_parts`: the last outer one; -1 where there is none, and pixels are split."""
-    outer = [i for i in outer_axes(block, anchor) if extent_of(block, i) > 1]
-    return outer[-1] if outer else -1
-
-
-def covers_of(block: s_tir.SBlock, anchor: Anchor, tile: ContractionTile) -> dict[int, Cover]:
-    """How register tiles cover the axes that they do not divide: channels a vector at a time, and pixels."""
-    channels, pixels = extent_of(block, anchor.vector), extent_of(block, anchor.row) if anchor.row >= 0 else 1
-    all_channels, all_pixels = tile.covered(channels, pixels)
-    covers = {}
-    if all_channels > channels:
-        covers[anchor.vector] = Cover(tile.simd, all_channels)
-    if anchor.row >= 0 and all_pixels > pixels:
-        covers[anchor.row] = Cover(tile.pixels, all_pixels)
-    return covers
-
-
-def pack_of(shape: tuple[int, ...], dim: int, tile: ContractionTile, dot: int = 1) -> Pack:
-    """Pack weights with the vector axis split: [.., channel, ..] becomes [channel // simd, .., channel % simd].
-
-    With `dot`, where the weights are a matrix, its other axis is split, too: `dot` elements of each channel come last.
-    """
-    simd, (channels, _) = tile.simd, tile.covered(shape[dim], 1)
-    blocks = (dim, simd) if channels > shape[dim] else None
-    shape = (*shape[:dim], channels, *shape[dim + 1 :])
-    if dot > 1:
-        steps = (simd, dot) if dim == 0 else (dot, simd)
-        split = tuple(n for extent, step in zip(shape, steps, strict=True) for n in (extent // step, step))
-        channel, term = 2 * dim, 2 * (1 - dim)
-        return Pack(shape, split, (channel, term, channel + 1, term + 1), blocks=blocks)
-    split = (*shape[:dim], shape[dim] // simd, simd, *shape[dim + 1 :])
-    rest = [a for a in range(len(split)) if a not in (dim, dim + 1)]
-    return Pack(shape, split, (dim, *rest, dim + 1), blocks=blocks)
 
 
 def contraction_schedule(
@@ -140,8 +67,7 @@ def contraction_schedule(
             copied = sch.cache_read(block, place, "global")
             sch.annotate(copied, LAYOUT_REWRITE, True)
         ndim = len(sch.get(block).reads[place].region)
-        split = _split_to_ends if dot == 1 else partial(_groups, dot)
-        sch.transform_layout(block, ("read", place), split(anchor.vector_dim, tile.simd, ndim))
+        sch.transform_layout(block, ("read", place), index_map_of(anchor.vector_dim, tile.simd, ndim, dot))
     widened = None
     if dot > 1 and data_type(dot) != "uint8":
         if len(sch.get(block).reads) != 2:
@@ -278,25 +204,6 @@ def _write_dim(block: s_tir.SBlock, axis: int) -> int:
     var = block.iter_vars[axis].var
     region = block.writes[0].region
     return next(d for d, r in enumerate(region) if r.min.same_as(var))
-
-
-def _split_to_ends(dim: int, simd: int, ndim: int) -> tirx.IndexMap:
-    """The index map of `pack_of`."""
-
-    def index_map(*index: Expr) -> tuple[Expr, ...]:
-        return (index[dim] // simd, *index[:dim], *index[dim + 1 :], index[dim] % simd)
-
-    return tirx.IndexMap.from_func(index_map, ndim=ndim)
-
-
-def _groups(dot: int, dim: int, simd: int, ndim: int) -> tirx.IndexMap:
-    """The index map of `pack_of` with `dot`."""
-
-    def index_map(*index: Expr) -> tuple[Expr, ...]:
-        channel, term = index[dim], index[1 - dim]
-        return (channel // simd, term // dot, channel % simd, term % dot)
-
-    return tirx.IndexMap.from_func(index_map, ndim=ndim)
 
 
 def _split_inner(dim: int, simd: int, ndim: int) -> tirx.IndexMap:

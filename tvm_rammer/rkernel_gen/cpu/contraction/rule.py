@@ -23,9 +23,11 @@ from ...analysis.work import Work, shape_of
 from ...tiling import Function, Tiling, choices_of
 from .. import cost
 from ..space import MAX_RTASKS_PER_UNIT, divisors, find_tile, prune, scheduled_kernel
-from .code import ContractionTile, contraction_schedule, extent_of, outer_axes, pack_of, row_axis_of
+from .code import contraction_schedule
 from .cover import can_cover
 from .dot import has_dot
+from .pack import pack_of
+from .tile import ContractionTile, extent_of, outer_axes, row_axis_of
 
 REGISTERS = 32
 """Vector registers with AVX-512, of which a register tile's accumulators take three in four; AVX2 has half as many."""
