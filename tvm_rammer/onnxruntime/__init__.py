@@ -3,7 +3,9 @@
 import tvm_rammer.onnxruntime as ort  # instead of: import onnxruntime as ort
 
     session    InferenceSession
+    providers  what sessions run on
     options    SessionOptions, RunOptions and their enumerations
+    node_arg   NodeArg
     values     OrtValue
     io_binding IOBinding
     metadata   ModelMetadata
@@ -14,8 +16,10 @@ from typing import NoReturn
 from ..version import VERSION
 from .io_binding import IOBinding
 from .metadata import ModelMetadata
+from .node_arg import NodeArg
 from .options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
-from .session import CPU_PROVIDER, InferenceSession, NodeArg
+from .providers import CPU_PROVIDER
+from .session import InferenceSession
 from .values import OrtValue
 
 __version__ = VERSION

@@ -117,6 +117,26 @@ class RunOptions:
         return _entry(self._entries, key)
 
 
+def threads_of(options: Any) -> int | None:
+    """How many threads a session's options ask for; None where they leave that open.
+
+    Raises
+    ------
+    ModelError
+        They are no options, or ask for what is not done here.
+    """
+    if options is None:
+        return None
+    if not hasattr(options, "intra_op_num_threads"):
+        raise ModelError(f"sess_options is {options!r}; give a SessionOptions, or leave it out")
+    if getattr(options, "enable_profiling", False):
+        raise ModelError("enable_profiling is set; leave it out, and see tvm_rammer.profile")
+    if getattr(options, "optimized_model_filepath", ""):
+        raise ModelError("optimized_model_filepath is set, but no ONNX model is written; see RammerModule.save")
+    threads: int = options.intra_op_num_threads
+    return threads or None
+
+
 def _entry(entries: dict[str, str], key: str) -> str:
     if key not in entries:
         raise ModelError(f"there is no entry {key!r}; there are {', '.join(entries) or 'none'}")

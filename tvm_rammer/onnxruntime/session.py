@@ -6,51 +6,29 @@ from tvm_rammer import InferenceSession  # instead of: from onnxruntime import I
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from .. import debug
-from ..arguments import names_of
 from ..driver import Extent, compile
 from ..errors import ModelError
 from ..files import is_saved_model
 from ..open_shapes.module import SymbolicModule
-from ..open_shapes.signature import Declared
 from ..runtime.module import RammerModule
-from ..runtime.tensors import TensorSpec, as_array
+from ..runtime.tensors import as_array
 from ..saving.load import load
 from .io_binding import IOBinding
 from .metadata import ModelMetadata, read_metadata, saved_metadata
-from .options import SessionOptions
-from .values import OrtValue, array_of, type_name
-
-CPU_PROVIDER = "CPUExecutionProvider"
+from .node_arg import NodeArg, inputs_of, outputs_of
+from .options import SessionOptions, threads_of
+from .providers import CPU_PROVIDER, check_providers
+from .values import OrtValue, array_of
 
 _MEANINGLESS = ("disabled_optimizers", "enable_fallback", "read_config_from_model")
 """Other arguments of ONNX Runtime's session."""
 
 _OPTIONS = inspect.signature(compile).parameters.keys() - {"model", "target", "shapes"}
-
-
-@dataclass(frozen=True, slots=True)
-class NodeArg:
-    """An input or output, as `onnxruntime.NodeArg`.
-
-    Parameters
-    ----------
-    name : str
-    type : str
-        Such as `tensor(float)`.
-    shape : list
-        An integer, the name of a symbolic dimension, or None for each dimension.
-    """
-
-    name: str
-    type: str
-    shape: list[int | str | None]
 
 
 class InferenceSession:
@@ -94,7 +72,7 @@ class InferenceSession:
     ) -> None:
         self.set_providers(providers, provider_options)
         self._session_options = SessionOptions() if sess_options is None else sess_options
-        threads = _threads(sess_options)
+        threads = threads_of(sess_options)
         options = {name: value for name, value in options.items() if name not in _MEANINGLESS}
         options |= {"threads": threads} if threads else {}
         if unknown := options.keys() - _OPTIONS:
@@ -173,18 +151,11 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs, in the model's order."""
-        module = self._module
-        if not isinstance(module, SymbolicModule):
-            return [_arg(spec) for spec in module.inputs]
-        extents = module.shapes.extents()
-        return [_declared(d, _named(d.shape, extents[d.name])) for d in module.signature.inputs]
+        return inputs_of(self._module)
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs, in the model's order."""
-        module = self._module
-        if not isinstance(module, SymbolicModule):
-            return [_arg(spec) for spec in module.outputs]
-        return [_declared(d, d.shape) for d in module.signature.outputs]
+        return outputs_of(self._module)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """None: weights that the model gives are constants, also where it lists them as inputs."""
@@ -222,7 +193,7 @@ class InferenceSession:
         ModelError
             "CPUExecutionProvider" is not among them, or they are none.
         """
-        _check_providers(providers, provider_options)
+        check_providers(providers, provider_options)
 
     def disable_fallback(self) -> None:
         """Has no meaning here."""
@@ -249,56 +220,3 @@ def _model(given: Any) -> Any:
         return onnx.ModelProto.FromString(bytes(given))
     except Exception as error:
         raise ModelError("the bytes are no ONNX model; give the contents of an .onnx file") from error
-
-
-def _check_providers(providers: Sequence[Any] | None, options: Sequence[Mapping[str, Any]] | None) -> None:
-    names = [_provider(entry) for entry in names_of("providers", providers or ())]
-    told = names_of("provider_options", options or ())
-    if told and len(told) != len(names):
-        raise ModelError(f"there are {len(names)} providers and options of {len(told)}; give as many of both")
-    if names and CPU_PROVIDER not in names:
-        raise ModelError(
-            f"the providers are {', '.join(names)}, and a session runs on {CPU_PROVIDER}; add it, or compile for a GPU "
-            "by tvm_rammer.compile(model, target='cuda:h200')"
-        )
-    if passed := [name for name in names if name != CPU_PROVIDER]:
-        debug.say(1, f"not used: {', '.join(passed)}; the model runs on {CPU_PROVIDER}")
-
-
-def _provider(entry: Any) -> str:
-    """A provider's name, of a name or a pair of it and options."""
-    name = entry[0] if isinstance(entry, tuple) and len(entry) == 2 else entry
-    if not isinstance(name, str):
-        raise ModelError(f"{entry!r} is no provider; give a name such as {CPU_PROVIDER!r}")
-    return name
-
-
-def _threads(options: Any) -> int | None:
-    """What `SessionOptions` asks for; 0 means as many as there are cores."""
-    if options is None:
-        return None
-    if not hasattr(options, "intra_op_num_threads"):
-        raise ModelError(f"sess_options is {options!r}; give a SessionOptions, or leave it out")
-    if getattr(options, "enable_profiling", False):
-        raise ModelError("enable_profiling is set; leave it out, and see tvm_rammer.profile")
-    if getattr(options, "optimized_model_filepath", ""):
-        raise ModelError("optimized_model_filepath is set, but no ONNX model is written; see RammerModule.save")
-    threads: int = options.intra_op_num_threads
-    return threads or None
-
-
-def _arg(spec: TensorSpec) -> NodeArg:
-    shape: list[int | str | None] = [extent if extent >= 0 else None for extent in spec.shape]
-    return NodeArg(spec.name, type_name(spec.dtype), shape)
-
-
-def _named(declared: Sequence[int | str | None] | None, extents: Sequence[int | str]) -> list[int | str | None] | None:
-    """The extents of an input that has a shape; a size without a name has none here, either."""
-    if declared is None:
-        return None
-    pairs = zip(declared, extents, strict=True)
-    return [None if said is None and isinstance(extent, str) else extent for said, extent in pairs]
-
-
-def _declared(declared: Declared, shape: Sequence[int | str | None] | None) -> NodeArg:
-    return NodeArg(declared.name, type_name(declared.dtype), list(shape or ()))
