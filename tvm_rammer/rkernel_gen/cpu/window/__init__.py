@@ -8,4 +8,6 @@ split        rTasks
 tiled        a rule whose tilings are tiles of a window
 rule         the tilings
 code         the code of a tiling
+fill, ahead  its scratch image filled, data asked for ahead of their use
+store        its results stored
 """

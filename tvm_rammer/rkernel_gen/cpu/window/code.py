@@ -13,12 +13,13 @@ from functools import partial
 from tvm import tirx
 from tvm.ir import Expr
 
-from ..loops import innermost, loop, number, sequence, vectors
+from ..loops import innermost, loop, number, sequence
 from .ahead import block_after, fetch_ahead, fetch_weights
 from .fill import Planes, fill_rows, pixel_of
 from .layout import Layout, WindowTile, pack_of
 from .problem import Window
 from .split import rtask_loop
+from .store import store_rows
 
 MAX_UNROLLED = 250
 """Multiply-adds of vectors that are unrolled, at most. Of more, LLVM may compute one accumulator after the other, each
@@ -149,7 +150,7 @@ class _Writer:
                 for py in range(row_phases)
                 for part in (
                     *(phase(py, px) for px in range(column_phases)),
-                    self.store_rows(result, n, first, first_row, py),
+                    store_rows(window, tile, layout, result, n, first, first_row, py),
                 )
             ]
         )
@@ -274,35 +275,3 @@ class _Writer:
             return tirx.IfThenElse(first + f < last, row, None)
 
         return sequence([filt(f) for f in range(self.tile.filters)])
-
-    def store_rows(self, result: tirx.Buffer, n: Expr, first: Expr, first_row: Expr, py: int) -> tirx.Stmt:
-        """Store the results that are within rows of the output."""
-        window, tile, layout = self.window, self.tile, self.layout
-        row_phases = window.phases.stride[0] if window.phases else 1
-        rows = window.phases.rows if window.phases else window.rows
-
-        def row(f: Expr, y: Expr) -> tirx.Stmt:
-            at = (n, first + f, (first_row + y) * row_phases + py)
-            stored = self.one_row(at, lambda px, x: result[px, f, y * layout.width + x])
-            guards = []
-            if layout.rows * tile.row_parts * row_phases != rows:
-                guards.append(at[2] < rows)
-            if window.filters % tile.filters:
-                guards.append(first + f < window.filters * window.groups)
-            return tirx.IfThenElse(tirx.all(*guards), sequence(stored), None) if guards else sequence(stored)
-
-        return loop(tile.filters, lambda f: loop(layout.rows, lambda y: row(f, y)))
-
-    def one_row(self, at: tuple[Expr, Expr, Expr], value: Callable[[int, Expr], Expr]) -> list[tirx.Stmt]:
-        """Store a row of the output, in which phases are interleaved."""
-        window = self.window
-        if window.phases is None:
-            return vectors(window.columns, self.tile.simd, lambda x: self.window.store((*at, x), value(0, x)))
-        phases, columns = window.phases.stride[1], window.phases.columns
-
-        def interleaved(x: Expr, count: int) -> tirx.Stmt:
-            return sequence([self.window.store((*at, x * phases + px), value(px, x)) for px in range(count)])
-
-        full, rest = divmod(columns, phases)
-        stored = [loop(full, lambda x: interleaved(x, phases))] if full else []
-        return [*stored, interleaved(number(full), rest)] if rest else stored
