@@ -7,7 +7,7 @@ part of an index, the index is bounded too. So `1 <= y + ry` bounds the row in `
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tvm import tirx
@@ -27,49 +27,7 @@ from .interval import (
     smaller,
     union,
 )
-
-
-class Atom(NamedTuple):
-    """A term of an index that is no sum: a variable, or an operation on sums."""
-
-    kind: str
-    args: tuple[object, ...]
-
-
-Terms = frozenset[tuple[Atom, int]]
-
-
-class Sum(NamedTuple):
-    """Integer multiples of atoms, and a constant."""
-
-    terms: Terms
-    constant: int
-
-    def plus(self, other: "Sum", times: int = 1) -> "Sum":
-        """`self + times * other`."""
-        terms = dict(self.terms)
-        for atom, factor in other.terms:
-            terms[atom] = terms.get(atom, 0) + times * factor
-        return Sum(frozenset((a, f) for a, f in terms.items() if f), self.constant + times * other.constant)
-
-    def recombined(self) -> "Sum":
-        """The same value, with each quotient and remainder of one division put together again."""
-        for atom, factor in self.terms:
-            if atom.kind == "remainder":
-                dividend, by = atom.args
-                quotient = Atom("quotient", atom.args)
-                if isinstance(dividend, Sum) and isinstance(by, int) and (quotient, factor * by) in self.terms:
-                    rest = Sum(self.terms - {(atom, factor), (quotient, factor * by)}, self.constant)
-                    return rest.plus(dividend, factor).recombined()
-        return self
-
-    def is_divided(self) -> bool:
-        """Whether there are quotients, remainders or products of variables in it."""
-        return any(atom.kind in ("quotient", "remainder", "product") for atom, _ in self.terms)
-
-
-ZERO = Sum(frozenset(), 0)
-
+from .sums import ZERO, Atom, Sum, Terms, atom_sum, product
 
 HINT = "prefetch"
 """The operation that asks for an element ahead of its use."""
@@ -180,27 +138,27 @@ class Bounds:
         return self._unknown() if form is None else form(self, expr)
 
     def _unknown(self) -> Sum:
-        return _atom_sum("unknown", next(self._fresh))
+        return atom_sum("unknown", next(self._fresh))
 
     def _variable(self, var: tirx.Var) -> Sum:
         found = self._sums.get(address(var))
-        return _atom_sum("variable", address(var)) if found is None else found
+        return atom_sum("variable", address(var)) if found is None else found
 
     def _arithmetic(self, expr: tirx.Add | tirx.Sub | tirx.Mul) -> Sum:
         if self._type_range(expr)[0] == 0:  # unsigned numbers wrap around
             return self._unknown()
         a, b, kind = self.value(expr.a), self.value(expr.b), type(expr)
-        return _product(a, b) if kind is tirx.Mul else a.plus(b, 1 if kind is tirx.Add else -1)
+        return product(a, b) if kind is tirx.Mul else a.plus(b, 1 if kind is tirx.Add else -1)
 
     def _division(self, expr: tirx.FloorDiv | tirx.FloorMod) -> Sum:
         return self._divided(self.value(expr.a), self.value(expr.b), type(expr) is tirx.FloorMod)
 
     def _extreme(self, expr: tirx.Min | tirx.Max) -> Sum:
-        return _atom_sum("min" if type(expr) is tirx.Min else "max", self.value(expr.a), self.value(expr.b))
+        return atom_sum("min" if type(expr) is tirx.Min else "max", self.value(expr.a), self.value(expr.b))
 
     def _ramp(self, ramp: tirx.Ramp) -> Sum:
         last = Sum(frozenset(), int(ramp.lanes) - 1)
-        return self.value(ramp.base).plus(_atom_sum("ramp", _product(self.value(ramp.stride), last)))
+        return self.value(ramp.base).plus(atom_sum("ramp", product(self.value(ramp.stride), last)))
 
     def _call(self, call: Call) -> Sum:
         return self._select(call.args[1], call.args[2]) if operation(call) == "if_then_else" else self._unknown()
@@ -219,7 +177,7 @@ class Bounds:
 
     def _select(self, a: Expr, b: Expr) -> Sum:
         # Each selection is an atom of its own: two of them between the same values may differ.
-        return _atom_sum("select", self.value(a), self.value(b), next(self._fresh))
+        return atom_sum("select", self.value(a), self.value(b), next(self._fresh))
 
     def _divided(self, dividend: Sum, divisor: Sum, remainder: bool) -> Sum:
         by = divisor.constant
@@ -229,7 +187,7 @@ class Bounds:
             if remainder:
                 return Sum(frozenset(), dividend.constant % by)
             return Sum(frozenset((a, factor // by) for a, factor in dividend.terms), dividend.constant // by)
-        return _atom_sum("remainder" if remainder else "quotient", dividend, by)
+        return atom_sum("remainder" if remainder else "quotient", dividend, by)
 
     def _bounds(self, value: Sum) -> Interval:
         low: Values = 0.0
@@ -290,13 +248,3 @@ _FORMS: dict[type, Callable[[Bounds, Any], Sum]] = {
     tirx.Select: lambda bounds, select: bounds._select(select.true_value, select.false_value),
     Call: Bounds._call,
 }
-
-
-def _atom_sum(kind: str, *args: object) -> Sum:
-    return Sum(frozenset([(Atom(kind, args), 1)]), 0)
-
-
-def _product(a: Sum, b: Sum) -> Sum:
-    if not a.terms:
-        return ZERO.plus(b, a.constant)
-    return ZERO.plus(a, b.constant) if not b.terms else _atom_sum("product", a, b)

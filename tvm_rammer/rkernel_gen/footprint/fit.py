@@ -2,56 +2,16 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...ir import Footprint
+from .boxes import Boxes
 
 MAX_DIGITS = 4
 """Digits that an rTask's index is split into, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Boxes:
-    """The bounding box of each rTask's accesses to a buffer.
-
-    Parameters
-    ----------
-    low, high : numpy.ndarray
-        First index and the one past the last, of shape (dimensions, rTasks).
-    touched : numpy.ndarray
-        Which rTasks access the buffer.
-    """
-
-    low: NDArray[Any]
-    high: NDArray[Any]
-    touched: NDArray[Any]
-
-    @staticmethod
-    def nothing(dimensions: int, num_rtasks: int) -> "Boxes":
-        """Boxes of rTasks that do not access the buffer."""
-        low = np.zeros((dimensions, num_rtasks), np.int64)
-        return Boxes(low, low, np.zeros(num_rtasks, bool))
-
-    def joined(self, other: "Boxes") -> "Boxes":
-        """For each rTask the smallest box around both."""
-        if not self.touched.any():
-            return other
-        both, only_self = self.touched & other.touched, self.touched & ~other.touched
-        low = np.where(both, np.minimum(self.low, other.low), np.where(only_self, self.low, other.low))
-        high = np.where(both, np.maximum(self.high, other.high), np.where(only_self, self.high, other.high))
-        return Boxes(low, high, self.touched | other.touched)
-
-    def mean_volume(self) -> float:
-        """Mean number of elements of a box, over the rTasks that access the buffer."""
-        return (
-            float(np.prod((self.high - self.low).astype(float), axis=0)[self.touched].mean())
-            if self.touched.any()
-            else 0.0
-        )
 
 
 def fit(boxes: Boxes, shape: tuple[int, ...]) -> Footprint:

@@ -12,7 +12,8 @@ from tvm import tirx
 
 from ...ir import Footprint
 from ..analysis.variables import address
-from .fit import Boxes, fit, volume
+from .boxes import Boxes
+from .fit import fit, volume
 from .walk import UnknownCodeError, Walk
 
 MAX_RTASKS = 1 << 20

@@ -14,12 +14,10 @@ from tvm_ffi import Object
 
 from ..analysis.variables import address, substituted
 from ..analysis.work import shape_of
-from .bounds import HINT, ZERO, Bounds, Sum, operation
-from .fit import Boxes
+from .bounds import HINT, Bounds, operation
+from .boxes import LARGEST_INDEX, Boxes
 from .interval import Interval
-
-LARGEST_INDEX = 1 << 40
-"""Indices beyond it count as this one. A buffer of more elements is looked at dimension by dimension only."""
+from .sums import ZERO, Sum
 
 
 class UnknownCodeError(Exception):
@@ -199,7 +197,7 @@ class Walk:
         buffer = self._buffers.get(address(accessed))
         if buffer is None:
             return
-        shape, touched = self.shapes[buffer], self.touched[buffer]
+        shape, touched, reachable = self.shapes[buffer], self.touched[buffer], self._bounds.reachable
         if len(indices) != len(shape):
             raise UnknownCodeError(f"{len(indices)} indices into {len(shape)} dimensions")
         values = tuple(self._bounds.value(index) for index in indices)
@@ -208,14 +206,14 @@ class Walk:
             return
         self._seen.add(access)
         bounds = [self._bounds.interval(value) for value in values]
-        touched[0] = touched[0].joined(self._boxes(bounds, shape))
+        touched[0] = touched[0].joined(Boxes.of(bounds, shape, reachable))
         flat = values[-1] if values else ZERO
         for merged in range(2, _views(shape) + 1):
             kept = len(shape) - merged
             flat = flat.plus(values[kept], math.prod(shape[kept + 1 :])).recombined()
             view = (*shape[:kept], math.prod(shape[kept:]))
             within = self._bounds.interval(self._merged(indices[kept:], shape[kept:]) if flat.is_divided() else flat)
-            touched[merged - 1] = touched[merged - 1].joined(self._boxes([*bounds[:kept], within], view))
+            touched[merged - 1] = touched[merged - 1].joined(Boxes.of([*bounds[:kept], within], view, reachable))
 
     def _merged(self, indices: Sequence[Expr], shape: tuple[int, ...]) -> Sum:
         """The position within several dimensions, as TVM simplifies it."""
@@ -223,19 +221,6 @@ class Walk:
         for index, extent in zip(indices[1:], shape[1:], strict=True):
             position = position * extent + substituted(index, self._values)
         return self._bounds.value(self._simplify(position))
-
-    def _boxes(self, bounds: Sequence[Interval], shape: tuple[int, ...]) -> Boxes:
-        """Boxes within a shape; an index past the end of a dimension is carried to the one before."""
-        first, last = (np.empty((len(shape), self.num_rtasks)) for _ in range(2))
-        for d, interval in enumerate(bounds):
-            first[d], last[d] = interval.low, interval.high
-        low, high = (_clipped(ends, -LARGEST_INDEX, LARGEST_INDEX).astype(np.int64) for ends in (first, last))
-        inner = np.array(shape[1:])[:, np.newaxis]
-        if (low[1:] < 0).any() or (high[1:] >= inner).any():
-            _carry(low, high, shape)
-        if shape:
-            low[0], high[0] = (_clipped(ends, 0, shape[0] - 1) for ends in (low[0], high[0]))
-        return Boxes(low, high + 1, self._bounds.reachable)
 
 
 def _nothing(walk: Walk, node: Object) -> None:
@@ -262,22 +247,6 @@ _EXPRESSIONS: dict[type, Callable[[Walk, Any], None]] = {
     Call: Walk._call,
     tirx.Let: Walk._let,
 }
-
-
-def _clipped(values: NDArray[Any], least: int, greatest: int) -> NDArray[Any]:
-    """As NumPy's `clip`, which takes three times as long for few values."""
-    clipped: NDArray[Any] = np.minimum(np.maximum(values, least), greatest)
-    return clipped
-
-
-def _carry(low: NDArray[Any], high: NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Carry what is past the end of a dimension to the one before, in place."""
-    for d in range(len(shape) - 1, 0, -1):
-        first, last = low[d] // shape[d], high[d] // shape[d]
-        low[d] = np.where(first == last, low[d] - first * shape[d], 0)
-        high[d] = np.where(first == last, high[d] - last * shape[d], shape[d] - 1)
-        low[d - 1] += first
-        high[d - 1] += last
 
 
 def _views(shape: tuple[int, ...]) -> int:
