@@ -16,7 +16,7 @@ from tvm_rammer.kernel import Pack
 from tvm_rammer.nvcc.compile import FLAGS
 from tvm_rammer.rkernel_gen.cuda.elementwise import ELEMENTWISE_RULE
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
-from tvm_rammer.rkernel_gen.cuda.product.gemv import GEMV_RULE
+from tvm_rammer.rkernel_gen.cuda.product.gemv.rule import GEMV_RULE
 from tvm_rammer.rkernel_gen.cuda.product.mma import MMA_RULE, TF32_RULE
 from tvm_rammer.rkernel_gen.cuda.product.parts import read_product
 from tvm_rammer.rkernel_gen.cuda.product.steps import Covering

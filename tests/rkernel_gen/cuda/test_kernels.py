@@ -13,7 +13,7 @@ from tests.marks import slow_but
 from tests.rkernel_gen.cuda.operators import HALF, OPERATORS, check, emulated, function_of
 from tvm_rammer.device import preset
 from tvm_rammer.rkernel_gen.cuda.product.gemm import GEMM_RULE
-from tvm_rammer.rkernel_gen.cuda.product.gemv import GEMV_RULE
+from tvm_rammer.rkernel_gen.cuda.product.gemv.rule import GEMV_RULE
 from tvm_rammer.rkernel_gen.cuda.product.mma import MMA_RULE, TF32_RULE
 from tvm_rammer.rkernel_gen.cuda.reduction import REDUCTION_RULE
 from tvm_rammer.rkernel_gen.cuda.rule import name_for_c

@@ -3,7 +3,7 @@
 from ..tiling import Rule
 from .elementwise import ELEMENTWISE_RULE
 from .product.gemm import GEMM_RULE
-from .product.gemv import GEMV_RULE
+from .product.gemv.rule import GEMV_RULE
 from .product.mma import MMA_RULE, TF32_RULE
 from .reduction import REDUCTION_RULE
 from .rowwise import ROWWISE_RULE

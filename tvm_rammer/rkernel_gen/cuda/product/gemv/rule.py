@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from tvm import tirx
 from tvm.s_tir.schedule import ScheduleError
 
-from ....device import DeviceSpec
-from ...tiling import Function
-from ..cost import LATENCY_CYCLES, PORT_BYTES_PER_CYCLE, SCHEDULERS, SHARED_BYTES_PER_CYCLE, WARP, Cost
-from ..lowered import MAX_THREADS
-from ..rule import Code, CudaRule
-from .gemv_code import GemvTile, gemv_code, weights_of
-from .parts import read_product
+from .....device import DeviceSpec
+from ....tiling import Function
+from ...cost import LATENCY_CYCLES, PORT_BYTES_PER_CYCLE, SCHEDULERS, SHARED_BYTES_PER_CYCLE, WARP, Cost
+from ...lowered import MAX_THREADS
+from ...rule import Code, CudaRule
+from ..parts import read_product
+from .code import gemv_code
+from .tile import GemvTile
+from .weights import weights_of
 
 MAX_ROWS = 4
 """Rows at most: with more, a tile in shared memory reads less."""

@@ -8,7 +8,6 @@ add up the sums of the teams, by shuffles within a warp, then in shared memory
 store
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -16,60 +15,14 @@ from tvm import tirx
 from tvm.ir import Expr, TensorLoad
 from tvm.tirx.op import tvm_warp_shuffle_xor
 
-from ....kernel import Pack
-from ...analysis.variables import substituted
-from ..cost import WARP
-from ..threads import barrier, block_loop, number, sequence, serial, thread_loop, unrolled, vector
-from .elements import has_calls, has_choices, loads_of, replaced
-from .parts import Product, read_product
-from .problem import padded
-
-VECTOR = 4
-"""Columns of a thread: 16 bytes of weights."""
-
-MAX_LOADS = 64
-"""Registers of a thread that hold what is loaded in advance, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class GemvTile:
-    """An rTask computes `columns` sums for each row; each of `teams` teams of threads adds up a part of the terms."""
-
-    columns: int
-    teams: int
-
-    @property
-    def lanes(self) -> int:
-        """Threads of a team."""
-        return self.columns // VECTOR
-
-    @property
-    def threads(self) -> int:
-        """Threads of an rTask."""
-        return self.lanes * self.teams
-
-    @property
-    def parts(self) -> int:
-        """Sums that go through shared memory for each result: one of each warp, or of each team that is several."""
-        return max(1, self.threads // max(WARP, self.lanes))
-
-    def batch(self, terms: int, rows: int) -> int:
-        """Terms of a thread whose loads are under way together: shared out evenly."""
-        loads = -(-terms // self.teams)
-        most = MAX_LOADS // (VECTOR + rows)
-        return -(-loads // -(-loads // most))
-
-
-def weights_of(func: tirx.PrimFunc, product: Product, constants: Collection[int]) -> int | None:
-    """The parameter that is the product's weights, single precision, of a plain matrix; None where there is none."""
-    value = product.operands[1].value
-    plain = product.s.extent == 1 and product.taps.extent == 1 and not has_calls(product.operands[0].value)
-    if not plain or not isinstance(value, TensorLoad):
-        return None
-    if any(operand.dtype != "float32" for operand in product.operands) or product.dtype != "float32":
-        return None
-    found = [n for n in constants if func.params[n].same_as(value.source)]
-    return found[0] if found and _dimensions(product) is not None else None
+from .....kernel import Pack
+from ....analysis.variables import substituted
+from ...cost import WARP
+from ...threads import barrier, block_loop, number, sequence, serial, thread_loop, unrolled, vector
+from ..elements import has_choices, loads_of, replaced
+from ..parts import Product, read_product
+from .tile import VECTOR, GemvTile
+from .weights import pack_of
 
 
 def gemv_code(func: tirx.PrimFunc, weights: int, tile: GemvTile) -> tuple[tirx.PrimFunc, dict[int, Pack]]:
@@ -89,43 +42,11 @@ def gemv_code(func: tirx.PrimFunc, weights: int, tile: GemvTile) -> tuple[tirx.P
         What surrounds the product cannot be inlined.
     """
     product = read_product(func)
-    pack = _pack(product, tile)
+    pack = pack_of(product, tile)
     params = list(func.params)
     packed = params[weights] = tirx.decl_buffer(pack.shape, "float32", params[weights].name)
     body = Writer(product, tile, packed).kernel()
     return tirx.PrimFunc(params, body).with_attr("tirx.noalias", True).with_attr("s_tir", True), {weights: pack}
-
-
-def _dimensions(product: Product) -> tuple[int, int] | None:
-    """The dimensions of the weights that are terms and columns, if each is one."""
-    load = product.operands[1].value
-    found = []
-    for axes in (product.channels, product.j):
-        moving = [v for v, extent in zip(axes.variables, axes.extents, strict=True) if extent > 1]
-        dims = [d for d, index in enumerate(load.indices) if any(index.same_as(v) for v in moving)]
-        if len(moving) != 1 or len(dims) != 1 or int(load.source.shape[dims[0]]) != axes.extent:
-            return None
-        found += dims
-    others = [int(n) for d, n in enumerate(load.source.shape) if d not in found]
-    return (found[0], found[1]) if all(n == 1 for n in others) else None
-
-
-def _pack(product: Product, tile: GemvTile) -> Pack:
-    """The weights of each rTask side by side, term by term, padded to whole tiles."""
-    dims = _dimensions(product)
-    if dims is None:
-        raise ValueError("the weights are no matrix of terms and columns")
-    terms, columns = dims
-    shape = [int(n) for n in product.operands[1].value.source.shape]
-    batch = tile.batch(product.channels.extent, product.i.extent) * tile.teams
-    shape[terms] = padded(product.channels.extent, batch)
-    shape[columns] = padded(product.j.extent, tile.columns)
-    split = [[n] for n in shape]
-    split[columns] = [shape[columns] // tile.columns, tile.columns]
-    first = {d: sum(len(part) for part in split[:d]) for d in range(len(shape))}
-    chosen = [first[columns], first[terms], first[columns] + 1]
-    whole = tuple(n for part in split for n in part)
-    return Pack(tuple(shape), whole, (*(a for a in range(len(whole)) if a not in chosen), *chosen))
 
 
 @dataclass(frozen=True)
