@@ -13,7 +13,8 @@
     importer       what is left goes through TVM's frontend, and is compared with onnx's shape inference
     converters     operators that go to Relax by a converter of ours
     compile_time   which inputs are really attributes
-    inline, emit   tools: subgraphs in the place of their nodes, nodes in the place of one
+    infer          tools: what types values have,
+    inline, emit/  subgraphs in the place of their nodes, nodes in the place of one
 
 A model file goes in, a Relax module of static shapes comes out (`load_model` calls these in their order).
 """

@@ -9,7 +9,7 @@ import onnx.version_converter
 
 from ...errors import ModelError, first_line
 from .data_sizes.coordinates import BEFORE_11
-from .fold import infer_types
+from .infer import infer_types
 from .inline import all_nodes, rename_inputs, subgraphs
 from .read import default_opset, skeleton
 

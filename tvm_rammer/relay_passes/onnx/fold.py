@@ -15,10 +15,11 @@ from onnx import numpy_helper
 
 from ...errors import ModelError
 from .check.file import bound_steps
-from .check.inference import infer_node, infer_shapes
+from .check.inference import infer_node
 from .evaluate.evaluator import run_node
+from .infer import infer_types, static_dims
 from .inline import all_graphs, inline_branch, rename_inputs, subgraphs
-from .read import SMALL_ELEMENTS, default_opset, elements, skeleton
+from .read import SMALL_ELEMENTS, default_opset, elements
 
 LIMIT_BYTES = 512 << 20
 """A result that is larger than this and than four times its inputs is computed at run time."""
@@ -190,31 +191,6 @@ class _Rounds:
         return sum(size or 0 for size in sizes) > max(LIMIT_BYTES, 4 * 8 * sum(counts))
 
 
-def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
-    """Tensor types of the values of a model and its subgraphs, as far as onnx's shape inference knows them.
-
-    Two branches of an If may give one name to values of two types: such a name is left out.
-    """
-    bare = skeleton(model, tables=False)
-    for value in bare.graph.output:  # what is declared may be wrong: nobody checks it
-        if value.type.HasField("tensor_type"):
-            value.type.tensor_type.Clear()
-    try:
-        bare = infer_shapes(bare, default_opset(model), data_prop=True)
-    except Exception:  # an inference that fails knows nothing: TVM's frontend will say what is wrong
-        return {}
-    known: dict[str, onnx.TypeProto.Tensor] = {}
-    unclear: set[str] = set()
-    for graph in all_graphs(bare.graph):
-        tensors = (onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in graph.initializer)
-        # An output that is an input, too, has no type of its own: the last of a name counts.
-        values = (*graph.output, *graph.value_info, *graph.input, *tensors)
-        own = {value.name: value.type.tensor_type for value in values if value.type.HasField("tensor_type")}
-        unclear |= {name for name, kind in own.items() if known.get(name, kind) != kind}
-        known |= own
-    return {name: kind for name, kind in known.items() if name not in unclear}
-
-
 def _names_within(graph: onnx.GraphProto) -> set[str]:
     """Names in the graphs that the nodes of a graph hold: two branches may use one for values of two types."""
     inner = [each for node in graph.node for outer in subgraphs(node) for each in all_graphs(outer)]
@@ -266,15 +242,6 @@ def _shape_or_size(node: onnx.NodeProto, types: _Types) -> list[onnx.TensorProto
     else:
         result = np.array(dims[attributes.get("start", 0) : attributes.get("end", len(dims))], dtype="int64")
     return [numpy_helper.from_array(result, node.output[0])]
-
-
-def static_dims(kind: onnx.TypeProto.Tensor | None) -> list[int] | None:
-    """The dimensions of a type; None if it is unknown, or one of them is."""
-    if kind is None or not kind.HasField("shape"):
-        return None
-    if any(d.WhichOneof("value") != "dim_value" or d.dim_value < 0 for d in kind.shape.dim):
-        return None
-    return [d.dim_value for d in kind.shape.dim]
 
 
 def _static_size(kind: onnx.TypeProto.Tensor | None) -> int | None:

@@ -25,7 +25,7 @@ from .control.functions import add_module, first_rows
 from .control.outline import is_made_here, module_of
 from .converters import CONVERTERS, PREPARED, has_own
 from .data_sizes.names import DESCRIBED
-from .fold import infer_types, static_dims
+from .infer import infer_types, static_dims
 from .inline import all_nodes, subgraphs
 from .read import default_opset
 from .scan import ScanConverter

@@ -12,7 +12,7 @@ import tvm_rammer
 from tests.forking import python
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
-from tvm_rammer.relay_passes.onnx.fold import infer_types, static_dims
+from tvm_rammer.relay_passes.onnx.infer import infer_types, static_dims
 
 from ...models import model, node, tensor, value
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from onnx import ModelProto, TensorProto, defs, helper
 
-from tvm_rammer.relay_passes.onnx.fold import infer_types
+from tvm_rammer.relay_passes.onnx.infer import infer_types
 
 Kinds = defs.OpSchema.AttrType
 VALUES = {

@@ -6,7 +6,7 @@ import onnx
 
 from ....errors import ModelError, first_line
 from ..emit import NodeView
-from ..fold import infer_types
+from ..infer import infer_types
 from ..inline import subgraphs
 from ..read import default_opset
 from .inference import has_impossible, infer_node

@@ -7,7 +7,7 @@ from onnx import TensorProto
 
 from ....errors import ModelError, UnsupportedOperatorError
 from ....ir import MOST_ELEMENTS
-from ..fold import static_dims
+from ..infer import static_dims
 from ..inline import all_nodes
 from ..read import elements
 from .names import describe

@@ -14,7 +14,8 @@ import tvm
 from onnx import helper, numpy_helper
 
 from ....errors import UnsupportedOperatorError
-from ..fold import infer_types, static_dims, used_names
+from ..fold import used_names
+from ..infer import infer_types, static_dims
 from ..read import elements
 from .collect import append_rows, take_any_size
 from .functions import repeat

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ....errors import UnsupportedOperatorError
 from ..check.names import name_of
-from ..fold import infer_types, static_dims
+from ..infer import infer_types, static_dims
 from ..inline import subgraphs
 
 Kind = onnx.TypeProto.Tensor

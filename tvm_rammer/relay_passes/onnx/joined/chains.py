@@ -8,7 +8,7 @@ import onnx
 from onnx import numpy_helper
 
 from ....errors import LengthError
-from ..fold import infer_types, static_dims
+from ..infer import infer_types, static_dims
 from ..open_length.axes import Scan, read_within
 from ..open_length.rows import Node, rows_axis
 from ..read import SMALL_ELEMENTS, default_opset, elements

@@ -13,8 +13,9 @@ from ....ir import LENGTH, LOOPS, OUTPUT_NAMES, Length
 from ..check.names import describe
 from ..control.outline import is_control
 from ..convert_opset import convert_opset
-from ..fold import fold_onnx, infer_types, static_dims
+from ..fold import fold_onnx
 from ..importer import import_onnx
+from ..infer import infer_types, static_dims
 from ..lower.recurrence.cells import CELLS
 from ..lower_model import lower
 from ..shapes import fix_input_shapes

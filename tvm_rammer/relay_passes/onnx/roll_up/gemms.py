@@ -4,7 +4,7 @@ import onnx
 from onnx import helper
 
 from ..emit import Constants, Emitter, Types, attribute
-from ..fold import static_dims
+from ..infer import static_dims
 from .scans import body_of, emit_again, replace_scans
 
 _GEMMS = (("", "Gemm"), ("ai.onnx", "Gemm"))

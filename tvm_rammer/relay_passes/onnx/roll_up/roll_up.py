@@ -4,7 +4,7 @@ from collections.abc import MutableMapping
 
 import onnx
 
-from ..fold import infer_types
+from ..infer import infer_types
 from ..lower.recurrence.loops import FEWEST_ITERATIONS
 from ..read import default_opset
 from .body import RolledUp

@@ -7,7 +7,7 @@ import onnx
 from onnx import helper
 
 from ..emit import Constants, Emitter, Types, attribute, replace_nodes
-from ..fold import static_dims
+from ..infer import static_dims
 from ..read import default_opset
 
 Change = Callable[[onnx.NodeProto, Constants, Types, int], Emitter | None]

@@ -8,7 +8,7 @@ import onnx
 from onnx import numpy_helper
 
 from ..emit import attribute
-from ..fold import static_dims
+from ..infer import static_dims
 from ..inline import subgraphs
 from ..open_length.axes import read_within
 from ..read import SMALL_ELEMENTS, elements

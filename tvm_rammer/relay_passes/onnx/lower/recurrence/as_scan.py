@@ -8,7 +8,8 @@ from onnx import numpy_helper
 
 from .....errors import LoopError
 from ...emit import Constants, Emitter, Types, attribute
-from ...fold import drop_unused, static_dims, used_names
+from ...fold import drop_unused, used_names
+from ...infer import static_dims
 from ...inline import identities, rename_inputs
 from .counted import Counted
 

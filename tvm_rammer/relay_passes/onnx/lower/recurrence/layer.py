@@ -11,7 +11,7 @@ from onnx import numpy_helper
 from .....errors import ModelError
 from ...check.names import name_of
 from ...emit import Constants, Emitter, Types, attribute
-from ...fold import static_dims
+from ...infer import static_dims
 from ...read import MICROSOFT
 from .cells import CELLS, Activation, Cell, Gru, Lstm, State, Weights, activation
 from .matrices import Bytes, Matrices, Numbers

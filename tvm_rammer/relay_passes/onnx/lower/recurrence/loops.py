@@ -11,7 +11,7 @@ from onnx import helper
 from .....errors import LongLoopError
 from ...check.names import name_of
 from ...emit import Constants, Emitter, Types, replace_nodes
-from ...fold import static_dims
+from ...infer import static_dims
 from ...inline import all_nodes, copy_nodes
 from ...read import default_opset
 from .as_scan import as_scan

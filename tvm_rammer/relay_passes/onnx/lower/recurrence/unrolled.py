@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 
 from ...emit import Constants, Types, attribute
-from ...fold import static_dims
+from ...infer import static_dims
 from .cells import State
 from .layer import OPEN, Layer, Sizes
 
