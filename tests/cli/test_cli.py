@@ -18,6 +18,8 @@ from tvm_rammer.cli.options import _letters, model_of
 from tvm_rammer.errors import ModelError
 from tvm_rammer.zoo.models import MODELS
 
+from .shell import relu
+
 
 @pytest.fixture
 def model(tmp_path):
@@ -237,3 +239,29 @@ def test_fix_makes_constants_of_inputs(tmp_path, capsys):
     assert "give NAME=NUMBER" in capsys.readouterr().err
     assert main(["fix", str(tmp_path / "m.onnx"), "t=1", "-o", str(fixed)]) == 1
     assert "'t', which is no input" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "profile", "bench --against stock --repeat 2"])
+def test_a_batch_of_none_is_a_batch(tmp_path, command):
+    proto = relu()
+    for value in (*proto.graph.input, *proto.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = "n"
+    onnx.save(proto, tmp_path / "open.onnx")
+    command, *options = command.split()
+    assert main([command, str(tmp_path / "open.onnx"), "--shape", "n=0", *options]) == 0
+
+
+def test_outputs_may_have_any_name(tmp_path):
+    """`numpy.savez` takes some for its own parameters."""
+    proto = relu()
+    proto.graph.node[0].output[0] = proto.graph.output[0].name = "file"
+    onnx.save(proto, tmp_path / "model.onnx")
+    assert main(["run", str(tmp_path / "model.onnx"), "--output", str(tmp_path / "y.npz")]) == 0
+    with np.load(tmp_path / "y.npz") as results:
+        assert list(results) == ["file"]
+        assert results["file"].shape == (3,)
+
+
+def test_run_tells_the_time_of_warm_calls(model, capsys):
+    assert main(["run", model, *SHAPES]) == 0
+    assert "(median of 5; the first run took" in capsys.readouterr().out

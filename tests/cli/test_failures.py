@@ -1,50 +1,22 @@
-"""What a shell sees of commands that fail: one line, a status, no file in pieces, no process that goes on."""
+"""What a shell sees of commands that fail: one line, a status, no file in pieces."""
 
 import json
 import os
 import pathlib
 import shlex
-import signal
-import subprocess
 import sys
-import time
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
-from tests.forking import python
 from tests.marks import slow_but
 from tvm_rammer.cli import main
 from tvm_rammer.cli.main import COMMANDS
-from tvm_rammer.errors import ModelError, RammerError
+from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes.onnx.fix_inputs import fix_inputs
-from tvm_rammer.tuning.measure.remote import server_keys
 
-ROOT = pathlib.Path(__file__).parents[2]
-
-
-def relu() -> onnx.ModelProto:
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "xy"]
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", values[:1], values[1:])
-    return helper.make_model(graph)
-
-
-@pytest.fixture
-def model(tmp_path):
-    onnx.save(relu(), tmp_path / "model.onnx")
-    return str(tmp_path / "model.onnx")
-
-
-def shell(command: str, model: str, interpreter: str = "") -> subprocess.CompletedProcess:
-    """Run a line in a shell that knows `rammer` and `$MODEL`; what it fails by is the status of the first command."""
-    line = f'rammer() {{ "{interpreter or python()}" -m tvm_rammer "$@"; }}; {command}; exit ${{PIPESTATUS[0]}}'
-    return subprocess.run(
-        ["bash", "-c", line], capture_output=True, text=True, timeout=300, check=False,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "MODEL": model}, cwd=pathlib.Path(model).parent,
-    )  # fmt: skip
-
+from .shell import relu, shell
 
 EACH = {
     "compile": "compile $MODEL -o y.so",
@@ -140,86 +112,6 @@ def test_files_are_looked_at_before_anything_is_compiled(model, arguments, messa
     assert message in error
 
 
-INTERRUPTED = [
-    "compile long.onnx -o y.so", "run long.onnx", "explain long.onnx", "report long.onnx -o y.html",
-    "export long.onnx -o project --target cuda:h200", "bench long.onnx --repeat 100000", "profile long.onnx",
-    "tune long.onnx --trials 500", "warm long.onnx --shape v0=4,9",
-]  # fmt: skip
-
-
-def layers(count: int) -> onnx.ModelProto:
-    """Products of as many sizes, which take a while to compile."""
-    nodes = [helper.make_node("MatMul", [f"v{n}", f"w{n}"], [f"v{n + 1}"]) for n in range(count)]
-    weights = [numpy_helper.from_array(np.ones((9 + n, 10 + n), np.float32), f"w{n}") for n in range(count)]
-    ends = [(f"v{n}", [4, 9 + n]) for n in (0, count)]
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in ends]
-    return helper.make_model(helper.make_graph(nodes, "g", values[:1], values[1:], weights))
-
-
-@pytest.mark.parametrize("command", slow_but(["compile long.onnx -o y.so"], INTERRUPTED))
-def test_an_interrupted_command_is_one_line_and_ends_with_all_its_processes(command, tmp_path):
-    onnx.save(layers(200), tmp_path / "long.onnx")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tvm_rammer", *command.split()],
-        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=tmp_path, start_new_session=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "RAMMER_CACHE_BYTES": "1000000000"},
-    )  # fmt: skip
-    time.sleep(5)
-    process.send_signal(signal.SIGINT)
-    error = process.communicate(timeout=300)[1]
-    assert process.returncode == 130, error
-    assert error.splitlines()[-1].startswith("tvm-rammer: interrupted")
-    assert "Traceback" not in error
-    deadline = time.monotonic() + 300  # a worker that is just starting ends when it finds its pipe closed
-    while left := subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True, check=False).stdout:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.2)
-    assert not list(tmp_path.glob(".*.so"))
-
-
-@pytest.mark.parametrize("taken", [True, False])
-def test_an_interrupt_arrives_where_a_library_has_taken_the_handler(tmp_path, taken):
-    """TVM's prover does so while it works, and keeps what it gets to itself; native code runs no handler."""
-    program = f"""
-import ctypes, sys
-from tvm_rammer.cli import console, explain
-libc = ctypes.CDLL(None)
-def work(arguments):
-    if {taken}:
-        libc.signal(2, ctypes.cast(libc.labs, ctypes.c_void_p))
-    print("at work", file=sys.stderr, flush=True)
-    libc.sleep(100)
-explain.run = work
-sys.argv = ["tvm-rammer", "explain", "light:squeezenet"]
-console()
-"""
-    (tmp_path / "program.py").write_text(program)
-    process = subprocess.Popen(
-        [sys.executable, "program.py"], stderr=subprocess.PIPE, text=True, cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert process.stderr.readline() == "at work\n"
-    process.send_signal(signal.SIGINT)
-    assert process.communicate()[1] == "tvm-rammer: interrupted\n"
-    assert process.returncode == 130
-
-
-def test_what_an_interrupt_brings_along_is_not_told(model, monkeypatch, capsys):
-    """TVM's passes put the text of the module that they work on into it."""
-
-    def interrupted(*arguments, **how):
-        raise KeyboardInterrupt("@I.ir_module\n(... 872 lines skipped ...)")
-
-    monkeypatch.setattr("tvm_rammer.driver.compile", interrupted)
-    assert main(["explain", model]) == 130
-    assert capsys.readouterr().err == "tvm-rammer: interrupted\n"
-
-
-def test_a_job_in_the_background_ignores_interrupts(model):
-    line = f"trap '' INT; {sys.executable} -m tvm_rammer explain $MODEL & sleep 1; kill -INT $! || exit; wait $!"
-    assert shell(f"({line})", model).returncode == 0
-
-
 @pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
 def test_streams_that_are_closed_lead_nowhere(model, closed):
     """Files would take their places else."""
@@ -277,27 +169,6 @@ def test_arguments_that_make_no_sense_are_one_line(model, command, message, caps
     assert message in error
 
 
-@pytest.mark.parametrize("command", ["run", "profile", "bench --against stock --repeat 2"])
-def test_a_batch_of_none_is_a_batch(tmp_path, command):
-    proto = relu()
-    for value in (*proto.graph.input, *proto.graph.output):
-        value.type.tensor_type.shape.dim[0].dim_param = "n"
-    onnx.save(proto, tmp_path / "open.onnx")
-    command, *options = command.split()
-    assert main([command, str(tmp_path / "open.onnx"), "--shape", "n=0", *options]) == 0
-
-
-def test_outputs_may_have_any_name(tmp_path):
-    """`numpy.savez` takes some for its own parameters."""
-    proto = relu()
-    proto.graph.node[0].output[0] = proto.graph.output[0].name = "file"
-    onnx.save(proto, tmp_path / "model.onnx")
-    assert main(["run", str(tmp_path / "model.onnx"), "--output", str(tmp_path / "y.npz")]) == 0
-    with np.load(tmp_path / "y.npz") as results:
-        assert list(results) == ["file"]
-        assert results["file"].shape == (3,)
-
-
 def test_a_defect_is_one_line(model, monkeypatch, capsys):
     def broken(*arguments, **how):
         raise TypeError("unexpected\nin two lines")
@@ -308,19 +179,9 @@ def test_a_defect_is_one_line(model, monkeypatch, capsys):
     assert "a defect of this program: TypeError: unexpected" in error
 
 
-def test_run_tells_the_time_of_warm_calls(model, capsys):
-    assert main(["run", model]) == 0
-    assert "(median of 5; the first run took" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("value", [None, "3", [1.0, None, 2.0]])
 def test_what_is_no_number_fixes_no_input(value, model, tmp_path, capsys):
     with pytest.raises(ModelError, match="is no number"):
         fix_inputs(relu(), {"x": value})
     assert main(["fix", model, f"x={json.dumps(value)}", "-o", str(tmp_path / "fixed.onnx")]) == 1
     assert "is no number" in capsys.readouterr().err
-
-
-def test_a_tracker_can_be_started_at_any_port_as_the_message_says():
-    with pytest.raises(RammerError, match=r"--port 9399 --port-end 9400"):
-        server_keys("127.0.0.1", 9399)

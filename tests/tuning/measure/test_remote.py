@@ -98,3 +98,8 @@ def test_something_else_there(answer, monkeypatch):
 def test_an_address_is_a_host_and_a_port(tracker):
     with pytest.raises(RammerError, match="give HOST:PORT"):
         RemoteRunners(tracker, "cpu")
+
+
+def test_a_tracker_can_be_started_at_any_port_as_the_message_says():
+    with pytest.raises(RammerError, match=r"--port 9399 --port-end 9400"):
+        server_keys("127.0.0.1", 9399)
