@@ -1,9 +1,10 @@
-"""Damaged ONNX files end in success or in an error of this package, never in a crash."""
+"""Files and models that are none, or damaged, end in an error of this package, never in a crash."""
 
 import pathlib
 import subprocess
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 
@@ -68,7 +69,7 @@ def test_damaged_files(tmp_path, seed):
 def test_many_damaged_files_do_not_crash_the_process(tmp_path):
     code = (
         f"import pathlib, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parents[3])!r})\n"
-        "from tests.relay_passes.onnx.test_damaged_files import load_all\n"
+        "from tests.relay_passes.onnx.test_read import load_all\n"
         f"for seed in range(100, 120): load_all(pathlib.Path({str(tmp_path)!r}), seed, 100)"
     )
     done = subprocess.run([python(), "-c", code], check=False, capture_output=True, text=True, timeout=500)
@@ -111,3 +112,59 @@ def test_axes_of_a_scan_that_are_none_are_refused(wrong, message):
     proto = model([scan], [value("first", [3]), value("x", [4, 3])], ["last", "y"])
     with pytest.raises(ModelError, match=f"Scan 'it' has .*{message}"):
         load_model(proto)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"not a model, but a text\n" * 20, b"\x00" * 100], ids=["empty", "text", "zeros"]
+)
+def test_files_that_are_no_models(tmp_path, content):
+    (tmp_path / "m.onnx").write_bytes(content)
+    with pytest.raises(ModelError, match=r"m\.onnx"):
+        load_model(tmp_path / "m.onnx")
+
+
+def test_a_truncated_file(tmp_path):
+    whole = small()
+    (tmp_path / "m.onnx").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ModelError, match="truncated"):
+        load_model(tmp_path / "m.onnx")
+
+
+def test_missing_files_and_other_objects(tmp_path):
+    with pytest.raises(ModelError, match="no model file"):
+        load_model(tmp_path / "none.onnx")
+    with pytest.raises(ModelError, match="is a folder"):
+        load_model(tmp_path)
+    (tmp_path / "empty.onnx").touch()
+    with pytest.raises(ModelError, match=r"empty\.onnx' is empty"):
+        load_model(tmp_path / "empty.onnx")
+    with pytest.raises(ModelError, match=r"builtins\.int"):
+        load_model(3)
+
+
+def test_empty_graphs():
+    with pytest.raises(ModelError, match="empty graph"):
+        load_model(model([], [], []))
+    with pytest.raises(ModelError, match="no output"):
+        load_model(model([node("Relu", ["x"], ["y"])], [value("x", [1])], []))
+
+
+def test_an_invalid_model_is_refused():
+    with pytest.raises(ModelError, match="not a valid ONNX model"):
+        load_model(model([node("Relu", ["nowhere"], ["y"])], [value("x", [1])], ["y"]))
+
+
+def test_nodes_that_wait_for_each_other_are_refused():
+    nodes = [node("Add", ["x", "b"], ["a"]), node("Neg", ["a"], ["b"])]
+    with pytest.raises(ModelError, match="topologically sorted"):
+        load_model(model(nodes, [value("x", [3])], ["b"]))
+
+
+def test_external_data(tmp_path, run):
+    proto = model([node("MatMul", ["x", "w"], ["y"])], [value("x", [2, 64])], ["y"], [tensor("w", random(64, 64))])
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)
+    x = random(2, 64, seed=1)
+    np.testing.assert_allclose(run(load_model(tmp_path / "m.onnx"), x), x @ random(64, 64), rtol=1e-4, atol=1e-4)
+    (tmp_path / "m.bin").unlink()
+    with pytest.raises(ModelError, match="external data"):
+        load_model(tmp_path / "m.onnx")
