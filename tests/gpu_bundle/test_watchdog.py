@@ -10,7 +10,7 @@ from tests.emulation.emulate import EmulationError, emulated_library, kernel_par
 from tests.emulation.programs import H200
 from tests.marks import needs_nvcc
 from tests.persistent_codegen.cuda.programs import inputs_of, planned, tiny, watched
-from tests.persistent_codegen.cuda.table_mutants import BEGIN, ROWS, form_of
+from tests.persistent_codegen.cuda.read_rows import BEGIN, ROWS, form_of
 from tvm_rammer.errors import HangError
 from tvm_rammer.gpu_bundle.lower import WATCHDOG_S
 from tvm_rammer.gpu_bundle.onsite.hang import HEAD, WORDS, check_hangs, read_hangs, report_bytes

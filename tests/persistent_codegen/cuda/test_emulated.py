@@ -11,7 +11,7 @@ from tests.emulation.programs import H200, plan, reference, run_all
 from tests.functions import relax_module
 from tests.marks import slow_but
 from tests.persistent_codegen.cuda.programs import BY_COLUMNS, GRAPHS, inputs_of, module, planned, tiny
-from tests.persistent_codegen.cuda.table_mutants import BEGIN, ROWS, form_of
+from tests.persistent_codegen.cuda.read_rows import BEGIN, ROWS, form_of
 from tvm_rammer.ir import Signal, Wait
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.marks import needs_nvcc
 from tests.persistent_codegen.cuda.programs import GRAPHS, planned, tiny
 from tests.persistent_codegen.cuda.ptx import compile_ptx
-from tests.persistent_codegen.cuda.table_mutants import form_of
+from tests.persistent_codegen.cuda.read_rows import form_of
 
 pytestmark = needs_nvcc
 

@@ -10,7 +10,7 @@ import pytest
 from tests.emulation.emulate import EmulationError
 from tests.emulation.programs import H200, Built, build, plan
 from tests.marks import needs_nvcc, slow_but
-from tests.persistent_codegen.cuda.table_mutants import BEGIN, ROWS
+from tests.persistent_codegen.cuda.read_rows import BEGIN, ROWS
 from tests.relay_passes.models import random
 from tvm_rammer.errors import CodegenError, ResidencyError
 from tvm_rammer.ir import RProgram, Run

@@ -7,7 +7,6 @@ another legal plan.
 """
 
 import collections
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -15,12 +14,13 @@ import pytest
 
 from tests.emulation.emulate import EmulationError
 from tests.emulation.programs import Built
-from tests.persistent_codegen.cuda import table_mutants, text_mutants
 from tests.persistent_codegen.cuda.programs import BY_COLUMNS, GRAPHS, SHARED, inputs_of, planned, relay, tiny
-from tests.persistent_codegen.cuda.table_mutants import ContradictionError, decoded
+from tests.persistent_codegen.cuda.read_rows import ContradictionError, decoded
 from tvm_rammer.errors import VerificationError
-from tvm_rammer.ir import Run, Wait
 from tvm_rammer.wavefront import verify
+
+from . import table_mutants, text_mutants
+from .harmless import most_rtasks_of_a_run, needs_nothing_before, reads_late, rows_follow_waits
 
 QUICK = [("tiny", 2, None), ("relay", 2, None), ("two_matmuls", 3, BY_COLUMNS), ("alike", 3, SHARED)]
 ALL = [*QUICK, *((name, veus, None) for name in GRAPHS for veus in (3, 8)), ("two_matmuls", 8, BY_COLUMNS)]
@@ -96,9 +96,9 @@ def verdicts_on_text(case) -> collections.Counter[tuple[str, str]]:
         for mutant, verdict in verdicts.items():
             if verdict is None and mutant.after and most_rtasks_of_a_run(built, mutant.after) == 1:
                 verdict = BETWEEN_RTASKS
-            if verdict is None and mutant.branch >= 0 and table_mutants.needs_nothing_before(built, mutant.branch):
+            if verdict is None and mutant.branch >= 0 and needs_nothing_before(built, mutant.branch):
                 verdict = NOTHING_BEFORE
-            if verdict is None and mutant.branch >= 0 and table_mutants.reads_late(built, mutant.branch):
+            if verdict is None and mutant.branch >= 0 and reads_late(built, mutant.branch):
                 verdict = READS_LATE
             if verdict is None and mutant in barriers:
                 if mutant.at_start:
@@ -114,18 +114,6 @@ def verdicts_on_text(case) -> collections.Counter[tuple[str, str]]:
             assert verdict, (case, mutant)
             found[mutant.kind, verdict] += 1
     return found
-
-
-def most_rtasks_of_a_run(built: Built, function: str) -> int:
-    """How many rTasks of a function the longest run has."""
-    runs = [i for _, _, i in built.program.instructions() if isinstance(i, Run)]
-    return max(run.count for run in runs if built.functions[run.operator].name == function)
-
-
-def rows_follow_waits(program) -> bool:
-    """Whether some row that waits follows another one that does."""
-    lanes = (itertools.pairwise(table_mutants.groups_of(lane)) for lane in program.lanes)
-    return any(all(isinstance(row[0], Wait) for row in pair) for lane in lanes for pair in lane if all(pair))
 
 
 def verdicts_on_tables(case, seeds: int) -> collections.Counter[tuple[str, str]]:
