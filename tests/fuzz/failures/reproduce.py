@@ -8,7 +8,7 @@ import textwrap
 import numpy as np
 import onnx
 
-from ..case import Case, ModelCase, Report
+from ..case import Case, ModelCase, Report, ScriptCase
 from ..generate.kernels import WITH_WEIGHTS
 from ..generate.scripts import script
 from ..judge.compare import largest_of, unit_of
@@ -41,6 +41,15 @@ if __name__ == "__main__":
 
 WAYS = {"ways": ("ways", "judge_way"), "sequences": ("ways", "judge_lengths"), "gpus": ("gpus", "judge_gpu")}
 """What judges the kinds of models that are run in other ways: a module and its function."""
+
+_PROCESS = ["import subprocess", "import sys"]
+_CHECKOUT = ["sys.path.insert(0, str(pathlib.Path.cwd()))  # the root of the repository"]
+_RECIPE = [
+    "from tests.fuzz.generate.recipe import Buffer, Function, Stage",
+    "from tests.fuzz.generate.scripts import Line, Module",
+    "from tests.fuzz.judge.evaluated import Evaluated",
+]
+"""Imports of the files that are written: of all of them, of those that need this checkout, of those with a recipe."""
 
 _COMPARE = """got = list(got) if isinstance(got, tuple) else [got]
 assert len(got) == len(WANT)
@@ -109,17 +118,26 @@ def _feeds(feeds: dict[str, np.ndarray]) -> str:
     return f"FEEDS = {{{lines}\n}}\n"
 
 
+def _recipe(case: ScriptCase) -> str:
+    return f'SOURCE = """\n{script(case.recipe)}"""\n\nRECIPE = {case.recipe!r}\n\n{_feeds(case.feeds)}'
+
+
+def _paragraphs(*lines: list[str]) -> str:
+    """Lines of each paragraph, with an empty one between two of them."""
+    return "\n\n".join("\n".join(paragraph) for paragraph in lines)
+
+
 def _model(case: ModelCase, report: Report, want: list[np.ndarray] | None) -> tuple[str, str, str]:
     try:
         built = python_of_model(onnx.load_from_string(case.data))
     except Exception:
         built = None
-    imports = ["import subprocess", "import sys", "import tempfile", "", "import numpy as np"]
+    standard, others = [*_PROCESS, "import tempfile"], ["import numpy as np"]
     if built is not None:
-        imports.append("from onnx import helper, numpy_helper")
+        others.append("from onnx import helper, numpy_helper")
         model = f"MODEL = {built}.SerializeToString()\n"
     else:
-        imports.insert(0, "import base64")
+        standard.insert(0, "import base64")
         data = "\n".join(f'    "{line}"' for line in textwrap.wrap(base64.b64encode(case.data).decode(), 100))
         model = f"MODEL = base64.b64decode(\n{data}\n)\n"
     body = "\n".join(part for part in (model, _feeds(case.feeds), _expected(want, case.feeds)) if part)
@@ -131,7 +149,7 @@ def _model(case: ModelCase, report: Report, want: list[np.ndarray] | None) -> tu
         "    except tvm_rammer.RammerError as error:\n        print('refused:', error)\n        return\n"
     )
     return (
-        "\n".join([*imports, "", "import tvm_rammer"]),
+        _paragraphs(standard, others, ["import tvm_rammer"]),
         body,
         check.replace("'", '"') + (_COMPARE if want is not None else ""),
     )
@@ -140,11 +158,13 @@ def _model(case: ModelCase, report: Report, want: list[np.ndarray] | None) -> tu
 def _ways(case: ModelCase, report: Report, want: list[np.ndarray] | None) -> tuple[str, str, str]:
     """Plain results, and those of another way."""
     _, body, _ = _model(case, report, None)
-    imports = "import pathlib\nimport subprocess\nimport sys\n\nimport numpy as np\nimport onnx\n"
-    imports += "from onnx import helper, numpy_helper\n\n"
-    imports += "sys.path.insert(0, str(pathlib.Path.cwd()))  # the root of the repository\n\n"
     module, function = WAYS[case.kind]
-    imports += f"from tests.fuzz.judge.onnx_judges import judge\nfrom tests.fuzz.judge.{module} import {function}"
+    imports = _paragraphs(
+        ["import pathlib", *_PROCESS],
+        ["import numpy as np", "import onnx", "from onnx import helper, numpy_helper"],
+        _CHECKOUT,
+        ["from tests.fuzz.judge.onnx_judges import judge", f"from tests.fuzz.judge.{module} import {function}"],
+    )
     check = f"""verdict = judge(onnx.load_from_string(MODEL), FEEDS)
 fault = {function}({case.seed}, MODEL, FEEDS, None if isinstance(verdict, str) else verdict)
 assert not fault, fault
@@ -154,13 +174,9 @@ assert not fault, fault
 
 def _kernels(case: Case, report: Report, want: list[np.ndarray] | None) -> tuple[str, str, str]:
     assert not isinstance(case, ModelCase)
-    imports = "import pathlib\nimport subprocess\nimport sys\n\nimport numpy as np\n\n"
-    imports += "sys.path.insert(0, str(pathlib.Path.cwd()))  # the root of the repository\n\n"
-    imports += "from tests.fuzz.generate.recipe import Buffer, Function, Stage\n"
-    imports += "from tests.fuzz.generate.scripts import Line, Module\n"
-    imports += "from tests.fuzz.judge.evaluated import Evaluated\n"
-    imports += "from tests.fuzz.judge.kernels import judge_kernels\nfrom tests.fuzz.judge.tvm_judge import parse"
-    body = f'SOURCE = """\n{script(case.recipe)}"""\n\nRECIPE = {case.recipe!r}\n\n{_feeds(case.feeds)}'
+    judges = ["from tests.fuzz.judge.kernels import judge_kernels", "from tests.fuzz.judge.tvm_judge import parse"]
+    imports = _paragraphs(["import pathlib", *_PROCESS], ["import numpy as np"], _CHECKOUT, [*_RECIPE, *judges])
+    body = _recipe(case)
     (function,), weights = case.recipe.functions, case.recipe.entry == WITH_WEIGHTS
     check = f"func, feeds = parse(SOURCE)[{function.name!r}], list(FEEDS.values())\n"
     check += f"fault = judge_kernels(func, feeds, weights={weights}, right=Evaluated(RECIPE, feeds)).fault\n"
@@ -170,15 +186,14 @@ def _kernels(case: Case, report: Report, want: list[np.ndarray] | None) -> tuple
 
 def _script(case: Case, report: Report, want: list[np.ndarray] | None) -> tuple[str, str, str]:
     assert not isinstance(case, ModelCase)
-    imports = (
-        "import pathlib\nimport subprocess\nimport sys\n\nimport numpy as np\nimport tvm\nfrom tvm import relax\n\n"
+    imports = _paragraphs(
+        ["import pathlib", *_PROCESS],
+        ["import numpy as np", "import tvm", "from tvm import relax"],
+        ["import tvm_rammer", "from tvm_rammer.device import host_cpu"],
+        _CHECKOUT,
+        _RECIPE,
     )
-    imports += "import tvm_rammer\nfrom tvm_rammer.device import host_cpu\n\n"
-    imports += "sys.path.insert(0, str(pathlib.Path.cwd()))  # the root of the repository\n\n"
-    imports += "from tests.fuzz.generate.recipe import Buffer, Function, Stage\n"
-    imports += "from tests.fuzz.generate.scripts import Line, Module\n"
-    imports += "from tests.fuzz.judge.evaluated import Evaluated"
-    body = f'SOURCE = """\n{script(case.recipe)}"""\n\nRECIPE = {case.recipe!r}\n\n{_feeds(case.feeds)}'
+    body = _recipe(case)
     entry = (
         "got = tvm_rammer.compile(mod)(*FEEDS.values())\n"
         if case.recipe.entry == "compile"
