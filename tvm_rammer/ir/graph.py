@@ -19,8 +19,8 @@ OUTPUT_NAMES = "rammer.output_names"
 """An attribute of a Relax function "main": what its results are called, where the model says that."""
 
 INTO = "main_into"
-"""The function of a compiled model that takes its inputs, and then a tensor for each result that `DESTINATIONS` says 1
-of: it writes them there. It returns what "main" does."""
+"""The function of a compiled model that takes its inputs, and then a tensor for each result that has a 1 in
+`DESTINATIONS`: it writes them there. It returns what "main" does."""
 
 DESTINATIONS = "main_destinations"
 """The function of a compiled model that returns, as a shape, 1 for each result that can be written where the caller

@@ -39,10 +39,10 @@ def CheckIndices() -> tvm.transform.Pass:
 @module_pass("RammerCheckIndices")
 def _check_indices(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     made, raising = mod.clone(), []
-    told: dict[str, Told] = {}
+    steps: dict[str, CheckedStep] = {}
     for var, func in loops_first(mod):
         if isinstance(func.body, relax.SeqExpr):
-            checked = _Function(made, func, told).checked()
+            checked = _Function(made, func, steps).checked()
             if checked is not None:
                 made.update_func(var, checked)
                 raising += [var] if func.is_pure and not checked.is_pure else []
@@ -50,8 +50,8 @@ def _check_indices(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IR
 
 
 @dataclass(frozen=True)
-class Told:
-    """A step of a loop that hands on what it found, and the message of each state that it has for it."""
+class CheckedStep:
+    """A step of a loop that hands on what it found: it has a state for each check, and each has a message."""
 
     step: relax.Function
     messages: tuple[str, ...]
@@ -65,12 +65,12 @@ class _Function:
     mod : tvm.IRModule
         Gets the functions that look for indices outside.
     func : relax.Function
-    told : dict of str to Told
-        For the steps of loops, which come first, what each new state of theirs says; grows.
+    steps : dict of str to CheckedStep
+        Of the loops that it may call, by their names; a step that is rewritten is added.
     """
 
-    def __init__(self, mod: tvm.IRModule, func: relax.Function, told: dict[str, Told]) -> None:
-        self._mod, self._func, self._told = mod, func, told
+    def __init__(self, mod: tvm.IRModule, func: relax.Function, steps: dict[str, CheckedStep]) -> None:
+        self._mod, self._func, self._steps = mod, func, steps
         self._is_step = LoopBody.of(func) is not None and not counts_rows(func)
         self._states: list[relax.Var] = []
         self._flags: list[tuple[relax.Var, str]] = []
@@ -108,7 +108,7 @@ class _Function:
     def _rewritten(self, binding: relax.Binding, dataflow: bool) -> list[relax.Binding]:
         """A binding, and before it those that its indices need."""
         value = binding.value
-        if isinstance(binding, relax.VarBinding) and (step := called_loop(value)) in self._told:
+        if isinstance(binding, relax.VarBinding) and (step := called_loop(value)) in self._steps:
             return self._behind_loop(binding, step, dataflow)
         if not isinstance(binding, relax.VarBinding) or not takes_indices(value):
             return [binding]
@@ -137,14 +137,14 @@ class _Function:
     def _handing_on(self, step: relax.Function) -> relax.Function:
         """The step of a loop, which hands on what it found."""
         step = hands_on(step, self._states, [flag for flag, _ in self._flags])
-        self._told[str(step.attrs["global_symbol"])] = Told(step, tuple(message for _, message in self._flags))
+        self._steps[str(step.attrs["global_symbol"])] = CheckedStep(step, tuple(message for _, message in self._flags))
         return step
 
     def _behind_loop(self, binding: relax.VarBinding, step: str, dataflow: bool) -> list[relax.Binding]:
         """The call of a loop whose steps look at indices, and behind it a flag for each place."""
-        told = self._told[step]
-        bindings, lasts = behind_loop(self._mod, binding, told.step, len(told.messages), dataflow)
-        for last, message in zip(lasts, told.messages, strict=True):
+        checked = self._steps[step]
+        bindings, lasts = behind_loop(self._mod, binding, checked.step, len(checked.messages), dataflow)
+        for last, message in zip(lasts, checked.messages, strict=True):
             self._flag(last, last.name, message, bindings)
         return bindings
 
@@ -213,7 +213,7 @@ class _Function:
         return inside
 
     def _message(self, indices: relax.Expr, use: Use, call: Call) -> str:
-        return f"{DATA_MARK}{_told(call, use)}{origin(self._func, self._operands.get(indices, indices))}"
+        return f"{DATA_MARK}{_what_is_wrong(call, use)}{origin(self._func, self._operands.get(indices, indices))}"
 
     def _function(self, key: object, name: str, make: Callable[[], tirx.PrimFunc]) -> GlobalVar:
         """A PrimFunc of the module, made where there is none for `key`."""
@@ -243,8 +243,8 @@ class _Function:
         return [relax.BindingBlock([*bindings, relax.VarBinding(relax.Var("indices_checked", unit), branch)])]
 
 
-def _told(call: Call, use: Use) -> str:
-    """What is wrong, the operator first: by its name in ONNX, where it has another."""
+def _what_is_wrong(call: Call, use: Use) -> str:
+    """The operator, by its name in ONNX where it has another, and what it indexes."""
     known = all(isinstance(highest, int) for highest in use.highest)
     extents = f"the {' x '.join(str(highest + 1) for highest in use.highest)} that" if known else "what"
     return f"{operator_of(call)} got an index outside of {extents} it indexes"
@@ -270,10 +270,11 @@ def _is_outside(indices: np.ndarray, use: Use) -> bool:
 
 def _check_constant(indices: np.ndarray, use: Use, call: Call, result: relax.Var) -> None:
     if _is_outside(indices, use):
-        raise ModelError(f"{result.name}: {_told(call, use)}; the index is a constant, so mend the model")
+        raise ModelError(f"{result.name}: {_what_is_wrong(call, use)}; the index is a constant, so mend the model")
 
 
 def _any_outside(shape: tuple[int, ...], dtype: str, use: Use) -> tirx.PrimFunc:
+    """A function of indices: 1 where any of them is outside, else 0."""
     indices = te.placeholder(shape, dtype, "indices")
 
     def bound(limits: Sequence[int], last: tirx.Expr) -> tirx.Expr:

@@ -38,12 +38,14 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     What is not less need not be greater or equal: it may be NaN. A product with 0 need not be 0, and only what is less
     than 0 is multiplied in a leaky rectifier. On a CPU, sums, products, powers and inverse functions of half precision
     are computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for
-    LLVM, are infinite only where they have to be. On a GPU, in float32 is what CUDA has no function of half precision
-    for. A `take` whose indices are surely inside (`check_indices`) is
-    legalized without TVM's warning that they might not be. What concerns the largest and smallest numbers is in
-    `extremes`, transposed convolutions in `transposed`, grid samples in `samples`, boxes in `boxes`, mirrored edges in
-    `pads`, slices whose bounds only the data know in `slices`, running sums in `scans`, for a CPU
-    rows that sum to 1 in `softmax`, for a GPU pools along one axis in `pools`.
+    LLVM, are infinite only where they have to be. On a GPU, functions that CUDA lacks for half precision are computed
+    in float32. A `take` whose indices are surely inside (`check_indices`) is legalized without TVM's warning that they
+    might not be.
+
+    What concerns the largest and smallest numbers is in `extremes`, transposed convolutions in `transposed`, grid
+    samples in `samples`, boxes in `boxes`, mirrored edges in `pads`, slices whose bounds only the data know in
+    `slices`, running sums in `scans`, for a CPU rows that sum to 1 in `softmax`, for a GPU pools along one axis in
+    `pools`.
     """
     exact: dict[str, Legalization] = {
         **extremes(),

@@ -28,7 +28,7 @@ def filters_code(func: tirx.PrimFunc, window: Window, tile: FilterTile, *, copie
     Parameters
     ----------
     copies : bool
-        As for `window_code`.
+        Whether the image is copied to scratch. Without it results are wrong: it tells what the copy takes.
     """
     layout = FilterLayout.of(window, tile)
     assert window.weight is not None
