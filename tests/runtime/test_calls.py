@@ -163,3 +163,25 @@ def test_sizes_that_cannot_be_are_an_error_of_ours_when_the_model_runs():
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
     with pytest.raises(tvm_rammer.RammerError):
         tvm_rammer.compile(proto, cache=False)()
+
+
+def test_results_by_name(module, arrays):
+    x, b = arrays
+    y, z = module(x, b)
+    (got,) = module.run(["z"], {"x": x, "b": b})
+    np.testing.assert_array_equal(got, z)
+    for got, want in zip(module.run(None, {"b": b, "x": x}), (y, z), strict=True):
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(ModelError, match="no output 'w'; its outputs are y, z"):
+        module.run(["w"], {"x": x, "b": b})
+    with pytest.raises(ModelError, match="give a mapping"):
+        module.run(None, [x, b])
+
+
+def test_outputs_of_several_models_have_names():
+    mod = relax_module([(3,)], lambda x: relax.Tuple([x, relax.op.negative(x)]))
+    module = tvm_rammer.compile_together([two_inputs(), mod])
+    assert [s.name for s in module.outputs] == ["model0_y", "model0_z", "model1_output_0", "model1_output_1"]
+    feeds = {s.name: np.ones(s.shape, s.dtype) for s in module.inputs}
+    (negative,) = module.run(["model1_output_1"], feeds)
+    np.testing.assert_array_equal(negative, -np.ones(3, "float32"))

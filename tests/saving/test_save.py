@@ -254,25 +254,3 @@ def test_a_model_for_a_gpu_keeps_its_source(tmp_path):
     if not tvm.cuda().exist:
         with pytest.raises(ToolError, match="no CUDA device"):
             loaded(np.zeros((2, 16), "float32"), np.zeros((2, 32), "float32"))
-
-
-def test_results_by_name(module, arrays):
-    x, b = arrays
-    y, z = module(x, b)
-    (got,) = module.run(["z"], {"x": x, "b": b})
-    np.testing.assert_array_equal(got, z)
-    for got, want in zip(module.run(None, {"b": b, "x": x}), (y, z), strict=True):
-        np.testing.assert_array_equal(got, want)
-    with pytest.raises(ModelError, match="no output 'w'; its outputs are y, z"):
-        module.run(["w"], {"x": x, "b": b})
-    with pytest.raises(ModelError, match="give a mapping"):
-        module.run(None, [x, b])
-
-
-def test_outputs_of_several_models_have_names():
-    mod = relax_module([(3,)], lambda x: relax.Tuple([x, relax.op.negative(x)]))
-    module = tvm_rammer.compile_together([two_inputs(), mod])
-    assert [s.name for s in module.outputs] == ["model0_y", "model0_z", "model1_output_0", "model1_output_1"]
-    feeds = {s.name: np.ones(s.shape, s.dtype) for s in module.inputs}
-    (negative,) = module.run(["model1_output_1"], feeds)
-    np.testing.assert_array_equal(negative, -np.ones(3, "float32"))

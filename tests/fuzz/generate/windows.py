@@ -266,30 +266,16 @@ class WindowWriter:
         if kind == "relu":
             body = ("bin", "max", sums, ("lit", "float32", 0.0))
         elif kind == "bias":
-            body = (
-                "bin",
-                "+",
-                sums,
-                (
-                    "load",
-                    self.new_input((1, shape[1], *[1] * self.rank)).name,
-                    ("num", 0),
-                    ("var", 1),
-                    *[("num", 0)] * self.rank,
-                ),
-            )
+            bias, zeros = self.new_input((1, shape[1], *[1] * self.rank)), [("num", 0)] * self.rank
+            body = ("bin", "+", sums, ("load", bias.name, ("num", 0), ("var", 1), *zeros))
         elif kind == "residual":
             body = ("bin", "+", sums, ("load", self.new_input(shape).name, *axes))
         elif kind == "row":
             body = ("bin", "*", sums, ("load", self.new_input((shape[-1],)).name, axes[-1]))
         if self.odd() and self.scratch[0].name != result.name:
             padded = self.scratch[0]
-            body = (
-                "bin",
-                "+",
-                body,
-                ("load", padded.name, *(("min", a, e - 1) for a, e in zip(axes, padded.shape, strict=True))),
-            )
+            inside = [("min", axis, extent - 1) for axis, extent in zip(axes, padded.shape, strict=True)]
+            body = ("bin", "+", body, ("load", padded.name, *inside))
         extents = shape
         if self.odd():
             extents = (*shape[:-1], shape[-1] + 2)
