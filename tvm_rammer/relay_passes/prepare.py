@@ -24,6 +24,7 @@ from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
 from .passes.indices import CheckIndices, CheckSizes
 from .passes.legalization import exact_legalization
+from .passes.plain_names import PlainNames
 from .passes.products.crop_convolutions import CropConvolutions
 from .passes.products.float_bytes import FloatBytes
 from .passes.products.merge_convolutions import MergeConvolutions
@@ -31,7 +32,6 @@ from .passes.products.narrow_halves import NarrowHalves
 from .passes.products.pad_columns import PadColumns
 from .passes.products.widen_halves import HALVES, WidenHalves
 from .passes.refuse_calls import RefuseCalls
-from .passes.plain_names import PlainNames
 from .passes.serial_loops import SerialLoops
 from .passes.simplify_ops import SimplifyOps
 from .passes.split_pools import SplitPools
