@@ -4,8 +4,9 @@ import contextlib
 from collections.abc import Iterator
 
 import tvm
+from tvm import relax
 
-from ..errors import CodegenError, RammerError, last_line
+from ..errors import CodegenError, ModelError, RammerError, last_line
 from ..relay_passes.bindings import body_blocks
 
 MAX_NAMED = 5
@@ -20,17 +21,32 @@ def guarded(mod: tvm.IRModule) -> Iterator[None]:
     ------
     CodegenError
         The body has raised what is no `RammerError`.
+    ModelError
+        It has, and the module breaks a rule of Relax.
     """
     try:
         yield
     except RammerError:
         raise
     except Exception as error:
+        broken = _broken_rule(mod)
+        if broken:
+            raise ModelError(
+                f"the Relax module is not well-formed: {broken}; make it anew, as by a BlockBuilder"
+            ) from error
         where = _operator_at(error) or f"one of the operators {', '.join(_operators(mod))}"
         raise CodegenError(
             f"the compilation fails at {where}: {type(error).__name__}: {last_line(error)}; "
             "export the model without it, or with another type or size"
         ) from error
+
+
+def _broken_rule(mod: tvm.IRModule) -> str:
+    """What TVM says of a module that is not well-formed; empty for one that is."""
+    try:
+        return "" if relax.analysis.well_formed(mod) else "a rule of TVM's checker is broken"
+    except (TypeError, ValueError) as error:
+        return last_line(error).rstrip(".")
 
 
 def _operators(mod: tvm.IRModule) -> list[str]:
