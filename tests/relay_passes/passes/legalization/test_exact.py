@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tvm_ffi
+from onnx.reference import ReferenceEvaluator
 from tvm import relax
 
 import tvm_rammer
@@ -31,11 +32,26 @@ def test_hyperbolic_and_inverse_functions_have_vectors_and_all_their_range(dtype
     with np.errstate(all="ignore"):
         x = np.array(values).astype(dtype)
         functions = {"Cosh": np.cosh, "Sinh": np.sinh, "Acos": np.arccos, "Asin": np.arcsin, "Atan": np.arctan}
-        functions |= {"Acosh": np.arccosh, "Asinh": np.arcsinh}
+        functions |= {"Acosh": np.arccosh, "Asinh": np.arcsinh, "Tanh": np.tanh, "Atanh": np.arctanh}
         got = results(model([(op, ["x"], {}) for op in functions], {"x": x}), {"x": x})
         for (op, function), y in zip(functions.items(), got, strict=True):
             want = function(x.astype("float64")).astype(dtype)
             np.testing.assert_allclose(y, want, rtol=unit, atol=float(np.finfo(dtype).tiny), err_msg=op)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_activations_of_half_precision_are_those_of_float32_rounded(dtype):
+    """Near 0, and where a curve comes near to it, half precision leaves nothing of them."""
+    ops = ["Celu", "Elu", "Gelu", "HardSigmoid", "HardSwish", "Mish", "Selu", "Sigmoid", "Softplus", "Softsign", "Tanh"]
+    x = np.array([0, 1e-4, -1e-4, 0.009, -0.3, 2, -2.496, -3.83, -7.6, -11, 12, np.inf, -np.inf]).astype(dtype)
+    got = results(model([(op, ["x"], {}) for op in ops], {"x": x}, opset=22), {"x": x})
+    wide = x.astype("float32")
+    with np.errstate(all="ignore"):
+        want = ReferenceEvaluator(model([(op, ["x"], {}) for op in ops], {"x": wide}, opset=22)).run(None, {"x": wide})
+    unit = float(ml_dtypes.finfo(dtype).eps)
+    for op, y, right in zip(ops, got, want, strict=True):
+        assert y.dtype == dtype
+        np.testing.assert_allclose(y.astype("float32"), right, rtol=unit, atol=1e-6, err_msg=op)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Operators that work element by element, where TVM's frontend has them for some types or values only."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -22,6 +23,11 @@ BY_ELEMENT = frozenset(
 
 _FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")}
 
+HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+
+Lowering = Callable[[NodeView, Emitter], Emitter | None]
+"""What takes the place of a node; None where it stays."""
+
 _SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 """Its alpha and gamma, where they are not given."""
 
@@ -38,6 +44,29 @@ def element(node: NodeView, index: int) -> int:
 def numpy_type(elem: int) -> np.dtype:
     """NumPy's type for one of ONNX's."""
     return np.dtype(helper.tensor_dtype_to_np_dtype(elem))
+
+
+def in_single(lower: Lowering | None = None) -> Lowering:
+    """An activation, which of half precision is computed in float32 and rounded once: its parts cancel out.
+
+    Parameters
+    ----------
+    lower : callable, optional
+        What becomes of it in other types; it stays, by default.
+    """
+
+    def lowered(node: NodeView, emit: Emitter) -> Emitter | None:
+        elem = element(node, 0)
+        if elem not in HALVES:
+            return None if lower is None else lower(node, emit)
+        wide = [emit("Cast", name, to=TensorProto.FLOAT) if name else "" for name in node.node.input]
+        same = helper.make_node(node.node.op_type, wide, [f"{emit.prefix}wide"], domain=node.node.domain)
+        same.attribute.extend(node.node.attribute)
+        emit.nodes.append(same)
+        emit.last("Cast", same.output[0], outputs=node.node.output, to=elem)
+        return emit
+
+    return lowered
 
 
 def _mod(node: NodeView, emit: Emitter) -> Emitter | None:
@@ -139,13 +168,15 @@ def _elu(node: NodeView, emit: Emitter) -> Emitter | None:
     alpha = node.attribute("alpha", _SELU[0] if scaled else 1.0)
     if elem not in _FLOATS or (elem == TensorProto.FLOAT and math.isfinite(alpha)):
         return None
-    x = node.input(0)
-    zero, one, alpha = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, 1, alpha))
+    half = elem in HALVES  # computed in float32, and rounded once
+    dtype = np.dtype(np.float32) if half else numpy_type(elem)
+    x = emit("Cast", node.input(0), to=TensorProto.FLOAT) if half else node.input(0)
+    zero, one, alpha = (emit.constant(np.array(n, dtype)) for n in (0, 1, alpha))
     value = emit("Where", emit("Less", x, zero), emit("Mul", alpha, emit("Sub", emit("Exp", x), one)), x)
     if scaled:
-        gamma = emit.constant(np.array(node.attribute("gamma", _SELU[1]), numpy_type(elem)))
+        gamma = emit.constant(np.array(node.attribute("gamma", _SELU[1]), dtype))
         value = emit("Mul", gamma, value)
-    emit.name(value, node.output)
+    emit.name(emit("Cast", value, to=elem) if half else value, node.output)
     return emit
 
 
@@ -204,7 +235,7 @@ def _bernoulli(node: NodeView, _emit: Emitter) -> Emitter | None:
 
 
 ELEMENTWISE = {
-    ("", "Celu"): _celu,
+    ("", "Celu"): in_single(_celu),
     ("", "Clip"): _clip,
     ("", "Elu"): _elu,
     ("", "IsInf"): _is_inf,
@@ -215,6 +246,7 @@ ELEMENTWISE = {
     ("", "Shrink"): _shrink,
     ("", "Sign"): _sign,
     ("", "ThresholdedRelu"): _thresholded_relu,
+    **{("", kind): in_single() for kind in ("HardSigmoid", "HardSwish", "Mish", "Softplus", "Softsign", "Swish")},
     **{
         ("", kind): _bernoulli
         for kind in (

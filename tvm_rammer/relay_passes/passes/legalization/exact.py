@@ -2,7 +2,6 @@
 
 import functools
 import math
-from collections.abc import Callable
 
 import tvm
 from tvm import relax, te, tirx, topi
@@ -17,14 +16,17 @@ from .samples import samples
 from .scans import SCANS, by_blocks, one_by_one
 from .slices import slices
 from .softmax import softmaxes
-from .stock import Legalization, stock
+from .stock import HALVES, Legalization, elementwise, in_float32, stock
 from .transposed import transposed_convolutions
 
 _POOLS = [f"relax.nn.{kind}{n}d" for kind in ("avg_pool", "adaptive_avg_pool") for n in (1, 2, 3)]
 _SUMS = ["relax.sum", "relax.prod", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d", *_POOLS]
 _ARCS = [f"relax.a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")]
 _HYPERBOLIC = ["relax.cosh", "relax.sinh"]
-_HALVES = ("float16", "bfloat16")
+_ACTIVATIONS = ["relax.sigmoid", *(f"relax.nn.{name}" for name in ("gelu", "gelu_tanh", "selu", "silu", "softplus"))]
+_WITH_FORMULAS = ("float32", "float16")
+"""Types in which kernels have formulas of their own (`rkernel_gen.cpu.functions`)."""
+
 MOST_FACTORS = 16
 """Of a power that is a product."""
 
@@ -38,9 +40,10 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     What is not less need not be greater or equal: it may be NaN. A product with 0 need not be 0, and only what is less
     than 0 is multiplied in a leaky rectifier. On a CPU, sums, products, powers and inverse functions of half precision
     are computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for
-    LLVM, are infinite only where they have to be. On a GPU, functions that CUDA lacks for half precision are computed
-    in float32. A `take` whose indices are surely inside (`check_indices`) is legalized without TVM's warning that they
-    might not be.
+    LLVM, are infinite only where they have to be, and near 0 as exact as elsewhere. Activations of half precision are
+    computed in float32: their parts cancel out. On a GPU, functions that CUDA lacks for half precision are computed in
+    float32, too. A `take` whose indices are surely inside (`check_indices`) is legalized without TVM's warning that
+    they might not be.
 
     What concerns the largest and smallest numbers is in `extremes`, transposed convolutions in `transposed`, grid
     samples in `samples`, boxes in `boxes`, mirrored edges in `pads`, slices whose bounds only the data know in
@@ -63,15 +66,16 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.nn.prelu": _prelu,
         "relax.nn.layer_norm": _layer_norm,
         "relax.sign": _sign,
+        **dict.fromkeys(_ACTIVATIONS, in_float32),
         **dict.fromkeys(["relax.argsort", "relax.sort", "relax.topk"], _sorted),
     }
     if target.kind.name == "llvm":
         exact |= {"relax.matmul": _matmul, "relax.cosh": _cosh, "relax.sinh": _sinh}
-        exact |= dict.fromkeys([*_SUMS, *_ARCS], _in_float32)
-        exact |= dict.fromkeys(SCANS, one_by_one) | softmaxes(_in_float32)
+        exact |= dict.fromkeys([*_SUMS, *_ARCS], in_float32) | {"relax.tanh": _tanh, "relax.atanh": _atanh}
+        exact |= dict.fromkeys(SCANS, one_by_one) | softmaxes(in_float32)
     else:
         exact |= dict.fromkeys(SCANS, by_blocks) | pools_along_an_axis()
-        exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.mod", "relax.round"], _in_float32)
+        exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.mod", "relax.round"], in_float32)
     exact["relax.mean"] = functools.partial(_mean, exact.get("relax.mean", stock))
     return exact
 
@@ -95,28 +99,19 @@ def _take(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
 
 def _matmul(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     dtype = str(call.ty.dtype)
-    if dtype not in _HALVES:
+    if dtype not in HALVES:
         return stock(bb, call)
     wide = bb.normalize(relax.op.matmul(*call.args, out_dtype="float32"))
     wide = bb.emit(stock(bb, wide))
     return stock(bb, bb.normalize(relax.op.astype(wide, dtype)))
 
 
-def _in_float32(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
-    dtype = str(call.ty.dtype)
-    if dtype not in _HALVES:
-        return stock(bb, call)
-    wide = [bb.emit(stock(bb, bb.normalize(relax.op.astype(arg, "float32")))) for arg in call.args]
-    wide = bb.normalize(Call(call.op, wide, call.attrs))
-    return stock(bb, bb.normalize(relax.op.astype(bb.emit(stock(bb, wide)), dtype)))
-
-
 def _power(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     """By a constant: some as products, as LLVM has them, since TVM warns of each power from the third on."""
     exponent, dtype = call.args[1], str(call.ty.dtype)
     if not isinstance(exponent, Constant) or exponent.value.shape or not dtype.startswith(("float", "bfloat")):
-        return _in_float32(bb, call)
-    wide, number = "float32" if dtype in _HALVES else dtype, float(exponent.value.numpy())
+        return in_float32(bb, call)
+    wide, number = "float32" if dtype in HALVES else dtype, float(exponent.value.numpy())
 
     def element(x: tirx.Expr) -> tirx.Expr:
         if not (number.is_integer() and 2 < number <= MOST_FACTORS):
@@ -124,14 +119,14 @@ def _power(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         half = math.prod([x * x] * (int(number) // 2 - 1), start=x * x)
         return half * x if number % 2 else half
 
-    return _elementwise(bb, call, element)
+    return elementwise(bb, call, element)
 
 
 def _layer_norm(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     """TVM's own takes float16 and float32 alone."""
     dtype, attrs = str(call.ty.dtype), call.attrs
     if dtype == "bfloat16":
-        return _in_float32(bb, call)
+        return in_float32(bb, call)
     if dtype != "float64":
         return stock(bb, call)
     x, scale, bias = call.args
@@ -254,7 +249,7 @@ def _sign(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         zero, one, less = (tirx.const(n, x.ty.dtype) for n in (0, 1, -1))
         return tirx.Select(x < zero, less, tirx.Select(zero < x, one, x))
 
-    return _elementwise(bb, call, element)
+    return elementwise(bb, call, element)
 
 
 def _cosh(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
@@ -262,19 +257,51 @@ def _cosh(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         grown, rest = _half_powers(x)
         return grown + rest
 
-    return _elementwise(bb, call, element)
+    return elementwise(bb, call, element)
 
 
 def _sinh(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     def element(x: tirx.Expr) -> tirx.Expr:
         grown, rest = _half_powers(x)
         far = tirx.Select(x < tirx.const(0, x.ty.dtype), rest - grown, grown - rest)
-        near = tirx.const(0, x.ty.dtype)
-        for factor in _SINH:
-            near = near * (x * x) + tirx.const(factor, x.ty.dtype)
-        return tirx.Select(tirx.abs(x) < tirx.const(1, x.ty.dtype), near * x, far)
+        return tirx.Select(tirx.abs(x) < tirx.const(1, x.ty.dtype), _sinh_near(x), far)
 
-    return _elementwise(bb, call, element)
+    return elementwise(bb, call, element)
+
+
+def _sinh_near(x: tirx.Expr) -> tirx.Expr:
+    near = tirx.const(0, x.ty.dtype)
+    for factor in _SINH:
+        near = near * (x * x) + tirx.const(factor, x.ty.dtype)
+    return near * x
+
+
+def _tanh(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """TVM's own for LLVM is a quotient of differences from 1, of which nothing is left near 0."""
+    if str(call.ty.dtype) in _WITH_FORMULAS:
+        return in_float32(bb, call)
+
+    def element(x: tirx.Expr) -> tirx.Expr:
+        zero, one, two = (tirx.const(n, x.ty.dtype) for n in (0, 1, 2))
+        grown, rest = _half_powers(x)
+        far = one - two / (tirx.exp(tirx.abs(x) * two) + one)
+        return tirx.Select(tirx.abs(x) < one, _sinh_near(x) / (grown + rest), tirx.Select(x < zero, zero - far, far))
+
+    return elementwise(bb, call, element)
+
+
+def _atanh(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """TVM's own for LLVM is the logarithm of a quotient, which is 1 near 0."""
+    if str(call.ty.dtype) in _WITH_FORMULAS:
+        return in_float32(bb, call)
+
+    def element(x: tirx.Expr) -> tirx.Expr:
+        zero, one, two, half = (tirx.const(n, x.ty.dtype) for n in (0, 1, 2, 0.5))
+        size = tirx.abs(x)
+        area = tirx.log1p(two * size / (one - size)) * half
+        return tirx.Select(x < zero, zero - area, area)
+
+    return elementwise(bb, call, element)
 
 
 def _half_powers(x: tirx.Expr) -> tuple[tirx.Expr, tirx.Expr]:
@@ -282,14 +309,3 @@ def _half_powers(x: tirx.Expr) -> tuple[tirx.Expr, tirx.Expr]:
     half = tirx.const(0.5, x.ty.dtype)
     root = tirx.exp(tirx.abs(x) * half)
     return root * half * root, half / (root * root)
-
-
-def _elementwise(bb: relax.BlockBuilder, call: Call, element: Callable[[tirx.Expr], tirx.Expr]) -> relax.Expr:
-    """A function of each element, in float32 at least."""
-    dtype, name = str(call.ty.dtype), call.op.name.removeprefix("relax.")
-    wide = "float32" if dtype in _HALVES else dtype
-
-    def compute(x: te.Tensor) -> te.Tensor:
-        return te.compute(x.shape, lambda *i: element(x(*i).astype(wide)).astype(dtype), name=name, tag="elemwise")
-
-    return bb.call_te(compute, call.args[0], primfunc_name_hint=f"tir_{name}")

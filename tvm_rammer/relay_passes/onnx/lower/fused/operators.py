@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...emit import Emitter, NodeView
+from ..elementwise import in_single
 
 _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 _GEMM = ("alpha", "beta", "transA", "transB")
@@ -175,15 +176,15 @@ def _numbers(packed: np.ndarray, bits: int) -> np.ndarray:
 
 
 FUSED = {
-    ("com.microsoft", "BiasGelu"): _gelu,
-    ("com.microsoft", "FastGelu"): _fast_gelu,
+    ("com.microsoft", "BiasGelu"): in_single(_gelu),
+    ("com.microsoft", "FastGelu"): in_single(_fast_gelu),
     ("com.microsoft", "FusedConv"): _fused_conv,
     ("com.microsoft", "FusedGemm"): _fused_gemm,
     ("com.microsoft", "FusedMatMul"): _fused_matmul,
     ("com.microsoft", "GatherBlockQuantized"): _gather_blocks,
-    ("com.microsoft", "Gelu"): _gelu,
+    ("com.microsoft", "Gelu"): in_single(_gelu),
     ("com.microsoft", "MatMulNBits"): _matmul_nbits,
-    ("com.microsoft", "QuickGelu"): _quick_gelu,
+    ("com.microsoft", "QuickGelu"): in_single(_quick_gelu),
     ("com.microsoft", "TransposeMatMul"): _fused_matmul,
 }
 """By domain and name."""
