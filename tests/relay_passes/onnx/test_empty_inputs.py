@@ -145,3 +145,9 @@ def test_a_recurrent_layer_whose_input_has_other_axes_is_refused():
 def test_modules_of_tvm_take_such_inputs_too():
     module = tvm_rammer.compile(relax_module([(2, 0)], lambda x: relax.op.nn.softmax(x)))
     assert module(np.zeros((2, 0), "float32")).shape == (2, 0)
+
+
+def test_an_input_without_elements_may_be_a_result():
+    proto = model([node("Relu", ["x"], ["y"])], [value("x", ["n", 3])], ["y", "x"])
+    y, x = tvm_rammer.compile(proto, shapes={"n": 0}, cache=False)(np.zeros((0, 3), "float32"))
+    assert y.shape == x.shape == (0, 3)

@@ -158,6 +158,12 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]  # TVM has no types
         self._called = {key: add_module(self.bb, mod, key) for key, mod in called.items()}
         self.scans = ScanConverter(self.bb)
 
+    def from_onnx(self, graph: onnx.GraphProto, opset: int) -> tvm.IRModule:
+        """Import a graph. An input without elements, which TVM takes for one of unknown size, has its shape said."""
+        shapes = {value.name: static_dims(value.type.tensor_type) for value in graph.input}
+        self._shape = {name: dims for name, dims in shapes.items() if dims is not None and 0 in dims}
+        return super().from_onnx(graph, opset)
+
     def _import_step(self, graph: onnx.GraphProto) -> relax.Function:
         inner = _Importer(self._described, self._types, {})
         mod = inner.from_onnx(graph, self.opset)

@@ -1,13 +1,15 @@
 """Replace the nodes of a model, one by one."""
 
 from collections import ChainMap
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 import onnx
 
 from ....errors import LongLoopError, ModelError
 from ..check.file import left_out
+from ..check.inference import infer_node
 from ..check.names import name_of
 from ..infer import infer_types
 from ..inline import subgraphs
@@ -21,8 +23,9 @@ class _Replacing:
     """The walk of `replace_nodes`. A function in there that calls itself would keep the model until it is collected."""
 
     replacement: Callable[[onnx.NodeProto, Constants, Types], Emitter | None]
-    types: Types
+    types: dict[str, onnx.TypeProto.Tensor]
     opset: int
+    found: set[str] = field(default_factory=set)
 
     def over(self, graph: onnx.GraphProto, outer: ChainMap[str, onnx.TensorProto], *, chosen: bool) -> bool:
         """Replace nodes of a graph, which may be one that is `chosen`; whether any was."""
@@ -32,6 +35,8 @@ class _Replacing:
         changed = False
         for node in graph.node:
             emit = self._of(node, constants, chosen)
+            if any(name in self.found or name not in self.types for name in node.output if name):
+                self._find_types([node] if emit is None else emit.nodes, emit.tensors if emit else [], constants)
             if emit is None:
                 nodes.append(node)
                 for inner in subgraphs(node):
@@ -44,6 +49,29 @@ class _Replacing:
         graph.node.extend(nodes)
         graph.initializer.extend(tensors)
         return changed
+
+    def _find_types(
+        self,
+        nodes: Sequence[onnx.NodeProto],
+        tensors: Sequence[onnx.TensorProto],
+        constants: ChainMap[str, onnx.TensorProto],
+    ) -> None:
+        """Types of what onnx's inference of the model did not come to, since an operator before was none of onnx's.
+
+        Such operators may be a long chain, as those of a quantised model are: each waits for what it reads.
+        """
+        seen = constants.new_child({tensor.name: tensor for tensor in tensors})
+        for node in nodes:
+            for name in self.found.intersection(node.output):  # another branch of an If may have used the name
+                del self.types[name]
+                self.found.remove(name)
+            if node.domain not in ("", "ai.onnx") or any(True for _ in subgraphs(node)):
+                continue
+            with suppress(onnx.shape_inference.InferenceError):  # who checks the node will say so
+                made = {name: kind.tensor_type for name, kind in infer_node(node, self.types, seen, self.opset).items()}
+                new = {name: kind for name, kind in made.items() if name not in self.types and kind.elem_type}
+                self.types.update(new)
+                self.found.update(new)
 
     def _of(self, node: onnx.NodeProto, constants: Constants, chosen: bool) -> Emitter | None:
         try:

@@ -6,6 +6,7 @@ from onnx import TensorProto, helper
 
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
+from tvm_rammer.relay_passes.onnx.lower.operators import lower_missing
 
 from ....models import by_onnxruntime, model, node, random, rng, tensor, value, with_contrib
 from ...test_load_onnx import agree
@@ -132,3 +133,18 @@ def test_weights_of_four_bits(block, kind, run):
     proto, x = model(nodes, [value("x", [4, 6])], ["y"], constants, opset=21, ir=10), random(4, 6)
     got, (expected,) = run(load_model(proto), x), by_onnxruntime(proto, x=x)
     np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_a_long_chain_takes_one_walk():
+    """Of operators that onnx has no types of each waits for the one before it."""
+    names = [f"v{i}" for i in range(21)]
+    kinds = ["QuantizeLinear", "DequantizeLinear"] * 10
+    nodes = [
+        node(kind, [name, "s", "z"], [result], domain="com.microsoft")
+        for kind, name, result in zip(kinds, names, names[1:], strict=False)
+    ]
+    constants = [tensor("s", np.array(0.1, "float32")), tensor("z", np.array(9, "uint16"))]
+    proto = with_contrib(model(nodes, [value("v0", [2, 3])], ["v20"], constants, opset=17))
+    assert lower_missing(proto)
+    assert not any(made.domain for made in proto.graph.node)
+    assert {"v1", "v20"} <= {name for made in proto.graph.node for name in made.output}
