@@ -5,6 +5,7 @@ import pytest
 from onnx import TensorProto
 
 import tvm_rammer
+from tests import hostile
 from tvm_rammer.errors import UnsupportedOperatorError, last_line
 from tvm_rammer.relay_passes import load_model
 
@@ -229,3 +230,20 @@ def test_edges_of_bfloat16(pad):
 def test_an_error_of_tvm_about_constants_says_nothing_of_how_they_are_printed():
     text = 'The LHS # Metadata omitted. Use show_meta=True in script() method to show it.\nmetadata["x"][0] has shape 1'
     assert last_line(ValueError(text)) == 'The LHS metadata["x"][0] has shape 1'
+
+
+def test_sums_and_squares_of_half_precision_are_those_of_float32_rounded():
+    """In half precision squares of 300 are infinite, and a sum stays at 2048 when ones are added."""
+    large = np.full((1, 2, 30), 300, "float16")
+    arrays = {"x": large, "ones": np.ones((1, 2, 3000), "float16")}
+    calls = [("ReduceL2", ["x", "axes"], {}), ("LpNormalization", ["x"], {"axis": 2}), ("GlobalLpPool", ["x"], {})]
+    calls += [("LpPool", ["x"], {"kernel_shape": [3]}), ("LRN", ["x"], {"size": 3, "alpha": 1.0})]
+    calls += [("CumSum", ["ones", "axis"], {}), ("Einsum", ["ones", "ones"], {"equation": "bij,bij->b"})]
+    proto = hostile.model(calls, arrays, {"axes": np.array([2]), "axis": np.array(2)}, opset=18)
+    root = 300 * np.sqrt(30)
+    normed, pooled = 1 / np.sqrt(30), 300 * np.sqrt(3)
+    lrn = 300 / (1 + 2 * 300.0**2 / 3) ** 0.75
+    want = [root, normed, root, pooled, lrn, 3000, 6000]
+    for (kind, *_), y, right in zip(calls, hostile.results(proto, arrays), want, strict=True):
+        assert y.dtype == np.float16
+        np.testing.assert_allclose(y.ravel()[-1].astype("float64"), right, rtol=1e-3, err_msg=kind)

@@ -47,7 +47,9 @@ def numpy_type(elem: int) -> np.dtype:
 
 
 def in_single(lower: Lowering | None = None) -> Lowering:
-    """An activation, which of half precision is computed in float32 and rounded once: its parts cancel out.
+    """An operator that of half precision is computed in float32, and rounded once.
+
+    The parts of an activation cancel out; squares and sums are larger than their roots, or lose what they add.
 
     Parameters
     ----------
@@ -59,7 +61,10 @@ def in_single(lower: Lowering | None = None) -> Lowering:
         elem = element(node, 0)
         if elem not in HALVES:
             return None if lower is None else lower(node, emit)
-        wide = [emit("Cast", name, to=TensorProto.FLOAT) if name else "" for name in node.node.input]
+        wide = [
+            emit("Cast", name, to=TensorProto.FLOAT) if element(node, i) in HALVES else name
+            for i, name in enumerate(node.node.input)
+        ]
         same = helper.make_node(node.node.op_type, wide, [f"{emit.prefix}wide"], domain=node.node.domain)
         same.attribute.extend(node.node.attribute)
         emit.nodes.append(same)

@@ -11,7 +11,7 @@ from ..read import MICROSOFT, default_opset
 from .axes.operators import AXES
 from .boxes import BOXES
 from .classical import CLASSICAL
-from .elementwise import ELEMENTWISE, element, numpy_type
+from .elementwise import ELEMENTWISE, element, in_single, numpy_type
 from .fused.attention import ATTENTION
 from .fused.diffusion import DIFFUSION
 from .fused.early import EARLY
@@ -249,3 +249,6 @@ _LOWERED = {
     **QUANTISED,
     **WITHDRAWN,
 }
+
+_SUMS = ("CumProd", "CumSum", "Einsum", "GlobalLpPool", "LpNormalization", "LpPool", "LRN", "ReduceL2")
+_LOWERED |= {("", kind): in_single(_LOWERED.get(("", kind))) for kind in _SUMS}
