@@ -14,6 +14,9 @@ from tvm.s_tir.schedule import Trace
 
 from .ir import RKernel
 
+SPREAD = "rammer.spread"
+"""Annotation of a loop in a function that is left to stock TVM: its rounds may run beside each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pack:

@@ -64,4 +64,6 @@ def build(
     target = tvm_target(record.device)
     pipeline = codegen.CUDA_PIPELINE if target.kind.name == "cuda" else codegen.CPU_PIPELINE
     lowered = lower(module, record, single_calls=single_calls, stamped=stamped)
+    if target.kind.name == "llvm":
+        lowered = codegen.spread_loops(lowered, record.device)
     return tvm.compile(lowered, target, relax_pipeline=tvm.transform.Sequential([]), tir_pipeline=pipeline)

@@ -21,6 +21,7 @@ from ..nvcc import Resources, measure_resources
 from .assemble import assemble, rtask_library, with_imports
 from .assembled import AssembledProgram
 from .cpu.pipeline import PIPELINE as CPU_PIPELINE
+from .cpu.spread import spread_loops
 from .cpu.stamps import Stamps, collect_stamps, read_stamps
 from .cpu.workers import num_workers
 from .cuda.pipeline import PIPELINE as CUDA_PIPELINE
@@ -43,5 +44,6 @@ __all__ = [
     "num_workers",
     "read_stamps",
     "rtask_library",
+    "spread_loops",
     "with_imports",
 ]

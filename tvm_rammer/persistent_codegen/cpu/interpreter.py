@@ -80,7 +80,7 @@ class _Interpreter:
     def build(self) -> tirx.PrimFunc:
         begin, first, stamps = self._memory.plan[0], tirx.Var("first", "int32"), self._memory.stamps_at
         environment = tirx.Var("environment", "handle")
-        pointers = [tirx.Bind(p, _pointer(environment, i, p)) for i, p in enumerate(self._pointers)]
+        pointers = [tirx.Bind(p, pointer_at(environment, i, p)) for i, p in enumerate(self._pointers)]
         step, begin_stamp = self._step(), []
         if stamps is not None:
             begun = self._stamp(stamps // 8 + self._rows * self._steps + self._lane)
@@ -227,7 +227,7 @@ class _Interpreter:
         ]
 
 
-def _pointer(environment: tirx.Var, index: int, variable: tirx.Var) -> ir.Expr:
+def pointer_at(environment: tirx.Var, index: int, variable: tirx.Var) -> ir.Expr:
     """What the environment holds for a variable; `T.call_extern` returns no pointers with a type."""
     loaded = T.call_extern("handle", "rammer_pointer", environment, index)
     return ir.Call(loaded.op, loaded.args, ret_ty=variable.ty)

@@ -58,8 +58,19 @@ def launch_text(name: str, pointers: int, machine: str, sizes: Sequence[int], *,
     launch = _LAUNCH.format(
         name=name, parameters=parameters, count=pointers, stores=stores, tables=tables, asked=asked
     )  # fmt: skip
-    texts = [_file("sync.ll"), _file("large_pages.ll")]
-    return client_text(machine) + "".join(texts) + (CLOCK if stamped else "") + launch
+    return (
+        client_text(machine)
+        + _file("sync.ll")
+        + environment_text()
+        + _file("large_pages.ll")
+        + (CLOCK if stamped else "")
+        + launch
+    )
+
+
+def environment_text() -> str:
+    """The functions that read an environment, as LLVM IR."""
+    return _file("environment.ll")
 
 
 def lanes_argument(program: RProgram) -> int:

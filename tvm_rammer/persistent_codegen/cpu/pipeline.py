@@ -15,6 +15,13 @@ PIPELINE = "rammer_cpu"
 RTASK = "rammer.rtask_function"
 """Attribute of a function that `rtask` made."""
 
+SMALL_ARRAYS = "rammer.small_arrays"
+"""Attribute of a function without TVM's interface that has arrays of its own. TVM puts them on the stack of the device
+that it finds named around them, and moves them to where only its interface would name one."""
+
+_CPU = 1
+"""As DLPack numbers devices."""
+
 
 def _finish_rtasks() -> tvm.transform.Pass:
     return tvm.transform.Sequential(
@@ -31,16 +38,27 @@ def _finish_rtasks() -> tvm.transform.Pass:
     )
 
 
+def _name_device(mod: tvm.IRModule) -> tvm.IRModule:
+    made = mod.clone()
+    for var, func in mod.functions.items():
+        if SMALL_ARRAYS in (func.attrs or {}):
+            body = func.body
+            for key, value in (("device_type", _CPU), ("device_id", 0)):
+                body = tirx.AttrStmt(tirx.IntImm("int32", 0), key, tirx.IntImm("int32", value), body)
+            made.update_func(var, func.with_body(body))
+    return made
+
+
 def _pipeline() -> tuple[tvm.transform.Pass, object, object]:
     lower, finish_host, finish_device = tirx.get_tir_pipeline("s_tir")
 
     @tvm.transform.module_pass(opt_level=0, name="LowerAroundRTasks")  # type: ignore[untyped-decorator]  # TVM's are
     def run(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
         if any(str(name).startswith("tirx.") for name in context.config):
-            return lower(mod)  # somebody has set how TVM lowers
+            return _name_device(lower(mod))  # somebody has set how TVM lowers
         rtasks = {var: func for var, func in mod.functions.items() if RTASK in (func.attrs or {})}
         others = {var: func for var, func in mod.functions.items() if var not in rtasks}
-        lowered = lower(tvm.IRModule(others, attrs=mod.attrs))
+        lowered = _name_device(lower(tvm.IRModule(others, attrs=mod.attrs)))
         finished = _finish_rtasks()(tvm.IRModule(rtasks))
         return tvm.IRModule({**dict(lowered.functions), **dict(finished.functions)}, attrs=lowered.attrs)
 

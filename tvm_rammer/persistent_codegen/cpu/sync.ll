@@ -51,9 +51,3 @@ define internal ptr @rammer_select(i1 %condition, ptr %one, ptr %other) alwaysin
   %chosen = select i1 %condition, ptr %one, ptr %other
   ret ptr %chosen
 }
-
-define internal ptr @rammer_pointer(ptr %environment, i32 %index) alwaysinline {
-  %place = getelementptr ptr, ptr %environment, i32 %index
-  %pointer = load ptr, ptr %place
-  ret ptr %pointer
-}

@@ -3,6 +3,7 @@
 A product of 150 rows by a matrix that no cache holds took as long as to read the matrix 150 times.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Expr, TensorLoad
 
+from ....kernel import SPREAD
 from ...bindings import rewrite_prim_funcs, with_root_body
 from ...module_pass import module_pass
 from .vectorise import LEAST_ELEMENTS, is_at, sums_of, vector_of
@@ -23,6 +25,8 @@ LEAST_ROWS = 3
 """Of a tile."""
 _REGISTERS, _FEWER = {64: (24, 4)}, (12, 2)
 """Vector registers for the sums of a tile, and of one row: by their bytes; there are 32 in all, or 16 at least."""
+LEAST_SPREAD = 1 << 19
+"""Products for each row from which on a loop over vectors is spread over the workers."""
 MOST_STEPS = 1024
 """Of a sum that are done for all rows, before more of it: what they read fits into a cache of one core."""
 
@@ -93,7 +97,7 @@ class _Tile:
             def of_vector(at: Places) -> tirx.Stmt:
                 return self._each_rows(row, at, lambda at, rows: self._sum(rows, across, at, part))
 
-            return self._each_vector(last, at, of_vector)
+            return self._each_vector(last, at, of_vector, spread=self._is_long(last, across))
 
         # Of any number, as those of a matrix: what all of them read of a part of the sum stays in the cache.
         parts = -(-int(across[0].dom.extent) // MOST_STEPS) if len(across) == 1 else 1
@@ -107,9 +111,18 @@ class _Tile:
         first, *others = axes
         return _loop(first.dom.extent, lambda i: self._nested(others, at | {first.var: i}, body))
 
-    def _each_vector(self, axis: tirx.IterVar, at: Places, body: Callable[[Places], tirx.Stmt]) -> tirx.Stmt:
+    def _is_long(self, last: tirx.IterVar, across: Sequence[tirx.IterVar]) -> bool:
+        """Whether workers may take part: what they read once for all rows is more than waking them costs."""
+        return math.prod(int(axis.dom.extent) for axis in across) * int(last.dom.extent) >= LEAST_SPREAD
+
+    def _each_vector(
+        self, axis: tirx.IterVar, at: Places, body: Callable[[Places], tirx.Stmt], *, spread: bool = False
+    ) -> tirx.Stmt:
         count = int(axis.dom.extent) // self.elements
-        return _loop(count, lambda i: body(at | {axis.var: i * self.elements}))
+        loop = _loop(count, lambda i: body(at | {axis.var: i * self.elements}))
+        if not spread or count < 2:
+            return loop
+        return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body, annotations={SPREAD: True})
 
     def _each_rows(self, axis: tirx.IterVar, at: Places, body: Callable[[Places, int], tirx.Stmt]) -> tirx.Stmt:
         extent = axis.dom.extent
