@@ -7,6 +7,7 @@ interpreter  the function that walks a lane of the tables as far as its waits al
 calls        how the interpreter calls rTasks: LLVM is not to inline them
 program      the function that TVM calls: it resets the counters and launches all lanes
 launch       how its code and the workers come together
+spread       the workers walk long loops of what is left to stock TVM, too
 workers/     the threads that walk lanes: one pool for all modules of a process
 stamps       time stamps: when each instruction of a real run ended
 """

@@ -58,14 +58,8 @@ def launch_text(name: str, pointers: int, machine: str, sizes: Sequence[int], *,
     launch = _LAUNCH.format(
         name=name, parameters=parameters, count=pointers, stores=stores, tables=tables, asked=asked
     )  # fmt: skip
-    return (
-        client_text(machine)
-        + _file("sync.ll")
-        + environment_text()
-        + _file("large_pages.ll")
-        + (CLOCK if stamped else "")
-        + launch
-    )
+    texts = [client_text(machine), _file("sync.ll"), environment_text(), _file("large_pages.ll")]
+    return "".join([*texts, CLOCK if stamped else "", launch])
 
 
 def environment_text() -> str:

@@ -90,9 +90,7 @@ def _walks(name: str, func: tirx.PrimFunc) -> "dict[tirx.For, _Walk]":
 
 def _launching(func: tirx.PrimFunc, walks: "dict[tirx.For, _Walk]", text: str) -> tirx.PrimFunc:
     def launched(loop: tirx.For) -> tirx.Stmt:
-        if loop not in walks:
-            return loop
-        return _importing(text, walks[loop].launch())
+        return _importing(text, walks[loop].launch()) if loop in walks else loop
 
     return func.with_body(tvm_ffi.structural_map(func.body, [(tirx.For, launched)], order="pre"))
 
