@@ -4,8 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from tvm import relax
 
 import tvm_rammer
+from tests.functions import relax_module
 from tests.hostile import by_onnxruntime, model
 
 METHODS = ("linear", "nearest", "cubic")
@@ -67,3 +69,16 @@ def test_all_of_it_is_one_kernel_of_a_gpu():
     assert found.report()["launches"] == 1
     assert not found.report()["left_to_stock"]
     assert "sampled_pixels" in found.explain()
+
+
+def test_places_of_half_precision_are_computed_in_float32():
+    """In half precision a place beyond 2,048 is a pixel off."""
+    images, grid = np.arange(3000).reshape(1, 1, 1, 3000) % 7, np.zeros((1, 2, 1, 3))
+    grid[0, 0] = [0.75, 0.8125, 0.9375]
+    arrays = [images.astype("float16"), grid.astype("float16")]
+    mod = relax_module(
+        [a.shape for a in arrays], lambda x, g: relax.op.image.grid_sample(x, g, align_corners=False), dtype="float16"
+    )
+    places = (grid[0, 0, 0] + 1) * 1500 - 0.5
+    want = np.interp(places, np.arange(3000), images.ravel())
+    np.testing.assert_allclose(np.ravel(tvm_rammer.compile(mod, cache=False)(*arrays)), want, rtol=1e-3)

@@ -14,6 +14,7 @@ OPERATORS = {
     "largest": lambda x: relax.op.topk(x, 3, -1, "values"),
     "where the largest are": lambda x: relax.op.topk(x, 3, -1, "indices"),
     "both": lambda x: relax.op.topk(x, 3, -1, "both"),
+    "median": lambda x: relax.op.median(x, [1]),
 }
 
 
@@ -28,6 +29,7 @@ def test_numbers_are_sorted(operator, dtype):
     values = {
         "sort": [np.sort(numbers, -1)], "argsort": [order], "where the largest are": [last],
         "largest": [np.take_along_axis(numbers, last, -1)], "both": [np.take_along_axis(numbers, last, -1), last],
+        "median": [np.sort(numbers, -1)[:, 24], order[:, 24]],
     }  # fmt: skip
     for result, want in zip(got if isinstance(got, tuple) else (got,), values[operator], strict=True):
         np.testing.assert_array_equal(np.asarray(result).astype(np.float64), want)

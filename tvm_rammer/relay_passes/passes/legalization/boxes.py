@@ -11,7 +11,7 @@ from tvm.tirx import Expr
 
 from ...bindings import static_shape
 from ..bound_chains import OPAQUE
-from .stock import Legalization, stock
+from .stock import Legalization, has_halves, stock, widened
 
 _NEAR = 6
 """Samples of a bin that a pixel has to look at, where their number follows from the bin's length: they are more than
@@ -39,6 +39,8 @@ def aligned_boxes(cpu: bool) -> dict[str, Legalization]:
 
 
 def _legalize(bb: relax.BlockBuilder, call: Call, cpu: bool) -> relax.Expr:
+    if has_halves(call):
+        return widened(bb, call)  # coordinates of half precision are pixels apart
     (data, rois), attrs = call.args, call.attrs
     image, bins = static_shape(data.ty), tuple(map(int, attrs.pooled_size))
     if image is None or 0 in (*image, *(static_shape(rois.ty) or ())) or not isinstance(rois.ty.shape, relax.ShapeExpr):

@@ -15,12 +15,11 @@ from .pools import pools_along_an_axis
 from .samples import samples
 from .scans import SCANS, by_blocks, one_by_one
 from .slices import slices
-from .softmax import softmaxes
-from .stock import HALVES, Legalization, elementwise, in_float32, stock
+from .softmax import SOFTMAXES, log_add_exp, softmaxes
+from .stock import HALVES, SUMS, Legalization, elementwise, in_float32, in_one_function, stock
 from .transposed import transposed_convolutions
 
-_POOLS = [f"relax.nn.{kind}{n}d" for kind in ("avg_pool", "adaptive_avg_pool") for n in (1, 2, 3)]
-_SUMS = ["relax.sum", "relax.prod", "relax.mean", "relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d", *_POOLS]
+_CONVOLUTIONS = [f"relax.nn.conv{n}d" for n in (1, 2, 3)]
 _ARCS = [f"relax.a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")]
 _HYPERBOLIC = ["relax.cosh", "relax.sinh"]
 _ACTIVATIONS = ["relax.sigmoid", *(f"relax.nn.{name}" for name in ("gelu", "gelu_tanh", "selu", "silu", "softplus"))]
@@ -38,25 +37,26 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
     """Legalizations by the operator's name, for `relax.transform.LegalizeOps`.
 
     What is not less need not be greater or equal: it may be NaN. A product with 0 need not be 0, and only what is less
-    than 0 is multiplied in a leaky rectifier. On a CPU, sums, products, powers and inverse functions of half precision
-    are computed in float32, as NumPy and ONNX Runtime do; and hyperbolic functions, of which TVM makes no vectors for
-    LLVM, are infinite only where they have to be, and near 0 as exact as elsewhere. Activations of half precision are
-    computed in float32: their parts cancel out. On a GPU, functions that CUDA lacks for half precision are computed in
-    float32, too. A `take` whose indices are surely inside (`check_indices`) is legalized without TVM's warning that
-    they might not be.
+    than 0 is multiplied in a leaky rectifier. What adds or multiplies many numbers of half precision does so in
+    float32, as NumPy and ONNX Runtime do (`SUMS`), and so do activations and remainders, whose parts cancel out. So do
+    medians, for TVM's runtime cannot sort bfloat16. On a CPU, powers and inverse functions are computed in float32,
+    too; and hyperbolic functions, of which TVM makes no vectors for LLVM, are infinite only where they have to be, and
+    near 0 as exact as elsewhere. On a GPU, functions that CUDA lacks for half precision are computed in float32. A
+    `take` whose indices are surely inside (`check_indices`) is legalized without TVM's warning that they might not be.
 
     What concerns the largest and smallest numbers is in `extremes`, transposed convolutions in `transposed`, grid
     samples in `samples`, boxes in `boxes`, mirrored edges in `pads`, slices whose bounds only the data know in
-    `slices`, running sums in `scans`, for a CPU rows that sum to 1 in `softmax`, for a GPU pools along one axis in
-    `pools`.
+    `slices`, running sums in `scans`, for a CPU rows that sum to 1 in `softmax`, and the logarithm of a sum of two
+    exponentials for both, for a GPU pools along one axis in `pools`.
     """
+    cpu = target.kind.name == "llvm"
     exact: dict[str, Legalization] = {
         **extremes(),
-        **transposed_convolutions(target.kind.name == "llvm"),
+        **transposed_convolutions(cpu),
         **samples(),
         **pads(),
         **slices(),
-        **aligned_boxes(target.kind.name == "llvm"),
+        **aligned_boxes(cpu),
         "relax.take": _take,
         "relax.logical_not": _logical_not,
         "relax.multiply": _with_zero,
@@ -66,17 +66,22 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.nn.prelu": _prelu,
         "relax.nn.layer_norm": _layer_norm,
         "relax.sign": _sign,
-        **dict.fromkeys(_ACTIVATIONS, in_float32),
+        "relax.log_add_exp": log_add_exp,
+        **dict.fromkeys(
+            [*_ACTIVATIONS, "relax.floor_divide", "relax.floor_mod", "relax.atan2", "relax.median"], in_float32
+        ),
+        **dict.fromkeys(SUMS, in_float32 if cpu else in_one_function),
         **dict.fromkeys(["relax.argsort", "relax.sort", "relax.topk"], _sorted),
     }
-    if target.kind.name == "llvm":
+    if cpu:
         exact |= {"relax.matmul": _matmul, "relax.cosh": _cosh, "relax.sinh": _sinh}
-        exact |= dict.fromkeys([*_SUMS, *_ARCS], in_float32) | {"relax.tanh": _tanh, "relax.atanh": _atanh}
+        exact |= dict.fromkeys([*_CONVOLUTIONS, *_ARCS], in_float32) | {"relax.tanh": _tanh, "relax.atanh": _atanh}
         exact |= dict.fromkeys(SCANS, one_by_one) | softmaxes(in_float32)
     else:
-        exact |= dict.fromkeys(SCANS, by_blocks) | pools_along_an_axis()
+        exact |= dict.fromkeys(SOFTMAXES, in_one_function)
+        exact |= dict.fromkeys(SCANS, by_blocks) | pools_along_an_axis(in_one_function)
         exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.mod", "relax.round"], in_float32)
-    exact["relax.mean"] = functools.partial(_mean, exact.get("relax.mean", stock))
+    exact["relax.mean"] = functools.partial(_mean, exact["relax.mean"])
     return exact
 
 

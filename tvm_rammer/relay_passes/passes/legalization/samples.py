@@ -12,7 +12,7 @@ from tvm.tirx import Expr
 
 from ...bindings import static_shape
 from ..bound_chains import INTO_RESULT
-from .stock import Legalization, stock
+from .stock import Legalization, has_halves, stock, widened
 
 _CUBIC = -0.75
 """The parameter of cubic convolution that ONNX and PyTorch have."""
@@ -32,6 +32,8 @@ def samples() -> dict[str, Legalization]:
 
 
 def _legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    if has_halves(call):
+        return widened(bb, call)  # coordinates of half precision are pixels apart
     (data, grid), attrs = call.args, call.attrs
     shape, points = static_shape(data.ty), static_shape(grid.ty)
     known = attrs.method in _TAPS and attrs.layout in ("NCHW", "NCDHW")

@@ -10,7 +10,7 @@ from tvm.ir import Call, Expr
 from tvm.script import tirx as T
 
 from ...bindings import dtype_of, static_shape
-from ..products.widen_halves import HALVES
+from .stock import HALVES
 
 SCANS = ("relax.cumsum", "relax.cumprod")
 
@@ -24,6 +24,8 @@ def one_by_one(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     TVM's own function is parallel in itself, so it is no rOperator, and it walks along the axis for each element
     before and after it: along another axis than the last one each step is in another cache line.
     """
+    if dtype_of(call.ty) in HALVES:
+        return _rounded(bb, call)
     if not isinstance(call.args[0].ty.shape, relax.ShapeExpr):
         return call  # TVM's form of it, which comes after
     view = _view_of(call)
@@ -33,6 +35,13 @@ def one_by_one(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     flat = bb.emit(relax.op.reshape(call.args[0], view))
     made = bb.emit(relax.call_tir(name, [flat], out_ty=relax.TensorType(view, dtype_of(call.ty))))
     return relax.op.reshape(made, call.ty.shape)
+
+
+def _rounded(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """One of half precision is of float32, and rounded: in its own type a sum of ones stays at 2048."""
+    make = relax.op.cumprod if call.op.name == "relax.cumprod" else relax.op.cumsum
+    wide = make(call.args[0], call.attrs.axis, "float32", bool(call.attrs.exclusive))
+    return relax.op.astype(bb.emit(wide), dtype_of(call.ty))
 
 
 def _view_of(call: Call) -> tuple[Expr, Expr, Expr]:
@@ -96,13 +105,13 @@ def by_blocks(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     elements takes two of them for each power of BLOCK in n, and some 2 BLOCK n additions, which wait for one another
     BLOCK at a time.
     """
+    if dtype_of(call.ty) in HALVES:
+        return _rounded(bb, call)
     if static_shape(call.args[0].ty) is None:
         return call  # TVM's form of it, which comes after
-    dtype = dtype_of(call.ty)
-    wide = "float32" if dtype in HALVES else dtype
     flat = bb.emit(relax.op.reshape(call.args[0], _view_of(call)))
-    found = _up_to_each(bb, flat, wide, call.op.name == "relax.cumprod", bool(call.attrs.exclusive))
-    return relax.op.reshape(found if wide == dtype else bb.emit(relax.op.astype(found, dtype)), call.ty.shape)
+    found = _up_to_each(bb, flat, dtype_of(call.ty), call.op.name == "relax.cumprod", bool(call.attrs.exclusive))
+    return relax.op.reshape(found, call.ty.shape)
 
 
 def _up_to_each(bb: relax.BlockBuilder, x: relax.Var, dtype: str, product: bool, exclusive: bool) -> relax.Var:

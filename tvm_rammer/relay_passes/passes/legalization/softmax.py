@@ -1,16 +1,17 @@
-"""Softmax and its logarithm on a CPU: a row's maximum does not look for NaN."""
+"""Softmax and its logarithm on a CPU: a row's maximum does not look for NaN. And the logarithm of two exponentials."""
 
 import math
 from collections.abc import Sequence
 
-from tvm import relax, te, tirx
+from tvm import relax, te, tirx, topi
 from tvm.ir import Call
 from tvm.tirx import Expr
 
 from ....define_arithmetic import larger
-from ..products.widen_halves import HALVES
 from .extremes import extremes
-from .stock import Legalization, stock
+from .stock import HALVES, Legalization, has_halves, stock, widened
+
+SOFTMAXES = ("relax.nn.softmax", "relax.nn.log_softmax")
 
 _LARGEST = te.comm_reducer(larger, lambda dtype: tirx.const(-math.inf, dtype))
 """Of a row's numbers. It need not tell of a NaN among them: the sum of their exponentials does."""
@@ -24,7 +25,8 @@ def softmaxes(sum_in_float32: Legalization) -> dict[str, Legalization]:
     """Legalizations by the operator's name.
 
     A maximum that lets NaN through takes several instructions, one after another; here the sum lets it through. Half
-    precision is computed step by step, each rounded to the type, as ONNX's reference does it; the sum is exact.
+    precision is computed step by step, each rounded to the type, as ONNX's reference does it; the sum is exact. Its
+    logarithm is that of float32, rounded.
 
     Parameters
     ----------
@@ -39,7 +41,7 @@ def softmaxes(sum_in_float32: Legalization) -> dict[str, Legalization]:
 
     def log_softmax(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         if str(call.ty.dtype) in HALVES:
-            return stock(bb, call)
+            return widened(bb, call)
         return bb.call_te(_log_softmax, call.args[0], int(call.attrs.axis), primfunc_name_hint="log_softmax")
 
     return {"relax.nn.softmax": softmax, "relax.nn.log_softmax": log_softmax}
@@ -75,6 +77,25 @@ def _log_softmax(x: te.Tensor, axis: int) -> te.Tensor:
     total = rows.reduced(te.sum, powers, "softmax_sum")
     logarithm = te.compute(rows.shape, lambda *at: te.log(total(*at)), name="softmax_log")
     return te.compute(x.shape, lambda *at: less(*at) - rows.of(logarithm, at), name="log_softmax")
+
+
+def log_add_exp(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """By the larger one: TVM's own is infinite where one of the exponentials is, which that of 89 is in float32."""
+    if has_halves(call):
+        return widened(bb, call)
+    return bb.call_te(_log_add_exp, *call.args, primfunc_name_hint="log_add_exp")
+
+
+def _log_add_exp(a: te.Tensor, b: te.Tensor) -> te.Tensor:
+    larger, between, same = topi.maximum(a, b), topi.subtract(a, b), topi.equal(a, b)
+    none = tirx.const(0, larger.dtype)
+
+    def element(*at: tirx.Var) -> Expr:
+        # Of two equal infinities there is no difference.
+        less = tirx.Select(same(*at), none, none - tirx.abs(between(*at)))
+        return larger(*at) + tirx.log1p(tirx.exp(less))
+
+    return te.compute(larger.shape, element, name="log_add_exp", tag="broadcast")
 
 
 class _Rows:
