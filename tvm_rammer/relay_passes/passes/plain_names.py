@@ -12,6 +12,7 @@ from tvm.ir import GlobalVar
 
 from ..bindings import rewrite_functions, typed
 from ..module_pass import module_pass
+from ..regions.values import unique
 
 
 def PlainNames() -> tvm.transform.Pass:
@@ -21,12 +22,13 @@ def PlainNames() -> tvm.transform.Pass:
 
 @module_pass("RammerPlainNames")
 def _plain_names(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
-    taken = {var.name_hint for var in mod.get_global_vars()}
+    taken = {var.name_hint: 0 for var in mod.get_global_vars()}
     names: dict[GlobalVar, GlobalVar] = {}
     for var, func in mod.functions_items():
         private = isinstance(func, tirx.PrimFunc) and "global_symbol" not in (func.attrs or {})
         if private and not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", var.name_hint):
-            names[var] = typed(GlobalVar(_free(var.name_hint, taken)), var.ty)
+            begins = "" if re.match("[A-Za-z_]", var.name_hint) else "fn_"
+            names[var] = typed(GlobalVar(unique(begins + var.name_hint, taken)), var.ty)
     if not names:
         return mod
     made = mod.clone()
@@ -39,12 +41,3 @@ def _plain_names(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
 
 def _changed(func: relax.Function, made: relax.Function) -> relax.Function | None:
     return None if made.same_as(func) else made
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """A name like this one that nothing has; it is taken now."""
-    plain = re.sub("[^A-Za-z0-9_]+", "_", name).strip("_")
-    plain = f"fn_{plain}" if not plain or plain[0].isdigit() else plain
-    made = next(each for n in range(len(taken) + 1) if (each := f"{plain}_{n}" if n else plain) not in taken)
-    taken.add(made)
-    return made

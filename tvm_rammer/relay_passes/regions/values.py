@@ -85,7 +85,7 @@ def single(keys: Iterable[Key] | None) -> Key:
 
 def unique(hint: str, taken: dict[str, int]) -> str:
     """A name that is not taken, which is taken then; `taken` counts for each how many others were made of it."""
-    base = name = re.sub(r"\W", "_", hint) or "value"
+    base = name = re.sub(r"\W", "_", hint, flags=re.ASCII) or "value"
     while name in taken:
         taken[base] += 1
         name = f"{base}_{taken[base]}"

@@ -8,6 +8,7 @@ from tvm import relax, te, tirx, topi
 from tvm.ir import Call, Constant
 
 from ....define_arithmetic import equals_itself
+from ..products.widen_halves import HALVES
 from .boxes import aligned_boxes
 from .extremes import extremes
 from .pads import pads
@@ -16,7 +17,7 @@ from .samples import samples
 from .scans import SCANS, by_blocks, one_by_one
 from .slices import slices
 from .softmax import SOFTMAXES, log_add_exp, softmaxes
-from .stock import HALVES, SUMS, Legalization, elementwise, in_float32, in_one_function, stock
+from .stock import SUMS, Legalization, elementwise, in_float32, in_one_function, stock
 from .transposed import transposed_convolutions
 
 _CONVOLUTIONS = [f"relax.nn.conv{n}d" for n in (1, 2, 3)]

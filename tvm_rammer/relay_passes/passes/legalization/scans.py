@@ -10,7 +10,7 @@ from tvm.ir import Call, Expr
 from tvm.script import tirx as T
 
 from ...bindings import dtype_of, static_shape
-from .stock import HALVES
+from ..products.widen_halves import HALVES
 
 SCANS = ("relax.cumsum", "relax.cumprod")
 

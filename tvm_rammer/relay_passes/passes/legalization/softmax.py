@@ -8,8 +8,9 @@ from tvm.ir import Call
 from tvm.tirx import Expr
 
 from ....define_arithmetic import larger
+from ..products.widen_halves import HALVES
 from .extremes import extremes
-from .stock import HALVES, Legalization, has_halves, stock, widened
+from .stock import Legalization, has_halves, stock, widened
 
 SOFTMAXES = ("relax.nn.softmax", "relax.nn.log_softmax")
 

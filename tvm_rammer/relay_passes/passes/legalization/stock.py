@@ -7,11 +7,10 @@ from tvm import relax, te, tirx, topi
 from tvm.ir import Call
 
 from ...bindings import dtype_of
+from ..products.widen_halves import HALVES
 
 Legalization = Callable[[relax.BlockBuilder, Call], relax.Expr]
 """What `relax.transform.LegalizeOps` calls with an operator's call, and puts into its place."""
-
-HALVES = ("float16", "bfloat16")
 
 _POOLS = [f"relax.nn.{kind}{n}d" for kind in ("avg_pool", "adaptive_avg_pool") for n in (1, 2, 3)]
 SUMS = (

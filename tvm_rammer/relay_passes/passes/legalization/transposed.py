@@ -11,6 +11,7 @@ from tvm import relax, te, tirx
 from tvm.ir import Call, Constant
 
 from ...bindings import static_shape
+from ..products.widen_halves import HALVES
 from .phases import by_phases
 from .stock import Legalization, stock
 
@@ -41,7 +42,7 @@ def _legalize(cpu: bool, bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         return stock(bb, call)
     (images, channels, *sizes), (_, filters, *taps) = data, weight
     groups, dtype = int(call.attrs.groups), str(call.ty.dtype)
-    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+    wide = "float32" if dtype in HALVES else dtype
 
     def step(made: relax.Expr) -> relax.Expr:
         return bb.emit(stock(bb, bb.normalize(made)))
