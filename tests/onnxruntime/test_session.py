@@ -61,6 +61,17 @@ def test_a_size_without_a_name_has_none():
     assert ours.get_inputs()[0].shape[0] is None
 
 
+def test_sizes_that_only_the_data_say_are_those_of_the_file():
+    """Names and numbers that it declares; of an output of no shape, and of what was saved, nobody knows them."""
+    nodes = [helper.make_node("NonZero", ["x"], ["places"]), helper.make_node("Relu", ["x"], ["y"])]
+    ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3]) for name in "xy"]
+    where = helper.make_tensor_value_info("places", onnx.TensorProto.INT64, [2, "count"])
+    graph = helper.make_graph(nodes, "places", ends[:1], [where, ends[1]])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    ours, theirs = InferenceSession(model), onnxruntime.InferenceSession(model.SerializeToString())
+    assert [a.shape for a in ours.get_outputs()] == [a.shape for a in theirs.get_outputs()] == [[2, "count"], [2, 3]]
+
+
 def test_given_shapes_are_compiled_at_once():
     model = two_inputs("batch")
     session = InferenceSession(model, shapes={"batch": 2})

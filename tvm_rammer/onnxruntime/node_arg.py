@@ -1,10 +1,10 @@
 """ONNX Runtime's `NodeArg`: what a session says of a model's inputs and outputs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..open_shapes.module import SymbolicModule
-from ..open_shapes.signature import Declared
+from ..open_shapes.signature import Declared, Signature
 from ..runtime.module import RammerModule
 from ..runtime.tensors import TensorSpec
 from .values import type_name
@@ -36,15 +36,31 @@ def inputs_of(module: RammerModule | SymbolicModule) -> list[NodeArg]:
     return [_declared(d, _named(d.shape, extents[d.name])) for d in module.signature.inputs]
 
 
-def outputs_of(module: RammerModule | SymbolicModule) -> list[NodeArg]:
-    """The outputs, in the model's order."""
-    if not isinstance(module, SymbolicModule):
-        return [_arg(spec) for spec in module.outputs]
-    return [_declared(d, d.shape) for d in module.signature.outputs]
+def has_open_outputs(module: RammerModule | SymbolicModule) -> bool:
+    """Whether only the data say a size of a result of a module that was compiled."""
+    return not isinstance(module, SymbolicModule) and any(-1 in spec.shape for spec in module.outputs)
 
 
-def _arg(spec: TensorSpec) -> NodeArg:
-    shape: list[int | str | None] = [extent if extent >= 0 else None for extent in spec.shape]
+def outputs_of(module: RammerModule | SymbolicModule, signature: Callable[[], Signature | None]) -> list[NodeArg]:
+    """The outputs, in the model's order.
+
+    Parameters
+    ----------
+    module : RammerModule or SymbolicModule
+    signature : callable
+        What the model's file declares; asked for where only the data say sizes of a result.
+    """
+    if isinstance(module, SymbolicModule):
+        return [_declared(d, d.shape) for d in module.signature.outputs]
+    found = signature() if has_open_outputs(module) else None
+    shapes = {declared.name: declared.shape for declared in found.outputs} if found else {}
+    return [_arg(spec, shapes.get(spec.name)) for spec in module.outputs]
+
+
+def _arg(spec: TensorSpec, declared: Sequence[int | str | None] | None = None) -> NodeArg:
+    if declared is None or len(declared) != len(spec.shape):
+        declared = [None] * len(spec.shape)
+    shape = [own if own >= 0 else said for own, said in zip(spec.shape, declared, strict=True)]
     return NodeArg(spec.name, type_name(spec.dtype), shape)
 
 

@@ -15,12 +15,13 @@ from ..driver import Extent, compile
 from ..errors import ModelError
 from ..files import is_saved_model
 from ..open_shapes.module import SymbolicModule
+from ..open_shapes.signature import Signature, read_signature
 from ..runtime.module import RammerModule
 from ..runtime.tensors import as_array
 from ..saving.load import load
 from .io_binding import IOBinding
 from .metadata import ModelMetadata, read_metadata, saved_metadata
-from .node_arg import NodeArg, inputs_of, outputs_of
+from .node_arg import NodeArg, has_open_outputs, inputs_of, outputs_of
 from .options import SessionOptions, threads_of
 from .providers import CPU_PROVIDER, check_providers
 from .values import OrtValue, array_of
@@ -81,16 +82,22 @@ class InferenceSession:
         shapes = {**sizes, **(shapes or {})} if sizes else shapes
         model = _model(path_or_bytes)
         self._metadata: Callable[[], ModelMetadata]
+        self._signature: Callable[[], Signature | None]
         if isinstance(model, str | os.PathLike) and is_saved_model(model):
             if shapes is not None or options.keys() - {"concurrency"}:
                 raise ModelError(f"{model!r} is compiled already; leave out shapes, threads and other options")
             self._module = load(model, **options)
             self._metadata = partial(saved_metadata, self._module, model)
+            self._signature = lambda: None
         else:
             self._module = compile(model, shapes=shapes, **options)
             # A path is read when somebody asks: most do not, and a file may be large.
             found = read_metadata(model) if type(model).__name__ == "ModelProto" else None
             self._metadata = cache(partial(read_metadata, model)) if found is None else lambda: found
+            self._signature = cache(partial(read_signature, model))
+            if not isinstance(model, str | os.PathLike):  # which would be kept, with its weights
+                declared = self._signature() if has_open_outputs(self._module) else None
+                self._signature = lambda: declared
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None
@@ -155,7 +162,7 @@ class InferenceSession:
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs, in the model's order."""
-        return outputs_of(self._module)
+        return outputs_of(self._module, self._signature)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """None: weights that the model gives are constants, also where it lists them as inputs."""

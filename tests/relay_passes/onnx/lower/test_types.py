@@ -1,8 +1,10 @@
 """Element types, and old forms of operators, that TVM's frontend lacks or misreads."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto
+from onnx.reference import ReferenceEvaluator
 
 import tvm_rammer
 from tests import hostile
@@ -247,3 +249,20 @@ def test_sums_and_squares_of_half_precision_are_those_of_float32_rounded():
     for (kind, *_), y, right in zip(calls, hostile.results(proto, arrays), want, strict=True):
         assert y.dtype == np.float16
         np.testing.assert_allclose(y.ravel()[-1].astype("float64"), right, rtol=1e-3, err_msg=kind)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_images_matrices_and_remainders_of_half_precision_are_those_of_float32_rounded(dtype):
+    rng = np.random.default_rng(0)
+    x, y = (rng.uniform(1, 9, (1, 2, 4, 4)).astype(dtype) for _ in range(2))
+    calls = [("Resize", ["x", "", "", "sizes"], {"mode": mode}) for mode in ("linear", "cubic", "nearest")]
+    calls += [("Det", ["x"], {}), ("Mod", ["x", "y"], {"fmod": 1})]
+    constants = {"sizes": np.array([1, 2, 7, 6])}
+    got = hostile.results(hostile.model(calls, {"x": x, "y": y}, constants, opset=22), {"x": x, "y": y})
+    wide = {"x": x.astype("float32"), "y": y.astype("float32")}
+    want = ReferenceEvaluator(hostile.model(calls, wide, constants, opset=22)).run(None, wide)
+    for (kind, *_), found, right in zip(calls, got, want, strict=True):
+        assert found.dtype == dtype
+        np.testing.assert_allclose(
+            found.astype("float32"), right, rtol=float(ml_dtypes.finfo(dtype).eps), atol=1e-4, err_msg=kind
+        )

@@ -77,7 +77,9 @@ def in_single(lower: Lowering | None = None) -> Lowering:
 def _mod(node: NodeView, emit: Emitter) -> Emitter | None:
     """The remainder of floating-point numbers has the divisor's sign: C's fmod, corrected."""
     elem = element(node, 0)
-    if node.attribute("fmod", 0) or elem in INTEGERS or not elem:
+    if node.attribute("fmod", 0):
+        return in_single()(node, emit)  # TVM has none of bfloat16
+    if elem in INTEGERS or not elem:
         return None
     x, y = node.input(0), node.input(1)
     zero = emit.constant(np.array(0, numpy_type(elem)))

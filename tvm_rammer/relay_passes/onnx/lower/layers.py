@@ -11,7 +11,7 @@ from onnx import helper
 
 from ..emit import Emitter, NodeView
 from .deformed import deform_conv
-from .elementwise import element, numpy_type
+from .elementwise import element, in_single, numpy_type
 from .indexing.choose import windows
 from .lost_taps import conv
 from .transposed import conv_transpose
@@ -199,7 +199,7 @@ LAYERS = {
     ("", "Conv"): conv,
     ("", "ConvTranspose"): conv_transpose,
     ("", "DeformConv"): deform_conv,
-    ("", "Det"): _det,
+    ("", "Det"): in_single(_det),
     ("", "Dropout"): _dropout,
     ("", "LpPool"): _pool,
     ("", "MaxPool"): _max_pool,

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ..data_sizes.coordinates import BEFORE_11, Axis, cubic, read_at, rounded
 from ..emit import Emitter, NodeView
-from .elementwise import INTEGERS, element, numpy_type
+from .elementwise import INTEGERS, Lowering, element, in_single, numpy_type
 
 _MAX_TAPS = 4
 """More elements for each result are summed up by a product. It multiplies all others by 0, so that infinity spreads."""
@@ -200,5 +200,11 @@ def _product(emit: Emitter, value: str, axis: Axis, weights: np.ndarray, rank: i
     return emit("Transpose", value, perm=[int(i) for i in np.argsort(order)])
 
 
-RESIZES = {("", "Resize"): _resize, ("", "Upsample"): _of_old}
+def _interpolated(lower: Lowering) -> Lowering:
+    """Sums of half precision are computed in float32; the nearest elements are what they are."""
+    wide = in_single(lower)
+    return lambda node, emit: (lower if _mode(node) == "nearest" else wide)(node, emit)
+
+
+RESIZES = {("", "Resize"): _interpolated(_resize), ("", "Upsample"): _interpolated(_of_old)}
 """By domain and name."""
