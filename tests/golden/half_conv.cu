@@ -1,5 +1,5 @@
-extern "C" __global__ void __launch_bounds__(64) k0_kernel(half* __restrict__ p0_x_0_ptr, half* __restrict__ p1_x_1_ptr, half* __restrict__ p2_compute_intermediate_ptr);
-extern "C" __global__ void __launch_bounds__(64) k0_kernel(half* __restrict__ p0_x_0_ptr, half* __restrict__ p1_x_1_ptr, half* __restrict__ p2_compute_intermediate_ptr) {
+extern "C" __global__ void __launch_bounds__(64) k0_kernel(half* __restrict__ p0_x_0_ptr, half* __restrict__ p1_x_1_ptr, half* __restrict__ p2_compute_intermediate_1_ptr);
+extern "C" __global__ void __launch_bounds__(64) k0_kernel(half* __restrict__ p0_x_0_ptr, half* __restrict__ p1_x_1_ptr, half* __restrict__ p2_compute_intermediate_1_ptr) {
   alignas(64) float sums_ptr[16];
   alignas(64) half next_ptr[16];
   alignas(64) half4 next_ptr_1[4];
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(64) k0_kernel(half* __restrict__ p0
     int cse_v15 = ((i_12 & 7) >> 2);
     int cse_v19 = (((i_12 & 3) >> 1) * 8);
     if ((((((((int)blockIdx.x) * 32) + ((i_12 >> 3) * 16)) + (((i_12 & 3) >> 1) * 8)) + ((((int)threadIdx.x) & 31) >> 2)) < 81) & ((((((int)threadIdx.x) >> 5) * 2) + ((i_12 & 7) >> 2)) < 3)) {
-      p2_compute_intermediate_ptr[(((((((((((int)threadIdx.x) >> 5) * 1296) + (((i_12 & 7) >> 2) * 648)) + ((((int)threadIdx.x) & 3) * 162)) + ((i_12 & 1) * 81)) + (((int)blockIdx.x) * 32)) + ((i_12 >> 3) * 16)) + (((i_12 & 3) >> 1) * 8)) + ((((int)threadIdx.x) & 31) >> 2))] = rammer_max_float16(__float2half_rn(0x0p+0f/*0.000000e+00*/), ((half)sums_ptr[i_12]));
+      p2_compute_intermediate_1_ptr[(((((((((((int)threadIdx.x) >> 5) * 1296) + (((i_12 & 7) >> 2) * 648)) + ((((int)threadIdx.x) & 3) * 162)) + ((i_12 & 1) * 81)) + (((int)blockIdx.x) * 32)) + ((i_12 >> 3) * 16)) + (((i_12 & 3) >> 1) * 8)) + ((((int)threadIdx.x) & 31) >> 2))] = rammer_max_float16(__float2half_rn(0x0p+0f/*0.000000e+00*/), ((half)sums_ptr[i_12]));
     }
   }
 }

@@ -35,6 +35,9 @@ SUMS = {
     "nll_loss": (nn.nll_loss, [("float16", (9, 2)), PLACES]),
     "attention": (nn.attention, HEADS),
     "batch_norm": (lambda *x: nn.batch_norm(*x, axis=1, training=True), [IMAGE, *CHANNELS]),
+    "matmul": (op.matmul, [ROWS, ("float16", (9, 3))]),
+    "conv1d": (nn.conv1d, [("float16", (1, 9, 4)), ("float16", (3, 9, 1))]),
+    "conv2d": (lambda x, w: nn.conv2d(x, w, groups=2), [IMAGE, ("float16", (4, 1, 3, 3))]),
     "avg_pool": (lambda x: nn.avg_pool2d(x, (3, 3)), [IMAGE]),
     "adaptive_avg_pool": (lambda x: nn.adaptive_avg_pool2d(x, 1), [IMAGE]),
     "scatter_elements": (

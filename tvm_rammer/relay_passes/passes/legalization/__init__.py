@@ -9,7 +9,7 @@ scans        running sums and products
 slices       slices whose bounds only the data know
 suppression  NonMaxSuppression, which the ONNX importer calls
 transposed   transposed convolutions of weights that may be infinite, and of volumes
-stock        what TVM makes of an operator, and how it is computed in float32
+stock        what TVM makes of an operator, and how it is computed in float32: sums and products of half precision
 """
 
 from .exact import exact_legalization

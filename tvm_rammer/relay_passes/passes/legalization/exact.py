@@ -17,7 +17,7 @@ from .samples import samples
 from .scans import SCANS, by_blocks, one_by_one
 from .slices import slices
 from .softmax import SOFTMAXES, log_add_exp, softmaxes
-from .stock import SUMS, Legalization, elementwise, in_float32, in_one_function, stock
+from .stock import SUMS, Legalization, convolution, elementwise, in_float32, in_one_function, matmul, stock
 from .transposed import transposed_convolutions
 
 _CONVOLUTIONS = [f"relax.nn.conv{n}d" for n in (1, 2, 3)]
@@ -63,6 +63,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.multiply": _with_zero,
         "relax.divide": _with_zero,
         "relax.power": _power,
+        "relax.matmul": matmul,
         "relax.nn.leakyrelu": _leaky_relu,
         "relax.nn.prelu": _prelu,
         "relax.nn.layer_norm": _layer_norm,
@@ -75,10 +76,11 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         **dict.fromkeys(["relax.argsort", "relax.sort", "relax.topk"], _sorted),
     }
     if cpu:
-        exact |= {"relax.matmul": _matmul, "relax.cosh": _cosh, "relax.sinh": _sinh}
+        exact |= {"relax.cosh": _cosh, "relax.sinh": _sinh}
         exact |= dict.fromkeys([*_CONVOLUTIONS, *_ARCS], in_float32) | {"relax.tanh": _tanh, "relax.atanh": _atanh}
         exact |= dict.fromkeys(SCANS, one_by_one) | softmaxes(in_float32)
     else:
+        exact |= dict.fromkeys(_CONVOLUTIONS, convolution)
         exact |= dict.fromkeys(SOFTMAXES, in_one_function)
         exact |= dict.fromkeys(SCANS, by_blocks) | pools_along_an_axis(in_one_function)
         exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.mod", "relax.round"], in_float32)
@@ -101,15 +103,6 @@ def _take(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         )
 
     return bb.call_te(take, *call.args)
-
-
-def _matmul(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
-    dtype = str(call.ty.dtype)
-    if dtype not in HALVES:
-        return stock(bb, call)
-    wide = bb.normalize(relax.op.matmul(*call.args, out_dtype="float32"))
-    wide = bb.emit(stock(bb, wide))
-    return stock(bb, bb.normalize(relax.op.astype(wide, dtype)))
 
 
 def _power(bb: relax.BlockBuilder, call: Call) -> relax.Expr:

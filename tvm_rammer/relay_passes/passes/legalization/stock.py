@@ -92,6 +92,23 @@ def _cast(value: Any) -> Any:
     return topi.cast(value, "float32") if isinstance(value, te.Tensor) and str(value.dtype) in HALVES else value
 
 
+def matmul(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """A product; of half precision it is added up in float32, and rounded."""
+    if dtype_of(call.ty) not in HALVES:
+        return stock(bb, call)
+    return relax.op.astype(bb.emit(relax.op.matmul(*call.args, out_dtype="float32")), dtype_of(call.ty))
+
+
+def convolution(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """A convolution; of half precision it is added up in float32, and rounded."""
+    if dtype_of(call.ty) not in HALVES:
+        return stock(bb, call)
+    make = getattr(relax.op.nn, call.op.name.rpartition(".")[2])
+    kept = ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layout", "out_layout")
+    wide = make(*call.args, **{name: getattr(call.attrs, name) for name in kept}, out_dtype="float32")
+    return relax.op.astype(bb.emit(wide), dtype_of(call.ty))
+
+
 def elementwise(bb: relax.BlockBuilder, call: Call, element: Callable[[tirx.Expr], tirx.Expr]) -> relax.Expr:
     """A function of each element, in float32 at least."""
     dtype, name = str(call.ty.dtype), call.op.name.removeprefix("relax.")

@@ -49,7 +49,7 @@ def cut_window(func: tirx.PrimFunc) -> list[Halves]:
     Returns
     -------
     list of Halves
-        Empty where the function is no convolution with a window, has groups, or sums in half precision.
+        Empty where the function is no convolution with a window, has groups, or is of half precision.
     """
     found = _window_of(new_schedule(func))
     if len(found) < 2:
@@ -64,7 +64,7 @@ def _window_of(sch: s_tir.Schedule) -> list[int]:
     if found is None or found[1]:
         return []
     stmt = sch.get(found[0])
-    if str(stmt.writes[0].source.dtype) not in PRECISE:
+    if any(str(region.source.dtype) not in PRECISE for region in (*stmt.reads, *stmt.writes)):
         return []
     return [n for n in sorted(window_axes(stmt)) if int(stmt.iter_vars[n].dom.extent) > 1]
 
