@@ -36,8 +36,13 @@ SUMS = {
     "attention": (nn.attention, HEADS),
     "batch_norm": (lambda *x: nn.batch_norm(*x, axis=1, training=True), [IMAGE, *CHANNELS]),
     "matmul": (op.matmul, [ROWS, ("float16", (9, 3))]),
+    "matmul of a type": (lambda x, y: op.matmul(x, y, out_dtype="float16"), [ROWS, ("float16", (9, 3))]),
     "conv1d": (nn.conv1d, [("float16", (1, 9, 4)), ("float16", (3, 9, 1))]),
     "conv2d": (lambda x, w: nn.conv2d(x, w, groups=2), [IMAGE, ("float16", (4, 1, 3, 3))]),
+    "conv2d of a type": (
+        lambda x, w: nn.conv2d(x, w, out_dtype="float16"),
+        [IMAGE, ("float16", (4, 2, 3, 3))],
+    ),
     "avg_pool": (lambda x: nn.avg_pool2d(x, (3, 3)), [IMAGE]),
     "adaptive_avg_pool": (lambda x: nn.adaptive_avg_pool2d(x, 1), [IMAGE]),
     "scatter_elements": (

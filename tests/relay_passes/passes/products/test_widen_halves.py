@@ -46,6 +46,19 @@ def test_a_product_is_a_function_of_float32_alone_and_its_weight_is_cast_before(
     assert before == "cast" and after.startswith("fused_cast") and after.endswith("_relu")
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("shape", "weight", "build"),
+    [((1, 4096), (4096, 2), op.matmul), ((1, 4096, 2, 2), (2, 4096, 1, 1), op.nn.conv2d)],
+    ids=["matmul", "conv2d"],
+)
+def test_a_product_that_says_its_type_is_added_up_in_single_precision(shape, weight, build, dtype, run):
+    ones = np.ones(shape, "float32").astype(dtype)
+    constant = relax.const(np.ones(weight, "float32").astype(dtype), dtype)
+    mod = relax_module([shape], lambda x: build(x, constant, out_dtype=dtype), dtype=dtype)
+    assert (run(WidenHalves()(mod), ones).astype("float32") == 4096).all()
+
+
 def test_single_precision_stays():
     mod = product("matmul", "float32")
     assert WidenHalves()(mod).same_as(mod)

@@ -17,7 +17,7 @@ from .samples import samples
 from .scans import SCANS, by_blocks, one_by_one
 from .slices import slices
 from .softmax import SOFTMAXES, log_add_exp, softmaxes
-from .stock import SUMS, Legalization, convolution, elementwise, in_float32, in_one_function, matmul, stock
+from .stock import SUMS, Legalization, elementwise, in_float32, in_one_function, product, stock
 from .transposed import transposed_convolutions
 
 _CONVOLUTIONS = [f"relax.nn.conv{n}d" for n in (1, 2, 3)]
@@ -63,7 +63,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.multiply": _with_zero,
         "relax.divide": _with_zero,
         "relax.power": _power,
-        "relax.matmul": matmul,
+        "relax.matmul": product,
         "relax.nn.leakyrelu": _leaky_relu,
         "relax.nn.prelu": _prelu,
         "relax.nn.layer_norm": _layer_norm,
@@ -80,7 +80,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         exact |= dict.fromkeys([*_CONVOLUTIONS, *_ARCS], in_float32) | {"relax.tanh": _tanh, "relax.atanh": _atanh}
         exact |= dict.fromkeys(SCANS, one_by_one) | softmaxes(in_float32)
     else:
-        exact |= dict.fromkeys(_CONVOLUTIONS, convolution)
+        exact |= dict.fromkeys(_CONVOLUTIONS, product)
         exact |= dict.fromkeys(SOFTMAXES, in_one_function)
         exact |= dict.fromkeys(SCANS, by_blocks) | pools_along_an_axis(in_one_function)
         exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.mod", "relax.round"], in_float32)

@@ -7,7 +7,7 @@ from tvm import relax, te, tirx, topi
 from tvm.ir import Call
 
 from ...bindings import dtype_of
-from ..products.widen_halves import HALVES
+from ..products.widen_halves import HALVES, in_single
 
 Legalization = Callable[[relax.BlockBuilder, Call], relax.Expr]
 """What `relax.transform.LegalizeOps` calls with an operator's call, and puts into its place."""
@@ -41,7 +41,7 @@ def has_halves(call: Call) -> bool:
 
 def widened(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     """The same call of float32 where it reads half precision, and its results rounded; all is yet to be legalized."""
-    wide = bb.emit(Call(call.op, [_of_float32(bb, arg) for arg in call.args], call.attrs))
+    wide = bb.emit(in_single(call, [_of_float32(bb, arg) for arg in call.args]))
     if not isinstance(call.ty, relax.TupleType):
         return _of_type(wide, call.ty)
     items = [bb.emit(relax.TupleGetItem(wide, i)) for i in range(len(call.ty.fields))]
@@ -92,21 +92,11 @@ def _cast(value: Any) -> Any:
     return topi.cast(value, "float32") if isinstance(value, te.Tensor) and str(value.dtype) in HALVES else value
 
 
-def matmul(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
-    """A product; of half precision it is added up in float32, and rounded."""
+def product(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
+    """A matrix product or convolution; of half precision it is added up in float32, and rounded."""
     if dtype_of(call.ty) not in HALVES:
         return stock(bb, call)
-    return relax.op.astype(bb.emit(relax.op.matmul(*call.args, out_dtype="float32")), dtype_of(call.ty))
-
-
-def convolution(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
-    """A convolution; of half precision it is added up in float32, and rounded."""
-    if dtype_of(call.ty) not in HALVES:
-        return stock(bb, call)
-    make = getattr(relax.op.nn, call.op.name.rpartition(".")[2])
-    kept = ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layout", "out_layout")
-    wide = make(*call.args, **{name: getattr(call.attrs, name) for name in kept}, out_dtype="float32")
-    return relax.op.astype(bb.emit(wide), dtype_of(call.ty))
+    return relax.op.astype(bb.emit(in_single(call, call.args)), dtype_of(call.ty))
 
 
 def elementwise(bb: relax.BlockBuilder, call: Call, element: Callable[[tirx.Expr], tirx.Expr]) -> relax.Expr:

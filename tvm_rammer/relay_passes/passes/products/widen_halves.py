@@ -1,5 +1,6 @@
 """Products and maxima of windows of half precision in single precision: a CPU has vectors of no other."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import tvm
@@ -10,6 +11,7 @@ from ...bindings import dtype_of, is_call, rewrite_bindings, rewrite_functions, 
 from ...module_pass import module_pass
 
 HALVES = ("float16", "bfloat16")
+_CONVOLUTIONS = ("conv1d", "conv2d", "conv3d")
 _WIDENED = (
     "relax.matmul",
     *(f"relax.nn.conv{n}d{kind}" for n in (1, 2) for kind in ("", "_transpose")),
@@ -52,5 +54,30 @@ def _widened(binding: relax.Binding, make: type[relax.Var]) -> list[relax.Bindin
         return var
 
     wide = [name(relax.op.astype(arg, "float32"), arg.ty) for arg in call.args]
-    result = name(Call(call.op, wide, call.attrs), call.ty)
+    result = name(in_single(call, wide), call.ty)
     return [*made, relax.VarBinding(binding.var, typed(relax.op.astype(result, dtype_of(call.ty)), binding.var.ty))]
+
+
+def in_single(call: Call, args: Sequence[relax.Expr]) -> Call:
+    """The same call of other arguments; of a product or convolution the sums and the result are float32, too.
+
+    Parameters
+    ----------
+    call : Call
+        It may say of its result that it is of half precision (`out_dtype`): TVM adds up in that type.
+    args : sequence of Expr
+        In the place of its arguments, of the same shapes.
+
+    Returns
+    -------
+    Call
+        It has no type yet.
+    """
+    _, _, name = call.op.name.rpartition(".")
+    if name == "matmul":
+        return relax.op.matmul(*args, out_dtype="float32")
+    if name not in _CONVOLUTIONS:
+        return Call(call.op, list(args), call.attrs)
+    kept = ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layout", "out_layout")
+    make = getattr(relax.op.nn, name)
+    return make(*args, **{each: getattr(call.attrs, each) for each in kept}, out_dtype="float32")
