@@ -1,10 +1,13 @@
-"""Pools and rectifiers of infinities and NaN."""
+"""Pools, extremes and rectifiers of infinities and NaN."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tvm
 from tvm import relax
+from tvm.relax import op
 
+import tvm_rammer
 from tests.functions import TARGET, relax_module
 from tests.hostile import by_onnxruntime, model, results
 from tvm_rammer.relay_passes.passes.legalization import exact_legalization
@@ -37,6 +40,30 @@ def test_equal_pools_share_one_function():
 
     mod = relax.transform.LegalizeOps(exact_legalization(TARGET))(relax_module([(1, 2, 4, 4)], twice))
     assert sum(isinstance(f, tvm.tirx.PrimFunc) for f in mod.functions.values()) == 1
+
+
+HALVES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+LOOKS = {
+    "max": lambda x: op.max(x, 1),
+    "min": lambda x: op.min(x, 1),
+    "argmax": lambda x: op.argmax(x, 1),
+    "argmin": lambda x: op.argmin(x, 1),
+    "max_pool": lambda x: op.nn.max_pool2d(op.expand_dims(x, [0, 1]), (1, 2), strides=(1, 2)),
+    "isfinite": op.isfinite,
+    "isinf": op.isinf,
+    "isnan": op.isnan,
+    "mod": lambda x: op.mod(x, op.flip(x, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("name", LOOKS)
+def test_numbers_of_half_precision_are_looked_at_as_they_are(name, dtype):
+    x = np.array([[-INF] * 4, [INF] * 4, [INF, -INF, np.nan, 1], [-7, 2.5, -0.0, 3]]).astype(HALVES[dtype])
+    got = tvm_rammer.compile(relax_module([x.shape], LOOKS[name], dtype=dtype))(x)
+    want = tvm_rammer.compile(relax_module([x.shape], LOOKS[name]))(x.astype("float32"))
+    assert str(got.dtype) == (dtype if want.dtype == np.float32 else str(want.dtype))
+    np.testing.assert_array_equal(got.astype(want.dtype), want)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, -2.0])

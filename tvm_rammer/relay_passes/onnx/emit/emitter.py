@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 from onnx import helper, numpy_helper
 
 from ..inline import copy_tensor
+from .element_types import HALVES
 
 
 class Emitter:
@@ -47,6 +48,16 @@ class Emitter:
         self.prefix = f"{next(name for name in node.output if name)}/:{how}{self._depth or ''}/"
         self.opset, self.dtype = opset, dtype
         self._made: dict[object, str] = {}
+
+    @property
+    def elem(self) -> int:
+        """ONNX's type of constants that are numbers."""
+        return helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
+
+    @property
+    def is_half(self) -> bool:
+        """Whether these are of half precision."""
+        return self.elem in HALVES
 
     def inner(self) -> "Emitter":
         """Another one, for the nodes of a subgraph."""

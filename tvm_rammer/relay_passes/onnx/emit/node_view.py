@@ -6,11 +6,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from ....errors import ModelError, UnsupportedOperatorError
 from ..check.names import name_of
 from ..infer import static_dims
+from .element_types import FLOATS
 
 Constants = Mapping[str, onnx.TensorProto]
 
@@ -77,9 +78,9 @@ class NodeView:
 
     def float_dtype(self) -> np.dtype[Any]:
         """The type of the first input that is a floating one, else float32."""
-        elements = [kind.elem_type for kind in map(self.types.get, self.node.input) if kind and kind.elem_type]
-        dtypes = [np.dtype(helper.tensor_dtype_to_np_dtype(element)) for element in elements]
-        return next((dtype for dtype in dtypes if dtype.kind == "f"), np.dtype(np.float32))
+        elements = (kind.elem_type for kind in map(self.types.get, self.node.input) if kind)
+        first = next((element for element in elements if element in FLOATS), TensorProto.FLOAT)
+        return np.dtype(helper.tensor_dtype_to_np_dtype(first))
 
     def require(self, holds: bool, what: str) -> None:
         """Refuse a node that says something impossible.

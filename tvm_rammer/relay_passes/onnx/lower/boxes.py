@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import TensorProto, helper
 
-from ..emit import Emitter, NodeView
+from ..emit import HALVES, Emitter, NodeView
 from .elementwise import element
 
 _MOST_SAMPLES = 256
@@ -57,7 +57,7 @@ def _roi_align(node: NodeView, emit: Emitter) -> Emitter | None:
 def _grid_sample(node: NodeView, emit: Emitter) -> Emitter | None:
     """Of half precision in single precision, as ONNX Runtime has it: of TVM's cubic weights the sums have that type."""
     elem = element(node, 0)
-    if elem not in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
+    if elem not in HALVES:
         return None
     single = [emit("Cast", node.input(i), to=TensorProto.FLOAT) for i in (0, 1)]
     attributes = {a.name: helper.get_attribute_value(a) for a in node.node.attribute}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from onnx import TensorProto, helper
 
-from ..emit import Emitter, NodeView
+from ..emit import FLOATS, HALVES, Emitter, NodeView
 
 INTEGERS = {
     getattr(TensorProto, name)
@@ -21,9 +21,6 @@ BY_ELEMENT = frozenset(
 )
 """Operators whose every result is of the elements at its place, by broadcasting where they read several tensors."""
 
-_FLOATS = {getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")}
-
-HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 Lowering = Callable[[NodeView, Emitter], Emitter | None]
 """What takes the place of a node; None where it stays."""
@@ -150,7 +147,7 @@ def _is_inf(node: NodeView, emit: Emitter) -> Emitter | None:
 def _thresholded_relu(node: NodeView, emit: Emitter) -> Emitter | None:
     """A choice: TVM's frontend multiplies by 0, of which NaN and infinities make NaN."""
     elem = element(node, 0)
-    if elem not in _FLOATS:
+    if elem not in FLOATS:
         return None
     zero, alpha = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, node.attribute("alpha", 1.0)))
     emit.name(emit("Where", emit("Less", alpha, node.input(0)), node.input(0), zero), node.output)
@@ -160,7 +157,7 @@ def _thresholded_relu(node: NodeView, emit: Emitter) -> Emitter | None:
 def _celu(node: NodeView, emit: Emitter) -> Emitter | None:
     """TVM's frontend makes a vector of a number, and adds what it has not chosen, which may be infinite."""
     elem = element(node, 0)
-    if elem not in _FLOATS:
+    if elem not in FLOATS:
         return None
     x, alpha = node.input(0), emit.constant(np.array(node.attribute("alpha", 1.0), numpy_type(elem)))
     zero, one = (emit.constant(np.array(n, numpy_type(elem))) for n in (0, 1))
@@ -173,7 +170,7 @@ def _elu(node: NodeView, emit: Emitter) -> Emitter | None:
     """TVM's frontend has it, and Selu, of float32 and finite factors alone: it adds what is not chosen times 0."""
     elem, scaled = element(node, 0), node.node.op_type == "Selu"
     alpha = node.attribute("alpha", _SELU[0] if scaled else 1.0)
-    if elem not in _FLOATS or (elem == TensorProto.FLOAT and math.isfinite(alpha)):
+    if elem not in FLOATS or (elem == TensorProto.FLOAT and math.isfinite(alpha)):
         return None
     half = elem in HALVES  # computed in float32, and rounded once
     dtype = np.dtype(np.float32) if half else numpy_type(elem)
@@ -188,9 +185,9 @@ def _elu(node: NodeView, emit: Emitter) -> Emitter | None:
 
 
 def _prelu(node: NodeView, emit: Emitter) -> Emitter | None:
-    """Of integers, and of a number without axes: TVM's frontend looks for channels."""
+    """Of integers, of bfloat16, and of a number without axes: TVM's frontend looks for channels."""
     elem = element(node, 0)
-    if not elem or (elem in _FLOATS and node.dims(0) != []):
+    if not elem or (elem in FLOATS and elem != TensorProto.BFLOAT16 and node.dims(0) != []):
         return None
     x, zero = node.input(0), emit.constant(np.array(0, numpy_type(elem)))
     emit.name(emit("Where", emit("Less", x, zero), emit("Mul", x, node.input(1)), x), node.output)
@@ -200,7 +197,7 @@ def _prelu(node: NodeView, emit: Emitter) -> Emitter | None:
 def _clip(node: NodeView, emit: Emitter) -> Emitter | None:
     """Before opset 11 a bound that is not given is finite: infinity is cut off, too."""
     elem = element(node, 0)
-    if emit.opset >= 11 or elem not in _FLOATS:
+    if emit.opset >= 11 or elem not in FLOATS:
         return None
     value, ends = node.input(0), np.finfo(np.float32)
     for kind, name, end in (("Max", "min", ends.min), ("Min", "max", ends.max)):
@@ -215,7 +212,7 @@ def _shrink(node: NodeView, emit: Emitter) -> Emitter | None:
     """What is both below and above is below; integers are moved by a bias that need not be one, and then cut off."""
     elem = element(node, 0)
     integer = elem in INTEGERS
-    if not integer and elem not in _FLOATS:
+    if not integer and elem not in FLOATS:
         return None
     x = emit("Cast", node.input(0), to=TensorProto.DOUBLE) if integer else node.input(0)
     limit = node.attribute("lambd", 0.5)

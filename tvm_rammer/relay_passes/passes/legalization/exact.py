@@ -23,6 +23,8 @@ from .transposed import transposed_convolutions
 _CONVOLUTIONS = [f"relax.nn.conv{n}d" for n in (1, 2, 3)]
 _ARCS = [f"relax.a{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")]
 _HYPERBOLIC = ["relax.cosh", "relax.sinh"]
+_CLASSES = ["relax.isfinite", "relax.isinf", "relax.isnan"]
+_QUOTIENTS = ["relax.floor_divide", "relax.floor_mod", "relax.mod"]
 _ACTIVATIONS = ["relax.sigmoid", *(f"relax.nn.{name}" for name in ("gelu", "gelu_tanh", "selu", "silu", "softplus"))]
 _WITH_FORMULAS = ("float32", "float16")
 """Types in which kernels have formulas of their own (`rkernel_gen.cpu.functions`)."""
@@ -69,9 +71,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         "relax.nn.layer_norm": _layer_norm,
         "relax.sign": _sign,
         "relax.log_add_exp": log_add_exp,
-        **dict.fromkeys(
-            [*_ACTIVATIONS, "relax.floor_divide", "relax.floor_mod", "relax.atan2", "relax.median"], in_float32
-        ),
+        **dict.fromkeys([*_ACTIVATIONS, *_CLASSES, *_QUOTIENTS, "relax.atan2", "relax.median"], in_float32),
         **dict.fromkeys(SUMS, in_float32 if cpu else in_one_function),
         **dict.fromkeys(["relax.argsort", "relax.sort", "relax.topk"], _sorted),
     }
@@ -83,7 +83,7 @@ def exact_legalization(target: tvm.target.Target) -> dict[str, Legalization]:
         exact |= dict.fromkeys(_CONVOLUTIONS, product)
         exact |= dict.fromkeys(SOFTMAXES, in_one_function)
         exact |= dict.fromkeys(SCANS, by_blocks) | pools_along_an_axis(in_one_function)
-        exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.mod", "relax.round"], in_float32)
+        exact |= dict.fromkeys([*_ARCS, *_HYPERBOLIC, "relax.round"], in_float32)
     exact["relax.mean"] = functools.partial(_mean, exact["relax.mean"])
     return exact
 

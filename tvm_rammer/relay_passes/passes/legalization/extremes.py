@@ -8,7 +8,7 @@ from tvm import relax, te, tirx
 from tvm.ir import Call
 
 from ....define_arithmetic import equals_itself
-from .stock import Legalization, stock
+from .stock import Legalization, stock, widened
 
 _INFINITE = {"max": math.inf, "min": -math.inf}
 
@@ -18,7 +18,7 @@ def extremes() -> dict[str, Legalization]:
 
     The largest and smallest of numbers that are all infinite is infinite: TVM begins with the largest finite number.
     Where the largest or smallest is looked for, NaN counts as infinite: TVM would lose it, and forget what it found
-    before.
+    before. Numbers of bfloat16, of which TVM knows neither the ends nor NaN, are looked at in float32.
     """
     return {
         "relax.max": _extreme("max"),
@@ -32,6 +32,8 @@ def extremes() -> dict[str, Legalization]:
 def _max_pool(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     """TVM's function, which begins and pads with the least finite number, with minus infinity in its place."""
     dtype = str(call.args[0].ty.dtype)
+    if dtype == "bfloat16":
+        return widened(bb, call)
     if dtype not in ("float16", "float32", "float64"):
         return stock(bb, call)
     apart = relax.BlockBuilder()
@@ -55,6 +57,8 @@ def _place_of_extreme(name: str) -> Legalization:
 
     def legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
         dtype = str(call.args[0].ty.dtype)
+        if dtype == "bfloat16":
+            return widened(bb, call)
         if dtype not in ("float16", "float32", "float64"):
             place = bb.emit(stock(bb, call))
             return stock(bb, bb.normalize(relax.op.maximum(place, relax.const(0, str(call.ty.dtype)))))
@@ -80,7 +84,10 @@ def _extreme(name: str) -> Legalization:
     reducer = te.comm_reducer(lambda a, b: choose(a, b), lambda dtype: tirx.const(neutral, dtype), name=name)
 
     def legalize(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
-        if not str(call.args[0].ty.dtype).startswith("float"):
+        dtype = str(call.args[0].ty.dtype)
+        if dtype == "bfloat16":
+            return widened(bb, call)
+        if not dtype.startswith("float"):
             return stock(bb, call)
         rank, keeps = call.args[0].ty.ndim, bool(call.attrs.keepdims)
         given = range(rank) if call.attrs.axis is None else call.attrs.axis

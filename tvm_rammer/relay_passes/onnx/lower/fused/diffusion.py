@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 from onnx import TensorProto
 
 from ...emit import Emitter, NodeView
@@ -44,7 +43,7 @@ def _normalised(node: NodeView, emit: Emitter, value: str) -> Emitter | None:
     node.require(groups > 0 and channels % groups == 0, f"{groups} groups of {channels} channels")
     each = [channels // groups, math.prod(dims[1:]) // channels]
     apart, axes = ([dims[0], each[1], groups, each[0]], [1, 3]) if last else ([dims[0], groups, *each], [2, 3])
-    half = emit.dtype == np.float16
+    half = emit.is_half
     _, centred, variance = moments(emit, emit.reshape(widened(emit, value), apart), axes)
     divisor = deviation(emit, variance, node.attribute("epsilon", _EPSILON), wide_dtype(emit))
     made = emit.reshape(emit("Div", centred, divisor), dims)

@@ -70,10 +70,10 @@ class _Rows:
 
     def scaled(self, emit: Emitter, parameters: list[str], elem: int = 0) -> str:
         """Multiply by the first parameter, add the second; of the rows' type, or the one that is asked for."""
-        made, half = emit("Div", self.rest, self.root), emit.dtype == np.float16
+        made, half = emit("Div", self.rest, self.root), emit.is_half
         for kind, parameter in zip(("Mul", "Add"), parameters, strict=False):
             made = emit(kind, made, emit("Cast", parameter, to=TensorProto.FLOAT) if half else parameter)
-        return emit("Cast", made, to=elem or TensorProto.FLOAT16) if half else made
+        return emit("Cast", made, to=elem or emit.elem) if half else made
 
     def name_moments(self, emit: Emitter, mean: str, inverse: str) -> None:
         """Give names to the mean and to the inverse of the root; none where they are empty."""

@@ -1,7 +1,6 @@
 """How well queries fit keys, as nodes: in single precision where they are of half, for it is beyond 65504 soon."""
 
 import numpy as np
-from onnx import TensorProto
 
 from ...emit import Emitter
 from ..norms.moments import widened
@@ -23,7 +22,7 @@ def scaled_product(emit: Emitter, queries: str, keys: str, scale: float) -> tupl
         For what is made of the scores: of the type that they have.
     str
     """
-    if emit.dtype != np.float16:
+    if not emit.is_half:
         return emit, emit("MatMul", emit("Mul", queries, emit.number(scale)), keys)
     wide = emit.in_type(np.float32)
     return wide, wide("Mul", wide("MatMul", widened(emit, queries), widened(emit, keys)), wide.number(scale))
@@ -31,6 +30,6 @@ def scaled_product(emit: Emitter, queries: str, keys: str, scale: float) -> tupl
 
 def weighted(emit: Emitter, weights: str, values: str) -> str:
     """What queries get of values, [..., keys, size], in the values' type: a softmax of scores has the weights."""
-    if emit.dtype == np.float16:
-        weights = emit("Cast", weights, to=TensorProto.FLOAT16)
+    if emit.is_half:
+        weights = emit("Cast", weights, to=emit.elem)
     return emit("MatMul", weights, values)

@@ -31,9 +31,9 @@ def deviation(emit: Emitter, variance: str, epsilon: float, dtype: DTypeLike) ->
 
 def widened(emit: Emitter, value: str) -> str:
     """Numbers of half precision in single precision, for their squares are beyond 65504 soon; others as they are."""
-    return emit("Cast", value, to=TensorProto.FLOAT) if emit.dtype == np.float16 else value
+    return emit("Cast", value, to=TensorProto.FLOAT) if emit.is_half else value
 
 
 def wide_dtype(emit: Emitter) -> DTypeLike:
     """The type of what `widened` returns."""
-    return np.float32 if emit.dtype == np.float16 else emit.dtype
+    return np.float32 if emit.is_half else emit.dtype

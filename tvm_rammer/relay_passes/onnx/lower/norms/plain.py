@@ -5,7 +5,7 @@ import math
 import numpy as np
 from onnx import TensorProto
 
-from ...emit import Emitter, NodeView
+from ...emit import HALVES, Emitter, NodeView
 from ..elementwise import element, numpy_type
 from .moments import deviation, moments, widened
 
@@ -143,14 +143,14 @@ def _scaled(node: NodeView, emit: Emitter, value: str, column: list[int]) -> str
 
 def _instance_norm(node: NodeView, emit: Emitter) -> Emitter | None:
     """Images as rows: a sum over one long axis is in full vectors."""
-    dims, half = node.dims(0), emit.dtype == np.float16
+    dims, half = node.dims(0), emit.is_half
     if dims is None or (len(dims) < 4 and not half):
         return None
     given = [widened(emit, name) for name in node.node.input]
     rows = emit.reshape(given[0], [*dims[:2], math.prod(dims[2:])])
     normal = emit("InstanceNormalization", rows, *given[1:], epsilon=node.attribute("epsilon", 1e-5))
     normal = emit.reshape(normal, dims)
-    emit.name(emit("Cast", normal, to=TensorProto.FLOAT16) if half else normal, node.output)
+    emit.name(emit("Cast", normal, to=emit.elem) if half else normal, node.output)
     return emit
 
 
@@ -161,7 +161,7 @@ def _mean_variance(node: NodeView, emit: Emitter) -> Emitter | None:
         return None
     axes = list(node.attribute("axes", [0, 2, 3]))
     node.require(all(-len(dims) <= a < len(dims) for a in axes), f"axes {axes} of the shape {dims}")
-    wide = TensorProto.FLOAT if elem == TensorProto.FLOAT16 else elem
+    wide = TensorProto.FLOAT if elem in HALVES else elem
     _, centred, variance = moments(emit, widened(emit, node.input(0)), axes)
     divisor = emit("Add", emit("Sqrt", variance), emit.constant(np.array(1e-9, numpy_type(wide))))
     normal = emit("Div", centred, divisor)

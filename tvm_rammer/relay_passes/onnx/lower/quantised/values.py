@@ -7,7 +7,7 @@ from functools import partial, reduce
 import numpy as np
 from onnx import TensorProto
 
-from ...emit import Emitter, NodeView
+from ...emit import HALVES, Emitter, NodeView
 
 MOST_TERMS = 4096
 """Of a sum whose weights are cut into parts; longer sums are made in float64."""
@@ -15,7 +15,6 @@ _EXACT = 2**24
 _PART = 16
 """Weights are cut into multiples of this, and the rest."""
 _BYTES = (TensorProto.UINT8, TensorProto.INT8)
-_HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _BYTE, _SIGN = np.iinfo(np.int8), 128
 """The range of a signed byte; and what makes an unsigned one of it."""
 _MOST_TAPS = 16
@@ -65,7 +64,7 @@ class Quantised:
     def _single(self, scale: str) -> str:
         """A scale in float32, in which all is computed: half precision has no room for products of integers."""
         kinds = [self._node.types.get(name) for name in self._node.node.input]
-        narrow = any(k is not None and k.elem_type in _HALVES for k in kinds)
+        narrow = any(k is not None and k.elem_type in HALVES for k in kinds)
         return self._emit("Cast", scale, to=TensorProto.FLOAT) if narrow else scale
 
     def quantise(self, value: str, scale: int, places: Sequence[int] = ()) -> Emitter:
