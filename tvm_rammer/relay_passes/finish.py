@@ -19,6 +19,7 @@ from .module_pass import module_pass, sparing
 from .passes.legalization import exact_legalization
 from .passes.plain_names import PlainNames
 from .passes.serial_loops import SerialLoops
+from .passes.sums.pack import PackMatrices
 from .passes.sums.tile import TileSums
 from .passes.sums.vectorise import VectoriseSums
 from .regions.eligible import LEAVE
@@ -83,7 +84,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
 
 def _sums(target: tvm.target.Target) -> list[tvm.transform.Pass]:
     """What stock TVM sums up on a CPU."""
-    return [TileSums(vector_bytes(target.export())), VectoriseSums(), StartEmptyReductions()]
+    return [TileSums(vector_bytes(target.export())), PackMatrices(), VectoriseSums(), StartEmptyReductions()]
 
 
 def _plan_apart(plan: tvm.transform.Pass) -> tvm.transform.Pass:

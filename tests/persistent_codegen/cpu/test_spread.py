@@ -65,6 +65,17 @@ def without_marks(mod):
     return made
 
 
+def test_sums_are_not_taken_from_the_heap(short):
+    """An array for each tile took longer to get than to add up."""
+    mod = finish(tvm_target(DEVICE))(dense())
+    for made in (spread_loops(mod, DEVICE), without_marks(mod)):
+        target = tvm_target(DEVICE)
+        executable = tvm.compile(made, target, relax_pipeline=tvm.transform.Sequential([]), tir_pipeline=CPU_PIPELINE)
+        (library,) = [each for each in executable.mod.imports if each.kind == "llvm"]
+        # The product is; a bias is added to it.
+        assert library.inspect_source("ll").count("load ptr, ptr @__TVMBackendAllocWorkspace") == 1
+
+
 def test_each_element_is_that_of_one_thread(short):
     mod = finish(tvm_target(DEVICE))(dense())
     assert SPREAD in mod.script()

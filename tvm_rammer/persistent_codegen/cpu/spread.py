@@ -116,7 +116,7 @@ class _Walk:
     def launch(self) -> list[tirx.Stmt]:
         """What takes the place of the loop: numbers are written into the environment, and arrays are given."""
         arrays, length = len(self._buffers), len(self._buffers) + len(self._numbers)
-        environment = tirx.decl_buffer((length,), "int64", "environment", scope="local")
+        environment = tirx.decl_buffer((length,), "int64", "environment")
         given = [environment.data, *(buffer.data for buffer in self._buffers)]
         return [
             tirx.AllocBuffer(environment),

@@ -16,13 +16,13 @@ from tvm.ir import Expr, TensorLoad
 from ....kernel import SPREAD
 from ...bindings import rewrite_prim_funcs, with_root_body
 from ...module_pass import module_pass
-from .vectorise import LEAST_ELEMENTS, is_at, sums_of, vector_of
+from .vectorise import LEAST_ELEMENTS, is_at, sums_of
 
 Places = dict[tirx.Var, Expr]
 """Where the axes of a block are."""
 
-LEAST_ROWS = 3
-"""Of a tile."""
+LEAST_ROWS, MOST_ROWS = 3, 8
+"""Of a tile: rows that are a power of two apart meet in one set of a cache, which holds eight lines or more."""
 _REGISTERS, _FEWER = {64: (24, 4)}, (12, 2)
 """Vector registers for the sums of a tile, and of one row: by their bytes; there are 32 in all, or 16 at least."""
 LEAST_SPREAD = 1 << 19
@@ -72,13 +72,16 @@ class _Tile:
     row : int
         The axis of the rows; that of the vectors is the last one that is not summed.
     rows, elements : int
-        Extents of a tile.
+        Extents of a tile. The last vector of a row may begin within the one before.
+    lanes : int
+        Elements of a register; a tile has a whole number of them.
     """
 
     block: s_tir.SBlock
     row: int
     rows: int
     elements: int
+    lanes: int
 
     def code(self) -> tirx.Stmt:
         """Loops over all tiles; rows that fill none are done one by one."""
@@ -118,62 +121,100 @@ class _Tile:
     def _each_vector(
         self, axis: tirx.IterVar, at: Places, body: Callable[[Places], tirx.Stmt], *, spread: bool = False
     ) -> tirx.Stmt:
-        count = int(axis.dom.extent) // self.elements
-        loop = _loop(count, lambda i: body(at | {axis.var: i * self.elements}))
+        extent = int(axis.dom.extent)
+        count = -(-extent // self.elements)
+
+        def begin(i: Expr) -> Expr:
+            last = tirx.IntImm("int64", extent - self.elements)
+            return i * self.elements if extent % self.elements == 0 else tirx.min(i * self.elements, last)
+
+        loop = _loop(count, lambda i: body(at | {axis.var: begin(i)}))
         if not spread or count < 2:
             return loop
         return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body, annotations={SPREAD: True})
 
     def _each_rows(self, axis: tirx.IterVar, at: Places, body: Callable[[Places, int], tirx.Stmt]) -> tirx.Stmt:
-        extent = axis.dom.extent
-        full = tirx.floordiv(extent, self.rows)
-        tiles = _loop(full, lambda i: body(at | {axis.var: i * self.rows}, self.rows))
-        if isinstance(extent, tirx.IntImm) and int(extent) % self.rows == 0:
-            return tiles
-        rest = _loop(extent - full * self.rows, lambda i: body(at | {axis.var: full * self.rows + i}, 1))
-        return tirx.SeqStmt([tiles, rest])
+        """Full tiles, then what is left of the rows in tiles of 2^n, each once or not at all."""
+        left, done, made = axis.dom.extent, tirx.IntImm("int64", 0), []
+        for size in (self.rows, *(1 << n for n in reversed(range((self.rows - 1).bit_length())))):
+            count = tirx.floordiv(left, size)
+
+            def of_tile(i: Expr, first: Expr = done, size: int = size) -> tirx.Stmt:
+                return body(at | {axis.var: first + i * size}, size)
+
+            if not (isinstance(count, tirx.IntImm) and int(count) == 0):
+                made.append(_loop(count, of_tile))
+            done, left = done + count * size, left - count * size
+        return _in_order(made)
 
     def _sum(self, rows: int, across: Sequence[tirx.IterVar], at: Places, part: Expr | None = None) -> tirx.Stmt:
         """A tile of results: from what they begin with, or what was summed up of them before."""
         block, store = self.block, self.block.body
-        # TVM takes arrays of more than 1 KB from the heap: there is one for each row.
-        kind = str(store.value.ty.dtype)
-        sums = [tirx.decl_buffer((self.elements,), kind, f"sums{n}", scope="local") for n in range(rows)]
+        kind, registers = str(store.value.ty.dtype), self.elements // self.lanes
+        # LLVM keeps arrays in registers that it reads and writes as a whole, and those of one register.
+        sums = [[tirx.decl_buffer((self.lanes,), kind, f"sums{n}_{r}") for r in range(registers)] for n in range(rows)]
         axes = [axis for axis in block.iter_vars if axis.iter_type != tirx.IterVar.CommReduce]
         row, vector = axes[self.row].var, axes[-1].var
 
-        def each(make: Callable[[int, Expr, Places], tirx.Stmt], at: Places = at) -> tirx.Stmt:
-            def of_row(n: int) -> tirx.Stmt:
-                return _loop(
-                    self.elements, lambda e: make(n, e, at | {row: at[row] + n, vector: at[vector] + e}), "VECTORIZED"
-                )
+        def each(make: Callable[[tirx.Var, Expr, Places], tirx.Stmt], at: Places = at, first: int = 0) -> tirx.Stmt:
+            def of_register(n: int, r: int) -> tirx.Stmt:
+                def element(e: Expr) -> tirx.Stmt:
+                    place = at[vector] + (e + r * self.lanes if r else e)
+                    return make(sums[n][r], e, at | {row: at[row] + n, vector: place})
 
-            return tirx.SeqStmt([of_row(n) for n in range(rows)]) if rows > 1 else of_row(0)
+                return _loop(self.lanes, element, "VECTORIZED")
 
-        def place(at: Places) -> list[Expr]:
-            return [_substituted(index, at) for index in store.indices]
+            return _in_order([of_register(n, r) for n in range(rows) for r in range(first, registers)])
+
+        def stored(sums: tirx.Var, e: Expr, at: Places, begin: int = 0) -> tirx.Stmt:
+            indices = [_substituted(index, at) for index in store.indices]
+            return tirx.BufferStore(store.buffer, sums[e + begin if begin else e], indices)
+
+        def loaded(sums: tirx.Var, e: Expr, at: Places) -> tirx.Stmt:
+            indices = [_substituted(index, at) for index in store.indices]
+            return tirx.BufferStore(sums, tirx.BufferLoad(store.buffer, indices), [e])
 
         def step(at: Places) -> tirx.Stmt:
-            def added(n: int, element: Expr, at: Places) -> tirx.Stmt:
+            def added(sums: tirx.Var, e: Expr, at: Places) -> tirx.Stmt:
                 value = tvm_ffi.structural_map(
-                    store.value, [(TensorLoad, lambda load: sums[n][element] if is_at(load, store) else load)],
-                    order="post",
-                )  # fmt: skip
-                return tirx.BufferStore(sums[n], _substituted(value, at), [element])
+                    store.value, [(TensorLoad, lambda load: sums[e] if is_at(load, store) else load)], order="post"
+                )
+                return tirx.BufferStore(sums, _substituted(value, at), [e])
 
             return each(added, at)
 
-        begin = each(lambda n, e, at: tirx.BufferStore(sums[n], _substituted(block.init.value, at), [e]))
+        begin = each(lambda sums, e, at: tirx.BufferStore(sums, _substituted(block.init.value, at), [e]))
         if part is not None:
-            again = each(lambda n, e, at: tirx.BufferStore(sums[n], tirx.BufferLoad(store.buffer, place(at)), [e]))
-            begin = tirx.IfThenElse(part == 0, begin, again)
+            begin = tirx.IfThenElse(part == 0, begin, each(loaded))
             (summed,) = across
             count = tirx.min(summed.dom.extent - part * MOST_STEPS, tirx.IntImm("int64", MOST_STEPS))
             steps = _loop(count, lambda k: step(at | {summed.var: part * MOST_STEPS + k}))
         else:
             steps = self._nested(across, at, step)
-        end = each(lambda n, e, at: tirx.BufferStore(store.buffer, sums[n][e], place(at)))
-        return tirx.SeqStmt([*map(tirx.AllocBuffer, sums), begin, steps, end])
+        arrays, end = [each for row in sums for each in row], each(stored)
+        if again := -int(axes[-1].dom.extent) % self.elements:
+            # What the vector before has stored is a sum that goes on where there are several parts.
+            skipped, begins = divmod(again, self.lanes)
+            rest = []
+            if begins:
+                arrays.append(whole := tirx.decl_buffer((self.lanes,), kind, "whole"))
+                for n in range(rows):
+
+                    def new(e: Expr, n: int = n) -> tirx.Stmt:
+                        return stored(whole, e, at | {row: at[row] + n, vector: at[vector] + again + e}, begins)
+
+                    def copied(e: Expr, n: int = n) -> tirx.Stmt:
+                        return tirx.BufferStore(whole, sums[n][skipped][e], [e])
+
+                    rest += [_loop(self.lanes, copied, "VECTORIZED"), _loop(self.lanes - begins, new, "VECTORIZED")]
+                skipped += 1
+            rest += [each(stored, first=skipped)] if skipped < registers else []
+            end = tirx.IfThenElse(tirx.floormod(at[vector], self.elements) == 0, end, _in_order(rest))
+        return tirx.SeqStmt([*map(tirx.AllocBuffer, arrays), begin, steps, end])
+
+
+def _in_order(statements: Sequence[tirx.Stmt]) -> tirx.Stmt:
+    return statements[0] if len(statements) == 1 else tirx.SeqStmt(list(statements))
 
 
 def _tile(realize: s_tir.SBlockRealize, register_bytes: int) -> _Tile | None:
@@ -191,11 +232,32 @@ def _tile(realize: s_tir.SBlockRealize, register_bytes: int) -> _Tile | None:
     if not vectors or not free:
         return None
     (most, vector), item = _REGISTERS.get(register_bytes, _FEWER), store.value.ty.dtype.bits // 8
-    elements = vector_of(block, len(axes) - 1, vector * register_bytes)
-    rows = most // max(1, -(-elements * item // register_bytes))
+    elements, lanes = _width(int(axes[-1].dom.extent), register_bytes // item, most, vector)
+    rows = min(most // (elements // lanes), MOST_ROWS)
     extent = axes[free[-1]].dom.extent
     rows = min(rows, int(extent)) if isinstance(extent, tirx.IntImm) else rows
-    return _Tile(block, free[-1], rows, elements) if rows >= LEAST_ROWS and elements >= LEAST_ELEMENTS else None
+    return _Tile(block, free[-1], rows, elements, lanes) if rows >= LEAST_ROWS and elements >= LEAST_ELEMENTS else None
+
+
+def _width(extent: int, lanes: int, most: int, most_of_row: int) -> tuple[int, int]:
+    """How many elements of a row a tile has, and how many of them are in a register.
+
+    Parameters
+    ----------
+    extent : int
+        Of the axis that the vectors go along.
+    lanes, most, most_of_row : int
+        Elements of a register; registers for sums, and for those of one row.
+    """
+    lanes = min(lanes, 1 << (extent.bit_length() - 1))
+
+    def loads(registers: int) -> float:
+        """Of all vectors, where each register of sums is one, and each element of another row that is read."""
+        rows = min(most // registers, MOST_ROWS)
+        vectors = -(-extent // (registers * lanes)) * registers
+        return vectors * (1 + 1 / registers + 1 / rows)
+
+    return min((n for n in range(most_of_row, 0, -1) if n * lanes <= extent), key=loads) * lanes, lanes
 
 
 def _of_nest(nest: tirx.Stmt, tiles: dict[s_tir.SBlockRealize, _Tile]) -> _Tile | None:

@@ -30,7 +30,8 @@ def VectoriseSums() -> tvm.transform.Pass:
 
 def _vectorised(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
     """A function whose sums are in vectors, where they can be; None where none can."""
-    reductions = [] if "tirx.is_scheduled" in (func.attrs or {}) else list(sums_of(func))
+    found = [] if "tirx.is_scheduled" in (func.attrs or {}) else sums_of(func)
+    reductions = [realize for realize in found if vector_of(realize.block) >= LEAST_ELEMENTS]
     if not reductions:
         return None
     schedule = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
@@ -52,7 +53,7 @@ def _vectorise(schedule: s_tir.Schedule, realize: s_tir.SBlockRealize) -> None:
     across: list[s_tir.schedule.LoopRV] = []
     for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
         (across if axis.iter_type == tirx.IterVar.CommReduce else along).append(loops[value])
-    size = vector_of(realize.block, len(along) - 1)
+    size = vector_of(realize.block)
     outer, inner = schedule.split(along[-1], [None, size])
     schedule.reorder(*along[:-1], outer, *across, inner)
     schedule.vectorize(inner)
@@ -85,8 +86,6 @@ def _has_vectors(realize: s_tir.SBlockRealize) -> bool:
     sums = extents[last + 1 :]
     if not all(isinstance(extent, tirx.IntImm) and int(extent) > 0 for extent in (extents[last], *sums)):
         return False
-    if vector_of(block, last) < LEAST_ELEMENTS:
-        return False
     store, var = block.body, block.iter_vars[last].var
     found = [_follows(store.indices, var, must=True), is_at(block.init, store)]
 
@@ -102,9 +101,10 @@ def _has_vectors(realize: s_tir.SBlockRealize) -> bool:
     return all(found)
 
 
-def vector_of(block: s_tir.SBlock, last: int, most_bytes: int = MOST_BYTES) -> int:
-    """The largest divisor of an axis's extent that a vector may have as its length."""
-    most, extent = most_bytes * 8 // block.body.value.ty.dtype.bits, int(block.iter_vars[last].dom.extent)
+def vector_of(block: s_tir.SBlock) -> int:
+    """The largest divisor of the extent of the last axis that is not summed, which a vector may have as its length."""
+    *_, along = (axis for axis in block.iter_vars if axis.iter_type != tirx.IterVar.CommReduce)
+    most, extent = MOST_BYTES * 8 // block.body.value.ty.dtype.bits, int(along.dom.extent)
     return max(n for n in range(1, most + 1) if extent % n == 0)
 
 
