@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from onnx import TensorProto
 from tvm import relax, te, tirx
 from tvm.ir import GenericConst
 
+import tvm_rammer
 from tests.functions import TARGET
-from tests.relay_passes.models import random
+from tests.relay_passes.models import by_onnxruntime, model, node, random, tensor, value
 from tvm_rammer.relay_passes.bindings import static_shape
 from tvm_rammer.relay_passes.passes.sums import pack, tile
 from tvm_rammer.relay_passes.passes.sums.pack import PackMatrices
@@ -93,3 +95,17 @@ def test_small_ones_stay(monkeypatch):
     monkeypatch.setattr(pack, "LEAST_PACKED", K * 128 + 1)
     tiled = TileSums(64)(module_of(dense, 128))
     assert PackMatrices()(tiled).same_as(tiled)
+
+
+def test_in_a_model_with_a_program():
+    """Launches of programs have parameters that are no tensors."""
+    nodes = [
+        node("MatMul", ["x", "v"], ["h"]), node("Relu", ["h"], ["a"]), node("Compress", ["a", "chosen"], ["r"], axis=0),
+        node("MatMul", ["r", "w"], ["m"]), node("Add", ["m", "b"], ["y"]),
+    ]  # fmt: skip
+    constants = {"v": random(16, K, seed=1), "w": random(K, 91, seed=2), "b": random(91, seed=3)}
+    given = [value("x", [9, 16]), value("chosen", [9], TensorProto.BOOL)]
+    proto = model(nodes, given, ["y"], [tensor(*each) for each in constants.items()])
+    feeds = {"x": random(9, 16), "chosen": np.arange(9) % 4 != 1}
+    compiled = tvm_rammer.compile(proto)
+    np.testing.assert_allclose(compiled(**feeds), by_onnxruntime(proto, **feeds)[0], rtol=1e-5, atol=1e-5)

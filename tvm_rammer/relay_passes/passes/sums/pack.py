@@ -13,6 +13,7 @@ import tvm
 import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import Call, GlobalVar, TensorLoad
+from tvm.tirx.buffer import BufferType
 
 from ...bindings import body_blocks, dtype_of, is_call, is_const, rewrite_bindings, rewrite_functions, typed
 from ...module_pass import module_pass
@@ -35,7 +36,7 @@ def _pack_matrices(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IR
     packed: dict[GlobalVar, tuple[GlobalVar, Mapping[int, int]]] = {}
     made = mod.clone()
     for var, func in mod.functions_items():
-        if isinstance(func, tirx.PrimFunc) and var in calls:
+        if isinstance(func, tirx.PrimFunc) and var in calls and "tirx.is_scheduled" not in (func.attrs or {}):
             columns = {n: count for n in _constant_in_all(calls[var]) if (count := _columns_of(func, func.params[n]))}
             if columns:
                 other = _reading_packed(func, columns)
@@ -69,7 +70,8 @@ def _constant_in_all(calls: list[Call]) -> list[int]:
 
 def _columns_of(func: tirx.PrimFunc, matrix: tirx.Var) -> int:
     """How many columns of a matrix are read side by side wherever it is read; 0 where it is not to be packed."""
-    shape = [int(n) if isinstance(n, tirx.IntImm) else 0 for n in matrix.shape]
+    extents = matrix.shape if isinstance(matrix.ty, BufferType) else ()
+    shape = [int(n) if isinstance(n, tirx.IntImm) else 0 for n in extents]
     if len(shape) != 2 or shape[0] * shape[1] < LEAST_PACKED:
         return 0
     lanes: dict[tirx.Var, int] = {}
