@@ -94,13 +94,14 @@ class _Tile:
             def of_rows(at: Places, rows: int) -> tirx.Stmt:
                 return self._nested(after, at, lambda at: self._each_vector(last, at, partial(self._sum, rows, across)))
 
-            return self._nested(before, {}, lambda at: self._each_rows(row, at, of_rows))
+            spread = self._is_long(along[self.row :], across)
+            return self._nested(before, {}, lambda at: self._each_rows(row, at, of_rows, spread=spread))
 
         def of_part(at: Places, part: Expr | None) -> tirx.Stmt:
             def of_vector(at: Places) -> tirx.Stmt:
                 return self._each_rows(row, at, lambda at, rows: self._sum(rows, across, at, part))
 
-            return self._each_vector(last, at, of_vector, spread=self._is_long(last, across))
+            return self._each_vector(last, at, of_vector, spread=self._is_long([last], across))
 
         # Of any number, as those of a matrix: what all of them read of a part of the sum stays in the cache.
         parts = -(-int(across[0].dom.extent) // MOST_STEPS) if len(across) == 1 else 1
@@ -114,9 +115,10 @@ class _Tile:
         first, *others = axes
         return _loop(first.dom.extent, lambda i: self._nested(others, at | {first.var: i}, body))
 
-    def _is_long(self, last: tirx.IterVar, across: Sequence[tirx.IterVar]) -> bool:
-        """Whether workers may take part: what they read once for all rows is more than waking them costs."""
-        return math.prod(int(axis.dom.extent) for axis in across) * int(last.dom.extent) >= LEAST_SPREAD
+    def _is_long(self, along: Sequence[tirx.IterVar], across: Sequence[tirx.IterVar]) -> bool:
+        """Whether workers may take part: what they do, of each row if any number may come, is more than waking them."""
+        extents = [axis.dom.extent for axis in (*along, *across)]
+        return all(isinstance(n, tirx.IntImm) for n in extents) and math.prod(map(int, extents)) >= LEAST_SPREAD
 
     def _each_vector(
         self, axis: tirx.IterVar, at: Places, body: Callable[[Places], tirx.Stmt], *, spread: bool = False
@@ -128,12 +130,11 @@ class _Tile:
             last = tirx.IntImm("int64", extent - self.elements)
             return i * self.elements if extent % self.elements == 0 else tirx.min(i * self.elements, last)
 
-        loop = _loop(count, lambda i: body(at | {axis.var: begin(i)}))
-        if not spread or count < 2:
-            return loop
-        return tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body, annotations={SPREAD: True})
+        return _loop(count, lambda i: body(at | {axis.var: begin(i)}), spread=spread and count > 1)
 
-    def _each_rows(self, axis: tirx.IterVar, at: Places, body: Callable[[Places, int], tirx.Stmt]) -> tirx.Stmt:
+    def _each_rows(
+        self, axis: tirx.IterVar, at: Places, body: Callable[[Places, int], tirx.Stmt], *, spread: bool = False
+    ) -> tirx.Stmt:
         """Full tiles, then what is left of the rows in tiles of 2^n, each once or not at all."""
         left, done, made = axis.dom.extent, tirx.IntImm("int64", 0), []
         for size in (self.rows, *(1 << n for n in reversed(range((self.rows - 1).bit_length())))):
@@ -142,8 +143,10 @@ class _Tile:
             def of_tile(i: Expr, first: Expr = done, size: int = size) -> tirx.Stmt:
                 return body(at | {axis.var: first + i * size}, size)
 
-            if not (isinstance(count, tirx.IntImm) and int(count) == 0):
+            if not isinstance(count, tirx.IntImm):
                 made.append(_loop(count, of_tile))
+            elif int(count) > 0:
+                made.append(_loop(count, of_tile, spread=spread and int(count) > 1))
             done, left = done + count * size, left - count * size
         return _in_order(made)
 
@@ -272,10 +275,13 @@ def _of_nest(nest: tirx.Stmt, tiles: dict[s_tir.SBlockRealize, _Tile]) -> _Tile 
     return found if all(loop.kind == tirx.ForKind.SERIAL for loop in loops) else None
 
 
-def _loop(extent: Expr | int, body: Callable[[Expr], tirx.Stmt], kind: str = "SERIAL") -> tirx.Stmt:
+def _loop(
+    extent: Expr | int, body: Callable[[Expr], tirx.Stmt], kind: str = "SERIAL", *, spread: bool = False
+) -> tirx.Stmt:
     var = tirx.Var("i", "int64")
     begin, count = tirx.IntImm("int64", 0), tirx.IntImm("int64", extent) if isinstance(extent, int) else extent
-    return tirx.For(var, begin, count, getattr(tirx.ForKind, kind), body(var))
+    marks = {SPREAD: True} if spread else {}
+    return tirx.For(var, begin, count, getattr(tirx.ForKind, kind), body(var), annotations=marks)
 
 
 def _substituted(expr: Expr, at: Places) -> Expr:
