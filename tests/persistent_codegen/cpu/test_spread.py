@@ -16,7 +16,7 @@ from tvm_rammer.compilation.target import resolve_device, tvm_target
 from tvm_rammer.kernel import SPREAD
 from tvm_rammer.persistent_codegen import CPU_PIPELINE, spread_loops
 from tvm_rammer.relay_passes import finish
-from tvm_rammer.relay_passes.passes.sums import tile
+from tvm_rammer.relay_passes.passes.sums import tile_code
 
 ROWS = (0, 1, 7, 50)
 K, N = 300, 128
@@ -26,8 +26,8 @@ DEVICE = resolve_device("cpu")
 @pytest.fixture
 def short(monkeypatch):
     """Short loops are spread, too, and sums come in parts."""
-    monkeypatch.setattr(tile, "LEAST_SPREAD", 1)
-    monkeypatch.setattr(tile, "MOST_STEPS", 128)
+    monkeypatch.setattr(tile_code, "LEAST_SPREAD", 1)
+    monkeypatch.setattr(tile_code, "MOST_STEPS", 128)
 
 
 def dense():

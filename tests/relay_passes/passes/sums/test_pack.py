@@ -12,7 +12,7 @@ import tvm_rammer
 from tests.functions import TARGET
 from tests.relay_passes.models import by_onnxruntime, model, node, random, tensor, value
 from tvm_rammer.relay_passes.bindings import static_shape
-from tvm_rammer.relay_passes.passes.sums import pack, tile
+from tvm_rammer.relay_passes.passes.sums import pack, tile_code
 from tvm_rammer.relay_passes.passes.sums.pack import PackMatrices
 from tvm_rammer.relay_passes.passes.sums.tile import TileSums
 
@@ -22,7 +22,7 @@ K = 40
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(pack, "LEAST_PACKED", 1)
-    monkeypatch.setattr(tile, "MOST_STEPS", 16)
+    monkeypatch.setattr(tile_code, "MOST_STEPS", 16)
 
 
 def dense(x, w):

@@ -8,7 +8,7 @@ from tvm import relax, te, tirx
 
 from tests.functions import TARGET
 from tests.relay_passes.models import random
-from tvm_rammer.relay_passes.passes.sums import tile
+from tvm_rammer.relay_passes.passes.sums import tile_code
 from tvm_rammer.relay_passes.passes.sums.tile import TileSums
 
 from .test_vectorise import Nested, filters, module_of, own, product, transposed
@@ -72,7 +72,7 @@ def tiles(mod) -> set[int]:
 )
 @pytest.mark.parametrize("registers", [64, 32])
 def test_tiled_rows_are_the_same(compute, x_shape, w_shape, dtype, of_64, of_32, registers, monkeypatch):
-    monkeypatch.setattr(tile, "MOST_STEPS", 20)  # the products of 24 and 50 come in parts, which may share columns
+    monkeypatch.setattr(tile_code, "MOST_STEPS", 20)  # the products of 24 and 50 come in parts, which may share columns
     mod = module_of(compute, x_shape, w_shape, dtype)
     made = TileSums(registers)(mod)
     assert not tiles(mod)  # a pass changes no module that it is given

@@ -2,6 +2,8 @@
 
 TVM leaves such loops as they were written: an element at a time, with the sum innermost, which LLVM must not reorder.
 
-tile       several rows at once, where they read the same numbers: these are read once
+tile       which sums are tiled: several rows at once, where they read the same numbers: these are read once
+tile_code  the code of a tile
+pack       constant matrices as tiles read them
 vectorise  elements that follow one another as vectors, around which a sum goes
 """
