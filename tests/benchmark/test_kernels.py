@@ -51,6 +51,11 @@ def test_a_wrong_result_of_ours_is_an_error(monkeypatch):
         bench_kernels(ONLY, seconds=0.1)
 
 
+def test_rows_that_the_data_choose():
+    (row,) = bench_kernels("chosen: 10 rows", seconds=0.1)
+    assert row.ours_ms > 0 and row.peer_ms > 0
+
+
 def test_an_unknown_peer_is_an_error():
     with pytest.raises(ModelError, match="unknown peer 'nobody'"):
         bench_kernels(ONLY, against="nobody")

@@ -18,9 +18,12 @@ from ..errors import ModelError
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
 from .bytes import BYTES_OPERATORS, BytesOperator
+from .chosen import CHOSEN_OPERATORS, ChosenOperator
 from .operators import OPERATORS, Operator
 from .peers import PACKAGES, onnxruntime_session, openvino_runner
 from .race import relative_error
+
+AnyOperator = Operator | BytesOperator | ChosenOperator
 
 BLOCK_S, PAUSE_S = 0.1, 0.05
 """Time of a block of runs of one contender; and a pause between blocks, so that the threads of the one, which spin
@@ -83,7 +86,7 @@ def bench_kernels(
     if against not in PACKAGES or importlib.util.find_spec(against) is None:
         raise ModelError(f"unknown peer {against!r}, or it is not installed; choose one of {', '.join(PACKAGES)}")
     rows = []
-    operators: dict[str, Operator | BytesOperator] = {**OPERATORS, **BYTES_OPERATORS}
+    operators: dict[str, AnyOperator] = {**OPERATORS, **BYTES_OPERATORS, **CHOSEN_OPERATORS}
     for name, operator in operators.items():
         if only in name:
             progress(name)
@@ -102,7 +105,7 @@ class _PeerError(ModelError):
 
 def _row(
     name: str,
-    operator: Operator | BytesOperator,
+    operator: AnyOperator,
     against: str,
     seconds: float,
     tuning_logs: str | os.PathLike[str] | None,
