@@ -19,6 +19,7 @@ from .passes.bound_chains import BoundChains
 from .passes.claim_reads import ClaimReads
 from .passes.drop_dead_blocks import DropDeadBlocks
 from .passes.exact_simplification import ExactSimplification
+from .passes.find_nonzero import FindNonzero
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
@@ -81,6 +82,7 @@ def prepare(target: tvm.target.Target) -> tvm.transform.Pass:
             _unless_written(MergeConvolutions()),
             CheckIndices(),
             RefuseCalls(),
+            *([FindNonzero()] if cpu else ()),
             relax.transform.LegalizeOps(exact_legalization(target)),
             *pipeline_of(target).library_dispatch_passes(target),  # as stock: sorts, and scans that are left
             *([SerialLoops()] if cpu else ()),
