@@ -32,8 +32,6 @@ def extremes() -> dict[str, Legalization]:
 def _max_pool(bb: relax.BlockBuilder, call: Call) -> relax.Expr:
     """TVM's function, which begins and pads with the least finite number, with minus infinity in its place."""
     dtype = str(call.args[0].ty.dtype)
-    if dtype == "bfloat16":
-        return widened(bb, call)
     if dtype not in ("float16", "float32", "float64"):
         return stock(bb, call)
     apart = relax.BlockBuilder()
