@@ -18,7 +18,7 @@ from .vectorise import is_at
 Places = dict[tirx.Var, Expr]
 """Where the axes of a block are."""
 
-LEAST_SPREAD = 1 << 19
+LEAST_SPREAD = 1 << 18
 """Products from which on a loop is spread over the workers: for each row, where any number of them may come."""
 MOST_STEPS = 1024
 """Of a sum that are done for all rows, before more of it: what they read fits into a cache of one core."""
