@@ -17,9 +17,7 @@ from .. import driver
 from ..errors import ModelError
 from ..runtime.module import RammerModule
 from ..runtime.tensors import random_inputs
-from .bytes import BYTES_OPERATORS, BytesOperator
-from .chosen import CHOSEN_OPERATORS, ChosenOperator
-from .operators import OPERATORS, Operator
+from .operators import BYTES_OPERATORS, CHOSEN_OPERATORS, OPERATORS, BytesOperator, ChosenOperator, Operator
 from .peers import PACKAGES, onnxruntime_session, openvino_runner
 from .race import relative_error
 

@@ -19,11 +19,11 @@ from .passes.bound_chains import BoundChains
 from .passes.claim_reads import ClaimReads
 from .passes.drop_dead_blocks import DropDeadBlocks
 from .passes.exact_simplification import ExactSimplification
-from .passes.find_nonzero import FindNonzero
 from .passes.fold_batchnorm import FoldBatchNorm
 from .passes.fold_constants import FoldConstants
 from .passes.fuse import Fuse
 from .passes.indices import CheckIndices, CheckSizes
+from .passes.indices.find_nonzero import FindNonzero
 from .passes.legalization import exact_legalization
 from .passes.plain_names import PlainNames
 from .passes.products.crop_convolutions import CropConvolutions

@@ -8,8 +8,7 @@ import argparse
 import statistics
 
 import tvm_rammer
-from tvm_rammer.benchmark.bytes import BYTES_OPERATORS
-from tvm_rammer.benchmark.operators import OPERATORS
+from tvm_rammer.benchmark.operators import BYTES_OPERATORS, OPERATORS
 from tvm_rammer.ir import unroll
 
 

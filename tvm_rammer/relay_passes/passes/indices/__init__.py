@@ -8,6 +8,7 @@ index_guard     where only run time knows the sizes: a function that copies indi
 check_sizes     sizes that have to be equal are compared
 size_rules      which those are, by the operator
 comparing       what rules are made of
+find_nonzero    the places of what is not 0
 messages        what an error says of a call
 """
 

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from .operators import IR_VERSION, OPSET
+from .plain import IR_VERSION, OPSET
 
 _LIMIT = -100.0
 """Rows whose largest number is beyond it are chosen: all of them, but only the data say so."""

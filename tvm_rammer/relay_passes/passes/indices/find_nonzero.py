@@ -10,10 +10,10 @@ from tvm.ir import Call, Expr
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.script import tirx as T
 
-from ..bindings import dtype_of, is_call
-from ..module_pass import module_pass
-from ..regions.eligible import LEAVE
-from .bound_chains import OPAQUE
+from ...bindings import dtype_of, is_call
+from ...module_pass import module_pass
+from ...regions.eligible import LEAVE
+from ..bound_chains import OPAQUE
 
 _NONZERO = "relax.nonzero"
 
