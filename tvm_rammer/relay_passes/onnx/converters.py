@@ -33,6 +33,7 @@ from .data_sizes.resize import resize
 from .data_sizes.shapes import expand, reshape, squeeze, tile
 from .data_sizes.split import split
 from .data_sizes.top_k import top_k
+from .emit import largest
 
 
 def _bit_cast(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:
@@ -65,18 +66,13 @@ def _clip(bb: relax.BlockBuilder, inputs: Sequence[Any], _attributes: dict[str, 
     bounds = (*inputs[1:3], None, None)[:2]
     for bound, choose, sign in zip(bounds, (relax.op.maximum, relax.op.minimum), (-1, 1), strict=True):
         if bound is None and real:
-            bound = relax.const(sign * _largest(dtype), dtype)
+            bound = relax.const(sign * largest(dtype), dtype)
         if bound is None or (isinstance(bound, Constant) and np.isnan(bound.value.numpy()).any()):
             continue
         if not isinstance(bound, Constant) and real:
             bound = bb.emit(relax.op.where(relax.op.isnan(bound), relax.const(sign * math.inf, dtype), bound))
         value = bb.emit(choose(value, bound))
     return value
-
-
-def _largest(dtype: str) -> float:
-    """The largest number of a type that is no infinity."""
-    return (2 - 2**-7) * 2.0**127 if dtype == "bfloat16" else float(tirx.max_value(dtype).value)
 
 
 def _cum_prod(bb: relax.BlockBuilder, inputs: Sequence[Any], attributes: dict[str, Any]) -> relax.Expr:

@@ -8,10 +8,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from ml_dtypes import finfo
 from onnx import TensorProto
 
-from ...emit import Emitter, NodeView
+from ...emit import Emitter, NodeView, largest
 from ..norms.moments import widened
 from .grouped import grouped_attention
 from .norms import layer_norm
@@ -198,13 +197,13 @@ def _attend(node: NodeView, emit: Emitter, heads: _Heads, mask: int, bias: int |
 
 def _hidden(node: NodeView, emit: Emitter, mask: int, heads: _Heads) -> str | None:
     """What is added to the scores of what a query does not see; empty for nothing, None where it is not understood."""
-    least = emit.constant(np.array(finfo(emit.dtype).min, emit.dtype))
+    least = emit.constant(np.array(-largest(emit.dtype), emit.dtype))
     hidden = ""
     if node.input(mask):
         seen = _seen(node, emit, mask, heads)
         if seen is None:
             return None
-        filtered = emit.number(max(node.attribute("mask_filter_value", _FILTERED), float(finfo(emit.dtype).min)))
+        filtered = emit.number(max(node.attribute("mask_filter_value", _FILTERED), -largest(emit.dtype)))
         hidden = emit("Where", seen, emit.number(0.0), filtered)
     if node.attribute("unidirectional", 0):
         ahead = np.tri(heads.queries, heads.keys, heads.before, dtype=bool)
