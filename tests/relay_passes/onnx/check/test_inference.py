@@ -12,6 +12,7 @@ import tvm_rammer
 from tests.forking import python
 from tvm_rammer.errors import ModelError
 from tvm_rammer.relay_passes import load_model
+from tvm_rammer.relay_passes.onnx.check.inference import infer_node
 from tvm_rammer.relay_passes.onnx.infer import infer_types, static_dims
 
 from ...models import model, node, tensor, value
@@ -122,3 +123,26 @@ def test_an_operator_after_one_whose_types_nobody_infers(typed):
     proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
     module = tvm_rammer.compile(proto, cache=False)
     np.testing.assert_array_equal(module(np.ones((2, 2), "float32")), np.eye(2, dtype="float32"))
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["of a size that is known", "of any size"])
+@pytest.mark.parametrize("reader", ["Shape", "Size"])
+@pytest.mark.parametrize("kind", ["AveragePool", "LpPool", "MaxPool"])
+def test_windows_behind_an_image(kind, reader, known):
+    """onnx counts them where ceil_mode asks for one more: a window of one of two numbers in steps of three."""
+    pool = node(kind, ["x"], ["p"], kernel_shape=[1, 2], strides=[3, 2], pads=[0, 0, 0, 0], ceil_mode=1)
+    image = value("x", [1, 1, 2 if known else "rows", 5])
+    proto = model([pool, node(reader, ["p"], ["y"])], [image], ["y", "p"], opset=18)
+    counted, windows = tvm_rammer.compile(proto, cache=False)(np.ones((1, 1, 2, 5), "float32"))
+    assert windows.shape == (1, 1, 1, 3)
+    np.testing.assert_array_equal(counted, windows.shape if reader == "Shape" else windows.size)
+    if known:
+        assert static_dims(infer_types(proto)["p"]) == [1, 1, 1, 3]
+
+
+def test_types_of_a_pool_alone():
+    (inferred,) = infer_node(
+        node("MaxPool", ["x"], ["y"], kernel_shape=[1], strides=[3], ceil_mode=1),
+        {"x": helper.make_tensor_type_proto(TensorProto.FLOAT, [1, 1, 2]).tensor_type}, {}, 18,
+    ).values()  # fmt: skip
+    assert [dim.dim_value for dim in inferred.tensor_type.shape.dim] == [1, 1, 1]

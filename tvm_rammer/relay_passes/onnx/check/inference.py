@@ -3,8 +3,9 @@
 It follows the values of what may be sizes through some operators (`_FOLLOWED`), element by element: of a long vector
 that takes a kilobyte for each. And it ends the process in two cases. One is a Slice of an axis with less than no
 elements, which comes of a window that is larger than its image, of pads that take away more than there is, or of what a
-file says. The other are operators that look at the type of what they read where nobody knows it (`_BLIND`). So onnx
-sees all of these under names of this package, whose inference asks first and calls onnx's then.
+file says. The other are operators that look at the type of what they read where nobody knows it (`_BLIND`). And of
+pools it counts windows that are none. So onnx sees all of these under names of this package, whose inference asks first
+and calls onnx's then.
 """
 
 import atexit
@@ -17,6 +18,7 @@ from onnx import defs, helper
 from ....serial import serial
 from ..inline import all_graphs
 from ..read import SMALL_ELEMENTS, elements
+from .pools import POOLS, leave_out
 
 _DOMAINS = {"": "tvm_rammer", "ai.onnx.ml": "tvm_rammer.ml"}
 """Where operators of a domain are found under other names; of the same opset."""
@@ -26,7 +28,9 @@ _BLIND = {
     "ai.onnx.ml": frozenset(["DictVectorizer", "LabelEncoder", "TreeEnsemble"]),
 }
 """Operators, by domain, whose inference looks at the type of their first input without asking whether it is known."""
-_RENAMED = {"": _FOLLOWED | _BLIND[""], "ai.onnx.ml": _BLIND["ai.onnx.ml"]}
+Infer = Callable[[onnx.shape_inference.InferenceContext], None]
+"""What infers the types of a node's results."""
+_RENAMED = {"": _FOLLOWED | _BLIND[""] | POOLS, "ai.onnx.ml": _BLIND["ai.onnx.ml"]}
 
 
 def infer_shapes(model: onnx.ModelProto, opset: int, *, data_prop: bool = False) -> onnx.ModelProto:
@@ -89,14 +93,28 @@ def _register() -> None:
                 name, domain, since, inputs=own.inputs, outputs=own.outputs, type_constraints=constraints
             )
             infer = own.get_type_and_shape_inference_function()
+            if own.name in POOLS:
+                infer = _with_windows(infer)
             schema.set_type_and_shape_inference_function(_careful(infer, blind=own.name in _BLIND[own.domain]))
             defs.register_schema(schema)
             atexit.register(defs.deregister_schema, name, since, domain)
 
 
-def _careful(
-    infer: Callable[[onnx.shape_inference.InferenceContext], None], *, blind: bool
-) -> Callable[[onnx.shape_inference.InferenceContext], None]:
+def _with_windows(infer: Infer) -> Infer:
+    """An inference of a pool that counts the windows that there are."""
+
+    def inferred(context: onnx.shape_inference.InferenceContext) -> None:
+        infer(context)
+        image = context.get_input_type(0)
+        for n in range(context.get_num_outputs() if image is not None else 0):
+            kind = context.get_output_type(n)
+            if kind is not None:
+                context.set_output_type(n, leave_out(kind, image, context.get_attribute))
+
+    return inferred
+
+
+def _careful(infer: Infer, *, blind: bool) -> Infer:
     """An inference that knows nothing where onnx's would end the process, or where it fails."""
 
     def inferred(context: onnx.shape_inference.InferenceContext) -> None:
@@ -146,9 +164,13 @@ def infer_node(
     try:
         schema = defs.get_schema(node.op_type, opset)
         values, opsets = dict(_values_of(node, constants)), [helper.make_opsetid("", opset)]
-        return dict(onnx.shape_inference.infer_node_outputs(schema, node, kinds, values, None, opsets))
+        made = dict(onnx.shape_inference.infer_node_outputs(schema, node, kinds, values, None, opsets))
     except (defs.SchemaError, onnx.checker.ValidationError):
         return {}
+    if node.op_type in POOLS:
+        attributes = {attribute.name: attribute for attribute in node.attribute}
+        return {name: leave_out(kind, kinds[node.input[0]], attributes.get) for name, kind in made.items()}
+    return made
 
 
 def _types_of(
