@@ -70,7 +70,8 @@ def perturbed(model: onnx.ModelProto, values: dict[str, np.ndarray], seed: int) 
         graph.node.append(helper.make_node("Add", [new + "/scaled", new + "/offset"], [new]))
 
     def shakes(name: str) -> bool:
-        return bool(name) and name in values and str(np.asarray(values[name]).dtype) in _EPS
+        # A sequence is put together of tensors that were shaken.
+        return name in values and not isinstance(values[name], list) and str(np.asarray(values[name]).dtype) in _EPS
 
     for i, node in enumerate(nodes):
         if node.op_type in INNER:

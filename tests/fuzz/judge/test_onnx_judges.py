@@ -32,6 +32,21 @@ def test_roundings_excuse_what_they_explain_only():
     assert verdict.fault([np.float32([verdict.results[0][0], 1])]).startswith("value")
 
 
+def test_roundings_are_seen_through_sequences():
+    """The inverse hyperbolic tangent of what is nearly one: a rounding of that is thousands of its own."""
+    steps = [("Erf", ["x"], "e"), ("Atanh", ["e"], "a"), ("SequenceConstruct", ["a", "a"], "s")]
+    nodes = [helper.make_node(kind, inputs, [output]) for kind, inputs, output in steps]
+    nodes.append(helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0))
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [n]) for name, n in (("x", 1), ("y", 2))]
+    graph = helper.make_graph(nodes, "sequence", ends[:1], ends[1:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    verdict = judge(proto, {"x": np.array([-2.79], "float32")})
+    assert not isinstance(verdict, str)
+    (right,) = verdict.results
+    assert verdict.fault([right + np.float32(4e-4)]) == "unstable"
+    assert verdict.fault([right + np.float32(0.5)]).startswith("value")
+
+
 def test_the_judges_say_why_nobody_knows():
     assert "onnxruntime" in judge(model_of("Gelu"), {"x": np.zeros(3, "float32")})
     assert difference([np.array([1])], [np.array([2])], 1.0, 1e9) is not None, "integers are exact"
