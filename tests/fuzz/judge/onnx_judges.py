@@ -22,6 +22,8 @@ OF_MANY_TERMS = ("Det", "GridSample", "Resize", "RoiAlign", "Upsample")
 is off by a rounding infinity: what comes out follows from the order of operations, which ONNX leaves open."""
 ALONE = frozenset(["DequantizeLinear", "MaxRoiPool", "Scatter", "Upsample"])
 """Operators that onnx's reference evaluator lacks in some opset or in all: ONNX Runtime says alone what is right."""
+SUMS = ("ReduceL1", "ReduceSum", "ReduceSumSquare")
+POOLS = ("AveragePool", "LpPool", "MaxPool")
 LONGEST_SUM = 4096
 """Of fewer numbers than this no sum overflows unless it nears the largest number."""
 
@@ -139,6 +141,10 @@ def undefined(model: onnx.ModelProto, values: Mapping[str, Any]) -> bool:
             return True  # both judges subtract a number of floating point, which may be NaN
         if node.op_type == "ReduceLogSumExp" and x.dtype.kind in "iu":
             return True  # ONNX Runtime cuts off each power, too, and the other judge fails
+        if node.op_type in SUMS and x.dtype.kind in "iu" and _overflows(_largest_sum(node, x), x.dtype):
+            return True  # ONNX Runtime sums up some numbers apart, and cuts off; of the other judge types differ
+        if _is_widened(node):
+            return True  # both judges pad as if the windows had no gaps, and do not agree how
         if _needs_less_than_no_pad(node):
             return True  # ONNX Runtime refuses it for some pools, and cuts off for others; the other judge, too
         if node.op_type in ("MaxPool", "MaxRoiPool") and np.isnan(x.astype("float64")).any():
@@ -153,6 +159,19 @@ def _shrunk(node: onnx.NodeProto, x: np.ndarray) -> np.ndarray:
     bias = next((a.f for a in node.attribute if a.name == "bias"), 0.0)
     wide = x.astype("float64")
     return np.stack([wide, wide - bias, wide + bias])
+
+
+def _largest_sum(node: onnx.NodeProto, x: np.ndarray) -> np.ndarray:
+    """As much as any sum of some numbers may be."""
+    wide = np.abs(x.astype("float64"))
+    return np.asarray((wide * wide if node.op_type == "ReduceSumSquare" else wide).sum())
+
+
+def _is_widened(node: onnx.NodeProto) -> bool:
+    """Whether it is a pool whose pads follow from its strides, and whose windows have gaps."""
+    given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    gaps = any(n != 1 for n in given.get("dilations", ()))
+    return node.op_type in POOLS and gaps and given.get("auto_pad", b"").startswith(b"SAME")
 
 
 def _needs_less_than_no_pad(node: onnx.NodeProto) -> bool:

@@ -72,6 +72,24 @@ def test_powers_of_integers_are_left_open():
     assert undefined(model, {"x": np.int32([-1, -3]), "y": np.int32(-1)})
 
 
+@pytest.mark.parametrize(("number", "open_"), [(-(2**31), True), (5, False)])
+@pytest.mark.parametrize("kind", ["ReduceSum", "ReduceL1"])
+def test_sums_that_overflow_are_left_open(kind, number, open_):
+    ends = [helper.make_tensor_value_info(name, TensorProto.INT32, None) for name in "xy"]
+    model = helper.make_model(helper.make_graph([helper.make_node(kind, ["x"], ["y"])], "sums", ends[:1], ends[1:]))
+    assert undefined(model, {"x": np.int32([-2, -3, number]), "y": np.int32(0)}) == open_
+
+
+@pytest.mark.parametrize(
+    ("gaps", "padding", "open_"), [(2, "SAME_LOWER", True), (1, "SAME_LOWER", False), (2, "VALID", False)]
+)
+def test_pads_of_pools_with_gaps_are_left_open(gaps, padding, open_):
+    pool = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3], dilations=[gaps], auto_pad=padding)
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy"]
+    model = helper.make_model(helper.make_graph([pool], "pool", ends[:1], ends[1:]))
+    assert undefined(model, {"x": np.zeros((1, 1, 9), "float32"), "y": np.zeros((1, 1, 9), "float32")}) == open_
+
+
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_interpolation_among_infinities_is_left_open(mode):
     node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode)
