@@ -13,7 +13,7 @@ from tvm.script import tirx as T
 import tvm_rammer
 from tests.functions import TARGET
 from tvm_rammer.persistent_codegen.cpu.keep_values import MOST_NODES, keep_values
-from tvm_rammer.rkernel_gen.cpu.functions import FORMULAS
+from tvm_rammer.vector_math import FORMULAS
 
 LANES = 16
 

@@ -6,9 +6,9 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Call, Expr
 
+from ...loads.bodies import operation
 from ..analysis.blocks import SPATIAL
 from ..analysis.variables import uses
-from ..footprint.bounds import operation
 
 
 def branch_stores(func: tirx.PrimFunc) -> tirx.PrimFunc:

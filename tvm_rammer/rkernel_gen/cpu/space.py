@@ -9,9 +9,10 @@ from tvm.s_tir.schedule import Trace
 
 from ...ir import RKernel
 from ...kernel import Pack, ScheduledKernel
+from ...vector_math import vector_math
 from ..tiling import Function, Tile, Tiling, choices_of
 from .branches import branch_stores
-from .functions import reciprocals, vector_math
+from .reciprocals import reciprocals
 
 TileT = TypeVar("TileT", bound=Tile)
 

@@ -13,6 +13,7 @@ import numpy as np
 from tvm import tirx
 from tvm.ir import Call, Expr, Type
 
+from ...loads.bodies import operation
 from ..analysis.variables import address
 from .interval import (
     COMBINED,
@@ -31,11 +32,6 @@ from .sums import ZERO, Atom, Sum, Terms, atom_sum, product
 
 HINT = "prefetch"
 """The operation that asks for an element ahead of its use."""
-
-
-def operation(call: Call) -> str:
-    """The name of an intrinsic without its prefix; empty for a call of a function of the module."""
-    return str(getattr(call.op, "name", "")).rpartition(".")[2]
 
 
 class Bounds:

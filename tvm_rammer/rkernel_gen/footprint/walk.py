@@ -12,9 +12,10 @@ from tvm import s_tir, tirx
 from tvm.ir import Call, Expr, StringImm, TensorLoad
 from tvm_ffi import Object
 
+from ...loads.bodies import operation
 from ..analysis.variables import address, substituted
 from ..analysis.work import shape_of
-from .bounds import HINT, Bounds, operation
+from .bounds import HINT, Bounds
 from .boxes import LARGEST_INDEX, Boxes
 from .interval import Interval
 from .sums import ZERO, Sum

@@ -27,7 +27,7 @@ _CLASSES = ["relax.isfinite", "relax.isinf", "relax.isnan"]
 _QUOTIENTS = ["relax.floor_divide", "relax.floor_mod", "relax.mod"]
 _ACTIVATIONS = ["relax.sigmoid", *(f"relax.nn.{name}" for name in ("gelu", "gelu_tanh", "selu", "silu", "softplus"))]
 _WITH_FORMULAS = ("float32", "float16")
-"""Types in which kernels have formulas of their own (`rkernel_gen.cpu.functions`)."""
+"""Types in which kernels have formulas of their own (`vector_math`)."""
 
 MOST_FACTORS = 16
 """Of a power that is a product."""

@@ -13,13 +13,14 @@ from tvm.ir import Call, Expr, TensorLoad
 
 from ....device import DeviceSpec
 from ....ir import ITEM_BYTES
+from ....loads.bodies import operation
+from ....vector_math import FORMULAS, quarters_of
 from ...analysis.blocks import SPATIAL, blocks_of, is_reduction
 from ...analysis.variables import uses
 from ...analysis.work import Work, shape_of
-from ...footprint.bounds import operation
 from ..branches import is_choice
 from ..cost import RTASK_US, stream_us
-from ..functions import FORMULAS, divides_exactly, quarters_of
+from ..reciprocals import divides_exactly
 from .read import inlined_schedule, reads_along, spatial_axes, splits_of, vector_width
 
 FUNCTION_CYCLES = {

@@ -10,10 +10,10 @@ from tvm.relax import op
 
 from tests.functions import TARGET, fused, run
 from tvm_rammer.device import host_cpu
-from tvm_rammer.rkernel_gen.cpu.functions import vector_math
 from tvm_rammer.rkernel_gen.cpu.generic.cost import CALL_CYCLES, generic_us
 from tvm_rammer.rkernel_gen.cpu.generic.rule import GenericRule
 from tvm_rammer.rkernel_gen.tiling import Function
+from tvm_rammer.vector_math import vector_math
 
 BITS = np.random.default_rng(0).integers(0, 1 << 32, 300_000, dtype=np.uint32).view("float32")
 BITS = BITS[np.isfinite(BITS)]  # numbers of all sizes

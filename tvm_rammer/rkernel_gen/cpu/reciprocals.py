@@ -4,8 +4,8 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Expr
 
-from ...analysis.variables import uses
-from .terms import calls, number
+from ...vector_math.terms import calls, number
+from ..analysis.variables import uses
 
 LARGE = 2.0**126
 """The reciprocal of a larger number has fewer digits; of infinity it is 0, with which TVM would make 0 of NaN, too."""

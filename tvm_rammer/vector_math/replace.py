@@ -6,7 +6,7 @@ import tvm_ffi
 from tvm import tirx
 from tvm.ir import Call, Expr
 
-from ...footprint.bounds import operation
+from ..loads.bodies import operation
 from .angles import acos, asin, atan, cos, sin, tan
 from .classes import isfinite, isinf, isnan
 from .logarithms import acosh, asinh, atanh, log, log1p
