@@ -16,9 +16,13 @@ from .destinations import OfferDestinations
 from .empty_constants import AllocateEmptyConstants
 from .empty_reductions import StartEmptyReductions
 from .module_pass import module_pass, sparing
+from .passes.elements.formulas import Formulas
+from .passes.elements.inline import InlineElements
+from .passes.elements.join_loops import JoinLoops
 from .passes.legalization import exact_legalization
 from .passes.plain_names import PlainNames
 from .passes.serial_loops import SerialLoops
+from .passes.sums.lanes import SumInLanes
 from .passes.sums.pack import PackMatrices
 from .passes.sums.tile import TileSums
 from .passes.sums.vectorise import VectoriseSums
@@ -63,7 +67,7 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
             relax.transform.LegalizeOps(exact_legalization(target)),
             PlainNames(),
             # On a GPU stock TVM's own schedules write what a reduction starts from.
-            *([SerialLoops(), *_sums(target)] if target.kind.name == "llvm" else []),
+            *([SerialLoops(), *_loops(target)] if target.kind.name == "llvm" else []),
             AllocateEmptyConstants(),
             # It looks for reshapes among the PrimFuncs and fails on one that is not written in blocks. Ours need
             # not be, and a reshape is an rOperator like any other.
@@ -82,9 +86,11 @@ def finish(target: tvm.target.Target) -> tvm.transform.Pass:
     return run
 
 
-def _sums(target: tvm.target.Target) -> list[tvm.transform.Pass]:
-    """What stock TVM sums up on a CPU."""
-    return [TileSums(vector_bytes(target.export())), PackMatrices(), VectoriseSums(), StartEmptyReductions()]
+def _loops(target: tvm.target.Target) -> list[tvm.transform.Pass]:
+    """The loops of what stock TVM computes on a CPU."""
+    register = vector_bytes(target.export())
+    sums = [TileSums(register), PackMatrices(), VectoriseSums(), SumInLanes(register), StartEmptyReductions()]
+    return [InlineElements(), *sums, JoinLoops(), Formulas()]
 
 
 def _plan_apart(plan: tvm.transform.Pass) -> tvm.transform.Pass:

@@ -16,6 +16,7 @@ from tvm_rammer.compilation.target import resolve_device, tvm_target
 from tvm_rammer.kernel import SPREAD
 from tvm_rammer.persistent_codegen import CPU_PIPELINE, spread_loops
 from tvm_rammer.relay_passes import finish
+from tvm_rammer.relay_passes.passes.elements import spread_rounds
 from tvm_rammer.relay_passes.passes.sums import tile_code
 
 ROWS = (0, 1, 7, 50)
@@ -28,6 +29,8 @@ def short(monkeypatch):
     """Short loops are spread, too, and sums come in parts."""
     monkeypatch.setattr(tile_code, "LEAST_SPREAD", 1)
     monkeypatch.setattr(tile_code, "MOST_STEPS", 128)
+    monkeypatch.setattr(spread_rounds, "LEAST_SPREAD", 1)
+    monkeypatch.setattr(spread_rounds, "CHUNK", 48)
 
 
 def dense():
@@ -81,7 +84,7 @@ def test_each_element_is_that_of_one_thread(short):
     assert SPREAD in mod.script()
     spread = spread_loops(mod, DEVICE)
     walks = [var.name_hint for var in spread.get_global_vars() if "_walk" in var.name_hint]
-    assert len(walks) == 1
+    assert len(walks) == 2  # the product's, and that of the bias
     assert spread_loops(without_marks(mod), DEVICE).script() == without_marks(mod).script()
     one, many = built(without_marks(mod)), built(spread)
     w, b = random(K, N), random(N, seed=2)

@@ -90,7 +90,7 @@ def _walks(name: str, func: tirx.PrimFunc) -> "dict[tirx.For, _Walk]":
 
 def _launching(func: tirx.PrimFunc, walks: "dict[tirx.For, _Walk]", text: str) -> tirx.PrimFunc:
     def launched(loop: tirx.For) -> tirx.Stmt:
-        return _importing(text, walks[loop].launch()) if loop in walks else loop
+        return walks[loop].where_it_pays(_importing(text, walks[loop].launch())) if loop in walks else loop
 
     return func.with_body(tvm_ffi.structural_map(func.body, [(tirx.For, launched)], order="pre"))
 
@@ -100,7 +100,8 @@ class _Walk:
 
     def __init__(self, name: str, loop: tirx.For) -> None:
         self.name, self._loop = name, loop
-        self._lanes = min(MOST_LANES, int(loop.extent))
+        known = isinstance(loop.extent, tirx.IntImm)
+        self._lanes = min(MOST_LANES, int(loop.extent)) if known else MOST_LANES
         used = list(tirx.analysis.undefined_vars(loop))
         self._buffers = [var for var in used if isinstance(var.ty, BufferType)]
         sizes = [size for buffer in self._buffers for size in buffer.shape]
@@ -112,6 +113,14 @@ class _Walk:
         """Whether an environment can hold all that the loop reads: addresses where arrays begin, and indices."""
         plain = all(not buffer.strides and _is_zero(buffer.elem_offset) for buffer in self._buffers)
         return plain and all(str(number.ty.dtype) == "int64" for number in self._numbers)
+
+    def where_it_pays(self, launch: tirx.Stmt) -> tirx.Stmt:
+        """The launch, or the loop itself where there are too few rounds."""
+        loop = self._loop
+        if isinstance(loop.extent, tirx.IntImm):
+            return launch
+        alone = tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body)
+        return tirx.IfThenElse(loop.extent >= loop.annotations[SPREAD], launch, alone)
 
     def launch(self) -> list[tirx.Stmt]:
         """What takes the place of the loop: numbers are written into the environment, and arrays are given."""
@@ -147,7 +156,7 @@ class _Walk:
             arrays[buffer] = tirx.decl_buffer(buffer.shape, str(buffer.dtype), buffer.name, data=pointer)
             statements.append(tirx.Bind(pointer, pointer_at(environment, i, pointer)))
             statements.append(tirx.DeclBuffer(arrays[buffer], data=pointer))
-        extent, of_lane = int(self._loop.extent), tirx.Cast("int64", lane)
+        extent, of_lane = self._loop.extent, tirx.Cast("int64", lane)
         first, end, k = (tirx.Var(name, "int64") for name in ("first", "end", "k"))
         renamed = {**arrays, self._loop.loop_var: first + k}
         body = tvm_ffi.structural_map(self._loop.body, (tirx.Var, lambda var: renamed.get(var, var)), order="post")

@@ -6,4 +6,5 @@ tile       which sums are tiled: several rows at once, where they read the same 
 tile_code  the code of a tile
 pack       constant matrices as tiles read them
 vectorise  elements that follow one another as vectors, around which a sum goes
+lanes      sums along what follows one another, in the lanes of a vector
 """

@@ -12,11 +12,9 @@ import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import Expr, TensorLoad
 
-from ....kernel import SPREAD
+from ....loads.bodies import substituted
+from ..elements.loops import Places, in_order, loop, nested
 from .vectorise import is_at
-
-Places = dict[tirx.Var, Expr]
-"""Where the axes of a block are."""
 
 LEAST_SPREAD = 1 << 18
 """Products from which on a loop is spread over the workers: for each row, where any number of them may come."""
@@ -53,10 +51,10 @@ class Tile:
         if isinstance(row.dom.extent, tirx.IntImm):
             # Rows of a known number, as filters: what they multiply with stays in the cache.
             def of_rows(at: Places, rows: int) -> tirx.Stmt:
-                return self._nested(after, at, lambda at: self._each_vector(last, at, partial(self._sum, rows, across)))
+                return nested(after, at, lambda at: self._each_vector(last, at, partial(self._sum, rows, across)))
 
             spread = self._is_long(along[self.row :], across)
-            return self._nested(before, {}, lambda at: self._each_rows(row, at, of_rows, spread=spread))
+            return nested(before, {}, lambda at: self._each_rows(row, at, of_rows, spread=spread))
 
         def of_part(at: Places, part: Expr | None) -> tirx.Stmt:
             def of_vector(at: Places) -> tirx.Stmt:
@@ -66,15 +64,9 @@ class Tile:
 
         # Of any number, as those of a matrix: what all of them read of a part of the sum stays in the cache.
         parts = -(-int(across[0].dom.extent) // MOST_STEPS) if len(across) == 1 else 1
-        return self._nested([*before, *after], {}, lambda at: _loop(
+        return nested([*before, *after], {}, lambda at: loop(
             parts, lambda part: of_part(at, part if parts > 1 else None)
         ))  # fmt: skip
-
-    def _nested(self, axes: Sequence[tirx.IterVar], at: Places, body: Callable[[Places], tirx.Stmt]) -> tirx.Stmt:
-        if not axes:
-            return body(at)
-        first, *others = axes
-        return _loop(first.dom.extent, lambda i: self._nested(others, at | {first.var: i}, body))
 
     def _is_long(self, along: Sequence[tirx.IterVar], across: Sequence[tirx.IterVar]) -> bool:
         """Whether workers may take part: what they do, of each row if any number may come, is more than waking them."""
@@ -91,7 +83,7 @@ class Tile:
             last = tirx.IntImm("int64", extent - self.elements)
             return i * self.elements if extent % self.elements == 0 else tirx.min(i * self.elements, last)
 
-        return _loop(count, lambda i: body(at | {axis.var: begin(i)}), spread=spread and count > 1)
+        return loop(count, lambda i: body(at | {axis.var: begin(i)}), spread=spread and count > 1)
 
     def _each_rows(
         self, axis: tirx.IterVar, at: Places, body: Callable[[Places, int], tirx.Stmt], *, spread: bool = False
@@ -105,11 +97,11 @@ class Tile:
                 return body(at | {axis.var: first + i * size}, size)
 
             if not isinstance(count, tirx.IntImm):
-                made.append(_loop(count, of_tile))
+                made.append(loop(count, of_tile))
             elif int(count) > 0:
-                made.append(_loop(count, of_tile, spread=spread and int(count) > 1))
+                made.append(loop(count, of_tile, spread=spread and int(count) > 1))
             done, left = done + count * size, left - count * size
-        return _in_order(made)
+        return in_order(made)
 
     def _sum(self, rows: int, across: Sequence[tirx.IterVar], at: Places, part: Expr | None = None) -> tirx.Stmt:
         """A tile of results: from what they begin with, or what was summed up of them before."""
@@ -123,12 +115,12 @@ class Tile:
                 value = tvm_ffi.structural_map(
                     store.value, [(TensorLoad, lambda load: sums[e] if is_at(load, store) else load)], order="post"
                 )
-                return tirx.BufferStore(sums, _substituted(value, at), [e])
+                return tirx.BufferStore(sums, substituted(value, at), [e])
 
             return self._each(sums, at, added)
 
         def begun(sums: tirx.Var, e: Expr, at: Places) -> tirx.Stmt:
-            return tirx.BufferStore(sums, _substituted(block.init.value, at), [e])
+            return tirx.BufferStore(sums, substituted(block.init.value, at), [e])
 
         def loaded(sums: tirx.Var, e: Expr, at: Places) -> tirx.Stmt:
             return tirx.BufferStore(sums, tirx.BufferLoad(store.buffer, self._place(at)), [e])
@@ -138,9 +130,9 @@ class Tile:
             begin = tirx.IfThenElse(part == 0, begin, self._each(sums, at, loaded))
             (summed,) = across
             count = tirx.min(summed.dom.extent - part * MOST_STEPS, tirx.IntImm("int64", MOST_STEPS))
-            steps = _loop(count, lambda k: step(at | {summed.var: part * MOST_STEPS + k}))
+            steps = loop(count, lambda k: step(at | {summed.var: part * MOST_STEPS + k}))
         else:
-            steps = self._nested(across, at, step)
+            steps = nested(across, at, step)
         arrays, end = [each for row in sums for each in row], self._each(sums, at, self._stored)
         if again := -int(self._along[-1].dom.extent) % self.elements:
             whole = tirx.decl_buffer((self.lanes,), kind, "whole")
@@ -163,11 +155,11 @@ class Tile:
                 place = self._place(at | {row: at[row] + n, vector: at[vector] + again + e})
                 return tirx.BufferStore(self.block.body.buffer, whole[e + behind], place)
 
-            made += [_loop(self.lanes, copied, "VECTORIZED"), _loop(self.lanes - behind, new, "VECTORIZED")]
+            made += [loop(self.lanes, copied, "VECTORIZED"), loop(self.lanes - behind, new, "VECTORIZED")]
         first += 1 if behind else 0
         if first < len(sums[0]):
             made.append(self._each(sums, at, self._stored, first))
-        return _in_order(made)
+        return in_order(made)
 
     def _each(
         self,
@@ -184,34 +176,17 @@ class Tile:
                 place = at[vector] + (e + r * self.lanes if r else e)
                 return make(sums[n][r], e, at | {row: at[row] + n, vector: place})
 
-            return _loop(self.lanes, element, "VECTORIZED")
+            return loop(self.lanes, element, "VECTORIZED")
 
-        return _in_order([of_register(n, r) for n in range(len(sums)) for r in range(first, len(sums[n]))])
+        return in_order([of_register(n, r) for n in range(len(sums)) for r in range(first, len(sums[n]))])
 
     def _stored(self, sums: tirx.Var, e: Expr, at: Places) -> tirx.Stmt:
         return tirx.BufferStore(self.block.body.buffer, sums[e], self._place(at))
 
     def _place(self, at: Places) -> list[Expr]:
-        return [_substituted(index, at) for index in self.block.body.indices]
+        return [substituted(index, at) for index in self.block.body.indices]
 
     @property
     def _along(self) -> list[tirx.IterVar]:
         """The axes that are not summed."""
         return [axis for axis in self.block.iter_vars if axis.iter_type != tirx.IterVar.CommReduce]
-
-
-def _in_order(statements: Sequence[tirx.Stmt]) -> tirx.Stmt:
-    return statements[0] if len(statements) == 1 else tirx.SeqStmt(list(statements))
-
-
-def _loop(
-    extent: Expr | int, body: Callable[[Expr], tirx.Stmt], kind: str = "SERIAL", *, spread: bool = False
-) -> tirx.Stmt:
-    var = tirx.Var("i", "int64")
-    begin, count = tirx.IntImm("int64", 0), tirx.IntImm("int64", extent) if isinstance(extent, int) else extent
-    marks = {SPREAD: True} if spread else {}
-    return tirx.For(var, begin, count, getattr(tirx.ForKind, kind), body(var), annotations=marks)
-
-
-def _substituted(expr: Expr, at: Places) -> Expr:
-    return tvm_ffi.structural_map(expr, (tirx.Var, lambda var: at.get(var, var)), order="post")
