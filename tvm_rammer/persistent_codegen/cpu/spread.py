@@ -28,16 +28,17 @@ MOST_LANES = 16
 _LAUNCH = """
 declare i32 @{name}(ptr, i32, ptr, ptr)
 @{name}_begin = internal constant [{lanes} x i32] zeroinitializer
-define internal i32 @{name}_launch(ptr %environment{parameters}) {{
+define internal i32 @{name}_launch(i32 %worth, ptr %environment{parameters}) {{
 entry:
-{stores}
-  %ran = call i1 @rammer_run(ptr @{name}, ptr %environment, ptr @{name}_begin, i32 {lanes})
-  br i1 %ran, label %done, label %alone
-alone:
   %row = alloca i32
-  br label %next
+{stores}
+  %pays = icmp ne i32 %worth, 0
+  br i1 %pays, label %together, label %next
+together:
+  %ran = call i1 @rammer_run(ptr @{name}, ptr %environment, ptr @{name}_begin, i32 {lanes})
+  br i1 %ran, label %done, label %next
 next:
-  %lane = phi i32 [ 0, %alone ], [ %after, %next ]
+  %lane = phi i32 [ 0, %entry ], [ 0, %together ], [ %after, %next ]
   %walked = call i32 @{name}(ptr %environment, i32 %lane, ptr %row, ptr null)
   %after = add i32 %lane, 1
   %more = icmp slt i32 %after, {lanes}
@@ -90,7 +91,7 @@ def _walks(name: str, func: tirx.PrimFunc) -> "dict[tirx.For, _Walk]":
 
 def _launching(func: tirx.PrimFunc, walks: "dict[tirx.For, _Walk]", text: str) -> tirx.PrimFunc:
     def launched(loop: tirx.For) -> tirx.Stmt:
-        return walks[loop].where_it_pays(_importing(text, walks[loop].launch())) if loop in walks else loop
+        return _importing(text, walks[loop].launch()) if loop in walks else loop
 
     return func.with_body(tvm_ffi.structural_map(func.body, [(tirx.For, launched)], order="pre"))
 
@@ -114,19 +115,16 @@ class _Walk:
         plain = all(not buffer.strides and _is_zero(buffer.elem_offset) for buffer in self._buffers)
         return plain and all(str(number.ty.dtype) == "int64" for number in self._numbers)
 
-    def where_it_pays(self, launch: tirx.Stmt) -> tirx.Stmt:
-        """The launch, or the loop itself where there are too few rounds."""
-        loop = self._loop
-        if isinstance(loop.extent, tirx.IntImm):
-            return launch
-        alone = tirx.For(loop.loop_var, loop.min, loop.extent, loop.kind, loop.body)
-        return tirx.IfThenElse(loop.extent >= loop.annotations[SPREAD], launch, alone)
-
     def launch(self) -> list[tirx.Stmt]:
-        """What takes the place of the loop: numbers are written into the environment, and arrays are given."""
+        """What takes the place of the loop: numbers are written into the environment, and arrays are given.
+
+        Where there are too few rounds, the caller walks all lanes.
+        """
         arrays, length = len(self._buffers), len(self._buffers) + len(self._numbers)
         environment = tirx.decl_buffer((length,), "int64", "environment")
-        given = [environment.data, *(buffer.data for buffer in self._buffers)]
+        known = isinstance(self._loop.extent, tirx.IntImm)
+        worth = tirx.IntImm("bool", True) if known else self._loop.extent >= self._loop.annotations[SPREAD]
+        given = [tirx.Cast("int32", worth), environment.data, *(buffer.data for buffer in self._buffers)]
         return [
             tirx.AllocBuffer(environment),
             *(tirx.BufferStore(environment, n, [i]) for i, n in enumerate(self._numbers, arrays)),
