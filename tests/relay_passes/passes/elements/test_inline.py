@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+import tvm
 from tvm import te, topi
+from tvm.script import ir as I
+from tvm.script import tirx as T
 
 from tests.relay_passes.models import random
 from tvm_rammer.relay_passes.passes.elements.inline import InlineElements
@@ -53,10 +56,6 @@ def test_what_is_read_once_is_computed_there(compute, shapes, dtype, left, rows)
 
 def test_what_is_overwritten_before_it_is_read_stays():
     """A caller's own function: the second nest changes what the first one read."""
-    import tvm
-    from tvm.script import ir as I
-    from tvm.script import tirx as T
-
     source = """
 @I.ir_module
 class Own:

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import tvm
 import tvm_ffi
 from tvm import tirx, topi
+from tvm.script import ir as I
+from tvm.script import tirx as T
 
 import tvm_rammer
 from tests.relay_passes.models import by_onnxruntime, model, node, random, tensor, value
@@ -148,3 +151,23 @@ def test_workers_compute_what_one_thread_does(chosen):
     for got, alone, want in zip(many(**feeds), one(**feeds), by_onnxruntime(proto, **feeds), strict=True):
         np.testing.assert_array_equal(got, alone)
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_a_callers_loops_of_32_bits_stay():
+    source = """
+@I.ir_module
+class Own:
+    @T.prim_func(private=True, s_tir=True)
+    def main(x: T.Buffer((5, 7), "float32"), y: T.Buffer((5, 7), "float32")):
+        t = T.sblock_alloc_buffer((5, 7))
+        for i, j in T.grid(5, 7):
+            with T.sblock("t"):
+                r, c = T.axis.remap("SS", [i, j])
+                t[r, c] = x[r, c] * T.float32(2)
+        for i, j in T.grid(5, 7):
+            with T.sblock("y"):
+                r, c = T.axis.remap("SS", [i, j])
+                y[r, c] = t[r, c] + T.float32(1)
+"""
+    mod = tvm.script.from_source(source, extra_vars={"I": I, "T": T})
+    assert JoinLoops()(SumInLanes(64)(InlineElements()(mod))).same_as(mod)

@@ -102,9 +102,10 @@ def is_code(statement: tirx.Stmt) -> bool:
 
 
 def is_serial(loop: tirx.For) -> bool:
-    """Whether a loop counts from 0, one by one, and nothing more is said of it."""
+    """Whether a loop counts from 0, one by one, in 64 bits, and nothing more is said of it."""
     begins = isinstance(loop.min, tirx.IntImm) and int(loop.min) == 0
-    return begins and loop.kind == tirx.ForKind.SERIAL and not loop.annotations
+    wide = str(loop.loop_var.ty.dtype) == str(loop.extent.ty.dtype) == "int64"
+    return begins and wide and loop.kind == tirx.ForKind.SERIAL and not loop.annotations
 
 
 def accesses(statement: tirx.Stmt | Expr) -> tuple[list[Access], list[Access]]:
