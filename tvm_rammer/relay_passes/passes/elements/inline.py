@@ -32,7 +32,10 @@ def _inlined(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
     found = list(_read_once(func))
     if not found:
         return None
-    schedule = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    try:
+        schedule = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
+    except InternalError:  # of an index to which an axis is added and taken away again: "Divide by zero"
+        return None
     done = 0
     for nest in found:
         try:

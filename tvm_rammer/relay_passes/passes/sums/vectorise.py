@@ -34,8 +34,8 @@ def _vectorised(func: tirx.PrimFunc) -> tirx.PrimFunc | None:
     reductions = [realize for realize in found if vector_of(realize.block) >= LEAST_ELEMENTS]
     if not reductions:
         return None
-    schedule = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
     try:
+        schedule = s_tir.Schedule(tvm.IRModule({"main": func}), error_render_level="none")
         for realize in reductions:
             _vectorise(schedule, realize)
     except (InternalError, ScheduleError, ValueError):
