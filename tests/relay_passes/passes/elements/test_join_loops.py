@@ -15,6 +15,7 @@ from tvm_rammer.relay_passes.passes.elements import spread_rounds
 from tvm_rammer.relay_passes.passes.elements.inline import InlineElements
 from tvm_rammer.relay_passes.passes.elements.join_loops import JoinLoops
 from tvm_rammer.relay_passes.passes.sums.lanes import SumInLanes
+from tvm_rammer.relay_passes.passes.sums.tile import TileSums
 
 from .functions import function_of, loops, module_of, run
 
@@ -127,6 +128,21 @@ def test_rounds_that_need_each_other_are_not_shared():
         assert SPREAD in loop.annotations
     own = module_of(lambda x: topi.cumsum(x, axis=0), (("n", 4096), "float32"))
     assert JoinLoops()(own).same_as(own)
+
+
+def test_a_loop_around_what_is_shared_is_not():
+    """Of one image the filters are shared, so the loop over images stays as it is; its bias is added in it."""
+
+    def compute(x, w, b):
+        return topi.add(topi.nn.conv2d_nchw(x, w, 1, 0, 1, "float32"), b)
+
+    shapes = [("n", 16, 30, 30), (64, 16, 3, 3), (64, 1, 1)]
+    made = JoinLoops()(TileSums(64)(InlineElements()(module_of(compute, *((shape, "float32") for shape in shapes)))))
+    (images,) = outermost(made)
+    inner: list[tirx.For] = []
+    tvm_ffi.structural_walk(images.body, (tirx.For, inner.append), order="pre")
+    assert SPREAD not in images.annotations
+    assert sum(SPREAD in loop.annotations for loop in inner) == 1
 
 
 CHAIN = [

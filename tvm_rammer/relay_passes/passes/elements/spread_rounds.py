@@ -39,8 +39,10 @@ def _marked(loop: tirx.For) -> tirx.For:
 
 
 def _are_independent(statement: tirx.Stmt) -> bool:
-    """Whether it is a loop of which each round writes what no other one reads or writes."""
+    """Whether it is a loop of which each round writes what no other one reads or writes, and none is shared already."""
     if not isinstance(statement, tirx.For) or not is_serial(statement) or not is_code(statement):
+        return False
+    if _has_marks(statement):
         return False
     nest, (read, written) = single_nest(statement), accesses(statement)
     own: set[tirx.Var] = set()
@@ -51,6 +53,13 @@ def _are_independent(statement: tirx.Stmt) -> bool:
         if not all(axes_at(found, var) for var in variables):
             return False
     return True
+
+
+def _has_marks(statement: tirx.Stmt) -> bool:
+    """Whether workers share a loop within: of a single image, too, as the filters of a convolution."""
+    found: list[bool] = []
+    tvm_ffi.structural_walk(statement, (tirx.For, lambda loop: found.append(SPREAD in loop.annotations)), order="pre")
+    return any(found)
 
 
 def _in_chunks(loop: tirx.For) -> tuple[tirx.For, tirx.For]:
