@@ -102,6 +102,13 @@ def test_loops_along_memory_are_one(shapes, left):
         np.testing.assert_array_equal(run(made, arrays), run(mod, arrays))
 
 
+@pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0), ("n", 4, 0), ("n", 0, 4)])
+def test_no_elements(shape):
+    mod = module_of(bias, (shape, "float32"), (shape, "float32"))
+    x = of(2, shape)
+    assert run(JoinLoops()(SumInLanes(64)(InlineElements()(mod))), [x, x]).shape == x.shape
+
+
 def test_chunks_and_the_rest_of_them(monkeypatch):
     monkeypatch.setattr(spread_rounds, "CHUNK", 8)
     mod = module_of(bias, (("n", 3), "float32"), (("n", 3), "float32"))

@@ -43,7 +43,7 @@ def _in_a_row(nest: Nest) -> int:
     count, length = 1, 1
     while count < len(nest.axes) and isinstance(extent := nest.axes[-count][1], tirx.IntImm):
         length *= int(extent)
-        if length >= LONG or not all(goes_along(nest.axes[-count - 1 :], access) for access in read + written):
+        if not 0 < length < LONG or not all(goes_along(nest.axes[-count - 1 :], access) for access in read + written):
             break
         count += 1
     return count
